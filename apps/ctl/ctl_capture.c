@@ -14,6 +14,7 @@ enum {
 	OPT_SECONDS = 256,
 	OPT_DIR,
 	OPT_QP,
+	OPT_TP,
 	OPT_SNAPLEN
 };
 
@@ -43,10 +44,12 @@ take(void *arg, int code, const char *value)
 		if (ctl_direction(value) != 0)
 			return -1;
 		snprintf(word, sizeof(word), "dir=%s", value);
-	} else if (code == OPT_QP) {
-		if (ctl_number("qp", value, 1, 0xffffff, &number) != 0)
+	} else if (code == OPT_QP || code == OPT_TP) {
+		const char *of = code == OPT_QP ? "qp" : "tp";
+
+		if (ctl_number(of, value, 1, 0xffffff, &number) != 0)
 			return -1;
-		snprintf(word, sizeof(word), "qp=%.0f", number);
+		snprintf(word, sizeof(word), "%s=%.0f", of, number);
 	} else {
 		if (ctl_number("snaplen", value, 14, 65535, &number) != 0)
 			return -1;
@@ -166,6 +169,7 @@ ctl_run_capture(struct ctl *c, int argc, char **argv)
 		{"seconds", required_argument, NULL, OPT_SECONDS},
 		{"dir", required_argument, NULL, OPT_DIR},
 		{"qp", required_argument, NULL, OPT_QP},
+		{"tp", required_argument, NULL, OPT_TP},
 		{"snaplen", required_argument, NULL, OPT_SNAPLEN},
 		{NULL, 0, NULL, 0},
 	};

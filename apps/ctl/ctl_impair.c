@@ -15,6 +15,7 @@ enum {
 	OPT_PSN,
 	OPT_DIR,
 	OPT_QP,
+	OPT_TP,
 	OPT_ODDS, /* and the words after them */
 };
 
@@ -34,7 +35,7 @@ static const struct {
 
 struct impair {
 	char dir[16];	       /* "dir=in," or nothing */
-	char qp[16];	       /* ",qp=1" or nothing */
+	char qp[16];	       /* ",qp=1", ",tp=1" or nothing */
 	char words[WORDS_MAX]; /* "drop=0.1,..." or nothing */
 	char rule[RULES_MAX][64];
 	unsigned int rules;
@@ -100,14 +101,19 @@ take_dir(struct impair *o, const char *value)
 	return ctl_direction(value);
 }
 
+/* of: "qp" or "tp" */
 static int
-take_qp(struct impair *o, const char *value)
+take_number_of(struct impair *o, const char *of, const char *value)
 {
 	double number;
 
-	if (ctl_number("qp", value, 1, 0xffffff, &number) != 0)
+	if (ctl_number(of, value, 1, 0xffffff, &number) != 0)
 		return -1;
-	snprintf(o->qp, sizeof(o->qp), ",qp=%.0f", number);
+	if (o->qp[0] != '\0') {
+		ctl_error("--qp and --tp choose frames of one QP or TP");
+		return -1;
+	}
+	snprintf(o->qp, sizeof(o->qp), ",%s=%.0f", of, number);
 	return 0;
 }
 
@@ -121,7 +127,9 @@ take(void *arg, int code, const char *value)
 	if (code == OPT_DIR)
 		return take_dir(o, value);
 	if (code == OPT_QP)
-		return take_qp(o, value);
+		return take_number_of(o, "qp", value);
+	if (code == OPT_TP)
+		return take_number_of(o, "tp", value);
 	return code == OPT_PSN ? take_psn(o, value)
 			       : take_odds(o, (unsigned int)(code - OPT_ODDS), value);
 }
@@ -150,7 +158,7 @@ change(struct ctl_process *p, const struct impair *o, bool off)
 	return rc;
 }
 
-/* A direction or a QP, and nothing that is to happen there. */
+/* A direction, QP or TP, and nothing that is to happen there. */
 static bool
 says_nothing(const struct impair *o, bool off)
 {
@@ -178,6 +186,7 @@ make_options(struct option *own)
 	own[n++] = (struct option){"psn", required_argument, NULL, OPT_PSN};
 	own[n++] = (struct option){"dir", required_argument, NULL, OPT_DIR};
 	own[n++] = (struct option){"qp", required_argument, NULL, OPT_QP};
+	own[n++] = (struct option){"tp", required_argument, NULL, OPT_TP};
 	for (unsigned int i = 0; i < ODDS; i++)
 		own[n++] =
 			(struct option){odds[i].name, required_argument, NULL, OPT_ODDS + (int)i};
@@ -187,7 +196,7 @@ make_options(struct option *own)
 int
 ctl_run_impair(struct ctl *c, int argc, char **argv)
 {
-	struct option own[ODDS + 5];
+	struct option own[ODDS + 6];
 	struct impair o = {0};
 	struct ctl_process p;
 	bool off;
@@ -203,7 +212,7 @@ ctl_run_impair(struct ctl *c, int argc, char **argv)
 		return CTL_EXIT_USAGE;
 	}
 	if (says_nothing(&o, off) || (off && o.qp[0] != '\0')) {
-		ctl_error("--dir and --qp choose frames for a fault: none is named");
+		ctl_error("--dir, --qp and --tp choose frames for a fault: none is named");
 		return CTL_EXIT_USAGE;
 	}
 	if (ctl_one(c, &p) != 0)

@@ -120,7 +120,8 @@ typedef struct urma_device {
 typedef enum urma_transport_mode {
 	URMA_TM_RM = 1, /* reliable, many to many */
 	URMA_TM_RC = 2, /* reliable, bound to one peer */
-	URMA_TM_UM = 4, /* unreliable; not offered yet */
+	URMA_TM_UM =
+		4, /* unreliable: Sends of one packet, which may be lost, to Jettys of this mode */
 } urma_transport_mode_t;
 
 typedef enum urma_order_type {

@@ -265,8 +265,8 @@ softhca_embed_parse_impairment(const char *text, struct softhca_impairment *out)
 
 	if (hca_impair_parse(text, &t, why, sizeof(why)) != 0)
 		return embed_fail(-EINVAL, "%s", why);
-	if (t.is_rule || t.qpn != 0)
-		return embed_fail(-EINVAL, "impairment \"%.60s\": expected no rule and no QP",
+	if (t.is_rule || t.qpn != 0 || t.tpn != 0)
+		return embed_fail(-EINVAL, "impairment \"%.60s\": expected no rule, QP and TP",
 				  text);
 #define X(name) out->name = t.odds.name;
 	HCA_IMPAIR_ODDS_LIST(X)

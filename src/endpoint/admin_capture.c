@@ -29,16 +29,26 @@ take_number(const char *text, uint32_t min, uint32_t max, uint32_t *out)
 	return 0;
 }
 
+/* Frames of one QP or TP. */
+static int
+take_one(const char *text, enum hca_wire wire, struct hca_pcap_ng *ng)
+{
+	if (ng->one_qp && ng->wire != wire)
+		return -EINVAL;
+	ng->one_qp = true;
+	ng->wire = (uint8_t)wire;
+	return take_number(text, 1, QPN_MAX, &ng->qpn);
+}
+
 static int
 take_word(const char *word, struct hca_pcap_ng *ng)
 {
 	if (strncmp(word, "snaplen=", 8) == 0)
 		return take_number(word + 8, SNAPLEN_MIN, SNAPLEN_MAX, &ng->snaplen);
-	if (strncmp(word, "qp=", 3) == 0) {
-		ng->one_qp = true;
-		ng->wire = HCA_WIRE_ROCE;
-		return take_number(word + 3, 1, QPN_MAX, &ng->qpn);
-	}
+	if (strncmp(word, "qp=", 3) == 0)
+		return take_one(word + 3, HCA_WIRE_ROCE, ng);
+	if (strncmp(word, "tp=", 3) == 0)
+		return take_one(word + 3, HCA_WIRE_UB, ng);
 	if (strcmp(word, "dir=in") == 0)
 		ng->no_sent = true;
 	else if (strcmp(word, "dir=out") == 0)

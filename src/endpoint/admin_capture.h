@@ -3,7 +3,7 @@
 #define ADMIN_CAPTURE_H
 
 /*
- * Parameters of the capture command, "dir=in,qp=0x123,snaplen=128,/PATH": which bytes of which
+ * Parameters of the capture command, "dir=in,qp=0x123,snaplen=128,/PATH" (or tp=): which bytes of which
  * frames to write, and the file. The path starts at the first slash and may contain commas.
  */
 

@@ -73,7 +73,9 @@ admin_impair_set(struct admin_faults *f, const struct admin_impair *a, uint32_t 
 
 	rule.qpn = odds.qpn = qpn;
 	rule.sqpn = odds.sqpn = sqpn;
-	rule.wire = odds.wire = qpn != 0 || sqpn != 0 ? HCA_WIRE_ROCE : HCA_WIRE_NONE;
+	rule.wire = odds.wire = a->said.tpn != 0	? HCA_WIRE_UB
+				: qpn != 0 || sqpn != 0 ? HCA_WIRE_ROCE
+							: HCA_WIRE_NONE;
 	if (a->what == ADMIN_IMPAIR_OFF) {
 		hca_port_impair_set(f->port, NULL);
 		hca_port_impair_clear_rules(f->port);

@@ -3,7 +3,7 @@
 #define ADMIN_IMPAIR_H
 
 /*
- * Parameters of the impairment command: "[dir=in|out|both,]drop=0.01,delay=50,qp=0x123",
+ * Parameters of the impairment command: "[dir=in|out|both,]drop=0.01,delay=50,qp=0x123" (or tp=),
  * "[dir=...,]rule=drop,psn=100,count=1", "[dir=...,]off", or "". A list of probabilities replaces
  * the previous one; rules are added until "off". Without dir they apply to sent frames, but "off"
  * to both directions.
@@ -23,7 +23,7 @@ enum admin_impair_what {
 struct admin_impair {
 	enum admin_impair_what what;
 	bool sent, received;	     /* which frames */
-	struct hca_impair_text said; /* qpn: of a QP of this HCA */
+	struct hca_impair_text said; /* qpn, tpn: of this HCA */
 	const char *words;	     /* in the text, after dir */
 };
 

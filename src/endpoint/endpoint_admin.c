@@ -13,6 +13,7 @@
 #include <rte_telemetry.h>
 
 #include "abi_ctx.h"
+#include "abi_tp.h"
 #include "admin_capture.h"
 #include "admin_impair.h"
 #include "endpoint_admin.h"
@@ -22,6 +23,7 @@
 #include "port/port_impair.h"
 #include "port/port_memif.h"
 #include "port/port_pcap.h"
+#include "wire/wire_view.h"
 
 /* Telemetry commands cannot be unregistered, so they look up the endpoint of this process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,21 +59,46 @@ refuse_disabled(struct rte_tel_data *d)
 			 "and restart the daemon");
 }
 
-/* "there is no QP 0x123; there are: 0x456, 0x789, ..." */
+/* "there is no QP 0x123; there are 2: 0x456, 0x789", of the first of `all` */
+static int
+refuse_number(struct rte_tel_data *d, const char *kind, uint32_t number, const uint32_t some[4],
+	      unsigned int all)
+{
+	char text[64] = "";
+
+	for (unsigned int i = 0; i < RTE_MIN(all, 4u); i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s0x%x",
+			 i != 0 ? ", " : "", some[i]);
+	if (all == 0)
+		return refuse(d, "there is no %s 0x%x, nor any other one", kind, number);
+	return refuse(d, "there is no %s 0x%x; there are %u: %s%s", kind, number, all, text,
+		      all > 4 ? ", ..." : "");
+}
+
 static int
 refuse_qp(const struct endpoint *e, struct rte_tel_data *d, uint32_t qpn)
 {
 	uint32_t some[4];
 	unsigned int all = hca_qp_list(e->hca, some, RTE_DIM(some));
-	char text[64] = "";
 
-	for (unsigned int i = 0; i < RTE_MIN(all, RTE_DIM(some)); i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s0x%x",
-			 i != 0 ? ", " : "", some[i]);
-	if (all == 0)
-		return refuse(d, "there is no QP 0x%x, nor any other one", qpn);
-	return refuse(d, "there is no QP 0x%x; there are %u: %s%s", qpn, all, text,
-		      all > RTE_DIM(some) ? ", ..." : "");
+	return refuse_number(d, "QP", qpn, some, all);
+}
+
+static int
+refuse_tp(const struct endpoint *e, struct rte_tel_data *d, uint32_t tpn)
+{
+	uint32_t some[64];
+	unsigned int all = e->cfg.ub ? hca_driver_list_tps(e->drv, 0, some, RTE_DIM(some)) : 0;
+
+	return refuse_number(d, "TP", tpn, some, all);
+}
+
+static bool
+tp_lives(const struct endpoint *e, uint32_t tpn)
+{
+	struct hca_tpc c;
+
+	return e->cfg.ub && hca_driver_query_tp(e->drv, tpn, &c) == 0;
 }
 
 static int
@@ -183,12 +210,13 @@ has_room(const struct endpoint *e, const struct admin_impair *a)
 static int
 set_faults(struct endpoint *e, const struct admin_impair *a, uint32_t peer)
 {
+	uint32_t number = a->said.qpn | a->said.tpn;
 	int rc = 0;
 
 	if (a->sent)
-		rc = admin_impair_set(&e->faults[ENDPOINT_SENT], a, peer, a->said.qpn);
+		rc = admin_impair_set(&e->faults[ENDPOINT_SENT], a, peer, number);
 	if (rc == 0 && a->received)
-		rc = admin_impair_set(&e->faults[ENDPOINT_RECEIVED], a, a->said.qpn, 0);
+		rc = admin_impair_set(&e->faults[ENDPOINT_RECEIVED], a, number, 0);
 	if (rc == 0 && a->what == ADMIN_IMPAIR_OFF)
 		hca_wait_workers(e->hca);
 	return rc;
@@ -245,6 +273,8 @@ impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 		return refuse(d, "%s", why);
 	if (a.said.qpn != 0 && find_peer(e, a.said.qpn, &peer) != 0)
 		return refuse_qp(e, d, a.said.qpn);
+	if (a.said.tpn != 0 && !tp_lives(e, a.said.tpn))
+		return refuse_tp(e, d, a.said.tpn);
 	if (!has_room(e, &a) || set_faults(e, &a, peer) != 0)
 		return refuse(d, "there are %u rules, and there is no room for more: use \"off\"",
 			      HCA_FAULT_RULES);
@@ -310,8 +340,13 @@ begin_capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 
 	if (admin_capture_parse(params, &c) != 0)
 		return refuse(d, "\"%.60s\" is no capture; see softhca-ctl --help", params) > 0;
-	if (c.ng.one_qp && find_peer(e, c.ng.qpn, &c.ng.remote_qpn) != 0)
+	if (c.ng.one_qp && c.ng.wire == HCA_WIRE_UB) {
+		c.ng.remote_qpn = UINT32_MAX; /* frames of UB say who sends them */
+		if (!tp_lives(e, c.ng.qpn))
+			return refuse_tp(e, d, c.ng.qpn) > 0;
+	} else if (c.ng.one_qp && find_peer(e, c.ng.qpn, &c.ng.remote_qpn) != 0) {
 		return refuse_qp(e, d, c.ng.qpn) > 0;
+	}
 	c.ng.interface = e->cfg.name;
 	c.ng.epoch = epoch();
 	rc = hca_pcap_open_ng(c.path, &c.ng, &file);
@@ -357,9 +392,9 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(memif, "/softhca/memif", "Counters of a memif port") \
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
-	  "Faults. Parameters: [dir=in|out|both,]off|drop|dup|...=0..1,delay=US,qp=N|rule=...") \
+	  "Faults. Parameters: [dir=in|out|both,]off|drop|dup|...=0..1,delay=US,qp|tp=N|rule=...") \
 	X(capture, "/softhca/capture", \
-	  "Frames as pcapng. Parameters: [dir=in|out,][qp=N,][snaplen=N,]/PATH, or off")
+	  "Frames as pcapng. Parameters: [dir=in|out,][qp|tp=N,][snaplen=N,]/PATH, or off")
 
 #define X(fn, path, text) \
 	static int on_##fn(const char *cmd, const char *params, struct rte_tel_data *d) \

@@ -265,7 +265,7 @@ fill_cap(urma_device_cap_t *cap, const struct softhca_device_attr *attr,
 	cap->max_fetch_and_and_size = HCA_UB_ATOMIC_MAX;
 	cap->max_fetch_and_or_size = HCA_UB_ATOMIC_MAX;
 	cap->max_fetch_and_xor_size = HCA_UB_ATOMIC_MAX;
-	cap->trans_mode = URMA_TM_RM | URMA_TM_RC;
+	cap->trans_mode = URMA_TM_RM | URMA_TM_RC | URMA_TM_UM;
 }
 
 static int

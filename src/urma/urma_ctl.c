@@ -215,6 +215,15 @@ import_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, uint32
 }
 
 static int
+find_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, struct hca_ctl_ah *ah)
+{
+	struct hca_ctl_ah what = {.sgid_index = request->gid_index};
+
+	memcpy(what.dgid, request->eid, sizeof(what.dgid));
+	return CALL(ctx, RESOLVE, &what, ah);
+}
+
+static int
 unimport_peer(struct lib_context *ctx, uint32_t number)
 {
 	return CALL(ctx, UNIMPORT_PEER, &number, NULL);
@@ -242,6 +251,7 @@ const struct urma_ctl urma_ctl_driver = {
 	.destroy_jfr = destroy_jfr,
 	.set_token = set_token,
 	.import_peer = import_peer,
+	.find_peer = find_peer,
 	.unimport_peer = unimport_peer,
 	.tp_eid = tp_eid,
 };

@@ -63,6 +63,9 @@ struct urma_ctl {
 	/* Waits for channels. *number: to be given back; *tpg: where requests to the peer go */
 	int (*import_peer)(struct lib_context *ctx, const struct urma_ctl_peer *request,
 			   uint32_t *number, uint32_t *tpg);
+	/* How unreliable messages get to the peer */
+	int (*find_peer)(struct lib_context *ctx, const struct urma_ctl_peer *request,
+			 struct hca_ctl_ah *ah);
 	int (*unimport_peer)(struct lib_context *ctx, uint32_t number);
 	int (*tp_eid)(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16]);
 };

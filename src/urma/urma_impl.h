@@ -53,7 +53,14 @@ struct urma_rq {
 	uint32_t *next;		       /* list: index of the WQE after each; NULL: a ring */
 	uint32_t free_head, free_tail; /* list: next to post, last that is free */
 	uint32_t posted;
+	/* unreliable: where the addresses in front of each message go, URMA_HEAD_STRIDE a WQE */
+	uint8_t *heads;
+	struct softhca_mr *heads_mr;
 };
+
+/* In front of an unreliable message: the IPv6 header, or the IPv4 header in the last 20 bytes. */
+#define URMA_HEAD_BYTES 40u
+#define URMA_HEAD_STRIDE 64u
 
 /* A Jetty or a JFS */
 struct urma_queue {
@@ -95,6 +102,8 @@ struct urma_segment {
 
 struct urma_target {
 	urma_target_jetty_t pub;
+	bool unreliable; /* there are no channels: messages go to ah */
+	struct hca_ctl_ah ah;
 	uint32_t import; /* its number at the driver */
 	uint32_t tpg;
 	uint32_t token;
@@ -122,7 +131,7 @@ void urma_object_free(struct urma_ctx *ctx, void *object);
 
 /* urma_queue.c: memory of queues */
 int urma_sq_map(struct urma_ctx *ctx, struct urma_queue *q, const urma_jfs_cfg_t *cfg);
-int urma_rq_map(struct urma_ctx *ctx, struct urma_rq *rq, uint32_t depth, uint32_t sges, bool list);
+int urma_rq_map(struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_cfg_t *cfg, bool list);
 void urma_wq_unmap(struct urma_ctx *ctx, struct lib_wq *wq);
 void urma_rq_unmap(struct urma_ctx *ctx, struct urma_rq *rq);
 /* A receive is completed: its user_ctx. The CQ's lock is held. */

@@ -26,10 +26,8 @@ check_order(uint32_t order)
 static int
 check_mode(urma_transport_mode_t mode)
 {
-	if (mode == URMA_TM_RM || mode == URMA_TM_RC)
+	if (mode == URMA_TM_RM || mode == URMA_TM_RC || mode == URMA_TM_UM)
 		return 0;
-	if (mode == URMA_TM_UM)
-		return urma_fail(-EOPNOTSUPP, "unreliable messages are not offered yet");
 	return urma_fail(-EINVAL, "transport mode %u is not known", mode);
 }
 
@@ -101,16 +99,32 @@ check_jfr(const urma_context_t *ctx, const urma_jfr_cfg_t *cfg)
 	return err != 0 ? err : check_jfc(ctx, cfg->jfc);
 }
 
+/* Messages with addresses in front, and without, need receives of different forms. */
+static int
+check_both(urma_transport_mode_t sends, urma_transport_mode_t receives)
+{
+	if ((sends == URMA_TM_UM) == (receives == URMA_TM_UM))
+		return 0;
+	return urma_fail(-EINVAL, "a Jetty with sends of mode %u and receives of mode %u", sends,
+			 receives);
+}
+
 /* A Jetty's receives: a JFR's, or a queue that jfr_cfg describes */
 static int
 check_receives(const urma_context_t *ctx, const urma_jetty_cfg_t *cfg)
 {
 	if (cfg->flag.bs.reserved != 0)
 		return urma_fail(-EINVAL, "Jetty flags %#x are not known", cfg->flag.value);
-	if (!cfg->flag.bs.share_jfr)
-		return check_jfr(ctx, cfg->jfr_cfg);
+	if (!cfg->flag.bs.share_jfr) {
+		int err = check_jfr(ctx, cfg->jfr_cfg);
+
+		return err != 0 ? err
+				: check_both(cfg->jfs_cfg.trans_mode, cfg->jfr_cfg->trans_mode);
+	}
 	if (cfg->shared.jfr == NULL || cfg->shared.jfr->urma_ctx != ctx)
 		return urma_fail(-EINVAL, "a Jetty without receives needs a JFR of its context");
+	if (check_both(cfg->jfs_cfg.trans_mode, cfg->shared.jfr->jfr_cfg.trans_mode) != 0)
+		return -EINVAL;
 	if (cfg->shared.jfc != NULL && cfg->shared.jfc != cfg->shared.jfr->jfr_cfg.jfc)
 		return urma_fail(-EOPNOTSUPP, "receives of a JFR complete into its JFC");
 	return 0;
@@ -312,7 +326,7 @@ make_receives(struct urma_queue *q, const urma_jetty_cfg_t *cfg, urma_jfr_cfg_t 
 	*own = *cfg->jfr_cfg;
 	fill_jfr(own);
 	q->recv_cq = cq_of(own->jfc);
-	return urma_rq_map(q->ctx, &q->rq, own->depth, own->max_sge, false);
+	return urma_rq_map(q->ctx, &q->rq, own, false);
 }
 
 urma_jetty_t *
@@ -584,7 +598,7 @@ urma_create_jfr(urma_context_t *ctx, urma_jfr_cfg_t *cfg)
 	f->cq = cq_of(cfg->jfc);
 	f->pub = (urma_jfr_t){.urma_ctx = ctx, .jfr_cfg = *cfg};
 	fill_jfr(&f->pub.jfr_cfg);
-	err = urma_rq_map(c, &f->rq, cfg->depth, f->pub.jfr_cfg.max_sge, true);
+	err = urma_rq_map(c, &f->rq, &f->pub.jfr_cfg, true);
 	if (err != 0)
 		goto err_free;
 	f->pub.jfr_cfg.depth = f->rq.wq.mask;

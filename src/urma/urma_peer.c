@@ -13,12 +13,10 @@ check_peer(const urma_context_t *ctx, const urma_target_jetty_t *t, const urma_t
 
 	if (ctx == NULL)
 		return urma_fail(-EINVAL, "no context");
-	if (t->trans_mode == URMA_TM_UM || t->type == URMA_JETTY_GROUP || order == URMA_OT ||
-	    order == URMA_OL || order == URMA_NO)
-		return urma_fail(
-			-EOPNOTSUPP,
-			"groups, unreliable messages and these orders are not offered yet");
-	if ((t->trans_mode != URMA_TM_RM && t->trans_mode != URMA_TM_RC) ||
+	if (t->type == URMA_JETTY_GROUP || order == URMA_OT || order == URMA_OL || order == URMA_NO)
+		return urma_fail(-EOPNOTSUPP, "groups and these orders are not offered yet");
+	if ((t->trans_mode != URMA_TM_RM && t->trans_mode != URMA_TM_RC &&
+	     t->trans_mode != URMA_TM_UM) ||
 	    t->type > URMA_JETTY_GROUP || order > URMA_NO || t->flag.bs.reserved != 0)
 		return urma_fail(-EINVAL, "mode %u, type %u or flags %#x are not known",
 				 t->trans_mode, t->type, t->flag.value);
@@ -51,7 +49,9 @@ import(urma_context_t *ctx, const urma_target_jetty_t *what, const urma_token_t 
 	t->token = t->check ? token->token : 0;
 	memcpy(request.eid, what->id.eid.raw, sizeof(request.eid));
 	request.gid_index = ctx->eid_index;
-	err = c->ctl->import_peer(c->lib, &request, &t->import, &t->tpg);
+	t->unreliable = what->trans_mode == URMA_TM_UM;
+	err = t->unreliable ? c->ctl->find_peer(c->lib, &request, &t->ah)
+			    : c->ctl->import_peer(c->lib, &request, &t->import, &t->tpg);
 	if (err != 0) {
 		urma_object_free(c, t);
 		errno = -err;
@@ -108,7 +108,7 @@ urma_unimport_jetty(urma_target_jetty_t *tjetty)
 	pthread_mutex_unlock(&c->lock);
 	if (users != 0)
 		return urma_status(urma_fail(-EBUSY, "%u Jettys are bound to it", users));
-	err = c->ctl->unimport_peer(c->lib, t->import);
+	err = t->unreliable ? 0 : c->ctl->unimport_peer(c->lib, t->import);
 	if (err == 0)
 		urma_object_free(c, t);
 	return urma_status(err);
@@ -157,6 +157,8 @@ urma_bind_jetty(urma_jetty_t *jetty, urma_target_jetty_t *tjetty)
 		return urma_status(urma_fail(-EINVAL, "no Jetty and peer of one context"));
 	if (jetty->jetty_cfg.jfs_cfg.trans_mode != URMA_TM_RC || tjetty->type != URMA_JETTY)
 		return urma_status(urma_fail(-EINVAL, "only Jettys of mode RC are bound"));
+	if (tjetty->trans_mode == URMA_TM_UM)
+		return urma_status(urma_fail(-EINVAL, "a peer that was imported for mode UM"));
 	if (tjetty->id.id < HCA_TC_WELL_KNOWN)
 		return urma_status(urma_fail(-EINVAL, "a Jetty is bound to the own number of "
 						      "another, not to a well-known one"));

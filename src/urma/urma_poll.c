@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "abi_addr.h"
 #include "urma_impl.h"
 
 /* In CQEs of an object that has ended: no kind */
@@ -87,6 +88,29 @@ take_send(struct urma_queue *q, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 		__atomic_store_n(&q->flushed, true, __ATOMIC_RELEASE);
 }
 
+/*
+ * Who has sent an unreliable message stands in front of it. What came by a channel has no such
+ * bytes, so its first ones are there: only a peer with the wrong mode sends it.
+ */
+static void
+take_head(const struct urma_rq *rq, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
+{
+	uint32_t index = hca_le32_to_cpu(cqe->wqe) >> rq->wq.log_stride & rq->wq.mask;
+	const uint8_t *head = rq->heads + (size_t)index * URMA_HEAD_STRIDE;
+
+	if (cr->status != URMA_CR_SUCCESS)
+		return;
+	if (cr->tpn != 0 || cr->completion_len < URMA_HEAD_BYTES) {
+		cr->status = URMA_CR_LOC_LEN_ERR;
+		return;
+	}
+	cr->completion_len -= URMA_HEAD_BYTES;
+	if (head[0] >> 4 == 6)
+		memcpy(cr->remote_id.eid.raw, head + 8, sizeof(cr->remote_id.eid.raw));
+	else
+		hca_gid_from_ip4(cr->remote_id.eid.raw, head + 32);
+}
+
 static void
 take_recv(struct urma_rq *rq, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
@@ -96,6 +120,8 @@ take_recv(struct urma_rq *rq, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 	cr->tpn = hca_le32_to_cpu(cqe->tpn) & HCA_TPN_MASK;
 	if (cr->opcode != URMA_CR_OPC_SEND)
 		cr->imm_data = hca_le64_to_cpu(cqe->imm);
+	if (rq->heads != NULL)
+		take_head(rq, cqe, cr);
 	cr->flag.bs.s_r = 1;
 }
 

@@ -2,6 +2,7 @@
 
 /* Memory of queues: sizes, mapping, which WQE a completion is of. */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,9 @@
 #define PAGE 4096u
 /* In front of the data of the largest Write: next, UB, raddr, notify */
 #define HEADER_BYTES (sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + 32u)
+/* The same of an unreliable Send: next, UB, address */
+#define MAIL_BYTES \
+	(sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + sizeof(struct hca_ud_unit))
 /* An atomic of 16 bytes: next, UB, raddr, both operands, one data unit */
 #define ATOMIC_BYTES (sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + 64u)
 
@@ -84,8 +88,9 @@ urma_sq_map(struct urma_ctx *ctx, struct urma_queue *q, const urma_jfs_cfg_t *cf
 	const struct hca_ctl_info *info = &ctx->lib->info;
 	uint32_t in_line = (uint32_t)sizeof(struct hca_inline_unit) + cfg->max_inline_data;
 	uint32_t data = larger(cfg->max_sge * HCA_WQE_UNIT, in_line);
+	uint32_t header = cfg->trans_mode == URMA_TM_UM ? MAIL_BYTES : HEADER_BYTES;
 	uint32_t log_stride =
-		larger(log2_up(larger(HEADER_BYTES + data, ATOMIC_BYTES)), HCA_WQE_MIN_STRIDE_LOG);
+		larger(log2_up(larger(header + data, ATOMIC_BYTES)), HCA_WQE_MIN_STRIDE_LOG);
 	uint32_t room;
 	int err = check_depth(ctx, cfg->depth, cfg->max_sge);
 
@@ -97,7 +102,7 @@ urma_sq_map(struct urma_ctx *ctx, struct urma_queue *q, const urma_jfs_cfg_t *cf
 	err = map(ctx, &q->sq, log2_up(cfg->depth), log_stride, 0);
 	if (err != 0)
 		return err;
-	room = (1u << log_stride) - (uint32_t)HEADER_BYTES;
+	room = (1u << log_stride) - header;
 	q->sq.max_sge = smaller(room / HCA_WQE_UNIT, info->max_sge);
 	q->max_inline = smaller(room - (uint32_t)sizeof(struct hca_inline_unit), info->max_inline);
 	return 0;
@@ -123,9 +128,38 @@ mark_none(struct urma_rq *rq)
 	return rq->done != NULL ? 0 : urma_fail(-ENOMEM, "no memory for a receive queue");
 }
 
-int
-urma_rq_map(struct urma_ctx *ctx, struct urma_rq *rq, uint32_t depth, uint32_t sges, bool list)
+/* The first SGE of each receive is the library's. */
+static int
+map_heads(struct urma_ctx *ctx, struct urma_rq *rq)
 {
+	size_t bytes = ((size_t)rq->wq.mask + 1) * URMA_HEAD_STRIDE;
+
+	rq->wq.max_sge--;
+	rq->heads = urma_inside()->map(ctx->lib, bytes);
+	if (rq->heads == NULL)
+		return urma_fail(-ENOMEM, "no memory for the addresses of %u messages",
+				 rq->wq.mask + 1);
+	rq->heads_mr = softhca_reg_mr(ctx->pd, rq->heads, bytes, SOFTHCA_ACCESS_LOCAL_WRITE);
+	return rq->heads_mr != NULL ? 0 : -errno;
+}
+
+static void
+unmap_heads(struct urma_ctx *ctx, struct urma_rq *rq)
+{
+	if (rq->heads_mr != NULL)
+		(void)softhca_dereg_mr(rq->heads_mr);
+	if (rq->heads != NULL)
+		urma_inside()->unmap(ctx->lib, rq->heads,
+				     ((size_t)rq->wq.mask + 1) * URMA_HEAD_STRIDE);
+	rq->heads_mr = NULL;
+	rq->heads = NULL;
+}
+
+int
+urma_rq_map(struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_cfg_t *cfg, bool list)
+{
+	bool heads = cfg->trans_mode == URMA_TM_UM;
+	uint32_t depth = cfg->depth, sges = cfg->max_sge + heads;
 	uint32_t bytes = (uint32_t)sizeof(struct hca_next_unit) + sges * HCA_WQE_UNIT;
 	uint32_t log_stride = larger(log2_up(bytes), HCA_WQE_MIN_STRIDE_LOG);
 	int err = check_depth(ctx, depth + list, sges);
@@ -141,6 +175,8 @@ urma_rq_map(struct urma_ctx *ctx, struct urma_rq *rq, uint32_t depth, uint32_t s
 					 HCA_WQE_UNIT,
 				 ctx->lib->info.max_sge);
 	err = list ? list_all(rq) : mark_none(rq);
+	if (err == 0 && heads)
+		err = map_heads(ctx, rq);
 	if (err != 0)
 		urma_rq_unmap(ctx, rq);
 	return err;
@@ -149,6 +185,7 @@ urma_rq_map(struct urma_ctx *ctx, struct urma_rq *rq, uint32_t depth, uint32_t s
 void
 urma_rq_unmap(struct urma_ctx *ctx, struct urma_rq *rq)
 {
+	unmap_heads(ctx, rq);
 	urma_wq_unmap(ctx, &rq->wq);
 	free(rq->next);
 	free(rq->done);

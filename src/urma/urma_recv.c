@@ -26,13 +26,21 @@ judge(const struct urma_ctx *ctx, const struct lib_wq *wq, const urma_jfr_wr_t *
 
 /* A unit of zeros ends the list, so empty SGEs are left out. */
 static struct hca_next_unit *
-build(struct lib_wq *wq, uint32_t index, const urma_jfr_wr_t *wr)
+build(struct urma_rq *rq, uint32_t index, const urma_jfr_wr_t *wr)
 {
+	struct lib_wq *wq = &rq->wq;
 	uint8_t *wqe = wq->buf + ((size_t)index << wq->log_stride);
 	struct hca_data_unit *u = (struct hca_data_unit *)(wqe + sizeof(struct hca_next_unit));
 	uint32_t used = 0;
 
 	memset(wqe, 0, (size_t)1 << wq->log_stride);
+	if (rq->heads != NULL) {
+		u[used].byte_cnt = hca_cpu_to_le32(URMA_HEAD_BYTES);
+		u[used].lkey = hca_cpu_to_le32(rq->heads_mr->lkey);
+		u[used].addr =
+			hca_cpu_to_le64((uintptr_t)rq->heads + (size_t)index * URMA_HEAD_STRIDE);
+		used++;
+	}
 	for (uint32_t i = 0; i < wr->src.num_sge; i++) {
 		const urma_sge_t *sge = &wr->src.sge[i];
 
@@ -56,7 +64,7 @@ post_ring(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *w
 		return urma_fail(-ENOMEM, "the receive queue is full (%u)", rq->wq.mask + 1);
 	err = judge(ctx, &rq->wq, wr);
 	if (err == 0)
-		build(&rq->wq, rq->posted++ & rq->wq.mask, wr);
+		build(rq, rq->posted++ & rq->wq.mask, wr);
 	return err;
 }
 
@@ -74,7 +82,7 @@ post_list(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *w
 	if (err != 0)
 		return err;
 	rq->free_head = rq->next[index];
-	next = build(&rq->wq, index, wr);
+	next = build(rq, index, wr);
 	next->nda_nop =
 		hca_cpu_to_le32(HCA_NEXT_MAKE_NDA_NOP(rq->free_head << rq->wq.log_stride, 0));
 	rq->posted++;

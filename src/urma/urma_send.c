@@ -7,7 +7,10 @@
 
 #include <string.h>
 
+#include "abi_addr.h"
 #include "urma_impl.h"
+
+#define HOPS 64u
 
 enum op_flag {
 	OP_REMOTE = 1 << 0,  /* raddr unit */
@@ -101,12 +104,22 @@ judge_flags(const struct urma_queue *q, struct request *r)
 	return 0;
 }
 
+static urma_transport_mode_t
+mode_of(const struct urma_queue *q)
+{
+	return q->is_jfs ? q->jfs.jfs_cfg.trans_mode : q->jetty.jetty_cfg.jfs_cfg.trans_mode;
+}
+
 static int
 judge_target(const struct urma_queue *q, struct request *r)
 {
 	r->to = r->wr->tjetty != NULL ? (const struct urma_target *)r->wr->tjetty : q->bound;
 	if (r->to == NULL)
 		return urma_fail(-EINVAL, "a request to no Jetty");
+	if (r->to->unreliable != (mode_of(q) == URMA_TM_UM))
+		return urma_fail(-EINVAL, "the queue and its target are of different modes");
+	if (r->to->unreliable && (r->op->flags & OP_SEND) == 0)
+		return urma_fail(-EINVAL, "unreliable queues have Sends only");
 	if (r->to->pub.urma_ctx != &q->ctx->pub)
 		return urma_fail(-EINVAL, "the target was imported by another context");
 	if (!q->is_jfs && q->jetty.jetty_cfg.jfs_cfg.trans_mode == URMA_TM_RC && r->to != q->bound)
@@ -253,7 +266,8 @@ judge_size(const struct urma_queue *q, struct request *r)
 
 	r->units = units_of(sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit)) +
 		   ((flags & OP_REMOTE) != 0) + ((flags & OP_NOTIFY) != 0) +
-		   units_of(r->operands) * ((flags & OP_ATOMIC) != 0 ? 2 : 1);
+		   units_of(r->operands) * ((flags & OP_ATOMIC) != 0 ? 2 : 1) +
+		   (r->to->unreliable ? units_of(sizeof(struct hca_ud_unit)) : 0);
 	r->units += r->wr->flag.bs.inline_flag
 			    ? units_of((uint32_t)sizeof(struct hca_inline_unit) + r->total)
 			    : r->nlocal;
@@ -292,8 +306,8 @@ judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request 
 	r->units = PLAIN_UNITS + !send;
 	if (r->to == NULL || r->to->pub.urma_ctx != &q->ctx->pub || local->num_sge != 1 ||
 	    r->local == NULL || !is_registered(q, r->local->tseg) || r->local->len > SEND_MAX ||
-	    (!q->is_jfs && q->jetty.jetty_cfg.jfs_cfg.trans_mode == URMA_TM_RC) ||
-	    q->sq.max_sge == 0 || r->units * HCA_WQE_UNIT > 1u << q->sq.log_stride)
+	    r->to->unreliable || mode_of(q) != URMA_TM_RM || q->sq.max_sge == 0 ||
+	    r->units * HCA_WQE_UNIT > 1u << q->sq.log_stride)
 		return false;
 	r->total = r->local->len;
 	if (send)
@@ -354,7 +368,9 @@ build_ub(struct hca_ub_unit *u, const struct request *r)
 					      : wr->rw.notify_data;
 
 	odr |= wr->flag.bs.comp_order ? HCA_UB_ODR_COMPLETION : 0;
-	u->number = hca_cpu_to_le32(HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, r->to->tpg));
+	u->number =
+		hca_cpu_to_le32(r->to->unreliable ? HCA_UB_MAKE_NUMBER(HCA_UB_TO_ADDRESS, 0)
+						  : HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, r->to->tpg));
 	u->tc = hca_cpu_to_le32(HCA_UB_MAKE_TC(r->to->pub.id.id, HCA_UB_TC_ONE, 0));
 	u->token = hca_cpu_to_le32(check ? token : 0);
 	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(odr, check, 0, r->op->atomic,
@@ -363,6 +379,23 @@ build_ub(struct hca_ub_unit *u, const struct request *r)
 	u->tc_token = hca_cpu_to_le32(
 		r->op->op == HCA_OP_RDMA_WRITE_IMM && r->to->check ? r->to->token : 0);
 	u->operands = hca_cpu_to_le32(r->operands);
+}
+
+/* Where an unreliable message goes */
+static uint8_t *
+build_address(uint8_t *at, const struct hca_ctl_ah *ah)
+{
+	struct hca_ud_unit *u = (struct hca_ud_unit *)at;
+	uint64_t dmac = hca_mac_number(ah->dmac), smac = hca_mac_number(ah->smac);
+
+	memset(u, 0, sizeof(*u));
+	u->port = hca_cpu_to_le32(HCA_UD_MAKE_PORT(1, ah->sgid_index, HOPS, 0));
+	u->mac_lo = hca_cpu_to_le32(HCA_UD_MAKE_MAC_LO(dmac, smac));
+	u->smac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(smac));
+	u->dmac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(dmac));
+	memcpy(u->dgid, ah->dgid, sizeof(u->dgid));
+	u->flow = hca_cpu_to_le32(HCA_UD_MAKE_FLOW(1, 0, 0, 0));
+	return at + sizeof(*u);
 }
 
 static inline uint8_t *
@@ -500,6 +533,8 @@ build_any(uint8_t *wqe, const struct request *r)
 	next->flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
 				      (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0));
 	build_ub(ub, r);
+	if (r->to->unreliable)
+		at = build_address(at, &r->to->ah);
 	if ((r->op->flags & OP_REMOTE) != 0)
 		at = build_remote(at, r->remote);
 	if ((r->op->flags & OP_NOTIFY) != 0)

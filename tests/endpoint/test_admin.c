@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "admin_capture.h"
 #include "admin_impair.h"
+#include "wire/wire_view.h"
 
 static struct hca_impair odds;
 static struct hca_fault_rule rule;
@@ -81,6 +83,7 @@ directions(void **state)
 		{"dir=in,off", ADMIN_IMPAIR_OFF, false, true, 0, "off"},
 		{"dir=out,off", ADMIN_IMPAIR_OFF, true, false, 0, "off"},
 		{"dir=in,qp=0x12,drop=1", ADMIN_IMPAIR_ODDS, false, true, 0x12, "qp=0x12,drop=1"},
+		{"tp=0x13,drop=1", ADMIN_IMPAIR_ODDS, true, false, 0, "tp=0x13,drop=1"},
 		{"rule=drop,psn=1,qp=16777215", ADMIN_IMPAIR_RULE, true, false, 0xffffff,
 		 "rule=drop,psn=1,qp=16777215"},
 		{"", ADMIN_IMPAIR_NOTHING, false, false, 0, ""},
@@ -92,6 +95,7 @@ directions(void **state)
 		assert_int_equal(all.sent, all_of_them[i].sent);
 		assert_int_equal(all.received, all_of_them[i].received);
 		assert_int_equal(all.said.qpn, all_of_them[i].qpn);
+		assert_int_equal(all.said.tpn, strncmp(all.words, "tp=", 3) == 0 ? 0x13 : 0);
 		assert_string_equal(all.words, all_of_them[i].words);
 	}
 }
@@ -110,6 +114,9 @@ refused(void **state)
 		"qp=0x1000000,drop=1",
 		"qp=x,drop=1",
 		"rule=drop,qp=",
+		"tp=0,drop=1",
+		"tp=0x1000000,drop=1",
+		"qp=1,tp=2,drop=1",
 		"drop",
 		"drop=",
 		"drop=1.5",
@@ -154,6 +161,9 @@ captures(void **state)
 		"dir=in",
 		"dir=up,/x",
 		"qp=,/x",
+		"tp=0,/x",
+		"qp=1,tp=1,/x",
+		"tp=1,qp=1,/x",
 		"qp=0,/x",
 		"qp=1x,/x",
 		"qp=0x1000000,/x",
@@ -173,7 +183,10 @@ captures(void **state)
 	assert_int_equal(admin_capture_parse("dir=in,qp=0x123,snaplen=64,/x", &c), 0);
 	assert_true(c.ng.no_sent && !c.ng.no_received && c.ng.one_qp);
 	assert_int_equal(c.ng.qpn, 0x123);
+	assert_int_equal(c.ng.wire, HCA_WIRE_ROCE);
 	assert_int_equal(c.ng.snaplen, 64);
+	assert_int_equal(admin_capture_parse("tp=0x123,/x", &c), 0);
+	assert_true(c.ng.one_qp && c.ng.qpn == 0x123 && c.ng.wire == HCA_WIRE_UB);
 	assert_int_equal(admin_capture_parse("dir=out,/x", &c), 0);
 	assert_true(c.ng.no_received && !c.ng.no_sent);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -6,14 +6,17 @@ other end has no UB or nobody answers there.
 test_perf_ub.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
 import os
-import re
 import signal
+import struct
+import subprocess
 import sys
+import time
 import unittest
 
 from daemon import Daemon
-from test_perf import ADDRESSES, BINARY, LIMIT_S, MACS, Case
+from test_perf import ADDRESSES, BINARY, LIMIT_S, MACS, PERF, Case
 
+CTL = os.path.join(os.path.dirname(PERF), 'softhca-ctl')
 OPERATIONS = ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'swap', 'notify')
 # Nobody is without a CPU for a second, so what is sent again was lost.
 UB = {'ub': {'enable': 'yes', 'timeout_us': 1000000}, 'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}}
@@ -109,6 +112,73 @@ class Memif(Pair):
             self.assertGreater(d.ask('/softhca/ub/counters')['ub_rx_tp_packets'], 0)
         for server in servers:
             self.clean_end(server)
+
+
+def frames_of(path):
+    """[(sent, transport header and more)] of the UB frames over IPv4 in a pcapng file."""
+    with open(path, 'rb') as file:
+        data = file.read()
+    at, frames = 0, []
+    while at < len(data):
+        kind, total = struct.unpack_from('<II', data, at)
+        if kind == 6:
+            kept, = struct.unpack_from('<I', data, at + 20)
+            way, = struct.unpack_from('<I', data, at + 28 + (kept + 3) // 4 * 4 + 4)
+            frame = data[at + 28:at + 28 + kept]
+            if frame[12:14] == b'\x08\0' and frame[36:38] == (4792).to_bytes(2, 'big'):
+                frames.append((way == 2, frame[42:]))
+        at += total
+    return frames
+
+
+class Faults(Pair):
+    """softhca-ctl on one of the channels between the daemons."""
+
+    def ctl(self, *words, status=0):
+        said = subprocess.run([CTL, *words, '--prefix', self.daemons[1].name], encoding='utf-8',
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+        self.assertEqual(said.returncode, status, said.stdout)
+        return said.stdout
+
+    def tps(self):
+        return {tp['tpn']: tp for tp in self.daemons[1].ask('/softhca/tps').values()
+                if isinstance(tp, dict)}
+
+    def wait(self, what):
+        deadline = time.monotonic() + LIMIT_S
+        while not what():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def test_one_channel(self):
+        """Faults and captures by TPN concern this channel; the data is right all the same."""
+        server = self.server()
+        client = self.client('--wire', 'ub', '--op', 'write', '--size', '20000', '--duration', '6', '--verify')
+        self.addCleanup(client.kill)
+        self.wait(lambda: len(self.tps()) == 4 and all(tp['next_psn'] for tp in self.tps().values()))
+        tpn = min(self.tps())
+        path = os.path.join(self.place, 'one.pcapng')
+        self.ctl('capture', path, '--tp', hex(tpn), '--seconds', '0.3', '--snaplen', '80')
+        seen = frames_of(path)
+        self.assertEqual({sent for sent, _ in seen}, {True, False})
+        for sent, header in seen:
+            at = 2 if sent else 5
+            self.assertEqual(int.from_bytes(header[at:at + 3], 'big'), tpn)
+        self.assertIn('drop=0.02', self.ctl('impair', '--dir', 'both', '--tp', hex(tpn), '--drop', '0.02'))
+        self.wait(lambda: all(self.daemons[1].ask('/softhca/impair')[name] > 3
+                              for name in ('dropped', 'in_dropped')))
+        self.ctl('impair', 'off')
+        resent = {n: tp['resent_time'] + tp['resent_timeout'] for n, tp in self.tps().items()}
+        self.assertGreater(resent.pop(tpn), 0)
+        self.assertEqual(set(resent.values()), {0})
+        out = client.communicate(timeout=LIMIT_S)[0]
+        self.assertEqual(client.returncode, 0, out)
+        self.assertIn(' verified', out)
+        wrong = hex(tpn ^ 0x800000)
+        for words in (('impair', '--drop', '1', '--tp', wrong), ('capture', path + 'x', '--tp', wrong)):
+            self.assertIn('there is no TP %s; there are 4: ' % wrong, self.ctl(*words, status=1))
+        self.ctl('impair', '--drop', '1', '--tp', wrong, '--qp', '5', status=2)
+        self.clean_end(server)
 
 
 class OneWire(Pair):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons that speak UB, joined by memif, and a program of URMA on each.
 
-test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD URMA-PEERS
+test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD URMA-PEERS OTHER-PROGRAM...
 """
 import os
 import signal
@@ -14,7 +14,7 @@ import unittest
 sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, folder  # noqa: E402
 
-BINARY, PEERS = [os.path.abspath(path) for path in sys.argv[2:4]]
+BINARY, PEERS, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
 LIMIT_S = 240  # what takes longer hangs
 IPS = ('10.67.0.1', '10.67.0.2')
 MACS = ('02:00:00:67:00:01', '02:00:00:67:00:02')
@@ -67,6 +67,15 @@ class Daemons(unittest.TestCase):
         for daemon in self.daemons:
             self.assertEqual(daemon.stop(), 0)
 
+    def test_alone(self):
+        """Programs that talk to themselves by the address of their host."""
+        self.assertNotEqual(ALONE, [])
+        for program in ALONE:
+            with self.subTest(program=os.path.basename(program)):
+                said = subprocess.run([program, self.daemons[0].socket], encoding='utf-8', check=False,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+                self.assertEqual((said.returncode, said.stdout), (0, 'verified\n'))
+
     def test_killed_in_the_middle(self):
         """The peer's daemon is gone, so the import goes on until it is killed; nothing is left."""
         serving, offer = self.pair(0, 0)
@@ -91,4 +100,4 @@ class Daemons(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -73,13 +73,14 @@ struct hca_fault_rule {
 
 /*
  * What a text says: "drop=0.01,delay=50,qp=0x123", or "rule=drop,psn=100,count=1,qp=5", with the
- * names of abi_impair.h; in a rule psn, opcode, nth, count and arg as above.
+ * names of abi_impair.h; in a rule psn, opcode, nth, count and arg as above; tp=N instead of qp=N.
  */
 struct hca_impair_text {
 	bool is_rule;
 	struct hca_impair odds;
 	struct hca_fault_rule rule;
 	uint32_t qpn; /* 0: absent */
+	uint32_t tpn; /* of UB; 0: absent */
 };
 
 /* Parse the text. 0, or -EINVAL with what was expected and found in why. Any thread. */

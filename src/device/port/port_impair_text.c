@@ -55,7 +55,7 @@ take_odds(struct hca_impair_text *t, const char *key, const char *value)
 #undef X
 #define ODDS(name) #name ", "
 #define TIME(name) #name " (us), "
-	return HCA_IMPAIR_ODDS_LIST(ODDS) HCA_IMPAIR_TIME_LIST(TIME) "or qp";
+	return HCA_IMPAIR_ODDS_LIST(ODDS) HCA_IMPAIR_TIME_LIST(TIME) "qp or tp";
 }
 
 static const char *
@@ -93,20 +93,27 @@ take_rule(struct hca_impair_text *t, const char *key, const char *value)
 	return NULL;
 }
 
+static bool
+take_number(const char *value, uint32_t *number)
+{
+	uint64_t n;
+
+	if (!whole(value, QPN_MAX, &n) || n == 0)
+		return false;
+	*number = (uint32_t)n;
+	return true;
+}
+
 /* What was expected instead, or NULL. */
 static const char *
 take_pair(struct hca_impair_text *t, const char *key, const char *value)
 {
-	uint64_t qpn;
-
 	if (value == NULL)
 		return "NAME=VALUE";
-	if (strcmp(key, "qp") == 0) {
-		if (!whole(value, QPN_MAX, &qpn) || qpn == 0)
-			return "a QP number";
-		t->qpn = (uint32_t)qpn;
-		return NULL;
-	}
+	if (strcmp(key, "qp") == 0)
+		return take_number(value, &t->qpn) ? NULL : "a QP number";
+	if (strcmp(key, "tp") == 0)
+		return take_number(value, &t->tpn) ? NULL : "a TP number";
 	return t->is_rule ? take_rule(t, key, value) : take_odds(t, key, value);
 }
 
@@ -134,6 +141,10 @@ hca_impair_parse(const char *text, struct hca_impair_text *t, char *why, size_t 
 			continue;
 		snprintf(why, size, "impairment \"%.20s%s%.20s\": expected %s", key,
 			 value != NULL ? "=" : "", value != NULL ? value : "", expected);
+		return -EINVAL;
+	}
+	if (t->qpn != 0 && t->tpn != 0) {
+		snprintf(why, size, "impairment: a frame is of a QP or of a TP");
 		return -EINVAL;
 	}
 	return 0;

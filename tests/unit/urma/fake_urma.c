@@ -96,6 +96,17 @@ import_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, uint32
 }
 
 static int
+find_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, struct hca_ctl_ah *ah)
+{
+	fake_urma.peer = *request;
+	*ah = (struct hca_ctl_ah){.sgid_index = (uint8_t)request->gid_index,
+				  .dmac = {2, 0, 0, 0, 0, 9},
+				  .smac = {2, 0, 0, 0, 0, 1}};
+	memcpy(ah->dgid, request->eid, sizeof(ah->dgid));
+	return failed();
+}
+
+static int
 tp_eid(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16])
 {
 	fake_urma.eids++;
@@ -116,6 +127,7 @@ const struct urma_ctl fake_urma_ctl = {
 	.destroy_jfr = destroy,
 	.set_token = set_token,
 	.import_peer = import_peer,
+	.find_peer = find_peer,
 	.unimport_peer = destroy,
 	.tp_eid = tp_eid,
 };

@@ -2,6 +2,7 @@
 
 /* Completions: what a CQE of the UB form becomes. */
 
+#include <errno.h>
 #include <string.h>
 
 #include "fake_urma.h"
@@ -296,15 +297,64 @@ test_dead(void **state)
 	lib_ctx(r.lib)->dead = false;
 }
 
+/* The addresses in front of an unreliable message are the library's; they say who has sent it. */
+static void
+test_unreliable(void **state)
+{
+	static const uint8_t from[16] = {[10] = 0xff, 0xff, 10, 0, 0, 7};
+	urma_jfr_cfg_t receives = {.depth = 4, .jfc = r.jfc, .trans_mode = URMA_TM_UM};
+	urma_jetty_cfg_t cfg = {.jfs_cfg = {.depth = 4, .jfc = r.jfc, .trans_mode = URMA_TM_UM},
+				.jfr_cfg = &receives};
+	urma_jetty_t *jetty;
+	urma_sge_t sge = {(uintptr_t)r.memory, 64, r.local};
+	urma_jfr_wr_t wr = {.src = {&sge, 1}, .user_ctx = 5};
+	const struct hca_data_unit *u;
+	struct urma_queue *q;
+	struct hca_cqe_ub cqe;
+	uint8_t *head;
+	urma_cr_t cr;
+
+	receives.trans_mode = URMA_TM_RM;
+	assert_true(urma_create_jetty(r.ctx, &cfg) == NULL && errno == EINVAL);
+	receives.trans_mode = URMA_TM_UM;
+	jetty = urma_create_jetty(r.ctx, &cfg);
+	assert_non_null(jetty);
+	q = (struct urma_queue *)jetty;
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(urma_post_jetty_recv_wr(jetty, &wr, NULL), URMA_SUCCESS);
+	u = (const void *)(q->rq.wq.buf + (1u << q->rq.wq.log_stride) + 16);
+	assert_int_equal(hca_le32_to_cpu(u[0].byte_cnt), 40);
+	head = (uint8_t *)(uintptr_t)hca_le64_to_cpu(u[0].addr);
+	assert_true(hca_le64_to_cpu(u[1].addr) == (uintptr_t)r.memory);
+	head[20] = 0x45;
+	memcpy(head + 32, from + 12, 4);
+	cqe = recv_cqe(HCA_CQE_UB_JETTY, q->number, 1u << q->rq.wq.log_stride, HCA_UB_TA_SEND);
+	cqe.bytes = hca_cpu_to_le32(40 + 12);
+	cqe.tpn = 0;
+	rig_complete(&r, 0, &cqe);
+	assert_int_equal(urma_poll_jfc(r.jfc, 1, &cr), 1);
+	assert_int_equal(cr.status, URMA_CR_SUCCESS);
+	assert_int_equal(cr.completion_len, 12);
+	assert_memory_equal(cr.remote_id.eid.raw, from, 16);
+	/* one that came by a channel has none */
+	cqe.tpn = hca_cpu_to_le32(0x123);
+	cqe.wqe = hca_cpu_to_le32(2u << q->rq.wq.log_stride);
+	rig_complete(&r, 1, &cqe);
+	assert_int_equal(urma_poll_jfc(r.jfc, 1, &cr), 1);
+	assert_int_equal(cr.status, URMA_CR_LOC_LEN_ERR);
+	assert_int_equal(urma_delete_jetty(jetty), URMA_SUCCESS);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_statuses), TEST(test_unsignalled),	   TEST(test_flush_done),
-		TEST(test_receive),  TEST(test_receive_any_order), TEST(test_jfr),
-		TEST(test_skipped),  TEST(test_forgotten),	   TEST(test_dead),
+		TEST(test_statuses),   TEST(test_unsignalled),	     TEST(test_flush_done),
+		TEST(test_receive),    TEST(test_receive_any_order), TEST(test_jfr),
+		TEST(test_unreliable), TEST(test_skipped),	     TEST(test_forgotten),
+		TEST(test_dead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

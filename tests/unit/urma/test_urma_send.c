@@ -400,17 +400,91 @@ test_receives(void **state)
 	assert_int_equal(HCA_DB_OPCODE(fake_take_doorbell(r.ctl)), HCA_DB_OPCODE_KICK);
 }
 
+/* ---- unreliable ---- */
+
+static urma_jetty_t *
+open_mail(void)
+{
+	urma_jfr_cfg_t receives = {.depth = 4, .jfc = r.jfc, .trans_mode = URMA_TM_UM};
+	urma_jetty_cfg_t cfg = {
+		.jfs_cfg = {.depth = 4, .jfc = r.jfc, .trans_mode = URMA_TM_UM, .max_sge = 1},
+		.jfr_cfg = &receives};
+	urma_jetty_t *jetty = urma_create_jetty(r.ctx, &cfg);
+
+	assert_non_null(jetty);
+	return jetty;
+}
+
+static urma_target_jetty_t *
+import_mail(void)
+{
+	urma_rjetty_t what = {.jetty_id.id = 40,
+			      .trans_mode = URMA_TM_UM,
+			      .type = URMA_JETTY,
+			      .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT};
+	urma_token_t token = {0x600d};
+	urma_target_jetty_t *t;
+
+	memset(what.jetty_id.eid.raw, 0x42, 16);
+	t = urma_import_jetty(r.ctx, &what, &token);
+	assert_non_null(t);
+	return t;
+}
+
+/* To an address instead of a channel; what needs a channel is refused. */
+static void
+test_unreliable(void **state)
+{
+	uint32_t objects = fake_urma.objects;
+	urma_jetty_t *jetty = open_mail();
+	urma_target_jetty_t *to = import_mail();
+	urma_sge_t src = here(64), dst = there(64);
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND, .tjetty = to, .send = {.src = {&src, 1}}};
+	const uint8_t *wqe = ((struct urma_queue *)jetty)->sq.buf;
+	const struct hca_ub_unit *ub = (const void *)(wqe + 16);
+	const struct hca_ud_unit *ud = (const void *)(wqe + 48);
+
+	assert_int_equal(fake_urma.objects, objects + 1); /* no channels */
+	assert_int_equal(urma_post_jetty_send_wr(jetty, &wr, NULL), URMA_SUCCESS);
+	assert_int_equal(HCA_UB_TO(hca_le32_to_cpu(ub->number)), HCA_UB_TO_ADDRESS);
+	assert_int_equal(hca_le32_to_cpu(ub->tc) & HCA_TC_MASK, 40);
+	assert_int_equal(hca_le32_to_cpu(ub->token), 0x600d);
+	assert_int_equal(HCA_UD_SGID_INDEX(hca_le32_to_cpu(ud->port)), 3);
+	assert_int_equal(HCA_UD_DMAC(hca_le32_to_cpu(ud->mac_lo), hca_le32_to_cpu(ud->dmac_hi)),
+			 0x020000000009);
+	assert_int_equal(HCA_UD_SMAC(hca_le32_to_cpu(ud->mac_lo), hca_le32_to_cpu(ud->smac_hi)),
+			 0x020000000001);
+	assert_memory_equal(ud->dgid, to->id.eid.raw, 16);
+	assert_true((hca_le32_to_cpu(ud->flow) & HCA_UD_GID_FORM) != 0);
+	assert_data(wqe + 96, (uintptr_t)r.memory, 64);
+	assert_int_equal(fake_take_doorbell(r.ctl),
+			 HCA_DB_MAKE(0, 0, HCA_OP_SEND, ((struct urma_queue *)jetty)->number, 7));
+	/* channels for one, addresses for the other */
+	wr.tjetty = r.peer;
+	assert_int_equal(urma_post_jetty_send_wr(jetty, &wr, NULL), URMA_EINVAL);
+	wr.tjetty = to;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_EINVAL);
+	wr = (urma_jfs_wr_t){.opcode = URMA_OPC_WRITE,
+			     .tjetty = to,
+			     .rw = {.src = {&src, 1}, .dst = {&dst, 1}}};
+	assert_int_equal(urma_post_jetty_send_wr(jetty, &wr, NULL), URMA_EINVAL);
+	assert_int_equal(fake_take_doorbell(r.ctl), 0);
+	assert_int_equal(urma_unimport_jetty(to), URMA_SUCCESS);
+	assert_int_equal(urma_delete_jetty(jetty), URMA_SUCCESS);
+	assert_int_equal(fake_urma.objects, objects);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_write),	 TEST(test_no_token),	 TEST(test_immediate),
-		TEST(test_notify),	 TEST(test_fetches),	 TEST(test_compare_swap),
-		TEST(test_byte_enables), TEST(test_chain),	 TEST(test_full),
-		TEST(test_announced),	 TEST(test_refused),	 TEST(test_single_calls),
-		TEST(test_receives),	 TEST(test_send_inline),
+		TEST(test_write),	 TEST(test_no_token),	TEST(test_immediate),
+		TEST(test_notify),	 TEST(test_fetches),	TEST(test_compare_swap),
+		TEST(test_byte_enables), TEST(test_chain),	TEST(test_full),
+		TEST(test_announced),	 TEST(test_unreliable), TEST(test_refused),
+		TEST(test_single_calls), TEST(test_receives),	TEST(test_send_inline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

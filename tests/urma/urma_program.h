@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TESTS_URMA_PROGRAM_H
+#define TESTS_URMA_PROGRAM_H
+
+/*
+ * What the programs of this folder share: a device, a JFC, a Jetty, and a segment of memory. They
+ * use the installed header only. Whatever goes wrong is printed and ends the program.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <softhca/urma.h>
+
+#define BYTES (1u << 20)
+#define PART (256u << 10)
+#define TOKEN 0x1234567u
+#define DEPTH 16u
+
+struct program {
+	urma_context_t *ctx;
+	urma_jfce_t *jfce; /* NULL: completions are polled for */
+	urma_jfc_t *jfc;
+	urma_jetty_t *jetty;
+	urma_target_seg_t *seg;
+	uint8_t *mem;
+	/* of the peer */
+	urma_target_jetty_t *to;
+	urma_target_seg_t *to_seg;
+};
+
+/* Events of the JFC so far */
+extern int events_seen;
+
+void must(int good, const char *what);
+/* On the device's last address; events: completions come with events. */
+void open_program(struct program *p, char *device, urma_transport_mode_t mode, int events);
+void close_program(struct program *p);
+/* The Jetty and segment of a peer, which have the token of all programs. */
+void import_peer(struct program *p, const urma_jetty_id_t *jetty, const urma_seg_t *seg,
+		 urma_transport_mode_t mode);
+void unimport_peer(struct program *p);
+/* The next completion, which is good. */
+urma_cr_t next(struct program *p);
+void same(const void *a, const void *b, size_t n, const char *what);
+/* len bytes at `at` of the own memory */
+urma_sge_t own(const struct program *p, uint32_t at, uint32_t len);
+void receive(struct program *p, uint32_t at, uint32_t len, uint64_t id);
+void post(struct program *p, urma_jfs_wr_t *wr);
+
+#endif
