@@ -213,7 +213,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.log_eqs = 3,
 		.log_mpts = RTE_MIN(log_qps + 3, 17u),
 		.log_mtts = 17,
-		.log_tps = 4,
+		.log_tps = c->log_tps ? c->log_tps : 4,
 		.ub_ops = c->ub_ops ? c->ub_ops : 1024,
 		.edge_size = c->edge_size,
 		.records = c->records ? c->records : 1024,

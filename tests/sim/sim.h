@@ -62,6 +62,7 @@ struct sim_config {
 	uint32_t edge_size, mbufs, records, full_records, records_per_qp;
 	uint32_t ub_ops;      /* of each kind [1024] */
 	uint32_t log_num_qps; /* [8]; as many CQs, four times as many MPTs */
+	uint32_t log_tps;     /* [4] */
 	uint32_t link_depth;  /* [256] */
 	uint32_t max_mtu;
 	uint64_t port_stall_ns;

@@ -18,15 +18,33 @@
 static struct ub_pair pair;
 static struct ub_strict peer;
 
+static const struct way {
+	const char *name;
+	uint8_t mode, rule;
+	bool v6, large; /* packets of 4096 bytes */
+} ways[] = {
+	{"SACK", HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, false, false},
+	{"SACK over IPv6, 4096", HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, true, true},
+	{"DROP", HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, false, false},
+	{"DROP over IPv6, 4096", HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, true, true},
+	{"TRACK", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, false, false},
+	{"TRACK over IPv6", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, true, false},
+};
+
 static void
-run(void (*fn)(struct ub_pair *p, struct ub_strict *x))
+run(const struct way *way, void (*fn)(struct ub_pair *p, struct ub_strict *x))
 {
 	struct ub_pair_config c = {.sim = {.layout = HCA_LAYOUT_RTC,
+					   .link_depth = 4096, /* of a peer that goes back */
 					   .seed = sim_env("SIM_SEED", 1)},
-				   .small_mtu = true,
+				   .mode = way->mode,
+				   .rule = way->rule,
+				   .go_back = way->mode == HCA_TP_MODE_DROP,
+				   .gid = way->v6 ? SIM_GID_V6 : SIM_GID_V4,
+				   .small_mtu = !way->large,
 				   .rto_base = RTO_US};
 
-	sim_set_repeat("SIM_SEED=%llu " PROGRAM, (unsigned long long)c.sim.seed);
+	sim_set_repeat("SIM_SEED=%llu " PROGRAM " (%s)", (unsigned long long)c.sim.seed, way->name);
 	ub_pair_open(&pair, &c);
 	ub_strict_open(&peer, &pair);
 	fn(&pair, &peer);
@@ -35,10 +53,17 @@ run(void (*fn)(struct ub_pair *p, struct ub_strict *x))
 	ub_pair_close(&pair);
 }
 
+/* In every way; or, of losses, in that of one mode. */
 #define TEST(n) \
 	static void n(void **state) \
 	{ \
-		run(n##_of); \
+		for (unsigned int i = 0; i < RTE_DIM(ways); i++) \
+			run(&ways[i], n##_of); \
+	}
+#define TEST_IN(n, way) \
+	static void n(void **state) \
+	{ \
+		run(&ways[way], n##_of); \
 	}
 
 /* ---- operations ---- */
@@ -330,6 +355,60 @@ lost_response_of(struct ub_pair *p, struct ub_strict *x)
 	}
 }
 
+/* Mode DROP: the packet behind the hole is refused, and all from the hole on is sent again. */
+static void
+drop_lost_data_of(struct ub_pair *p, struct ub_strict *x)
+{
+	for (unsigned int i = 1; i <= 9; i++) {
+		uint64_t again = x->again;
+
+		within(p, write_with(p, x, (struct ub_strict_losses){.data = i}), 0, 20 * US);
+		UB_PAIR_EQ(p, x->again - again, 10 - i + 1);
+	}
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_tp_timeouts), 0);
+	within(p, write_with(p, x, (struct ub_strict_losses){.data = 10}), RTO_US * US,
+	       (RTO_US + 40) * US);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_tp_timeouts), 1);
+}
+
+/* Nothing tells it again. */
+static void
+drop_lost_nak_of(struct ub_pair *p, struct ub_strict *x)
+{
+	within(p, write_with(p, x, (struct ub_strict_losses){.data = 3, .acks = 1}), RTO_US * US,
+	       (RTO_US + 40) * US);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_tp_timeouts), 1);
+}
+
+/* Side 0 refuses what is behind the hole, once. */
+static void
+drop_lost_response_of(struct ub_pair *p, struct ub_strict *x)
+{
+	uint64_t id = 0, dropped = ub_pair_counter(p, 0, HCA_CTR_ub_tp_out_of_order);
+
+	for (unsigned int i = 1; i <= 10; i += 3) {
+		x->lose.responses = i;
+		memset(p->side[0].mem + RESULT, 0, 10240);
+		ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, 10240, ++id);
+		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
+		ub_pair_same(p, 0, RESULT, FROM, 10240);
+	}
+	sim_check(p->s, ub_pair_counter(p, 0, HCA_CTR_ub_tp_out_of_order) > dropped,
+		  "nothing was out of order");
+}
+
+/* Mode TRACK tells nothing of holes: a timeout does, and packets come that are there already. */
+static void
+track_lost_data_of(struct ub_pair *p, struct ub_strict *x)
+{
+	for (unsigned int i = 1; i <= 10; i += 3) {
+		within(p, write_with(p, x, (struct ub_strict_losses){.data = i}), RTO_US * US,
+		       (RTO_US + 40) * US);
+		sim_run_for(p->s, 2 * RTO_US * US);
+	}
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_tp_timeouts), 4);
+}
+
 TEST(writes)
 TEST(reads)
 TEST(sends)
@@ -337,22 +416,36 @@ TEST(notifies)
 TEST(enables)
 TEST(fetches)
 TEST(swaps)
-TEST(lost_data)
-TEST(lost_ack)
-TEST(lost_sack)
-TEST(lost_taack)
-TEST(lost_response)
+TEST_IN(lost_data, 0)
+TEST_IN(lost_ack, 0)
+TEST_IN(lost_sack, 0)
+TEST_IN(lost_taack, 0)
+TEST_IN(lost_response, 0)
+TEST_IN(drop_lost_data, 2)
+TEST_IN(drop_lost_nak, 2)
+TEST_IN(drop_lost_response, 2)
+TEST_IN(track_lost_data, 4)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes),     cmocka_unit_test(reads),
-		cmocka_unit_test(sends),      cmocka_unit_test(notifies),
-		cmocka_unit_test(enables),    cmocka_unit_test(fetches),
-		cmocka_unit_test(swaps),      cmocka_unit_test(lost_data),
-		cmocka_unit_test(lost_ack),   cmocka_unit_test(lost_sack),
-		cmocka_unit_test(lost_taack), cmocka_unit_test(lost_response),
+		cmocka_unit_test(writes),
+		cmocka_unit_test(reads),
+		cmocka_unit_test(sends),
+		cmocka_unit_test(notifies),
+		cmocka_unit_test(enables),
+		cmocka_unit_test(fetches),
+		cmocka_unit_test(swaps),
+		cmocka_unit_test(lost_data),
+		cmocka_unit_test(lost_ack),
+		cmocka_unit_test(lost_sack),
+		cmocka_unit_test(lost_taack),
+		cmocka_unit_test(lost_response),
+		cmocka_unit_test(drop_lost_data),
+		cmocka_unit_test(drop_lost_nak),
+		cmocka_unit_test(drop_lost_response),
+		cmocka_unit_test(track_lost_data),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

@@ -7,7 +7,7 @@
 #define PSN_MASK 0xffffffu
 #define W STRICT_WINDOW
 #define ETH 14u
-#define IP 20u
+#define IP (x->ip) /* as the peer x has it */
 #define UDP 8u
 #define TPH (ETH + IP + UDP)
 #define TAH (TPH + 16u)
@@ -55,16 +55,21 @@ crc32(uint32_t crc, const uint8_t *p, uint32_t n)
 	return ~crc;
 }
 
-/* From the IP header to the last pad byte; TOS, TTL and both checksums as ones. */
+/* From the IP header to the last pad byte; what changes on the way as ones. */
 static uint32_t
-icrc(const uint8_t *frame, uint32_t len)
+icrc(const struct ub_strict *x, const uint8_t *frame, uint32_t len)
 {
-	uint8_t head[IP + UDP];
+	uint8_t head[40 + UDP];
 
-	memcpy(head, frame + ETH, sizeof(head));
-	head[1] = head[8] = head[10] = head[11] = 0xff;
+	memcpy(head, frame + ETH, IP + UDP);
+	if (IP == 20) {
+		head[1] = head[8] = head[10] = head[11] = 0xff;
+	} else { /* traffic class, flow label, hop limit */
+		head[0] |= 0x0f;
+		head[1] = head[2] = head[3] = head[7] = 0xff;
+	}
 	head[IP + 6] = head[IP + 7] = 0xff;
-	return crc32(crc32(0, head, sizeof(head)), frame + TPH, len - 4 - TPH);
+	return crc32(crc32(0, head, IP + UDP), frame + TPH, len - 4 - TPH);
 }
 
 static int32_t
@@ -91,23 +96,45 @@ deliver(struct ub_strict *x, const uint8_t *frame, uint32_t len)
 	RULE(x, sim_link_inject(x->p->s->side[0].wire, m), "the link is full");
 }
 
+static const uint8_t eid[15] = {0x20, 0x01, 0x0d, 0xb8, 0, 0x77};
+
+static void
+put_ip(const struct ub_strict *x, uint8_t *f, uint32_t len)
+{
+	static const uint8_t eth[ETH] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2};
+
+	memcpy(f, eth, ETH);
+	memset(f + ETH, 0, IP + UDP);
+	if (IP == 20) {
+		put(f + 12, 2, 0x0800);
+		f[ETH] = 0x45;
+		put(f + ETH + 2, 2, len - ETH);
+		put(f + ETH + 6, 2, 0x4000);
+		f[ETH + 8] = 64;
+		f[ETH + 9] = 17;
+		put(f + ETH + 12, 4, 0x0a4d0002);
+		put(f + ETH + 16, 4, 0x0a4d0001);
+		return;
+	}
+	put(f + 12, 2, 0x86dd);
+	f[ETH] = 0x60;
+	put(f + ETH + 4, 2, len - ETH - IP);
+	f[ETH + 6] = 17;
+	f[ETH + 7] = 64;
+	memcpy(f + ETH + 8, eid, 15);
+	f[ETH + 23] = 2;
+	memcpy(f + ETH + 24, eid, 15);
+	f[ETH + 39] = 1;
+}
+
 /* RTPH and what is behind it; n bytes from TPH on are there already, pad of them for alignment. */
 static uint32_t
 seal(struct ub_strict *x, uint8_t *f, uint8_t op, uint32_t flags, uint32_t psn, uint32_t msn,
      uint32_t n, uint32_t pad)
 {
 	uint32_t len = TPH + n + 4;
-	static const uint8_t eth[ETH] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0};
 
-	memcpy(f, eth, ETH);
-	memset(f + ETH, 0, IP + UDP);
-	f[ETH] = 0x45;
-	put(f + ETH + 2, 2, len - ETH);
-	put(f + ETH + 6, 2, 0x4000);
-	f[ETH + 8] = 64;
-	f[ETH + 9] = 17;
-	put(f + ETH + 12, 4, 0x0a4d0002);
-	put(f + ETH + 16, 4, 0x0a4d0001);
+	put_ip(x, f, len);
 	put(f + ETH + IP, 2, 0xc123);
 	put(f + ETH + IP + 2, 2, 4792);
 	put(f + ETH + IP + 4, 2, len - ETH - IP);
@@ -120,7 +147,7 @@ seal(struct ub_strict *x, uint8_t *f, uint8_t op, uint32_t flags, uint32_t psn, 
 	f[TPH + 12] = 0;
 	put(f + TPH + 13, 3, msn);
 	memset(f + TPH + n - pad, 0, pad);
-	for (uint32_t v = icrc(f, len), i = 0; i < 4; i++, v >>= 8)
+	for (uint32_t v = icrc(x, f, len), i = 0; i < 4; i++, v >>= 8)
 		f[len - 4 + i] = (uint8_t)v;
 	return len;
 }
@@ -132,7 +159,9 @@ out(struct ub_strict *x, uint32_t psn)
 
 	if (x->lose.responses != 0 && --x->lose.responses == 0)
 		return;
-	if (s->bytes[TPH] & 0x80 && ahead(psn, x->una) >= 0 && x->owed_since == 0)
+	/* behind a hole, which other modes have no answer for, nothing is owed */
+	if (s->bytes[TPH] & 0x80 && ahead(psn, x->una) >= 0 && x->owed_since == 0 &&
+	    x->mode == HCA_TP_MODE_SACK)
 		x->owed_since = x->p->s->now;
 	deliver(x, s->bytes, s->len);
 }
@@ -156,13 +185,32 @@ make(struct ub_strict *x, const uint8_t *atah, uint32_t head, const uint8_t *dat
 	return psn;
 }
 
-/* TPACK, or TPSACK of 64 bits with holes. */
+/* TPNAK: side 0 is to go back to what is expected. */
+static void
+refuse(struct ub_strict *x)
+{
+	uint8_t f[256];
+	uint32_t len;
+
+	if (x->nak)
+		return;
+	x->nak = true;
+	if (x->lose.acks != 0 && --x->lose.acks == 0)
+		return;
+	len = seal(x, f, 2, 0, x->epsn, 0, 16, 0);
+	f[TPH + 12] = 3 << 5;
+	for (uint32_t v = icrc(x, f, len), i = 0; i < 4; i++, v >>= 8)
+		f[len - 4 + i] = (uint8_t)v;
+	deliver(x, f, len);
+}
+
+/* TPACK, or in mode SACK TPSACK of 64 bits with holes. */
 static void
 acknowledge(struct ub_strict *x)
 {
-	uint8_t f[2048];
+	uint8_t f[256];
 	uint32_t n = 16;
-	bool holes = ahead(x->max_rcv, x->epsn) >= 0;
+	bool holes = x->mode == HCA_TP_MODE_SACK && ahead(x->max_rcv, x->epsn) >= 0;
 
 	x->unacked = 0;
 	if (x->lose.acks != 0 && --x->lose.acks == 0)
@@ -205,16 +253,16 @@ static void
 read_response(struct ub_strict *x, const uint8_t *btah, const uint8_t *from, uint32_t n,
 	      uint32_t offset)
 {
-	uint32_t packets = n == 0 ? 1 : (n + STRICT_MTU - 1) / STRICT_MTU, held = 0;
+	uint32_t packets = n == 0 ? 1 : (n + x->mtu - 1) / x->mtu, held = 0;
 
 	for (uint32_t i = 0; i < packets; i++) {
-		uint32_t at = i * STRICT_MTU, psn;
+		uint32_t at = i * x->mtu, psn;
 		uint8_t a[16];
 
 		atah_of(a, 0x12, btah, 0, 0);
 		put(a + 8, 4, get(btah + 2, 2));
-		put(a + 12, 4, offset + i);
-		psn = make(x, a, 16, from + at, RTE_MIN(n - at, STRICT_MTU),
+		put(a + 12, 4, offset + at / 1024);
+		psn = make(x, a, 16, from + at, RTE_MIN(n - at, x->mtu),
 			   i + 1 == packets ? 3 : i % 8 == 7);
 		if (i + 2 == packets) {
 			held = psn;
@@ -373,7 +421,7 @@ on_write(struct ub_strict *x, struct request *r)
 	if (op == 0x14)
 		r->at += length / 8;
 	n = (uint32_t)(r->end - r->at);
-	RULE(x, n == length || n == STRICT_MTU || r->last, "%u of %u bytes", n, length);
+	RULE(x, n == length || n == x->mtu || r->last, "%u of %u bytes", n, length);
 	for (uint32_t i = 0; i < n; i++)
 		if (op != 0x14 || enables[length / 8 - 1 - i / 8] >> i % 8 & 1)
 			*memory(x, address + i, 1) = r->at[i];
@@ -462,9 +510,7 @@ check_new(struct ub_strict *x, const uint8_t *f, uint32_t len, uint32_t psn)
 	RULE(x, msn == x->tpmsn, "TPMSN %#x, next is %#x", msn, x->tpmsn);
 	payload = len - TAH - 4;
 	/* only Sends and Writes have several packets: 8 or 16 bytes of headers and more */
-	RULE(x,
-	     last || (tah[0] <= 0x05 && payload >= STRICT_MTU + 8 + 8 &&
-		      payload <= STRICT_MTU + 8 + 24),
+	RULE(x, last || (tah[0] <= 0x05 && payload >= x->mtu + 8 + 8 && payload <= x->mtu + 8 + 24),
 	     "%u bytes behind the RTPH of a packet that is not the last", payload);
 	x->seen[psn % W].valid = true;
 	x->seen[psn % W].last = last;
@@ -505,9 +551,15 @@ on_packet(struct ub_strict *x, const uint8_t *f, uint32_t len)
 	if (x->lose.data != 0 && --x->lose.data == 0)
 		return;
 	if (ahead(psn, x->epsn) < 0 || x->got[psn % W]) {
-		acknowledge(x);
+		if (ahead(psn, x->epsn) < 0 || x->mode == HCA_TP_MODE_SACK)
+			acknowledge(x);
 		return;
 	}
+	if (x->mode == HCA_TP_MODE_DROP && psn != x->epsn) {
+		refuse(x);
+		return;
+	}
+	x->nak = false;
 	x->got[psn % W] = true;
 	x->max_rcv = ahead(psn, x->max_rcv) > 0 ? psn : x->max_rcv;
 	hole = psn != x->epsn;
@@ -518,7 +570,7 @@ on_packet(struct ub_strict *x, const uint8_t *f, uint32_t len)
 	}
 	if (ahead(x->max_rcv, x->epsn) < 0)
 		x->max_rcv = (x->epsn - 1) & PSN_MASK;
-	if (now || hole || x->unacked >= STRICT_EVERY)
+	if (hole ? x->mode == HCA_TP_MODE_SACK : now || x->unacked >= STRICT_EVERY)
 		acknowledge(x);
 	execute(x, f, len, psn);
 }
@@ -528,9 +580,12 @@ static void
 on_ack(struct ub_strict *x, const uint8_t *f, uint32_t len, bool sack)
 {
 	uint32_t psn = get(f + TPH + 9, 3), bits, max;
+	bool negative = x->mode == HCA_TP_MODE_DROP && f[TPH + 12] == 3 << 5;
 
 	x->acks++;
-	RULE(x, f[TPH + 12] == 0, "status in an acknowledgement: %#x", f[TPH + 12]);
+	RULE(x, f[TPH + 12] == 0 || negative, "status in an acknowledgement: %#x", f[TPH + 12]);
+	if (negative)
+		psn = (psn - 1) & PSN_MASK; /* it names what is expected */
 	RULE(x, get(f + ETH + IP, 2) == 0xc123, "an acknowledgement from another port");
 	RULE(x, ahead(psn, x->una) >= -1 && ahead(x->next, psn) > 0, "acknowledges PSN %#x", psn);
 	RULE(x, x->owed_since == 0 || x->p->s->now <= x->owed_since + AT_ONCE_NS,
@@ -539,8 +594,11 @@ on_ack(struct ub_strict *x, const uint8_t *f, uint32_t len, bool sack)
 	x->owed_since = 0;
 	if (!sack) {
 		RULE(x, len == TAH + 4, "TPACK of %u bytes", len);
+		for (uint32_t k = psn + 1; negative && ahead(x->next, k) > 0; k++)
+			out(x, k & PSN_MASK);
 		return;
 	}
+	RULE(x, x->mode == HCA_TP_MODE_SACK, "TPSACK in mode %u", x->mode);
 	bits = 64u << (f[TAH] & 7);
 	max = get(f + TAH + 1, 3);
 	RULE(x, len == TAH + 4 + bits / 8 + 4, "TPSACK of %u bytes", len);
@@ -552,22 +610,38 @@ on_ack(struct ub_strict *x, const uint8_t *f, uint32_t len, bool sack)
 }
 
 static void
+check_ip(const struct ub_strict *x, const uint8_t *f, uint32_t len)
+{
+	RULE(x, len >= TAH + 4 && len % 4 == ETH % 4, "length %u", len);
+	if (IP == 20) {
+		RULE(x, get(f + 12, 2) == 0x0800 && f[ETH] == 0x45, "no IPv4");
+		RULE(x, get(f + ETH + 2, 2) == len - ETH, "lengths");
+		RULE(x, get(f + ETH + 6, 2) == 0x4000 && f[ETH + 9] == 17, "fragments or protocol");
+		RULE(x, get(f + ETH + 12, 4) == 0x0a4d0001 && get(f + ETH + 16, 4) == 0x0a4d0002,
+		     "addresses");
+		return;
+	}
+	RULE(x, get(f + 12, 2) == 0x86dd && f[ETH] >> 4 == 6, "no IPv6");
+	RULE(x, get(f + ETH + 4, 2) == len - ETH - IP && f[ETH + 6] == 17, "length or next header");
+	RULE(x,
+	     memcmp(f + ETH + 8, eid, 15) == 0 && f[ETH + 23] == 1 &&
+		     memcmp(f + ETH + 24, eid, 15) == 0 && f[ETH + 39] == 2,
+	     "addresses");
+}
+
+static void
 check_frame(struct ub_strict *x, const uint8_t *f, uint32_t len)
 {
 	uint32_t pad = f[TPH + 1] >> 4 & 3, crc = 0;
 
-	RULE(x, len >= TAH + 4 && get(f + 12, 2) == 0x0800 && f[ETH] == 0x45, "no IPv4");
-	RULE(x, get(f + ETH + 2, 2) == len - ETH && len % 4 == ETH % 4, "lengths");
-	RULE(x, get(f + ETH + 6, 2) == 0x4000 && f[ETH + 9] == 17, "fragments or protocol");
-	RULE(x, get(f + ETH + 12, 4) == 0x0a4d0001 && get(f + ETH + 16, 4) == 0x0a4d0002,
-	     "addresses");
+	check_ip(x, f, len);
 	RULE(x,
 	     get(f + ETH + IP + 2, 2) == 4792 && get(f + ETH + IP + 6, 2) == 0 &&
 		     get(f + ETH + IP + 4, 2) == len - ETH - IP,
 	     "UDP");
 	for (unsigned int i = 4; i-- > 0;)
 		crc = crc << 8 | f[len - 4 + i];
-	RULE(x, crc == icrc(f, len), "ICRC");
+	RULE(x, crc == icrc(x, f, len), "ICRC");
 	RULE(x, (f[TPH + 1] & 0xcf) == 0, "version or NLP");
 	for (uint32_t i = 0; i < pad; i++)
 		RULE(x, f[len - 5 - i] == 0, "padding");
@@ -597,6 +671,9 @@ ub_strict_open(struct ub_strict *x, struct ub_pair *p)
 {
 	memset(x, 0, sizeof(*x));
 	x->p = p;
+	x->ip = p->cfg.gid == SIM_GID_V6 ? 40 : 20;
+	x->mtu = p->cfg.small_mtu ? 1024 : 4096;
+	x->mode = p->cfg.mode;
 	x->epsn = x->max_sent = 0xfffff0;
 	x->max_rcv = x->epsn - 1;
 	x->tpmsn = x->msn = 1;

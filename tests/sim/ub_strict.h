@@ -5,7 +5,8 @@
 /*
  * A peer of side 0 that owes nothing to our own code: it reads and writes frames by the design of
  * the wire alone, with a coder and a CRC of its own. It takes the place of side 1 on the link, and
- * uses the memory of side 1 as that which is written and read. IPv4, one TP, MTU 1024, mode SACK.
+ * uses the memory of side 1 as that which is written and read. One TP; IPv4 or IPv6, each MTU and
+ * each receive mode, as the pair has it.
  *
  * It does what it must, as late as it may:
  * - it acknowledges only on A, on `last`, every STRICT_EVERY packets, or when a hole is to be told;
@@ -16,25 +17,28 @@
 
 #include "ub_pair.h"
 
-#define STRICT_MTU 1024u
 #define STRICT_EVERY 16u
 #define STRICT_WINDOW 256u
+#define STRICT_FRAME 4400u
 
 /* What is dropped once: the nth of its kind from now on, 1 .. ; 0: none. */
 struct ub_strict_losses {
 	unsigned int data;	/* packets of side 0; as `packets` counts them */
-	unsigned int acks;	/* TPACKs and TPSACKs of the peer */
+	unsigned int acks;	/* TPACKs, TPSACKs and TPNAKs of the peer */
 	unsigned int responses; /* TP Packets of the peer, which `side 0` must ask for */
 };
 
 struct ub_strict_sent {
-	uint8_t bytes[2048];
+	uint8_t bytes[STRICT_FRAME];
 	uint32_t len;
 };
 
 struct ub_strict {
 	struct ub_pair *p;
+	uint32_t ip, mtu; /* bytes of the IP header, of payload */
+	uint8_t mode;	  /* enum hca_tp_mode, of both ends */
 	/* receiving */
+	bool nak; /* mode DROP: side 0 was told to go back to epsn */
 	uint32_t epsn, max_rcv, tpmsn;
 	uint32_t unacked;
 	bool got[STRICT_WINDOW];
@@ -60,7 +64,7 @@ struct ub_strict {
 	unsigned int executed;
 };
 
-/* Takes the place of side 1. The pair has one TP, small_mtu, IPv4. */
+/* Takes the place of side 1. The pair has one TP. */
 void ub_strict_open(struct ub_strict *x, struct ub_pair *p);
 /* All is acknowledged both ways. */
 void ub_strict_check(struct ub_strict *x);

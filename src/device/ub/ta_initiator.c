@@ -35,9 +35,9 @@ hca_tai_init(struct hca *h)
 	}
 	ctx->segment = h->cfg.ub_segment != 0 ? h->cfg.ub_segment : HCA_TAI_SEGMENT;
 	ctx->run = HCA_TAI_RUN;
-	ctx->ready.head = HCA_TAI_NONE;
+	ctx->ready.head = ctx->ready.front = HCA_TAI_NONE;
 	for (uint32_t i = 0; i < lists; i++)
-		ctx->wait[i].head = HCA_TAI_NONE;
+		ctx->wait[i].head = ctx->wait[i].front = HCA_TAI_NONE;
 	return 0;
 }
 
@@ -77,18 +77,20 @@ append(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
 	l->tail = qpi;
 }
 
+/* In front of the others, behind those that came back before it: they keep their order. */
 static void
-prepend(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
+put_back(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	struct hca_qp_tai *q = &h->qp[qpi].tai;
+	uint32_t *link = l->front == HCA_TAI_NONE ? &l->head : &h->qp[l->front].tai.list_next;
 
-	q->list_next = l->head;
-	q->list_prev = HCA_TAI_NONE;
-	if (l->head == HCA_TAI_NONE)
+	q->list_next = *link;
+	q->list_prev = l->front;
+	if (q->list_next == HCA_TAI_NONE)
 		l->tail = qpi;
 	else
-		h->qp[l->head].tai.list_prev = qpi;
-	l->head = qpi;
+		h->qp[q->list_next].tai.list_prev = qpi;
+	*link = l->front = qpi;
 }
 
 static void
@@ -96,6 +98,8 @@ take_out(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	const struct hca_qp_tai *q = &h->qp[qpi].tai;
 
+	if (l->front == qpi)
+		l->front = q->list_prev;
 	if (q->list_next == HCA_TAI_NONE)
 		l->tail = q->list_prev;
 	else
@@ -121,16 +125,20 @@ hca_tai_wake(struct hca *h, uint32_t qpi)
 		make_ready(h, hca_tai_ctx(h), qpi);
 }
 
-/* The first n that wait on the list become ready. */
+/*
+ * There is room for n: as many that wait on the list become ready, less those that have been made
+ * so and are not served yet. More would find nothing, and leave their place in the order.
+ */
 static void
 grant(struct hca *h, uint32_t list, uint32_t n)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 	struct hca_tai_list *l = &ctx->wait[list];
 
-	for (; n > 0 && l->head != HCA_TAI_NONE; n--) {
+	while (l->granted < n && l->head != HCA_TAI_NONE) {
 		uint32_t qpi = l->head;
 
+		l->granted++;
 		take_out(h, l, qpi);
 		ctx->waiting_n--;
 		h->qp[qpi].tai.flags &= ~HCA_TAI_WAITS;
@@ -156,13 +164,19 @@ room_of(const struct hca *h, uint32_t list)
 	return room;
 }
 
-/* It was woken and does not need what it was woken for. */
+static void
+end_grant(struct hca *h, struct hca_qp *qp)
+{
+	qp->tai.flags &= ~HCA_TAI_GRANTED;
+	hca_tai_ctx(h)->wait[qp->tai.waits].granted--;
+}
+
+/* It was woken, and leaves room for others, whether it needed any or not. */
 static void
 pass_on(struct hca *h, struct hca_qp *qp)
 {
-	qp->tai.flags &= ~HCA_TAI_GRANTED;
-	if (room_of(h, qp->tai.waits) != 0)
-		grant(h, qp->tai.waits, 1);
+	end_grant(h, qp);
+	grant(h, qp->tai.waits, room_of(h, qp->tai.waits));
 }
 
 /* One that was woken and finds nothing waits in front of the others. */
@@ -173,27 +187,46 @@ hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list)
 	struct hca_qp_tai *q = &h->qp[qpi].tai;
 	bool in_front = q->flags & HCA_TAI_GRANTED && q->waits == list;
 
-	if (q->flags & HCA_TAI_GRANTED && !in_front)
+	if (in_front)
+		end_grant(h, &h->qp[qpi]);
+	else if (q->flags & HCA_TAI_GRANTED)
 		pass_on(h, &h->qp[qpi]);
 	q->waits = list;
-	q->flags = (q->flags & ~HCA_TAI_GRANTED) | HCA_TAI_WAITS;
+	q->flags |= HCA_TAI_WAITS;
 	hca_tai_ctx(h)->waiting_n++;
 	if (in_front)
-		prepend(h, l, qpi);
+		put_back(h, l, qpi);
 	else
 		append(h, l, qpi);
 	HCA_COUNT(h, TAI, ub_parked_room);
+}
+
+bool
+hca_tai_is_before(struct hca *h, const struct hca_qp *qp, uint32_t list)
+{
+	const struct hca_tai_list *l = &hca_tai_ctx(h)->wait[list];
+	uint32_t room;
+
+	if (qp->tai.flags & HCA_TAI_GRANTED && qp->tai.waits == list)
+		return true;
+	room = room_of(h, list);
+	grant(h, list, room);
+	return room > l->granted;
 }
 
 void
 hca_tai_grant_tp(struct hca *h, uint32_t tpi)
 {
 	const struct hca_tp *tp = &h->ub->tp[tpi];
-	uint32_t n = hca_tai_tp_usable(tp) ? hca_tai_tp_room(h, tpi) : UINT32_MAX;
+	bool usable = hca_tai_tp_usable(tp);
+	uint32_t list = hca_tai_wait_tp(h, tpi);
 
-	grant(h, hca_tai_wait_tp(h, tpi), n);
-	if (tp->cfg.tpg != 0)
-		grant(h, hca_tai_wait_group(h, tp->cfg.tpg - 1), n);
+	grant(h, list, usable ? room_of(h, list) : UINT32_MAX);
+	if (tp->cfg.tpg == 0)
+		return;
+	list = hca_tai_wait_group(h, tp->cfg.tpg - 1);
+	if (hca_tai_ctx(h)->wait[list].head != HCA_TAI_NONE)
+		grant(h, list, usable ? room_of(h, list) : UINT32_MAX);
 }
 
 void

@@ -71,6 +71,9 @@ struct hca_tai_returns {
 
 struct hca_tai_list {
 	uint32_t head, tail; /* QP indexes, linked by tai.list_next and list_prev */
+	/* waiting: the last of those in front that were woken in vain since the list was served */
+	uint32_t front;
+	uint32_t granted; /* woken from it and not served yet */
 };
 
 /* Of a group: the member that has its turn, and the cost of what that has been given. */
@@ -217,6 +220,24 @@ struct hca_tai_cut {
 void hca_tai_wake(struct hca *h, uint32_t qpi);
 /* It waits on that list until there is room. */
 void hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list);
+/* Whether there is room beyond what those that have waited longer are given. */
+bool hca_tai_is_before(struct hca *h, const struct hca_qp *qp, uint32_t list);
+
+static inline bool
+hca_tai_nobody_waits(struct hca *h, uint32_t list)
+{
+	const struct hca_tai_list *l = &hca_tai_ctx(h)->wait[list];
+
+	return l->head == HCA_TAI_NONE && l->granted == 0;
+}
+
+/* There is room of that list's. May this Jetty take it, or do others wait for it? */
+static inline bool
+hca_tai_may_go(struct hca *h, const struct hca_qp *qp, uint32_t list)
+{
+	return likely(hca_tai_nobody_waits(h, list)) || hca_tai_is_before(h, qp, list);
+}
+
 /* Take it off its list, and let another one have what it was woken for. */
 void hca_tai_unlist(struct hca *h, uint32_t qpi);
 /* Room of a TP, or operations, have become free: wake as many as there is room for. */

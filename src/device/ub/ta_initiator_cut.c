@@ -133,7 +133,12 @@ choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *a
 	case HCA_UB_TO_TPG:
 		*alive = number <= v->h->ub->tp_mask;
 		v->list = hca_tai_wait_group(v->h, number);
-		return *alive && member_of(v, number, tpi, alive);
+		if (!*alive || !member_of(v, number, tpi, alive))
+			return false;
+		if (likely(hca_tai_nobody_waits(v->h, v->list)))
+			return true;
+		v->room = 1; /* only this one: others have waited for the rest */
+		return hca_tai_may_go(v->h, v->qp, v->list);
 	case HCA_UB_TO_TP:
 		*alive = named_tp(v->h, number, tpi);
 		break;
@@ -141,7 +146,7 @@ choose_tp(struct visit *v, const struct hca_ub_record *r, uint32_t *tpi, bool *a
 		*tpi = HCA_TP_UNRELIABLE;
 	}
 	v->list = hca_tai_wait_tp(v->h, *tpi);
-	return *alive && hca_tai_tp_room(v->h, *tpi) != 0;
+	return *alive && hca_tai_tp_room(v->h, *tpi) != 0 && hca_tai_may_go(v->h, v->qp, v->list);
 }
 
 /* ---- into the lane ---- */
