@@ -50,6 +50,8 @@ struct all {
 };
 
 void all_open(struct all *all);
+/* The device with this place in the list; -1: the last */
+void all_open_at(struct all *all, int index);
 void all_close(struct all *all);
 
 /* A QP of any type but XRC; ops: send_ops_flags, 0: without. UD: in RTS, others in INIT. */

@@ -7,6 +7,12 @@
 void
 all_open(struct all *all)
 {
+	all_open_at(all, 0);
+}
+
+void
+all_open_at(struct all *all, int index)
+{
 	int n = 0;
 
 	memset(all, 0, sizeof(*all));
@@ -14,7 +20,7 @@ all_open(struct all *all)
 	CHECK(ibv_is_fork_initialized() != IBV_FORK_DISABLED);
 	all->list = ibv_get_device_list(&n);
 	CHECK(all->list != NULL && n >= 1 && all->list[n] == NULL);
-	all->context = ibv_open_device(all->list[0]);
+	all->context = ibv_open_device(all->list[index >= 0 ? index : n + index]);
 	CHECK(all->context != NULL);
 	all->pd = ibv_alloc_pd(all->context);
 	CHECK(all->pd != NULL && all->pd->context == all->context);

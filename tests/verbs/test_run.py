@@ -3,19 +3,20 @@
 """softhca-run in all its forms, in a container too, the page that says what it takes, and what the
 doctor says of verbs programs.
 
-test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE [unittest arguments]
+test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE LOST [unittest arguments]
 """
 import json
 import os
 import re
+import shutil
 import sys
 import time
 
 import tools
 from daemon import folder
 
-PROGRAMS, PAGE, EXAMPLE = [os.path.abspath(word) for word in sys.argv[3:6]]
-del sys.argv[3:6]
+PROGRAMS, PAGE, EXAMPLE, LOST = [os.path.abspath(word) for word in sys.argv[3:7]]
+del sys.argv[3:7]
 SCRIPT = os.path.join(PROGRAMS, 'softhca-run')
 CTL = os.path.join(PROGRAMS, 'softhca-ctl')
 CONTAINER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'container.py')
@@ -49,6 +50,16 @@ class Script(tools.Tools):
         tools.wait_listening(port, server)
         said = self.run_script(*(client_options or options), *command, '127.0.0.1')
         return self.finish(server) + said
+
+    def repeated(self, options):
+        """The same datagrams are lost each time, others with another seed."""
+        faults = 'drop=0.05,seed=%d'
+        first, *again = [self.run_script(*options, '--impair', faults % 7, LOST) for _ in range(3)]
+        self.assertEqual(again, [first, first])
+        lost = [int(word) for word in first.split()]
+        self.assertGreater(len(lost), 20)
+        self.assertLess(len(lost), 100)
+        self.assertNotEqual(self.run_script(*options, '--impair', faults % 8, LOST), first)
 
     def measured(self, options, gid):
         """Both ends take leave of each other by TCP: neither goes while the other sends again."""
@@ -190,6 +201,28 @@ class Own(Script):
             self.assertEqual(self.finish(end), 'own: written by verbs\n')
         self.wait_ended()
 
+    def test_slow_start(self):
+        """The daemon takes long, as on a busy machine, and the last one has removed what tells of it."""
+        apps = os.path.join(self.place, 'apps')
+        os.mkdir(apps)
+        os.symlink(os.path.join(PROGRAMS, '../src'), os.path.join(self.place, 'src'))
+        os.symlink(CTL, os.path.join(apps, 'softhca-ctl'))
+        script, slow = (os.path.join(apps, name) for name in ('softhca-run', 'softhcad'))
+        shutil.copy(SCRIPT, script)
+        with open(slow, 'w', encoding='ascii') as file:
+            file.write('#!/bin/sh\nrm -f "${2%%/*}/pid"\nsleep 7\nexec %s "$@"\n' %
+                       os.path.join(PROGRAMS, 'softhcad'))
+        os.chmod(slow, 0o755)
+        said = self.finish(self.begin(0, script, EXAMPLE))
+        self.assertEqual(said, 'own: written by verbs\n')
+        self.wait_ended()
+
+    def test_no_start(self):
+        """A daemon that ends at once is reported, with what it says."""
+        home = os.path.join(self.place, 'softhca-run-%d' % os.geteuid(), 'own')
+        os.makedirs(os.path.join(home, 'own.sock'), mode=0o700)
+        self.assertIn('did not start', self.run_script(EXAMPLE, status=2))
+
     def test_pingpong(self):
         said = self.both((), ('ibv_rc_pingpong', '-g', '1', '-n', '100'))
         self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
@@ -205,6 +238,9 @@ class Own(Script):
         self.assertIn('drop=0.05', json.dumps(setting))
         with open(os.path.join(self.own()[0], 'softhcad.conf'), encoding='utf-8') as file:
             self.assertIn('seed = 7\n', file.read())
+
+    def test_repeated(self):
+        self.repeated(())
 
     def test_wrong_faults(self):
         for faults, reason in (('drop=2', 'drop'), ('melt=1', 'melt'), ('drop', 'NAME=NUMBER'),
@@ -248,6 +284,9 @@ class Embed(Script):
         self.assertEqual(self.run_script('--embed', EXAMPLE), 'embed0: written by verbs\n')
         self.assertEqual(self.run_script('--embed', '--preload', EXAMPLE),
                          'embed0: written by verbs\n')
+
+    def test_repeated(self):
+        self.repeated(('--embed',))
 
     def test_wire(self):
         """Two programs with an HCA each, also on a bad wire."""

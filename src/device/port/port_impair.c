@@ -23,6 +23,9 @@
 #define REORDER_NS 10000u
 #define LATER_NS 20000u
 #define FATE_PASS HCA_FAULT_KINDS
+/* odd, and far from each other and from the steps of the generator */
+#define FRAME_STEP UINT64_C(0xd1342543de82ef95)
+#define SETTING_STEP UINT64_C(0xa0761d6478bd642f)
 #define FRESH 4u /* flag beside the index: this set of odds is new */
 
 /* Result of fate_of(). */
@@ -59,7 +62,10 @@ struct rule {
 
 struct port_impair {
 	struct hca_port_wrap wrap;
-	struct hca_port_rng rng;
+	struct hca_port_rng rng; /* of one frame */
+	uint64_t seed;
+	uint64_t settings; /* how often odds were set */
+	uint64_t judged;   /* frames since, without those of QPs that the odds are not for */
 	/*
 	 * Triple buffer: one set is the worker's, one the writer's, and the third is in exchange;
 	 * either swaps its own for it. So neither waits, and no set is read while it is written.
@@ -285,6 +291,16 @@ is_spared(const struct port_impair *p, const struct rte_mbuf *m)
 	return !read_frame(m, &v) || !is_of_wire(&v, o->wire) || !is_of_qp(&v, o->qpn, o->sqpn);
 }
 
+/*
+ * Draws depend on the seed and the number of the frame alone: not on what happened to others, nor
+ * on how often this one had to wait.
+ */
+static void
+begin_draws(struct port_impair *p)
+{
+	p->rng.s = p->seed + p->settings * SETTING_STEP + p->judged * FRAME_STEP;
+}
+
 static struct fate
 fate_of(struct port_impair *p, struct rte_mbuf *m)
 {
@@ -413,37 +429,52 @@ count_held(struct port_impair *p, const struct fate *f)
 
 /* False: not accepted, the caller keeps the frame. */
 static bool
-send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
+apply(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint64_t now)
 {
-	struct fate f = fate_of(p, m);
 	uint64_t due, after;
 
-	p->pass_next = false;
-	if (f.fault == HCA_FAULT_DROP) {
+	if (f->fault == HCA_FAULT_DROP) {
 		hca_port_count(&p->stats.dropped, 1);
 		rte_pktmbuf_free(m);
 		return true;
 	}
-	damage(p, m, &f);
-	due = due_time(p, &f, now, &after);
+	damage(p, m, f);
+	due = due_time(p, f, now, &after);
 	if (due != 0 && hold_copy(p, m, due, after)) {
-		count_held(p, &f);
-		if (f.fault == HCA_FAULT_DUP && hold_copy(p, m, due, UINT64_MAX))
+		count_held(p, f);
+		if (f->fault == HCA_FAULT_DUP && hold_copy(p, m, due, UINT64_MAX))
 			hca_port_count(&p->stats.duplicated, 1);
 		rte_pktmbuf_free(m);
 		return true;
 	}
-	if (due != 0 && f.fault != HCA_FAULT_REORDER) {
+	if (due != 0 && f->fault != HCA_FAULT_REORDER) {
 		hca_port_count(&p->stats.stalled, 1);
-		p->pass_next = f.fault != FATE_PASS;
+		p->pass_next = f->fault != FATE_PASS;
 		return false;
 	}
-	if (f.fault == HCA_FAULT_DUP && hold_copy(p, m, now, UINT64_MAX))
+	if (f->fault == HCA_FAULT_DUP && hold_copy(p, m, now, UINT64_MAX))
 		hca_port_count(&p->stats.duplicated, 1);
 	if (offer(p, m, now))
 		return true;
 	p->pass_next = true;
 	return false;
+}
+
+static bool
+send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
+{
+	bool decided = p->pass_next;
+	struct fate f;
+
+	begin_draws(p);
+	f = fate_of(p, m);
+	p->pass_next = false;
+	if (!apply(p, m, &f, now)) {
+		p->pass_next |= decided;
+		return false;
+	}
+	p->judged += !f.spared;
+	return true;
 }
 
 static void
@@ -455,6 +486,8 @@ take_over(struct port_impair *p)
 		return;
 	got = __atomic_exchange_n(&p->between, p->now_odds, __ATOMIC_ACQ_REL);
 	p->now_odds = got & ~FRESH;
+	p->judged = 0;
+	p->settings++;
 }
 
 static bool
@@ -562,7 +595,7 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 		return -ENOMEM;
 	hca_port_wrap_init(&p->wrap, &impair_ops, inner);
 	p->wrap.port.queue_size = inner->queue_size + hold;
-	p->rng.s = cfg->seed;
+	p->seed = cfg->seed;
 	p->hold = hold;
 	p->next_due = UINT64_MAX;
 	p->next_odds = 1;

@@ -7,6 +7,10 @@
  * delays, corrupts, truncates or marks frames, at random or by rules that select packets. Works
  * with real and simulated time: its only clock is the engine's `now`.
  *
+ * What happens to the nth frame since odds were set depends on the seed, n and how often they were
+ * set before, not on time or on the fate of other frames. Where it falls inside of a frame depends
+ * on the frame, too.
+ *
  * A frame that is duplicated or held back is a copy from a pool of this port (the sender gets its
  * mbuf back at once); at most `hold` frames are held. When that many are held, a delay makes the
  * port stall, and with other faults the frame passes.

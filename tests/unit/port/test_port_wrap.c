@@ -125,6 +125,58 @@ same_seed_same_fate(void **state)
 	}
 }
 
+/* Send a frame, as often as it takes. Returns what happened to it. */
+static unsigned int
+fate_of(struct hca_port *p, struct rte_mbuf *m, uint64_t *now)
+{
+	struct hca_port_impair_stats before = stats(p), after;
+
+	while (p->ops->tx(p, &m, 1, *now) == 0) {
+		*now += 100;
+		p->ops->poll(p, *now);
+		rig_sink_clear();
+	}
+	after = stats(p);
+	return (unsigned int)(after.dropped - before.dropped +
+			      2 * (after.corrupted - before.corrupted));
+}
+
+/*
+ * The nth frame meets the same, whether frames are larger or have to wait for room, and whatever
+ * passed before the odds were set; not so if they are set again.
+ */
+static void
+nth_frame_same_fate(void **state)
+{
+	const struct hca_impair all = {.drop = 0.2,
+				       .corrupt = 0.3,
+				       .delay_ns = 200,
+				       .jitter_ns = 500};
+	unsigned int fate[4][300];
+
+	(void)state;
+	for (unsigned int run = 0; run < 4; run++) {
+		struct hca_port *p = new_impair(run == 1 ? 2 : 1024);
+		uint64_t now = 1;
+
+		if (run == 3)
+			hca_port_impair_set(p, &all);
+		if (run >= 2)
+			fate_of(p, rig_frame(1000), &now);
+		hca_port_impair_set(p, &all);
+		for (uint32_t i = 0; i < 300; i++)
+			fate[run][i] =
+				fate_of(p, rig_frame_of(HCA_BTH_UD_SEND_ONLY, i, 2, 3, run == 1),
+					&now);
+		p->ops->poll(p, now + 1000);
+		assert_int_equal(stats(p).stalled != 0, run == 1);
+		rig_done(p);
+	}
+	assert_memory_equal(fate[0], fate[1], sizeof(fate[0]));
+	assert_memory_equal(fate[0], fate[2], sizeof(fate[0]));
+	assert_memory_not_equal(fate[0], fate[3], sizeof(fate[0]));
+}
+
 static void
 rules(void **state)
 {
@@ -428,6 +480,7 @@ main(void)
 		cmocka_unit_test(clean),
 		cmocka_unit_test(by_chance),
 		cmocka_unit_test(same_seed_same_fate),
+		cmocka_unit_test(nth_frame_same_fate),
 		cmocka_unit_test(rules),
 		cmocka_unit_test(corruption),
 		cmocka_unit_test(delay_is_bounded),
