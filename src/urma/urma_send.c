@@ -341,7 +341,7 @@ segment(const urma_sge_t *sge)
 	return (const struct urma_segment *)sge->tseg;
 }
 
-static inline void
+static void
 build_ub(struct hca_ub_unit *u, const struct request *r)
 {
 	const urma_jfs_wr_t *wr = r->wr;
@@ -447,6 +447,25 @@ build_sges(struct hca_data_unit *u, const struct request *r)
 	}
 }
 
+/* build_ub() of a request that judge_plain() has taken. */
+static inline void
+build_plain_ub(struct hca_ub_unit *u, const struct request *r)
+{
+	const urma_jfs_wr_flag_t *f = &r->wr->flag;
+	bool send = r->remote == NULL;
+	bool check = send ? r->to->check : segment(r->remote)->check;
+	uint32_t token = send ? r->to->token : segment(r->remote)->token;
+	uint32_t odr = f->bs.place_order | (f->bs.comp_order ? HCA_UB_ODR_COMPLETION : 0);
+
+	u->number = hca_cpu_to_le32(HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, r->to->tpg));
+	u->tc = hca_cpu_to_le32(HCA_UB_MAKE_TC(r->to->pub.id.id, HCA_UB_TC_ONE, 0));
+	u->token = hca_cpu_to_le32(check ? token : 0);
+	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(odr, check, 0, 0, 0));
+	u->data = 0;
+	u->tc_token = 0;
+	u->operands = 0;
+}
+
 /* One that judge_plain() has taken. */
 static inline void
 build_plain(uint8_t *wqe, const struct request *r)
@@ -460,7 +479,7 @@ build_plain(uint8_t *wqe, const struct request *r)
 	*next = (struct hca_next_unit){
 		.flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
 					 (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0))};
-	build_ub(ub, r);
+	build_plain_ub(ub, r);
 	if (r->remote != NULL)
 		at = build_remote(at, r->remote);
 	data = (struct hca_data_unit *)at;

@@ -259,15 +259,6 @@ in_run(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf 
 	return packet(h, b, r->tp, m, src, &r->like);
 }
 
-static inline void
-prefetch_op(struct hca *h, void *obj)
-{
-	const struct hca_ta_op *op = hca_ta_op_at(&h->ub->ops, hca_ub_txd(obj)->op);
-
-	rte_prefetch0(op);
-	rte_prefetch0((const uint8_t *)op + RTE_CACHE_LINE_SIZE);
-}
-
 /* Of each packet, and prefetched; NULL: it is gathered in the general way. */
 static inline void
 find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n)
@@ -277,8 +268,6 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 		const struct hca_tp *tp = &h->ub->tp[d->tp];
 		struct hca_encap_ub_packet k;
 
-		if (i + 2 < n)
-			prefetch_op(h, objs[i + 2]);
 		src[i] = NULL;
 		if (unlikely(is_stale(tp, d->generation)))
 			continue;

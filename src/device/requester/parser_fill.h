@@ -25,6 +25,7 @@ copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uint32_t stride)
 		size = RTE_MIN(size, stride);
 		for (uint32_t done = COPY_BLOCK; done < size; done += COPY_BLOCK)
 			memcpy(buf + done, src + done, COPY_BLOCK);
+		rte_prefetch0(src + stride + COPY_BLOCK);
 	}
 	__asm__ volatile("" : "+m"(*(uint8_t(*)[HCA_WQE_MAX_STRIDE])buf));
 	rte_prefetch0(src + stride);

@@ -6,7 +6,7 @@
  * TAI: requests of Jettys. Private to
  *	ta_initiator.c		the stage: messages, which Jetty is served
  *	ta_initiator_cut.c	requests become segments: order, choice of the TP
- *	ta_initiator_op.c	a segment becomes an operation
+ *	ta_initiator_op.h	a segment becomes an operation
  *	ta_initiator_segment.c	segments end: answered, failed, given up; operations come back
  *	ta_initiator_wait.c	"not ready", requests without an answer, TPs that died
  *	ta_initiator_recv.c	responses
@@ -240,12 +240,6 @@ void hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi);
 bool hca_tai_tp_usable(const struct hca_tp *tp);
 /* Requests that it takes now; of TP 0: unreliable packets. */
 uint32_t hca_tai_tp_room(const struct hca *h, uint32_t tpi);
-
-/* ---- ta_initiator_op.c ---- */
-
-/* Fill in the operation of a segment of the request r of qp. */
-void hca_tai_fill(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
-		  const struct hca_tai_cut *cut, struct hca_ta_op *op);
 
 /* ---- ta_initiator_segment.c ---- */
 

@@ -7,7 +7,7 @@
 
 #include <rte_prefetch.h>
 
-#include "ub/ta_initiator.h"
+#include "ub/ta_initiator_op.h"
 
 /* Why a visit ended. */
 enum stop {
@@ -63,6 +63,12 @@ named_tp(const struct hca *h, uint32_t tpn, uint32_t *tpi)
 	       __atomic_load_n(&tp->cfg.own_tpn, __ATOMIC_ACQUIRE) == tpn;
 }
 
+static inline void
+end_turn(struct hca_tai_turn *turn)
+{
+	*turn = (struct hca_tai_turn){.member = turn->member + 1};
+}
+
 /*
  * The member of a group that takes the next request. *alive: there is one that will. It stays the
  * same for a run of short requests: the peer acknowledges them together, and answers neighbours of
@@ -73,9 +79,13 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 {
 	const struct hca_tpg *g = &v->h->ub->tpg[group];
 	struct hca_tai_turn *turn = &v->ctx->turn[group];
-	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at = turn->member;
+	uint32_t n = __atomic_load_n(&g->count, __ATOMIC_ACQUIRE), at;
 
 	*alive = false;
+	/* here and not when it is spent: what a visit sends goes together */
+	if (turn->spent >= v->ctx->run)
+		end_turn(turn);
+	at = turn->member;
 	for (uint32_t i = 0; i < n; i++, at++) {
 		at = at < n ? at : 0;
 		*tpi = g->tp[at];
@@ -102,9 +112,9 @@ spend_turn(struct visit *v, uint32_t group, int32_t cost)
 
 	turn->spent += (uint32_t)cost;
 	v->room--;
-	if (turn->spent < v->ctx->run && (uint32_t)cost < HCA_TAI_SEGMENT)
+	if (likely((uint32_t)cost < RTE_MIN(v->ctx->run, HCA_TAI_SEGMENT)))
 		return;
-	*turn = (struct hca_tai_turn){.member = turn->member + 1};
+	end_turn(turn);
 	v->room = 0;
 }
 
@@ -163,7 +173,7 @@ put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uin
 	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
 	int32_t cost;
 
-	hca_tai_fill(v->qp, v->qpi, r, cut, op);
+	fill_op(v->qp, v->qpi, r, cut, op);
 	s->op = index;
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
@@ -348,24 +358,14 @@ send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 	return STOP_NO;
 }
 
-/* The record behind the next one, and the operation that will be taken then. */
+/* The record behind the next one. */
 static inline void
 prefetch_next(const struct visit *v)
 {
-	const struct hca_ta_op_pool *pool = &v->h->ub->pool[HCA_TP_REQUESTS];
-	const struct hca_ub_record *r;
+	const struct hca_ub_record *r = hca_tai_record(v->h, v->qp, v->qp->sq_next + 2);
 
-	if (v->head - v->qp->sq_next > 2) {
-		r = hca_tai_record(v->h, v->qp, v->qp->sq_next + 2);
-		rte_prefetch0(r);
-		rte_prefetch0((const uint8_t *)r + RTE_CACHE_LINE_SIZE);
-	}
-	if (pool->free_n > 2) {
-		const struct hca_ta_op *op = hca_tai_op(v->h, pool->free[pool->free_n - 3]);
-
-		rte_prefetch0(op);
-		rte_prefetch0((const uint8_t *)op + RTE_CACHE_LINE_SIZE);
-	}
+	rte_prefetch0(r);
+	rte_prefetch0((const uint8_t *)r + RTE_CACHE_LINE_SIZE);
 }
 
 static enum stop
@@ -383,7 +383,8 @@ send_new(struct visit *v)
 			return STOP_TURN;
 		ref = hca_tai_ref(v->qp, v->qp->sq_next);
 		r = hca_ub_record(v->h, ref);
-		prefetch_next(v);
+		if (v->head - v->qp->sq_next > 2)
+			prefetch_next(v);
 		if (unlikely(r->status != 0))
 			fail_next(v, r->status);
 		else if (unlikely(is_too_long(v->h, r)))

@@ -80,11 +80,32 @@ requests_over(struct hca *h, uint32_t tpi, uint32_t n)
 	hca_tai_room_of_tp(h, tpi);
 }
 
+/* Segments of a Jetty that close, before they are taken off its counts. */
+struct closed {
+	uint32_t n, ordered, reads, sends;
+};
+
+/* close_segment() of one that is outstanding, at the counts' expense. */
+static inline void
+count_closed(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct closed *c)
+{
+	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
+
+	s->state = HCA_TAI_SEGMENT_DONE;
+	/* others of its request are due from now on */
+	if (unlikely(--r->open != 0))
+		r->active = hca_tai_ctx(h)->now;
+	c->n++;
+	c->ordered += hca_tai_execution_order(r) != HCA_UB_ODR_NONE;
+	c->reads += (r->flags & HCA_REC_RD) != 0;
+	c->sends += (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
+}
+
 void
 hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n)
 {
-	uint32_t done = 0, run = 0, tpi = HCA_TP_UNRELIABLE;
-	uint64_t now = hca_tai_ctx(h)->now;
+	uint32_t run = 0, tpi = HCA_TP_UNRELIABLE;
+	struct closed c = {0};
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct hca_jetty_segment *s = hca_tai_segment(qp, (uint16_t)(tassn + i));
@@ -98,13 +119,15 @@ hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uin
 		}
 		if (likely(s->op != HCA_TAI_NO_OP))
 			hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ANSWERED);
-		hca_tai_record(h, qp, s->cursor)->active = now;
-		close_segment(h, qp, s);
+		count_closed(h, qp, s, &c);
 		run++;
-		done++;
 	}
 	requests_over(h, tpi, run);
-	HCA_COUNT_N(h, TAI, ub_segments_done, done);
+	qp->tai.open -= c.n;
+	qp->tai.open_ordered -= c.ordered;
+	qp->tai.open_reads -= c.reads;
+	qp->tai.open_sends -= c.sends;
+	HCA_COUNT_N(h, TAI, ub_segments_done, c.n);
 	hca_tai_wake(h, qpi);
 }
 

@@ -67,7 +67,7 @@ segment(const struct hca *h, const struct hca_ub_layout *at, const uint8_t *tah,
 	};
 	const struct hca_mpt_entry *e;
 
-	if (unlikely(hca_token_check(&h->core, &a, &e) != HCA_TOKEN_OK || e->foreign))
+	if (unlikely(hca_token_judge(&h->core, &a, true, &e) != HCA_TOKEN_OK || e->foreign))
 		return NULL;
 	return e;
 }

@@ -48,6 +48,61 @@ struct hca_token_access {
 	bool has_value;
 };
 
+/* Whether the row of a segment or TC is content with this value, or with none. */
+static inline bool
+hca_token_fits(const struct hca_token *row, bool has_value, uint32_t value)
+{
+	uint32_t flags = __atomic_load_n(&row->flags, __ATOMIC_ACQUIRE);
+
+	if (!(flags & HCA_TOKEN_CHECK))
+		return true;
+	if (!has_value)
+		return false;
+	if (value == __atomic_load_n(&row->value[0], __ATOMIC_RELAXED))
+		return true;
+	return (flags & HCA_TOKEN_SECOND) &&
+	       value == __atomic_load_n(&row->value[1], __ATOMIC_RELAXED);
+}
+
+/* The live region with all 20 bits of the TokenID; nothing of it is read before its state. */
+static inline const struct hca_mpt_entry *
+hca_token_region(const struct hca_vtp *v, uint32_t index, uint32_t token_id)
+{
+	const struct hca_mpt_entry *e = &v->mpt[index];
+	uint32_t state = hca_mpt_state(e);
+
+	if (state != HCA_MPT_VALID && state != HCA_MPT_FOREIGN)
+		return NULL;
+	return HCA_KEY_TOKEN_ID(e->key) == token_id && (e->flags & HCA_MPT_FLAG_REGION) ? e : NULL;
+}
+
+/* hca_token_check() where a call costs too much; value: judge that, too. */
+static inline enum hca_token_verdict
+hca_token_judge(const struct hca_core *h, const struct hca_token_access *a, bool value,
+		const struct hca_mpt_entry **entry)
+{
+	uint32_t index = HCA_BITS(a->token_id, HCA_KEY_INDEX_BITS - 1, 0);
+	const struct hca_mpt_entry *e;
+	const struct hca_token *row;
+
+	if (unlikely(index > h->vtp.mpt_mask))
+		return HCA_TOKEN_BAD_UNKNOWN;
+	e = hca_token_region(&h->vtp, index, a->token_id);
+	if (unlikely(e == NULL))
+		return HCA_TOKEN_BAD_UNKNOWN;
+	row = &h->ub->token[index];
+	if (unlikely(!(__atomic_load_n(&row->flags, __ATOMIC_ACQUIRE) & HCA_TOKEN_EXPORTED)))
+		return HCA_TOKEN_BAD_VERBS;
+	if (unlikely(a->len > e->length || a->va - e->start > e->length - a->len))
+		return HCA_TOKEN_BAD_RANGE;
+	if (unlikely((e->flags & a->right) != a->right))
+		return HCA_TOKEN_BAD_RIGHT;
+	if (unlikely(value && !hca_token_fits(row, a->has_value, a->value)))
+		return HCA_TOKEN_BAD_VALUE;
+	*entry = e;
+	return HCA_TOKEN_OK;
+}
+
 /*
  * Judge an access. *entry is set on HCA_TOKEN_OK: the region, whose memory may be foreign
  * (entry->foreign: vtp/foreign.h).
@@ -61,9 +116,6 @@ enum hca_token_verdict hca_token_check(const struct hca_core *h, const struct hc
 enum hca_token_verdict hca_token_check_again(const struct hca_core *h,
 					     const struct hca_token_access *a,
 					     const struct hca_mpt_entry **entry);
-
-/* Whether the row of a segment or TC is content with this value, or with none. */
-bool hca_token_fits(const struct hca_token *row, bool has_value, uint32_t value);
 
 /*
  * CEU: change a row. Set SECOND with value[1] to begin a rotation; to promote, leave it out and

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UB_TA_INITIATOR_OP_H
+#define UB_TA_INITIATOR_OP_H
 
-/* Operations of requests: all that is in their headers, and where their payload lies. */
+/*
+ * Operations of requests: all that is in their headers, and where their payload lies. Included by
+ * ta_initiator_cut.c only.
+ */
 
 #include "ub/ta_initiator.h"
 
@@ -12,7 +17,7 @@
 #define E_BIT(on) HCA_FIELD(22, 22, on)
 
 /* One SGE has all of the payload, or the record says where it is and what else goes with it. */
-static void
+static __rte_noinline void
 find_among(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
 {
 	const struct hca_sge *sge = hca_ub_record_sges(r);
@@ -103,9 +108,10 @@ fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
 	}
 }
 
-void
-hca_tai_fill(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
-	     const struct hca_tai_cut *cut, struct hca_ta_op *op)
+/* Fill in the operation of a segment of the request r of qp. */
+static inline void
+fill_op(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
+	const struct hca_tai_cut *cut, struct hca_ta_op *op)
 {
 	/* word by word: what is not set here is not read of such an operation */
 	op->flags = 0;
@@ -130,3 +136,5 @@ hca_tai_fill(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *
 	fill_signal(r, op);
 	find_payload(r, cut->offset, op);
 }
+
+#endif
