@@ -454,9 +454,13 @@ unsigned int
 tat_recv_flush(struct hca *h, unsigned int budget)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
-	uint32_t words = (h->qp_mask + 64) / 64;
 	unsigned int n = 0;
+	uint32_t words;
 
+	/* without a Jetty the CEU may be changing how many there can be */
+	if (likely(ctx->flushing_n == 0))
+		return 0;
+	words = (h->qp_mask + 64) / 64;
 	for (uint32_t w = 0; ctx->flushing_n != 0 && n < budget && w < words; w++)
 		for (uint64_t left = ctx->flushing[w]; left != 0; left &= left - 1)
 			n += flush_some(h, ctx, w * 64 + rte_bsf64(left));
