@@ -49,6 +49,9 @@ hca_tai_tp_room(const struct hca *h, uint32_t tpi)
 
 	if (tpi == HCA_TP_UNRELIABLE)
 		return room;
+	/* the peer may send over other members of the group for long */
+	if (unlikely(hca_tp_state(tp) == HCA_TPS_PASSIVE))
+		return 0;
 	return RTE_MIN(room, tp->cfg.requests - RTE_MIN(tp->tai.open_out, tp->cfg.requests));
 }
 

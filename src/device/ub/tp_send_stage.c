@@ -357,6 +357,15 @@ on_lane(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t 
 		attend(h, tp, tpi);
 }
 
+/* A passive one has its first good packet: requests may wait for that. */
+static void
+on_tpr(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+{
+	if (unlikely(flags & HCA_MSG_STATE) && !is_gone(tp))
+		hca_tp_msg_send(h, HCA_STAGE_TPS, HCA_STAGE_TAI, tpi, HCA_MSG_ROOM);
+	on_lane(h, tp, tpi, flags, now);
+}
+
 static void
 on_copied(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
@@ -471,8 +480,8 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 		enum hca_stage_id from;
 		hca_tp_msg_fn fn;
 	} channels[] = {
-		{HCA_STAGE_CEU, on_ceu},  {HCA_STAGE_ENCAP, on_copied}, {HCA_STAGE_TIMER, on_timer},
-		{HCA_STAGE_TPR, on_lane}, {HCA_STAGE_TAT, on_lane},	{HCA_STAGE_TAI, on_lane},
+		{HCA_STAGE_CEU, on_ceu}, {HCA_STAGE_ENCAP, on_copied}, {HCA_STAGE_TIMER, on_timer},
+		{HCA_STAGE_TPR, on_tpr}, {HCA_STAGE_TAT, on_lane},     {HCA_STAGE_TAI, on_lane},
 	};
 	unsigned int n = 0;
 
