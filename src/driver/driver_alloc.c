@@ -65,12 +65,10 @@ driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count)
 	memset(ids, 0, sizeof(*ids));
 	ids->first = first;
 	ids->count = count;
-	ids->fresh = first;
+	ids->lowest = first;
 	ids->taken = bitmap(count);
-	ids->listed = bitmap(count);
-	ids->later = calloc(count, sizeof(*ids->later));
 	ids->tag = calloc(count, sizeof(*ids->tag));
-	if (ids->taken != NULL && ids->listed != NULL && ids->later != NULL && ids->tag != NULL)
+	if (ids->taken != NULL && ids->tag != NULL)
 		return 0;
 	driver_ids_free(ids);
 	return -ENOMEM;
@@ -80,51 +78,70 @@ void
 driver_ids_free(struct driver_ids *ids)
 {
 	free(ids->taken);
-	free(ids->listed);
-	free(ids->later);
 	free(ids->tag);
 	memset(ids, 0, sizeof(*ids));
 }
 
-static void
-list_append(struct driver_ids *ids, uint32_t index)
+/* The index that rests at a position, counted from the one that was returned first */
+static uint32_t *
+resting(struct driver_ids *ids, uint32_t position)
 {
-	if (ids->waiting++ == 0)
-		ids->oldest = index;
-	else
-		ids->later[ids->newest] = index;
-	ids->newest = index;
-	bit_set(ids->listed, index);
+	return &ids->rest[(ids->rest_first + position) % DRIVER_IDS_REST];
 }
 
 static uint32_t
-list_remove_oldest(struct driver_ids *ids)
+end_rest(struct driver_ids *ids)
 {
-	uint32_t index = ids->oldest;
+	uint32_t index = *resting(ids, 0);
 
-	ids->oldest = ids->later[index];
-	ids->waiting--;
-	bit_clear(ids->listed, index);
+	ids->rest_first++;
+	ids->rest_n--;
 	return index;
+}
+
+/* The lowest index that is neither in use nor resting; count: there is none. */
+static uint32_t
+find_lowest(struct driver_ids *ids)
+{
+	uint32_t i = ids->lowest;
+
+	while (i < ids->count && bit_test(ids->taken, i)) {
+		uint64_t free = ~ids->taken[i / WORD_BITS] >> i % WORD_BITS;
+
+		i = free != 0 ? i + (uint32_t)__builtin_ctzll(free)
+			      : (i / WORD_BITS + 1) * WORD_BITS;
+	}
+	ids->lowest = i < ids->count ? i : ids->count;
+	return ids->lowest;
 }
 
 int
 driver_ids_take(struct driver_ids *ids, uint32_t *index)
 {
-	uint32_t i;
-
 	if (ids->used >= ids->count - ids->first)
 		return -ENOMEM;
-	do {
-		if (ids->waiting > DRIVER_IDS_REST || ids->fresh == ids->count)
-			i = list_remove_oldest(ids);
-		else
-			i = ids->fresh++;
-	} while (bit_test(ids->taken, i)); /* by driver_ids_take_at() */
-	bit_set(ids->taken, i);
+	*index = find_lowest(ids);
+	if (*index == ids->count)
+		*index = end_rest(ids);
+	bit_set(ids->taken, *index);
 	ids->used++;
-	*index = i;
 	return 0;
+}
+
+/* Whether it rests; it does so no longer. */
+static bool
+wake_up(struct driver_ids *ids, uint32_t index)
+{
+	uint32_t at = 0;
+
+	while (at < ids->rest_n && *resting(ids, at) != index)
+		at++;
+	if (at == ids->rest_n)
+		return false;
+	for (; at > 0; at--)
+		*resting(ids, at) = *resting(ids, at - 1);
+	end_rest(ids);
+	return true;
 }
 
 int
@@ -132,7 +149,7 @@ driver_ids_take_at(struct driver_ids *ids, uint32_t index)
 {
 	if (index < ids->first || index >= ids->count)
 		return -EINVAL;
-	if (bit_test(ids->taken, index))
+	if (bit_test(ids->taken, index) && !wake_up(ids, index))
 		return -EBUSY;
 	bit_set(ids->taken, index);
 	ids->used++;
@@ -142,10 +159,15 @@ driver_ids_take_at(struct driver_ids *ids, uint32_t index)
 void
 driver_ids_give(struct driver_ids *ids, uint32_t index)
 {
-	bit_clear(ids->taken, index);
 	ids->used--;
-	if (index < ids->fresh && !bit_test(ids->listed, index))
-		list_append(ids, index);
+	if (ids->rest_n == DRIVER_IDS_REST) {
+		uint32_t rested = end_rest(ids);
+
+		bit_clear(ids->taken, rested);
+		if (rested < ids->lowest)
+			ids->lowest = rested;
+	}
+	*resting(ids, ids->rest_n++) = index;
 }
 
 uint32_t

@@ -24,22 +24,19 @@ uint64_t driver_random_next(struct driver_random *random);
 #define DRIVER_IDS_REST 256u
 
 /*
- * Indexes [first, count). One that was returned is reused late, and the one that was returned first
- * is reused first; yet no index is used for the first time while more than DRIVER_IDS_REST wait,
- * because the contexts and tables of an index take memory from then on. Each keeps its last tag, so
- * that it gets a different one when it is reused.
+ * Indexes [first, count). One that was returned rests; then the lowest is used first. So few are
+ * ever used that would do: the contexts and tables of an index take memory from its first use on.
+ * Each keeps its last tag, so that it gets a different one when it is reused.
  */
 struct driver_ids {
 	uint32_t first;
 	uint32_t count;
 	uint32_t used;
-	uint32_t fresh;	  /* from here on none was used, except by driver_ids_take_at() */
-	uint32_t waiting; /* length of the list of those that were returned */
-	uint32_t oldest, newest;
-	uint64_t *taken;  /* bitmap */
-	uint64_t *listed; /* bitmap; also those of the list that driver_ids_take_at() has taken */
-	uint32_t *later;  /* the one that was returned after it */
+	uint32_t lowest; /* below it all are in use or rest */
+	uint64_t *taken; /* bitmap: in use, or resting */
 	uint32_t *tag;
+	uint32_t rest_first, rest_n;
+	uint32_t rest[DRIVER_IDS_REST]; /* a ring, in the order of their return */
 };
 
 int driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count);

@@ -311,11 +311,11 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 	usage->xrcds = drv->xrcd_ids.used;
 	usage->mtts = drv->mtt_ranges.used;
 	/*
-	 * the object and malloc's header, its entry in the table, tag and list of its number, the
+	 * the object and malloc's header, its entry in the table, the tag of its number, the
 	 * context
 	 */
 	usage->qp_bytes = sizeof(struct driver_qp) + 2 * sizeof(void *) + sizeof(*drv->qps) +
-			  sizeof(*drv->qp_ids.tag) + sizeof(*drv->qp_ids.later) + HCA_QPC_SIZE;
+			  sizeof(*drv->qp_ids.tag) + HCA_QPC_SIZE;
 	for (uint32_t eqn = 0; eqn < drv->num_eqs; eqn++) {
 		if (drv->eq[eqn].mr == NULL)
 			continue;
