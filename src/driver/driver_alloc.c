@@ -128,20 +128,36 @@ driver_ids_take(struct driver_ids *ids, uint32_t *index)
 	return 0;
 }
 
+/* Its position among those that rest; rest_n: it does not. */
+static uint32_t
+find_resting(const struct driver_ids *ids, uint32_t index)
+{
+	uint32_t at = 0;
+
+	while (at < ids->rest_n && ids->rest[(ids->rest_first + at) % DRIVER_IDS_REST] != index)
+		at++;
+	return at;
+}
+
 /* Whether it rests; it does so no longer. */
 static bool
 wake_up(struct driver_ids *ids, uint32_t index)
 {
-	uint32_t at = 0;
+	uint32_t at = find_resting(ids, index);
 
-	while (at < ids->rest_n && *resting(ids, at) != index)
-		at++;
 	if (at == ids->rest_n)
 		return false;
 	for (; at > 0; at--)
 		*resting(ids, at) = *resting(ids, at - 1);
 	end_rest(ids);
 	return true;
+}
+
+bool
+driver_ids_in_use(const struct driver_ids *ids, uint32_t index)
+{
+	return index >= ids->first && index < ids->count && bit_test(ids->taken, index) &&
+	       find_resting(ids, index) == ids->rest_n;
 }
 
 int

@@ -46,6 +46,7 @@ int driver_ids_take(struct driver_ids *ids, uint32_t *index);
 /* The same of this one; -EINVAL: there is no such index, -EBUSY: it is in use */
 int driver_ids_take_at(struct driver_ids *ids, uint32_t index);
 void driver_ids_give(struct driver_ids *ids, uint32_t index);
+bool driver_ids_in_use(const struct driver_ids *ids, uint32_t index);
 /* A tag of `bits` bits that differs from the index's last one */
 uint32_t driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bits,
 			    struct driver_random *random);

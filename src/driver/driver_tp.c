@@ -258,12 +258,6 @@ hca_driver_create_tpg(struct hca_driver *drv, const uint32_t *tpns, uint32_t cou
 	return err;
 }
 
-static bool
-is_taken(const struct driver_ids *ids, uint32_t index)
-{
-	return index < ids->count && (ids->taken[index / 64] >> (index % 64) & 1) != 0;
-}
-
 int
 hca_driver_change_tpg(struct hca_driver *drv, uint32_t group, const uint32_t *tpns, uint32_t count)
 {
@@ -272,7 +266,7 @@ hca_driver_change_tpg(struct hca_driver *drv, uint32_t group, const uint32_t *tp
 	if (err != 0)
 		return err;
 	pthread_mutex_lock(&drv->lock);
-	err = is_taken(&drv->tpg_ids, group)
+	err = driver_ids_in_use(&drv->tpg_ids, group)
 		      ? set_group(drv, group, tpns, count)
 		      : driver_fail(-EINVAL, "group %u of TPs does not exist", group);
 	pthread_mutex_unlock(&drv->lock);
@@ -285,7 +279,7 @@ hca_driver_destroy_tpg(struct hca_driver *drv, uint32_t group)
 	int err = 0;
 
 	pthread_mutex_lock(&drv->lock);
-	if (drv->tps == NULL || !is_taken(&drv->tpg_ids, group))
+	if (drv->tps == NULL || !driver_ids_in_use(&drv->tpg_ids, group))
 		err = driver_fail(-EINVAL, "group %u of TPs does not exist", group);
 	else if (set_group(drv, group, NULL, 0) != 0 && drv->dead)
 		err = -EIO; /* a group whose last TP has gone is gone in the device already */

@@ -74,11 +74,14 @@ def find_program(name):
 
 
 def libraries(path):
-    """Absolute paths of the shared libraries a program or library loads, the loader included."""
+    """Absolute paths of the shared libraries a program or library loads, the loader included.
+
+    Those of this machine: a test may run with a path to others of the same name.
+    """
     with open(path, 'rb') as file:
         if file.read(4) != b'\x7fELF':
             return []
-    return re.findall(r'(/\S+) \(0x', run('ldd', path))
+    return re.findall(r'(/\S+) \(0x', run('env', '-u', 'LD_LIBRARY_PATH', 'ldd', path))
 
 
 class Modules:

@@ -36,11 +36,13 @@ class Daemons(unittest.TestCase):
         for daemon in self.daemons:
             daemon.wait_log('link up')
 
+    def device(self, side):
+        """Its name in the folder: it has at most 63 bytes, and the folder's path may be longer."""
+        return os.path.join('.', os.path.basename(self.daemons[side].socket))
+
     def begin(self, side, what, place):
-        # A device of URMA has a name of at most 63 bytes; the folder's path may be longer.
-        socket = os.path.join('.', os.path.basename(self.daemons[side].socket))
-        process = subprocess.Popen([PEERS, socket, what, place], encoding='utf-8', cwd=self.place,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([PEERS, self.device(side), what, place], encoding='utf-8',
+                                   cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(process.kill)
         return process
 
@@ -72,8 +74,8 @@ class Daemons(unittest.TestCase):
         self.assertNotEqual(ALONE, [])
         for program in ALONE:
             with self.subTest(program=os.path.basename(program)):
-                said = subprocess.run([program, self.daemons[0].socket], encoding='utf-8', check=False,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+                said = subprocess.run([program, self.device(0)], encoding='utf-8', check=False,
+                                      cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
                 self.assertEqual((said.returncode, said.stdout), (0, 'verified\n'))
 
     def test_killed_in_the_middle(self):

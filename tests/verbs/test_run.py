@@ -8,6 +8,7 @@ test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE LOST [
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import time
@@ -211,7 +212,7 @@ class Own(Script):
         shutil.copy(SCRIPT, script)
         with open(slow, 'w', encoding='ascii') as file:
             file.write('#!/bin/sh\nrm -f "${2%%/*}/pid"\nsleep 7\nexec %s "$@"\n' %
-                       os.path.join(PROGRAMS, 'softhcad'))
+                       shlex.quote(os.path.join(PROGRAMS, 'softhcad')))
         os.chmod(slow, 0o755)
         said = self.finish(self.begin(0, script, EXAMPLE))
         self.assertEqual(said, 'own: written by verbs\n')

@@ -104,7 +104,9 @@ hca_tp_run_end(struct hca_tp *tp, const struct hca_tp_run *run)
 	rx->msn = run->msn;
 	rx->ack_msn = run->ack_msn;
 	rx->unacked = (uint16_t)(run->unacked + run->n);
-	rx->nak = HCA_TP_NAK_NONE;
+	/* one that is due is still told */
+	if (unlikely(rx->nak == HCA_TP_NAK_SENT))
+		rx->nak = HCA_TP_NAK_NONE;
 	rx->port = run->port;
 	rx->debt = RTE_MAX(rx->debt, debt);
 	rx->packets += run->n;
