@@ -29,7 +29,8 @@ build_configure() {
 	shift
 	want="$root ${CC:-} $*"
 	if [ -f "$dir/build.ninja" ] && [ "$(cat "$dir/.options" 2>/dev/null)" = "$want" ]; then
-		return 0
+		run_logged "$log" ninja -C "$dir" build.ninja # lists of tests may be older than their files
+		return
 	fi
 	rm -rf "$dir"
 	mkdir -p "$(dirname "$dir")"

@@ -94,7 +94,9 @@ same_descriptions_of_ub(const uint8_t *frame, uint32_t len, const struct hca_wir
 		return;
 	fuzz_check(v->wire == HCA_WIRE_UB && parsed == 0, "the short way takes what is refused");
 	fuzz_check(hca_decap_ub_describe(frame, v, &general, &span) == HCA_CTR_N, "refused");
-	fuzz_check(memcmp(&general, fast, sizeof(general)) == 0, "descriptions of UB differ");
+	/* up to its last member: padding may be anything */
+	fuzz_check(memcmp(&general, fast, offsetof(struct hca_ub_rxd, flags) + 1) == 0,
+		   "descriptions of UB differ");
 	fuzz_check(memcmp(&span, &d.span[0], sizeof(span)) == 0, "spans of UB differ");
 	fuzz_check(fast->tph + fast->end + HCA_ICRC_LEN <= len, "the ICRC is outside");
 	fuzz_check(fast->ta <= fast->end, "the transaction header is outside");
