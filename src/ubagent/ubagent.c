@@ -18,6 +18,11 @@
 #define TPS 4u
 #define RTO_EXPONENT 1u
 #define RETRIES 7u
+/*
+ * Of timeouts by round trips, which may be 100 us: seven end within 26 ms, for which a worker of
+ * the peer may well be without a CPU; eleven last 0.4 s at least.
+ */
+#define RETRIES_BY_ROUND_TRIPS 11u
 #define ACK_EVERY 16u
 #define OOO_EVERY 1u
 #define OOO_EVERY_SPRAY 4u
@@ -324,7 +329,7 @@ cm_config(struct ubagent *a, uint32_t mtu_code)
 			   .flags = (uint8_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | spray)},
 		.timer = {.rto_base = c->timeout_us,
 			  .rto_exponent = RTO_EXPONENT,
-			  .retries = RETRIES,
+			  .retries = c->timeout_us == 0 ? RETRIES_BY_ROUND_TRIPS : RETRIES,
 			  .ack_every = ACK_EVERY,
 			  .ooo_every = spray != 0 ? OOO_EVERY_SPRAY : OOO_EVERY},
 		.tps = c->tps,
