@@ -170,6 +170,14 @@ class Daemon:
         return [path for path in [os.path.join(place, 'dpdk', self.name) for place in places]
                 if os.path.isdir(path)]
 
+    def suspend(self):
+        """Returns when none of its threads runs any more."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def close(self):
         if self.process is not None and self.process.poll() is None:
             self.process.kill()

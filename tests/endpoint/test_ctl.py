@@ -456,7 +456,7 @@ class Stopped(Case):
             daemon = Daemon(DAEMON, place, 'shc%ds' % os.getpid(), 'net_null0', '10.66.0.1/24')
             self.addCleanup(daemon.close)
             daemon.start()
-            os.kill(daemon.process.pid, signal.SIGSTOP)
+            daemon.suspend()
             words = ('--prefix', daemon.name)
             try:
                 said = '%s (process %d) does not answer' % (daemon.name, daemon.process.pid)
@@ -467,7 +467,7 @@ class Stopped(Case):
                 for command in ('status', 'counters', 'top', 'qps'):
                     self.bad(1, 'does not answer', command, *words)
             finally:
-                os.kill(daemon.process.pid, signal.SIGCONT)
+                daemon.resume()
             self.assertIn('well', self.good('status', *words))
 
 

@@ -151,6 +151,15 @@ rig_kill(struct rig *rig)
 	rig_forget(rig);
 }
 
+void
+rig_suspend(struct rig *rig)
+{
+	siginfo_t info;
+
+	assert_int_equal(kill(rig->pid, SIGSTOP), 0);
+	assert_int_equal(waitid(P_PID, (id_t)rig->pid, &info, WSTOPPED), 0);
+}
+
 static void
 question(struct rig *rig, const char *what, unsigned int side, char *answer, size_t room)
 {

@@ -31,6 +31,8 @@ struct rig {
 void rig_start(struct rig *rig, const char *const *extra);
 void rig_stop(struct rig *rig); /* asks it to end, and asserts that it ends well */
 void rig_kill(struct rig *rig); /* SIGKILL */
+/* SIGSTOP; returns when no thread of it runs any more. kill(rig->pid, SIGCONT) ends it. */
+void rig_suspend(struct rig *rig);
 /* Clean up after a daemon that has ended and was waited for. */
 void rig_forget(struct rig *rig);
 /* A daemon shared by all tests of a file, with start() and stop() for the group. */

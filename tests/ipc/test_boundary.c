@@ -172,7 +172,7 @@ linger_refused(void **state)
 	raw_open(&r, rig.path[0]);
 	make_linger(&p);
 	/* queued after a request that takes longer than close() does here */
-	kill(rig.pid, SIGSTOP);
+	rig_suspend(&rig);
 	assert_int_equal(raw_request(&r, HCA_CTL_ATTACH, &segment, sizeof(segment), p.full), 0);
 	close(p.full);
 	kill(rig.pid, SIGCONT);
@@ -223,7 +223,7 @@ linger_not_admitted(void **state)
 static void
 linger_at_the_end(void **state)
 {
-	kill(rig.pid, SIGSTOP);
+	rig_suspend(&rig);
 	for (unsigned int i = 0; i < 6; i++)
 		attack(rig.path[i % 2], 3, i % 3 == 0); /* the peers stay open */
 	kill(rig.pid, SIGCONT);

@@ -99,7 +99,7 @@ test_stopped(void **state)
 
 	begin();
 	before = list_of(2);
-	assert_int_equal(kill(rig.pid, SIGSTOP), 0);
+	rig_suspend(&rig);
 	for (int i = 0; i < 1000; i++) {
 		list = list_of(2);
 		assert_memory_equal(list[1], before[1], sizeof(*list[1]));

@@ -143,7 +143,7 @@ posts_go_on(void **state)
 	ends_open(e);
 	for (uint32_t round = 1; round <= 2; round++) {
 		peer_fill(e->a.buf, QPS * DEPTH * SLOT, round);
-		kill(rig.pid, SIGSTOP);
+		rig_suspend(&rig);
 		for (unsigned int k = 0; k < DEPTH; k++)
 			for (unsigned int i = 0; i < QPS; i++)
 				assert_int_equal(post(e, i, k), 0);
@@ -209,7 +209,7 @@ close_does_not_wait(void **state)
 	assert_int_equal(peer_open(&b, rig.path[1], &cfg), 0);
 	assert_int_equal(peer_connect_pair(&a, &b), 0);
 	file = inode_of(a.buf);
-	kill(rig.pid, SIGSTOP);
+	rig_suspend(&rig);
 	for (unsigned int i = 0; i < DEPTH; i++)
 		assert_int_equal(peer_post(&b, SOFTHCA_WR_RDMA_WRITE, i, 0, 65536, 0), 0);
 	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);

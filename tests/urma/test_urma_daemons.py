@@ -5,7 +5,6 @@
 test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD URMA-PEERS OTHER-PROGRAM...
 """
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -81,7 +80,7 @@ class Daemons(unittest.TestCase):
     def test_killed_in_the_middle(self):
         """The peer's daemon is gone, so the import goes on until it is killed; nothing is left."""
         serving, offer = self.pair(0, 0)
-        self.daemons[0].process.send_signal(signal.SIGSTOP)
+        self.daemons[0].suspend()
         using = self.begin(1, 'use', offer)
         for _ in range(100):
             if self.daemons[1].ask('/softhca/status')['clients'] >= 2:
@@ -91,7 +90,7 @@ class Daemons(unittest.TestCase):
         self.assertIsNone(using.poll())
         using.kill()
         using.wait(LIMIT_S)
-        self.daemons[0].process.send_signal(signal.SIGCONT)
+        self.daemons[0].resume()
         # the agent is a client, too
         deadline = time.monotonic() + LIMIT_S
         while self.daemons[1].ask('/softhca/status')['clients'] != 1:
