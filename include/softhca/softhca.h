@@ -395,6 +395,10 @@ enum softhca_create_flags {
 	 * go on.
 	 */
 	SOFTHCA_IGNORE_OVERRUN = 1 << 1,
+	/* UD QPs only: what the QP sends to a group of which it is a member does not reach it. */
+	SOFTHCA_BLOCK_SELF_MCAST_LB = 1 << 2,
+	/* UD QPs of privileged users only: datagrams are sent as from source_qpn. */
+	SOFTHCA_SOURCE_QPN = 1 << 3,
 };
 
 enum softhca_wc_status {
@@ -591,6 +595,7 @@ struct softhca_qp_init_attr_ex {
 	uint32_t comp_mask;
 	struct softhca_pd *pd;	   /* required by all types but XRC_RECV */
 	struct softhca_xrcd *xrcd; /* required by XRC_RECV */
+	uint32_t source_qpn;	   /* with SOFTHCA_SOURCE_QPN: 1 to 0xffffff */
 };
 
 /* --- shared receive queues -------------------- */

@@ -124,17 +124,17 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dip, 0x30);
 
 /*
  * QP context, table 3-2-40. Words the table marks unused carry what verbs need: 04h, 50h, 54h, 58h,
- * 68h, 08h[12:11], 08h[1:0], C0h..F3h.
+ * 68h, 08h[12:11], 08h[5:0], C0h..F3h.
  */
 struct hca_qpc {
 	hca_be32 opt_param_mask;      /* 00h HCA_QP_ATTR_* being modified */
 	hca_be32 rate_limit;	      /* 04h kb/s of Ethernet frames, 0: none */
-	hca_be32 flags;		      /* 08h state[31:28] service[23:16] mig[12:11] privileged[1]
-				       * draining[0] */
+	hca_be32 flags;		      /* 08h state[31:28] service[23:16] mig[12:11]
+				       * no_own_group[5] privileged[1] draining[0] */
 	hca_be32 sizes;		      /* 0Ch mtu[31:29] msgmax[28:24] rq stride[23:16] sq[15:8] */
 	hca_be32 usr_page;	      /* 10h UAR page of the owner */
 	hca_be32 local_qpn;	      /* 14h [23:0] */
-	hca_be32 remote_qpn;	      /* 18h [23:0] */
+	hca_be32 remote_qpn;	      /* 18h [23:0] of privileged UD: source QPN, 0: local_qpn */
 	struct hca_qpc_path path;     /* 1Ch primary path */
 	hca_be32 access_flags;	      /* 50h HCA_ACCESS_* */
 	hca_be32 rd_atomic;	      /* 54h max_rd_atomic[31:24] max_dest[23:16] retry_cnt[15:8] */
@@ -217,6 +217,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 #define HCA_QPC_TOKEN HCA_BIT(3)
 /* Latched at RST2RTS, of Jettys: it has to do with one peer only, which BIND_JETTY names. */
 #define HCA_QPC_ONE_PEER HCA_BIT(4)
+/* Latched at RST2INIT, of UD: what it sends to its own groups does not reach it. */
+#define HCA_QPC_NO_OWN_GROUP HCA_BIT(5)
 #define HCA_QPC_MAKE_FLAGS(state, service, mig, draining) \
 	(HCA_FIELD(31, 28, state) | HCA_FIELD(23, 16, service) | HCA_FIELD(12, 11, mig) | \
 	 HCA_FIELD(0, 0, draining))

@@ -76,6 +76,24 @@ check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
 	return check_srq(client, request);
 }
 
+/* Who datagrams are said to come from, and whether their sender gets its own. */
+static int
+check_source(const struct hca_client *client, const struct hca_ctl_qp *request)
+{
+	if (request->source == 0)
+		return 0;
+	if (request->service != HCA_ST_UD ||
+	    (request->source & ~(HCA_CTL_NO_OWN_GROUP | HCA_QPN_MASK)) != 0)
+		return driver_fail(-EINVAL, "source %#x of a QP of service %u", request->source,
+				   request->service);
+	if ((request->source & HCA_QPN_MASK) != 0 && !client->privileged)
+		return driver_fail(-EACCES,
+				   "source QPN %#x: another than its own is for privileged "
+				   "users (root, [control] privileged_users)",
+				   request->source & HCA_QPN_MASK);
+	return 0;
+}
+
 /* Device memory of a QP: its own, its doorbell ring, the pages of its queues. */
 static uint32_t
 cost_of(const struct hca_ctl_qp *request)
@@ -111,7 +129,9 @@ check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 		return driver_fail(-EINVAL, "queues of 2^%u x 2^%u and 2^%u x 2^%u bytes",
 				   request->log_sq, request->log_sq_stride, request->log_rq,
 				   request->log_rq_stride);
-	err = driver_quota(client, DRIVER_QPS, 1);
+	err = check_source(client, request);
+	if (err == 0)
+		err = driver_quota(client, DRIVER_QPS, 1);
 	if (err == 0)
 		err = driver_quota(client, DRIVER_BYTES, cost_of(request));
 	return err == 0 ? check_objects(client, request) : err;
@@ -263,6 +283,7 @@ driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
 	qp->service = (uint8_t)request->service;
 	qp->log_sq_stride = request->log_sq_stride;
 	qp->log_rq_stride = request->log_rq_stride;
+	qp->source = request->source;
 	qp->cost = cost_of(request);
 	err = take_qpn(drv, qp->service, &qp->qpn);
 	if (err != 0)

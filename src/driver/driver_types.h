@@ -185,8 +185,9 @@ struct driver_qp {
 	uint32_t sq_bytes;
 	uint32_t rq_bytes;
 	uint32_t owed;
-	uint32_t cost;	/* bytes of device memory */
-	uint32_t again; /* times that its owner has opened it, too */
+	uint32_t cost;	 /* bytes of device memory */
+	uint32_t source; /* as in hca_ctl_qp */
+	uint32_t again;	 /* times that its owner has opened it, too */
 	struct driver_member *groups;
 	struct driver_opener *openers; /* written with both locks held */
 	uint8_t service;

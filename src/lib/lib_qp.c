@@ -135,6 +135,21 @@ check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_
 }
 
 static int
+check_flags(const struct softhca_qp_init_attr_ex *attr)
+{
+	const uint32_t of_datagrams = SOFTHCA_BLOCK_SELF_MCAST_LB | SOFTHCA_SOURCE_QPN;
+
+	if ((attr->flags & ~(SOFTHCA_SINGLE_THREADED | of_datagrams)) != 0)
+		return lib_fail(-EINVAL, "QP flags %#x are not known", attr->flags);
+	if ((attr->flags & of_datagrams) != 0 && attr->qp_type != SOFTHCA_QPT_UD)
+		return lib_fail(-EINVAL, "QP flags %#x are of UD", attr->flags);
+	if ((attr->flags & SOFTHCA_SOURCE_QPN) != 0 &&
+	    (attr->source_qpn == 0 || attr->source_qpn > HCA_QPN_MASK))
+		return lib_fail(-EINVAL, "source QPN %#x", attr->source_qpn);
+	return 0;
+}
+
+static int
 check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
 	const struct softhca_qp_cap *cap = &attr->cap;
@@ -142,8 +157,8 @@ check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *
 
 	if (check_objects(attr) != 0 || check_contexts(ctx, attr) != 0)
 		return -EINVAL;
-	if ((attr->flags & ~(uint32_t)SOFTHCA_SINGLE_THREADED) != 0)
-		return lib_fail(-EINVAL, "QP flags %#x are not known", attr->flags);
+	if (check_flags(attr) != 0)
+		return -EINVAL;
 	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr)
 		return lib_fail(-EINVAL, "queues of %u and %u requests, the device has %u",
 				cap->max_send_wr, cap->max_recv_wr, max_wr);
@@ -410,6 +425,10 @@ qp_request(const struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
 		.xrcd = attr->xrcd != NULL ? attr->xrcd->handle : 0,
 	};
 
+	if ((attr->flags & SOFTHCA_SOURCE_QPN) != 0)
+		r.source = attr->source_qpn;
+	if ((attr->flags & SOFTHCA_BLOCK_SELF_MCAST_LB) != 0)
+		r.source |= HCA_CTL_NO_OWN_GROUP;
 	if (qp->sq.buf != NULL) {
 		r.log_sq = (uint8_t)lib_log2_up(qp->sq.mask + 1);
 		r.log_sq_stride = (uint8_t)qp->sq.log_stride;

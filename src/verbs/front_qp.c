@@ -21,6 +21,33 @@ drop_unused(struct ibv_qp_init_attr_ex *attr)
 	}
 }
 
+/* Padding of what a device writes by PCI is a hint, and there is none. */
+#define CREATE_FLAGS \
+	(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SOURCE_QPN | \
+	 IBV_QP_CREATE_PCI_WRITE_END_PADDING)
+#define OF_DATAGRAMS (IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SOURCE_QPN)
+
+static void
+take_flags(const struct ibv_qp_init_attr_ex *attr, struct softhca_qp_init_attr_ex *to)
+{
+	if ((attr->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0)
+		to->flags |= SOFTHCA_BLOCK_SELF_MCAST_LB;
+	if ((attr->create_flags & IBV_QP_CREATE_SOURCE_QPN) != 0) {
+		to->flags |= SOFTHCA_SOURCE_QPN;
+		to->source_qpn = attr->source_qpn;
+	}
+}
+
+static int
+judge_flags(enum ibv_qp_type type, uint32_t flags, const char *call)
+{
+	uint32_t known = type == IBV_QPT_UD ? CREATE_FLAGS : CREATE_FLAGS & ~OF_DATAGRAMS;
+
+	if ((flags & ~known) != 0)
+		return front_refuse(EOPNOTSUPP, call, "create_flags %#x", flags);
+	return 0;
+}
+
 static struct softhca_qp_init_attr_ex
 attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
 {
@@ -34,6 +61,8 @@ attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
 	};
 
 	memcpy(&to.cap, &attr->cap, sizeof(to.cap));
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0)
+		take_flags(attr, &to);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0)
 		to.pd = front_pd_hca(attr->pd);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && attr->xrcd != NULL)
@@ -152,8 +181,9 @@ front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr
 		return NULL;
 	if ((attr->comp_mask & ~known) != 0)
 		return FRONT_NULL(EOPNOTSUPP, "comp_mask %#x", attr->comp_mask);
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr->create_flags != 0)
-		return FRONT_NULL(EOPNOTSUPP, "create_flags %#x", attr->create_flags);
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 &&
+	    judge_flags(attr->qp_type, attr->create_flags, __func__) != 0)
+		return NULL;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
 	    front_wr_judge(attr->qp_type, attr->send_ops_flags, __func__) != 0)
 		return NULL;

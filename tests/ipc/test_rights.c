@@ -57,6 +57,25 @@ to_state(struct softhca_qp *qp, uint32_t state, uint32_t mask, uint32_t qkey)
 	return softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | mask);
 }
 
+/* A QP whose datagrams say that they are from QPN 1: 0, or a negative errno. */
+static int
+as_gsi(const struct peer *p)
+{
+	struct softhca_qp_init_attr_ex a = {
+		.send_cq = p->cq,
+		.recv_cq = p->cq,
+		.cap = {1, 1, 1, 1, 0},
+		.qp_type = SOFTHCA_QPT_UD,
+		.flags = SOFTHCA_SOURCE_QPN,
+		.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
+		.pd = p->pd,
+		.source_qpn = 1,
+	};
+	struct softhca_qp *qp = softhca_create_qp_ex(p->ctx, &a);
+
+	return qp == NULL ? -errno : softhca_destroy_qp(qp);
+}
+
 #define TO_INIT (SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY)
 
 /* A datagram to the other end; the status of its completion, or a negative errno. */
@@ -105,6 +124,8 @@ ordinary(int sock, void *arg)
 
 	if (bad != 0)
 		return bad;
+	bad += differs("source QPN 1", as_gsi(&p), -EACCES);
+	bad += strstr(softhca_last_error(NULL), "privileged_users") == NULL;
 	bad += differs("INIT with the GSI's Q_Key",
 		       to_state(p.qp, SOFTHCA_QPS_INIT, TO_INIT, GSI_QKEY), -EACCES);
 	bad += strstr(softhca_last_error(NULL), "privileged_users") == NULL;
@@ -142,6 +163,7 @@ privileged(int sock, void *arg)
 
 	if (bad != 0)
 		return bad;
+	bad += differs("source QPN 1", as_gsi(&p), 0);
 	bad += differs("INIT", to_state(p.qp, SOFTHCA_QPS_INIT, TO_INIT, GSI_QKEY), 0);
 	bad += differs("RTR", to_state(p.qp, SOFTHCA_QPS_RTR, 0, 0), 0);
 	bad += differs("RTS", to_state(p.qp, SOFTHCA_QPS_RTS, SOFTHCA_QP_SQ_PSN, 0), 0);

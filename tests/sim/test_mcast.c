@@ -58,6 +58,8 @@ struct club {
 		struct softhca_ah *ah[GROUPS];
 		struct softhca_qp *qp[QPS];
 		bool member[QPS][GROUPS];
+		bool deaf[QPS];		  /* to what it sends itself */
+		uint32_t source[QPS];	  /* of its datagrams, 0: its own QPN */
 		unsigned int copies[QPS]; /* of the current message */
 		unsigned int sent;
 	} side[2];
@@ -96,7 +98,7 @@ static void
 open_qp(struct club *c, unsigned int side, unsigned int i)
 {
 	struct club_side *e = &c->side[side];
-	struct softhca_qp_init_attr a = {
+	struct softhca_qp_init_attr_ex a = {
 		.send_cq = e->cq,
 		.recv_cq = e->cq,
 		.cap = {.max_send_wr = 16,
@@ -104,10 +106,16 @@ open_qp(struct club *c, unsigned int side, unsigned int i)
 			.max_send_sge = 1,
 			.max_recv_sge = 1},
 		.qp_type = SOFTHCA_QPT_UD,
+		.flags = (e->deaf[i] ? (uint32_t)SOFTHCA_BLOCK_SELF_MCAST_LB : 0) |
+			 (e->source[i] != 0 ? (uint32_t)SOFTHCA_SOURCE_QPN : 0),
+		.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
+		.pd = c->s->side[side].pd,
+		.source_qpn = e->source[i],
 	};
 
-	e->qp[i] = softhca_create_qp(c->s->side[side].pd, &a);
-	sim_check(c->s, e->qp[i] != NULL, "create_qp");
+	e->qp[i] = softhca_create_qp_ex(c->s->side[side].ctx, &a);
+	sim_check(c->s, e->qp[i] != NULL, "create_qp: %s",
+		  softhca_last_error(c->s->side[side].ctx));
 	to_state(c, e->qp[i], SOFTHCA_QPS_INIT,
 		 SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY);
 	to_state(c, e->qp[i], SOFTHCA_QPS_RTR, 0);
@@ -238,6 +246,12 @@ check_grh(struct club *c, const struct message *m, const uint8_t *grh)
 }
 
 /* m NULL: any message that was sent. */
+static uint32_t
+source_of(const struct club_side *e, unsigned int qp)
+{
+	return e->source[qp] != 0 ? e->source[qp] : e->qp[qp]->qp_num;
+}
+
 static void
 judge(struct club *c, unsigned int side, const struct softhca_wc *wc, const struct message *m)
 {
@@ -263,7 +277,7 @@ judge(struct club *c, unsigned int side, const struct softhca_wc *wc, const stru
 			  (!(got.serial & 1) || wc->imm_data == got.serial),
 		  "immediate");
 	if (c->side[got.side].qp[got.qp] != NULL)
-		sim_check(c->s, wc->src_qp == c->side[got.side].qp[got.qp]->qp_num, "source QP");
+		sim_check(c->s, wc->src_qp == source_of(&c->side[got.side], got.qp), "source QP");
 	for (uint32_t i = sizeof(got); i < wc->byte_len - SOFTHCA_GRH_BYTES; i++)
 		sim_check(c->s, p[SOFTHCA_GRH_BYTES + i] == pattern(&got, i), "byte %u of %u", i,
 			  wc->byte_len);
@@ -283,6 +297,13 @@ reap(struct club *c, const struct message *m)
 }
 
 /* Each member has exactly one copy, other QPs none. */
+/* What it sent itself, of one that does not want that. */
+static bool
+blocked(const struct club_side *e, unsigned int side, unsigned int qp, const struct message *m)
+{
+	return e->deaf[qp] && m->side == side && m->qp == qp;
+}
+
 static void
 check_copies(struct club *c, const struct message *m)
 {
@@ -292,7 +313,9 @@ check_copies(struct club *c, const struct message *m)
 		struct club_side *e = &c->side[side];
 
 		for (unsigned int i = 0; i < QPS; i++)
-			sim_check(c->s, e->copies[i] == e->member[i][m->group],
+			sim_check(c->s,
+				  e->copies[i] ==
+					  (e->member[i][m->group] && !blocked(e, side, i, m)),
 				  "group %u, message of side %u QP %u: %u copies at side %u QP %u",
 				  m->group, m->side, m->qp, e->copies[i], side, i);
 		memset(e->copies, 0, sizeof(e->copies));
@@ -350,6 +373,42 @@ own_voice_in(const struct sim_config *cfg)
 	club_close(&c);
 }
 SIM_TEST(own_voice)
+
+/*
+ * One that does not want its own datagrams gets those of all others, also of QPs with its number on
+ * the other side, and all others get its own: under its own name and under another.
+ */
+static void
+not_own_voice_in(const struct sim_config *cfg)
+{
+	struct club c;
+
+	club_open(&c, cfg);
+	for (unsigned int i = 0; i < 2; i++) {
+		close_qp(&c, 0, i);
+		c.side[0].deaf[i] = true;
+	}
+	c.side[0].source[1] = 0x123456;
+	open_qp(&c, 0, 0);
+	open_qp(&c, 0, 1);
+	close_qp(&c, 1, 0);
+	c.side[1].source[0] = c.side[0].qp[0]->qp_num;
+	open_qp(&c, 1, 0);
+	for (unsigned int g = 0; g < GROUPS; g++) {
+		for (unsigned int i = 0; i < 3; i++)
+			join(&c, 0, i, g, true);
+		join(&c, 1, 0, g, true);
+		for (unsigned int i = 0; i < 3; i++) {
+			struct message m = send(&c, 0, i, g, 100, QKEY);
+
+			check_copies(&c, &m);
+			m = send(&c, 1, i, g, 100, QKEY);
+			check_copies(&c, &m);
+		}
+	}
+	club_close(&c);
+}
+SIM_TEST(not_own_voice)
 
 /* A copy that one member refuses is still delivered to the others. */
 static void
@@ -498,9 +557,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_member_one),  cmocka_unit_test(own_voice),
-		cmocka_unit_test(refused_by_some),  cmocka_unit_test(no_receive),
-		cmocka_unit_test(coming_and_going), cmocka_unit_test(refusals),
+		cmocka_unit_test(each_member_one), cmocka_unit_test(own_voice),
+		cmocka_unit_test(not_own_voice),   cmocka_unit_test(refused_by_some),
+		cmocka_unit_test(no_receive),	   cmocka_unit_test(coming_and_going),
+		cmocka_unit_test(refusals),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -70,6 +70,8 @@ of_queue_pairs(struct all *all)
 	attr.qp_type = IBV_QPT_RC;
 	for (uint32_t bit = 0; bit < 32; bit++) {
 		attr.create_flags = 1u << bit;
+		if (attr.create_flags == IBV_QP_CREATE_PCI_WRITE_END_PADDING)
+			continue; /* a hint */
 		CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
 	}
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH;

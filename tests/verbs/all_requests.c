@@ -193,6 +193,34 @@ datagrams(struct all *all)
 	CHECK(ibv_destroy_srq(srq) == 0 && ibv_destroy_cq(cq) == 0);
 }
 
+/* Flags of a UD QP; that of another source QPN is for the privileged. */
+static void
+flags_of_datagrams(struct all *all)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = all->cq,
+		.recv_cq = all->cq,
+		.cap = {1, 1, 1, 1, 0},
+		.qp_type = IBV_QPT_UD,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		.pd = all->pd,
+		.create_flags =
+			IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_PCI_WRITE_END_PADDING,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(all->context, &attr);
+
+	CHECK(qp != NULL && ibv_destroy_qp(qp) == 0);
+	attr.create_flags = IBV_QP_CREATE_SOURCE_QPN;
+	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EINVAL);
+	attr.source_qpn = 1 << 24;
+	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EINVAL);
+	attr.source_qpn = 77;
+	qp = ibv_create_qp_ex(all->context, &attr);
+	CHECK(qp != NULL ? ibv_destroy_qp(qp) == 0 : errno == EACCES);
+	attr.create_flags = IBV_QP_CREATE_CVLAN_STRIPPING;
+	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
+}
+
 /* A UD QP in a group of link-local scope: in twice is in once. */
 static void
 groups(struct all *all)
@@ -250,5 +278,6 @@ all_requests(struct all *all)
 	connected(all);
 	datagrams(all);
 	groups(all);
+	flags_of_datagrams(all);
 	windows(all);
 }

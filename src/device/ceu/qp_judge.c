@@ -352,6 +352,10 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 {
 	uint32_t flags = hca_be32_to_cpu(in->flags), kept = HCA_QPC_PRIVILEGED;
 
+	if (is_ud(in)) {
+		kept |= HCA_QPC_NO_OWN_GROUP;
+		image->remote_qpn = in->remote_qpn;
+	}
 	if (is_jetty(in))
 		kept = HCA_QPC_SUSPEND | HCA_QPC_TOKEN | HCA_QPC_ONE_PEER;
 	image->flags = hca_cpu_to_be32(

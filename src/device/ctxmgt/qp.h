@@ -54,7 +54,10 @@ struct hca_resp_job {
 struct hca_qp_cfg {
 	uint32_t state;	    /* [pub] enum hca_qp_state */
 	uint32_t local_qpn; /* [pub] all 24 bits, 0 = dead */
-	uint32_t remote_qpn;
+	union {
+		uint32_t remote_qpn;
+		uint32_t source_qpn; /* UD: of its datagrams */
+	};
 	uint32_t pd;
 	union {		      /* transport bits of its packets */
 		uint64_t ip4; /* [pub] connected, over IPv4: source and destination in one word */
@@ -83,6 +86,7 @@ struct hca_qp_cfg {
 	bool privileged;       /* HCA_QPC_PRIVILEGED */
 	bool suspend : 1;      /* Jetty: HCA_QPC_SUSPEND */
 	bool one_peer : 1;     /* Jetty: HCA_QPC_ONE_PEER */
+	bool no_own_group : 1; /* UD: HCA_QPC_NO_OWN_GROUP */
 	struct hca_qp_block *block; /* its other memory */
 } __rte_cache_aligned;
 

@@ -300,6 +300,16 @@ destination(const uint8_t *l3, uint8_t gid[16])
 		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
 }
 
+/* The same for its source. */
+static void
+source(const uint8_t *l3, uint8_t gid[16])
+{
+	if (l3[0] >> 4 == 4)
+		hca_gid_from_ip4(gid, l3 + offsetof(struct hca_ipv4_hdr, saddr));
+	else
+		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, saddr), 16);
+}
+
 /* Whether a datagram is for any address of this port, in its VLAN; groups were found by theirs. */
 static bool
 is_for_us(const struct hca *h, struct hca_decap_roce *d, const struct hca_rxd *r, const uint8_t *l3)
@@ -458,6 +468,20 @@ copy_frame(struct hca *h, const struct rte_mbuf *m)
 	return c;
 }
 
+/* A datagram that a QP has sent, for one that does not want its own. */
+static bool
+is_own_voice(const struct hca *h, const struct hca_qp *qp, const struct hca_rxd *r,
+	     const uint8_t *p)
+{
+	uint8_t gid[16];
+
+	if (likely(!qp->cfg.no_own_group) ||
+	    (hca_get_be32(p + r->ext_off + 4) & HCA_QPN_MASK) != qp->cfg.source_qpn)
+		return false;
+	source(p + r->l3_off, gid);
+	return hca_gid_is_own(h->ctxmgt, gid, HCA_VLAN_VID(r->vlan));
+}
+
 static void
 to_member(struct hca *h, struct hca_decap *d, const struct rte_mbuf *m, uint32_t qpn)
 {
@@ -467,6 +491,8 @@ to_member(struct hca *h, struct hca_decap *d, const struct rte_mbuf *m, uint32_t
 	struct rte_mbuf *c;
 	enum hca_counter why;
 
+	if (is_own_voice(h, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *)))
+		return;
 	HCA_COUNT(h, DECAP, rx_mcast_members);
 	r.qpi = qpn;
 	r.flags |= HCA_RXD_GROUP;

@@ -76,7 +76,7 @@ put_deth(struct hca *h, uint8_t *p, const struct hca_txd *d)
 	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
 
 	hca_put_be32(p, r->av.qkey);
-	hca_put_be32(p + 4, h->qp[d->qpi].cfg.local_qpn);
+	hca_put_be32(p + 4, h->qp[d->qpi].cfg.source_qpn);
 	return p + sizeof(struct hca_deth);
 }
 
