@@ -108,7 +108,7 @@ class All(tools.Tools):
         self.assertNotEqual(said, '2 devices\n')
 
     def test_threads(self):
-        said = self.run_at(0, THREADS, '8', '2', SOFTHCA_DEBUG='')
+        said = self.run_at(0, THREADS, '8', '1', SOFTHCA_DEBUG='')
         self.assertRegex(said, r'^\d+ lives of 8 threads\n$')
         self.stop()
 
