@@ -14,6 +14,7 @@ Not seen: words without underscore that are no call, and whether what is said of
 
 import bisect
 import fnmatch
+import functools
 import io
 import os
 import re
@@ -148,6 +149,7 @@ LINK = re.compile(r'\]\(([^)#:]+)(?:#[\w-]*)?\)')
 PATH = re.compile(r'`([\w.-]+(?:/[\w.-]+)*/?)`')
 
 
+@functools.lru_cache(maxsize=1)
 def names_of(tree):
     """The names there are, and what has comments: (path, text, spans of its comments)."""
     names = Names(tree.root, tree.files)

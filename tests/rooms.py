@@ -60,13 +60,23 @@ def objects(root):
                 yield os.path.relpath(source, root), built
 
 
-def symbols(built):
-    """Names an object defines, and names it needs."""
-    lines = subprocess.run(['nm', '-g', built], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                           encoding='utf-8').stdout.splitlines()
-    kinds = [(line.split()[-1], line.split()[-2]) for line in lines if len(line.split()) > 1]
-    return ({name for name, kind in kinds if kind in 'TDBRC'},
-            {name for name, kind in kinds if kind == 'U'})
+def symbols(all_built):
+    """Of each object its path, names it defines, and names it needs; by one nm for many."""
+    for i in range(0, len(all_built), 200):
+        some = all_built[i:i + 200]
+        # the kind of a symbol is the word before its name; each line begins with "PATH:"
+        text = subprocess.run(['nm', '-g', '-A', *some], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, encoding='utf-8').stdout
+        found = {built: (set(), set()) for built in some}
+        for line in text.splitlines():
+            built, _, rest = line.rpartition(':')
+            words = rest.split()
+            if words[-2] in 'TDBRC':
+                found[built][0].add(words[-1])
+            elif words[-2] == 'U':
+                found[built][1].add(words[-1])
+        for built, (ours, theirs) in found.items():
+            yield built, ours, theirs
 
 
 def complaints(tree):
@@ -75,11 +85,11 @@ def complaints(tree):
             if -1 < room_of(path) < room_of(target):
                 yield '%s: includes %s, of a later room' % (path, target)
     defined, needed = {}, {}
-    for source, built in objects(tree.root):
-        if room_of(source) >= 0:
-            ours, theirs = symbols(built)
-            defined.update((name, source) for name in ours)
-            needed.setdefault(source, set()).update(theirs)
+    sources = {built: source for source, built in objects(tree.root) if room_of(source) >= 0}
+    for built, ours, theirs in symbols(list(sources)):
+        source = sources[built]
+        defined.update((name, source) for name in ours)
+        needed.setdefault(source, set()).update(theirs)
     for source, names in sorted(needed.items()):
         for name in sorted(names & defined.keys()):
             if room_of(source) < room_of(defined[name]):

@@ -232,7 +232,7 @@ class Lab(Case):
         for daemon, each in zip(self.daemons, words):
             self.ends.append(subprocess.Popen([PERF, '--device', daemon.socket, *each],
                                               stdout=subprocess.DEVNULL))
-            time.sleep(0.5)
+        # the client waits for the server
         self.wait(lambda: any(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps']))
 
     def wait(self, true):
@@ -253,7 +253,7 @@ class Captures(Lab):
         end, frames, number = time.monotonic() + PATIENCE, 0, 0
         while frames == 0 and time.monotonic() < end:
             path = os.path.join(self.place, '%s-%u' % (name, number))
-            said = self.about(1, 'capture', path, '--seconds', '0.3', *words)
+            said = self.about(1, 'capture', path, '--seconds', '0.1', *words)
             said = said['capture']
             self.assertEqual((said['file'], said['active']), (path, 0))
             frames, number = said['frames'], number + 1

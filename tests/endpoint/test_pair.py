@@ -79,7 +79,7 @@ else:
 class Talk:
     """A conversation: one process at each daemon."""
 
-    def __init__(self, place, daemons, name, service, gid=GID_IPV4, seconds=1.0, events=False,
+    def __init__(self, place, daemons, name, service, gid=GID_IPV4, seconds=0.4, events=False,
                  timeout=17):
         meet = os.path.join(place, 'meet-' + name)
         self.name = '%s (%s)' % (name, service)
@@ -231,7 +231,7 @@ class Memif(Case):
     def test_events(self):
         self.memif()
         self.start()
-        self.talk('sleeping', 'rc', seconds=1, events=True).good(self)
+        self.talk('sleeping', 'rc', seconds=0.5, events=True).good(self)
         self.stop()
 
     def test_peer_returns(self):
@@ -364,7 +364,7 @@ class Impair(Admin):
             d.ask('/softhca/impair,drop=0.03,dup=0.03,reorder=0.03,corrupt=0.03')
         said = {}
         for turn in range(10):
-            self.talk('rough%d' % turn, 'rc', seconds=2, timeout=14).good(self)
+            self.talk('rough%d' % turn, 'rc', seconds=1, timeout=14).good(self)
             said = a.ask('/softhca/impair')
             if all(said[fault] > 0 for fault in FAULTS):
                 break
@@ -448,7 +448,7 @@ class Kernel(Case):
         talks = [self.talk(service, service, seconds=600) for service in OPERATIONS]
         with concurrent.futures.ThreadPoolExecutor() as beside:
             ping = beside.submit(self.pings)
-            took = self.transfer(50 << 20)
+            took = self.transfer(20 << 20)
             ping = ping.result()
         for t in talks:
             if not t.running():
@@ -456,7 +456,7 @@ class Kernel(Case):
         for t in talks:
             t.end()
         self.all_good(talks)
-        print('meanwhile %s; TCP: 50 MiB in %.2f s' % (ping, took), file=sys.stderr)
+        print('meanwhile %s; TCP: 20 MiB in %.2f s' % (ping, took), file=sys.stderr)
         self.stop()
 
     def pings(self):

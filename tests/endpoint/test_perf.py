@@ -244,8 +244,8 @@ class Impaired(Case):
             for words in (('--op', 'send'), ('--op', 'read'), ('--op', 'atomic-cas'),
                           ('--service', 'xrc', '--op', 'write'), ('--op', 'write', '--bidir')):
                 with self.subTest(words=words):
-                    self.good('--ack-timeout', '14', '--size', '8' if 'atomic-cas' in words
-                              else '6000', *words)
+                    self.good('--ack-timeout', '14', '--iters', '120', '--size',
+                              '8' if 'atomic-cas' in words else '6000', *words)
             for d in self.daemons:
                 d.ask('/softhca/impair,off')
                 d.ask('/softhca/impair,drop=0.03')
@@ -363,7 +363,7 @@ class Segment(Veth):
             with self.subTest(words=words):
                 sender = self.send(LIMIT_S, 'poison')
                 # one that is the first to answer is found out within half a second
-                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '2', '--verify',
+                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '1', '--verify',
                                       '--ack-timeout', '17', *words)
                 self.assertIn(' verified', out)
                 self.assertGreater(self.sent(sender), 0)
@@ -379,7 +379,7 @@ class Segment(Veth):
                       ('--service', 'ud', '--depth', '16')):
             with self.subTest(words=words):
                 # it may take all there is: less than questions and retries last
-                sender = self.send(2.5, 'noise')
+                sender = self.send(1.2, 'noise')
                 self.good('--ack-timeout', '19', *words)
                 print(self.sent(sender), 'frames of noise')
         self.alive(server)
@@ -396,7 +396,7 @@ class Noise(Case):
         cls.daemons *= 2
 
     def test_bystanders(self):
-        seconds = float(os.environ.get('NOISE_S', '3'))
+        seconds = float(os.environ.get('NOISE_S', '1.6'))
         program = os.path.join(os.path.dirname(os.path.dirname(BINARY)), 'tests', 'endpoint', 'memif_noise')
         server = self.server(seconds=LIMIT_S)
         sender = subprocess.Popen([program, self.place, str(seconds), '1'], stdout=subprocess.PIPE,

@@ -102,7 +102,7 @@ class Memif(Pair):
         for words in (('--wire', 'ub', '--op', 'send'), ('--op', 'write'), ('--wire', 'ub', '--op', 'read'),
                       ('--op', 'send')):
             servers.append(self.server())
-            clients.append(self.client('--duration', '1', '--size', '9001', '--verify', *words))
+            clients.append(self.client('--duration', '0.5', '--size', '9001', '--verify', *words))
         for client in clients:
             out = client.communicate(timeout=LIMIT_S)[0]
             self.assertEqual(client.returncode, 0, out)
@@ -195,6 +195,8 @@ class OneWire(Pair):
 
 
 class Silent(Pair):
+    """It takes as long as an agent has patience: half a minute."""
+
     def test_no_answer(self):
         """Messages of the agents are lost: both ends hear why, whatever their patience."""
         server = self.server(seconds=5)
@@ -206,6 +208,8 @@ class Silent(Pair):
         self.good('--wire', 'ub', '--op', 'write')
         self.clean_end(server)
 
+
+class Interrupted(Pair):
     def test_signal(self):
         server = self.server()
         client = self.client('--wire', 'ub', '--duration', '60')

@@ -156,13 +156,13 @@ SIM_TEST(long_stalls)
 static void
 patience(const struct sim_config *cfg, uint32_t code, uint64_t ms)
 {
-	const struct hca_port_stall_rules stall = {.stall_every = ms * MS + 300000,
+	const struct hca_port_stall_rules stall = {.stall_every = ms * MS + 1200000,
 						   .stall_for = ms * MS};
 	const struct sim_pair_attr attr = {.timeout = code, .region = 4 << 20};
 	struct sim_config c = starved(cfg);
 	struct sim *s;
 
-	c.tick_ns = cfg->executor == SIM_STEPPED ? 400 : 10000;
+	c.tick_ns = cfg->executor == SIM_STEPPED ? 400 : 40000;
 	s = sim_open(&c);
 	for (unsigned int i = 0; i < 4; i++)
 		sim_pair_open(s, &attr);

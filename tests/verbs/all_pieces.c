@@ -6,8 +6,6 @@
 
 #include "all.h"
 
-#define TURNS 100000
-#define WRITES 50000
 #define OPS \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | \
@@ -184,12 +182,21 @@ refused(struct all *all, struct ibv_qp *qp)
 	CHECK(ibv_poll_cq(all->cq, 1, &wc) == 0);
 }
 
+/* Of each thread; TURNS in the environment */
+static int
+turns(void)
+{
+	const char *given = getenv("TURNS");
+
+	return given != NULL ? atoi(given) : 20000;
+}
+
 static void *
 good_batches(void *of)
 {
 	struct ibv_qp_ex *ex = of;
 
-	for (int i = 0; i < TURNS; i++) {
+	for (int i = 0; i < turns(); i++) {
 		ibv_wr_start(ex);
 		CHECK(ibv_wr_complete(ex) == 0);
 	}
@@ -203,7 +210,7 @@ bad_batches(void *of)
 	struct ibv_qp_ex *ex = of;
 	char byte = 0;
 
-	for (int i = 0; i < TURNS; i++) {
+	for (int i = 0; i < turns(); i++) {
 		ibv_wr_start(ex);
 		ibv_wr_send(ex);
 		if (i % 2 == 0)
@@ -239,7 +246,7 @@ writes(void *of)
 	const struct writer *w = of;
 	int err;
 
-	for (int i = 0; i < WRITES; i++) {
+	for (int i = 0; i < turns() / 2; i++) {
 		do {
 			ibv_wr_start(w->ex);
 			for (int j = 0; j < 3; j++) {
@@ -263,7 +270,7 @@ writes_by_threads(struct all *all, struct ibv_qp *qp)
 
 	for (int i = 0; i < 2; i++)
 		CHECK(pthread_create(&threads[i], NULL, writes, &writer) == 0);
-	for (int i = 0; i < 2 * 3 * WRITES; i++)
+	for (int i = 0; i < 2 * 3 * (turns() / 2); i++)
 		CHECK(all_wc(all->cq).opcode == IBV_WC_RDMA_WRITE);
 	for (int i = 0; i < 2; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);

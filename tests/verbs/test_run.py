@@ -202,22 +202,6 @@ class Own(Script):
             self.assertEqual(self.finish(end), 'own: written by verbs\n')
         self.wait_ended()
 
-    def test_slow_start(self):
-        """The daemon takes long, as on a busy machine, and the last one has removed what tells of it."""
-        apps = os.path.join(self.place, 'apps')
-        os.mkdir(apps)
-        os.symlink(os.path.join(PROGRAMS, '../src'), os.path.join(self.place, 'src'))
-        os.symlink(CTL, os.path.join(apps, 'softhca-ctl'))
-        script, slow = (os.path.join(apps, name) for name in ('softhca-run', 'softhcad'))
-        shutil.copy(SCRIPT, script)
-        with open(slow, 'w', encoding='ascii') as file:
-            file.write('#!/bin/sh\nrm -f "${2%%/*}/pid"\nsleep 7\nexec %s "$@"\n' %
-                       shlex.quote(os.path.join(PROGRAMS, 'softhcad')))
-        os.chmod(slow, 0o755)
-        said = self.finish(self.begin(0, script, EXAMPLE))
-        self.assertEqual(said, 'own: written by verbs\n')
-        self.wait_ended()
-
     def test_no_start(self):
         """A daemon that ends at once is reported, with what it says."""
         home = os.path.join(self.place, 'softhca-run-%d' % os.geteuid(), 'own')
@@ -228,20 +212,6 @@ class Own(Script):
         said = self.both((), ('ibv_rc_pingpong', '-g', '1', '-n', '100'))
         self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
         self.wait_ended()
-
-    def test_impair(self):
-        """What a program sends to itself is lost too, and both ends still get all."""
-        words = '--impair', 'drop=0.05,corrupt=0.02,seed=7'
-        self.measured(words, '1')
-        name = 'own' + os.path.basename(self.own()[0])
-        said = self.run_script(*words, CTL, 'impair', '--show', '--prefix', name, '--json')
-        setting = json.loads(said)
-        self.assertIn('drop=0.05', json.dumps(setting))
-        with open(os.path.join(self.own()[0], 'softhcad.conf'), encoding='utf-8') as file:
-            self.assertIn('seed = 7\n', file.read())
-
-    def test_repeated(self):
-        self.repeated(())
 
     def test_wrong_faults(self):
         for faults, reason in (('drop=2', 'drop'), ('melt=1', 'melt'), ('drop', 'NAME=NUMBER'),
@@ -269,6 +239,44 @@ class Own(Script):
         self.assertGreater(len(options), 3)
         for option in options:
             self.assertIn('.It Fl -' + option, page)
+
+
+class Slow(Script):
+    """The same, where all takes long."""
+
+    def test_slow_start(self):
+        """The daemon takes long, as on a busy machine, and the last one has removed what tells of it."""
+        apps = os.path.join(self.place, 'apps')
+        os.mkdir(apps)
+        os.symlink(os.path.join(PROGRAMS, '../src'), os.path.join(self.place, 'src'))
+        os.symlink(CTL, os.path.join(apps, 'softhca-ctl'))
+        script, slow = (os.path.join(apps, name) for name in ('softhca-run', 'softhcad'))
+        shutil.copy(SCRIPT, script)
+        with open(slow, 'w', encoding='ascii') as file:
+            file.write('#!/bin/sh\nrm -f "${2%%/*}/pid"\nsleep 7\nexec %s "$@"\n' %
+                       shlex.quote(os.path.join(PROGRAMS, 'softhcad')))
+        os.chmod(slow, 0o755)
+        said = self.finish(self.begin(0, script, EXAMPLE))
+        self.assertEqual(said, 'own: written by verbs\n')
+        self.wait_ended()
+
+
+class Faulty(Script):
+    """The same, with faults."""
+
+    def test_impair(self):
+        """What a program sends to itself is lost too, and both ends still get all."""
+        words = '--impair', 'drop=0.05,corrupt=0.02,seed=7'
+        self.measured(words, '1')
+        name = 'own' + os.path.basename(self.own()[0])
+        said = self.run_script(*words, CTL, 'impair', '--show', '--prefix', name, '--json')
+        setting = json.loads(said)
+        self.assertIn('drop=0.05', json.dumps(setting))
+        with open(os.path.join(self.own()[0], 'softhcad.conf'), encoding='utf-8') as file:
+            self.assertIn('seed = 7\n', file.read())
+
+    def test_repeated(self):
+        self.repeated(())
 
 
 class Embed(Script):
