@@ -130,6 +130,8 @@ struct endpoint_config_lines {
 	YES_NO(addresses, link_local, link_local, 1) \
 	NUMBER(limits, clients, uint32_t, clients, 1, 2047, 256, "1 to 2047") \
 	NUMBER(limits, clients_per_user, uint32_t, clients_per_user, 1, 2047, 64, "1 to 2047") \
+	/* between clients of a user whose clients have taken memory away; 0: none */ \
+	NUMBER(limits, turn_ms, uint32_t, turn_ms, 0, 500, 500, "milliseconds, 0 to 500") \
 	/* of segments one client may attach, and all of a user together */ \
 	NUMBER(quota, memory_mb, uint64_t, quota_memory_mb, 1, 1u << 24, 16384, \
 	       "MiB, 1 to 16777216") \

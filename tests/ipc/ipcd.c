@@ -11,6 +11,7 @@
  *  IPCD_LAYOUT            rtc, txrx or full
  *  IPCD_MEMIF             a socket: the HCAs are connected by memif ports
  *  IPCD_NO_SLOW_MEMORY    slow_memory = no
+ *  IPCD_TURN_MS           clients of a user with losses take turns, so many ms apart at most
  *
  * Prints "ready" when clients can connect. Each line on its standard input is a command and
  * answered by one line: "usage A|B" (objects in use, minus those without clients), "counters A|B"
@@ -215,7 +216,9 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 {
 	static struct ipc_sleep sleep[2];
 	struct embed_hca *side = &embed->side[i];
+	const char *turn = getenv("IPCD_TURN_MS");
 	struct ipc_server_config sc = {
+		.turn_ms = turn != NULL ? (uint32_t)atoi(turn) : 0,
 		.sleep = &sleep[i],
 		.path = path,
 		.name = i == 0 ? "test0" : "test1",

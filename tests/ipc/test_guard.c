@@ -24,8 +24,7 @@
 #define LOSSES 2000u
 #define BYTES UINT64_C(0x10000)
 #define VA UINT64_C(0x10000000)
-
-static const struct hca_ctl_segment segment = {VA, BYTES, 0};
+#define LARGE (2 * HCA_CTL_SMALL_FILE)
 
 struct user {
 	int file, lost_fd;
@@ -34,10 +33,11 @@ struct user {
 };
 
 static struct ipc_memory *
-make(const struct user *u)
+make_of(const struct user *u, uint64_t bytes)
 {
 	static struct ipc_maps maps = {.share = 4};
-	const struct ipc_memory_config c = {UINT64_C(1) << 20, 4, u->lost_fd, &maps};
+	const struct hca_ctl_segment segment = {VA, bytes, 0};
+	const struct ipc_memory_config c = {LARGE, 4, u->lost_fd, &maps};
 	struct ipc_memory *m;
 	uint32_t handle;
 
@@ -47,6 +47,12 @@ make(const struct user *u)
 		return m;
 	ipc_memory_destroy(m);
 	return NULL;
+}
+
+static struct ipc_memory *
+make(const struct user *u)
+{
+	return make_of(u, BYTES);
 }
 
 static void *
@@ -104,7 +110,7 @@ lose(const struct user *u, int empty)
 }
 
 static void
-loss_beside_others(void **state)
+loss_beside_others(void)
 {
 	struct user loser = {.file = file_of(BYTES), .lost_fd = eventfd(0, EFD_NONBLOCK)};
 	struct user other[2];
@@ -130,11 +136,60 @@ loss_beside_others(void **state)
 	close(loser.lost_fd);
 }
 
+/* All pages are missing, and this many are accessed: how often the handler replaced some. */
+static uint64_t
+replaced(uint64_t bytes, unsigned int accessed)
+{
+	struct user u = {.file = file_of(bytes), .lost_fd = eventfd(0, EFD_NONBLOCK)};
+	struct ipc_memory *m = make_of(&u, bytes);
+	volatile uint8_t *byte;
+	int empty = file_of(0);
+	uint64_t told = 0;
+
+	assert_non_null(m);
+	byte = (volatile uint8_t *)(uintptr_t)m->segment[0].bus;
+	assert_ptr_not_equal(mmap((void *)(uintptr_t)byte, bytes, PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_FIXED, empty, 0),
+			     MAP_FAILED);
+	for (unsigned int i = 0; i < accessed; i++)
+		assert_int_equal(byte[bytes - (i + 1) * UINT64_C(4096)], 0);
+	assert_int_equal(read(u.lost_fd, &told, sizeof(told)), sizeof(told));
+	ipc_memory_destroy(m);
+	close(empty);
+	close(u.file);
+	close(u.lost_fd);
+	return told;
+}
+
+/* A client can make a worker wait once for each small segment, not for each of its pages. */
+static void
+small_at_once(void)
+{
+	assert_int_equal(replaced(BYTES, BYTES / 4096), 1);
+	assert_int_equal(replaced(HCA_CTL_SMALL_FILE, 64), 1);
+}
+
+static void
+large_in_pieces(void)
+{
+	assert_int_equal(replaced(LARGE, 8), 8);
+	assert_int_equal(replaced(LARGE, 64), 33); /* then the rest at once */
+}
+
+/* In one test, because cmocka takes SIGBUS back at the end of each. */
+static void
+all_losses(void **state)
+{
+	small_at_once();
+	large_in_pieces();
+	loss_beside_others();
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loss_beside_others),
+		cmocka_unit_test(all_losses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

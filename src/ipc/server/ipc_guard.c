@@ -14,7 +14,7 @@
 #include "sigbus_guard.h"
 
 #define PAGE UINT64_C(4096)
-#define PIECES 32u /* of a segment that are replaced separately */
+#define PIECES 32u /* of a large segment that are replaced separately */
 
 static bool
 put_zeros(uint64_t at, uint64_t bytes)
@@ -34,8 +34,11 @@ tell(struct ipc_memory *m, bool first)
 }
 
 /*
- * Replace the page by zeros; false: it is not mapped here. Replacing a whole large segment would
- * delay an lcore, but each page is a mapping. Async-signal-safe.
+ * Replace the page by zeros; false: it is not mapped here. Async-signal-safe.
+ *
+ * A small segment is replaced whole: the client may be punching holes in it in a loop, and the
+ * kernel lets each access to a hole, and each mapping here, wait for the punch that is in progress.
+ * Replacing a whole large segment would delay an lcore, but each page is a mapping.
  */
 static bool
 replace(struct ipc_memory *m, uint64_t addr)
@@ -53,7 +56,7 @@ replace(struct ipc_memory *m, uint64_t addr)
 		if (length == 0 || addr < at || addr - at >= length)
 			continue;
 		times = __atomic_fetch_add(&s->lost, 1, __ATOMIC_RELAXED);
-		if (times < PIECES) {
+		if (length > HCA_CTL_SMALL_FILE && times < PIECES) {
 			at += (addr - at) & ~(page - 1);
 			length = page;
 		}

@@ -411,6 +411,7 @@ ipc_server_create(const struct ipc_server_config *config, struct ipc_server **ou
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&server->ended, &attr);
 	pthread_condattr_destroy(&attr);
+	ipc_turns_init(&server->turns, config->turn_ms);
 	err = take_config(server, config);
 	if (err == 0 && server->stop_fd < 0)
 		err = ipc_fail(-errno, "eventfd: %s", strerror(errno));
@@ -442,6 +443,7 @@ err_close:
 	if (server->stop_fd >= 0)
 		close(server->stop_fd);
 	ipc_closer_destroy(server->closer);
+	ipc_turns_free(&server->turns);
 	pthread_cond_destroy(&server->ended);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
@@ -484,6 +486,7 @@ ipc_server_destroy(struct ipc_server *server)
 	end_sessions(server);
 	ipc_closer_destroy(server->closer);
 	close(server->stop_fd);
+	ipc_turns_free(&server->turns);
 	pthread_cond_destroy(&server->ended);
 	pthread_mutex_destroy(&server->lock);
 	free(server);

@@ -62,6 +62,11 @@ struct ipc_server_config {
 	/* a client that sends no greeting for this time is dropped [1000] */
 	uint32_t hello_ms;
 	uint32_t send_ms; /* as is one that does not read its reply [1000] */
+	/*
+	 * At most so many ms between two clients of a user whose clients have taken memory away
+	 * (ipc_turns.h); 0: none.
+	 */
+	uint32_t turn_ms;
 };
 
 int ipc_server_create(const struct ipc_server_config *config, struct ipc_server **server);
@@ -78,12 +83,13 @@ const char *ipc_server_reason(void);
 
 /*
  * Counters by name. Each refusal counts under one name that begins with "refused_", each ended
- * client under one of "ended_", and threads that block in close() of a client's descriptors under
+ * client under one of "ended_", one that waited for its turn (ipc_turns.h) under clients_delayed, and threads that block in close() of a client's descriptors under
  * closes_lost. Accesses to memory that is not attached: succeeded, nothing mapped, or no answer in
  * time.
  */
 #define IPC_COUNTERS(X) \
 	X(clients_accepted) \
+	X(clients_delayed) \
 	X(requests) \
 	X(foreign_reads) \
 	X(foreign_writes) \

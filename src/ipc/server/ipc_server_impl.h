@@ -16,6 +16,7 @@
 #include "ipc_memory.h"
 #include "ipc_proto.h"
 #include "ipc_server.h"
+#include "ipc_turns.h"
 
 enum ipc_counter {
 #define X(name) IPC_COUNTER_##name,
@@ -44,6 +45,7 @@ struct ipc_server {
 	uint64_t counter[IPC_COUNTER_COUNT];
 	struct ipc_clean_ups clean_ups;
 	struct ipc_maps maps;
+	struct ipc_turns turns;
 	struct ipc_foreign *foreign[HCA_UAR_PAGES]; /* by doorbell page; read by workers */
 };
 

@@ -95,6 +95,35 @@ send_reply(struct ipc_session *s, const struct ipc_reply *head, struct ipc_answe
 	}
 }
 
+/*
+ * For its turn, if the user's clients take turns. What the client sends or how it ends is seen
+ * afterwards.
+ */
+static enum ipc_counter
+wait_for_turn(struct ipc_session *s)
+{
+	struct ipc_server *server = s->server;
+	struct pollfd fds[] = {
+		{.fd = server->stop_fd, .events = POLLIN},
+		{.fd = s->pid_fd, .events = POLLIN},
+		{.fd = s->sock}, /* its end */
+	};
+	bool delayed = false;
+	uint32_t ms;
+
+	while ((ms = ipc_turns_take(&server->turns, s->uid, now_ns() / 1000000)) != 0) {
+		if (!delayed)
+			ipc_count(server, IPC_COUNTER_clients_delayed);
+		delayed = true;
+		if (poll(fds, 3, (int)ms) <= 0)
+			continue;
+		return fds[0].revents != 0   ? IPC_COUNTER_ended_server
+		       : fds[1].revents != 0 ? IPC_COUNTER_ended_process
+					     : IPC_COUNTER_ended_closed;
+	}
+	return GOES_ON;
+}
+
 static bool
 framed(const struct ipc_session *s, const struct message *in, size_t got)
 {
@@ -224,6 +253,15 @@ serve_one(struct ipc_session *s, struct desk *d)
 	return end;
 }
 
+/* The device accesses nothing of the client any more. Also if the session ended otherwise first. */
+static bool
+has_lost_memory(const struct ipc_session *s)
+{
+	uint64_t times;
+
+	return read(s->lost_fd, &times, sizeof(times)) == sizeof(times);
+}
+
 void *
 ipc_session_main(void *arg)
 {
@@ -233,11 +271,15 @@ ipc_session_main(void *arg)
 	uint64_t since;
 
 	ipc_closer_admit();
+	if (end == GOES_ON)
+		end = wait_for_turn(s);
 	while (end == GOES_ON)
 		end = serve_one(s, desk);
 	since = now_ns();
 	ipc_count(s->server, end);
 	ipc_session_release(s);
+	if (has_lost_memory(s))
+		ipc_turns_lost(&s->server->turns, s->uid, since / 1000000);
 	free(desk);
 	ipc_session_gone(s, now_ns() - since);
 	return NULL;
