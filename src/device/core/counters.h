@@ -417,6 +417,7 @@
 	X(ub_suspended) \
 	X(ub_parked_room) \
 	X(ub_not_for_peer) \
+	X(ub_not_imported) \
 	/* UB, target: packets used; requests and what became of them; answers; TPs that gave \
 	 * too many wrong tokens */ \
 	X(ub_ta_used) \
