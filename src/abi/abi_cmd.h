@@ -111,7 +111,8 @@ enum hca_cap {
 	X(SET_TOKEN, 0xf0f, 16, 0, 0, HCA_CAP_UB) \
 	X(SET_JETTY_ID, 0xf10, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_UB) \
 	X(RST2RTS_QPEE, 0xf11, 256, 0, HCA_CMDF_MODIFY_QP, HCA_CAP_UB) \
-	X(BIND_JETTY, 0xf12, 32, 0, 0, HCA_CAP_UB)
+	X(BIND_JETTY, 0xf12, 32, 0, 0, HCA_CAP_UB) \
+	X(PERMIT_TPG, 0xf13, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_UB)
 
 enum hca_cmd_op {
 #define HCA_CMD_ENUM(name, opcode, in_len, out_len, flags, caps) HCA_CMD_##name = opcode,
@@ -137,6 +138,8 @@ enum hca_cmd_op {
  *   SET_JETTY_ID   well-known number; in_param: the TC it stands for, HCA_TC_NONE: none
  *   BIND_JETTY     QPN of a Jetty with one peer: its peer is that of the mailbox, HCA_TC_NONE: none
  *                  any more, and no stage serves the former one
+ *   PERMIT_TPG     index of a group; in_param: HCA_TPG_PERMIT, DMA domain not 0: whether Jettys of
+ *                  that domain may use it; if not, no stage gives it requests of theirs any more
  */
 #define HCA_MAP_EQ_UNMAP HCA_BIT(31) /* table 3-2-24 */
 #define HCA_MAP_EQ_EQN(m) HCA_BITS(m, 30, 0)

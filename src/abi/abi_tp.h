@@ -274,6 +274,10 @@ HCA_STATIC_ASSERT_SIZE(struct hca_mbox_set_tpg, 80);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_set_tpg, count, 0x00);
 HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_set_tpg, tpn, 0x10);
 
+/* in_param of PERMIT_TPG */
+#define HCA_TPG_PERMIT HCA_BIT(31)
+#define HCA_TPG_DOMAIN(w) HCA_BITS(w, 10, 0)
+
 /* The token row of an MPT. */
 struct hca_mbox_set_token {
 	hca_be32 flags;	     /* 00h HCA_TOKEN_* */

@@ -193,6 +193,11 @@ int hca_driver_create_tpg(struct hca_driver *drv, const uint32_t *tpns, uint32_t
 int hca_driver_change_tpg(struct hca_driver *drv, uint32_t group, const uint32_t *tpns,
 			  uint32_t count);
 int hca_driver_destroy_tpg(struct hca_driver *drv, uint32_t group);
+/*
+ * Whether Jettys of the client with that UAR page may use the group, until it is gone. Imports of
+ * peers do it by themselves; this is for who has no agent.
+ */
+int hca_driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, bool may);
 
 /*
  * Who sets channels up for clients. Its functions are called with locks of the driver held: they
@@ -204,11 +209,17 @@ struct hca_driver_import {
 	struct hca_ctl_ah ah;	   /* the way from one to the other */
 };
 
+#define HCA_DRIVER_NO_TPG UINT32_MAX
+
 struct hca_driver_agent {
 	int (*import)(void *arg, const struct hca_driver_import *request, uint32_t *number);
-	/* 0: *tpg may be used; -EINPROGRESS: later; another error: *why */
-	int (*query)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, const char **why);
-	int (*unimport)(void *arg, uint32_t owner, uint32_t number);
+	/* 0: *tpg may be used, *first: this has not been said of it before; -EINPROGRESS: later;
+	 * another error: *why */
+	int (*query)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, bool *first,
+		     const char **why);
+	/* *tpg: that which query() has said of it, or HCA_DRIVER_NO_TPG. The number of the group is
+	 * not that of another peer's before the caller has released the driver's lock. */
+	int (*unimport)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg);
 	/* The client ends: all that it has imported. */
 	void (*forget)(void *arg, uint32_t owner);
 	/* The TP is in ERROR. Also from workers. */

@@ -2,10 +2,12 @@
 
 /*
  * Peers of UB that clients have imported. The agent that sets channels up keeps the account of
- * them; here they are judged, counted for quotas, and given back with their client.
+ * them; here they are judged, counted for quotas, and given back with their client. And the device
+ * is told which groups of TPs a client may use: those of which it has an import that is up.
  */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi_tp.h"
@@ -84,18 +86,49 @@ driver_op_import_peer(struct hca_client *client, const struct hca_ctl_peer *requ
 	return 0;
 }
 
+/* An import of the client uses the group from now on. */
+static int
+use_group(struct hca_client *client, uint32_t group)
+{
+	struct hca_driver *drv = client->drv;
+	int err = 0;
+
+	if (client->tpgs == NULL)
+		client->tpgs = calloc(drv->tpg_ids.count, sizeof(*client->tpgs));
+	if (client->tpgs == NULL)
+		return driver_fail(-ENOMEM, "out of memory");
+	/* its channels may have died meanwhile: then requests fail, as they would have */
+	if (client->tpgs[group] == 0)
+		err = driver_permit_tpg(drv, client->uar, group, true);
+	client->tpgs[group]++;
+	return err != 0 && drv->dead ? err : 0;
+}
+
+/* One of them does not any more. */
+static void
+leave_group(struct hca_client *client, uint32_t group)
+{
+	if (group == HCA_DRIVER_NO_TPG || client->tpgs == NULL || client->tpgs[group] == 0)
+		return;
+	if (--client->tpgs[group] == 0)
+		(void)driver_permit_tpg(client->drv, client->uar, group, false);
+}
+
 int
 driver_op_query_peer(struct hca_client *client, const uint32_t *number,
 		     struct hca_ctl_peer_state *state)
 {
 	struct hca_driver *drv = client->drv;
 	const char *why = "";
+	bool first = false;
 	int err = need_agent(drv);
 
 	if (err != 0)
 		return err;
 	*state = (struct hca_ctl_peer_state){.up = 0};
-	err = drv->agent->query(drv->agent_arg, client->uar, *number, &state->tpg, &why);
+	err = drv->agent->query(drv->agent_arg, client->uar, *number, &state->tpg, &first, &why);
+	if (err == 0 && first)
+		err = use_group(client, state->tpg);
 	state->up = err == 0;
 	if (err == 0 || err == -EINPROGRESS)
 		return 0;
@@ -107,13 +140,15 @@ driver_op_unimport_peer(struct hca_client *client, const uint32_t *number,
 			struct hca_ctl_none *none)
 {
 	struct hca_driver *drv = client->drv;
+	uint32_t group = HCA_DRIVER_NO_TPG;
 	int err = need_agent(drv);
 
 	if (err != 0)
 		return err;
-	err = drv->agent->unimport(drv->agent_arg, client->uar, *number);
+	err = drv->agent->unimport(drv->agent_arg, client->uar, *number, &group);
 	if (err != 0)
 		return driver_fail(err, "import %#x does not exist", *number);
+	leave_group(client, group);
 	client->count[DRIVER_PEERS]--;
 	return 0;
 }
@@ -126,6 +161,8 @@ driver_peers_forget(struct hca_client *client)
 	if (client->count[DRIVER_PEERS] != 0 && drv->agent != NULL)
 		drv->agent->forget(drv->agent_arg, client->uar);
 	client->count[DRIVER_PEERS] = 0;
+	free(client->tpgs);
+	client->tpgs = NULL;
 }
 
 int

@@ -288,3 +288,24 @@ hca_driver_destroy_tpg(struct hca_driver *drv, uint32_t group)
 	pthread_mutex_unlock(&drv->lock);
 	return err;
 }
+
+int
+driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, bool may)
+{
+	uint64_t word = uar | (may ? HCA_TPG_PERMIT : 0);
+
+	return driver_command_bare(drv, HCA_CMD_PERMIT_TPG, 0, group, word);
+}
+
+int
+hca_driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, bool may)
+{
+	int err;
+
+	pthread_mutex_lock(&drv->lock);
+	err = drv->tps != NULL && driver_ids_in_use(&drv->tpg_ids, group)
+		      ? driver_permit_tpg(drv, uar, group, may)
+		      : driver_fail(-EINVAL, "group %u of TPs does not exist", group);
+	pthread_mutex_unlock(&drv->lock);
+	return err;
+}

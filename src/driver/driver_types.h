@@ -250,6 +250,7 @@ struct hca_client {
 	uint32_t count_channels;
 	uint32_t count_files; /* whose XRC domains it has open */
 	uint64_t count[DRIVER_THINGS];
+	uint32_t *tpgs; /* UB: its imports that use each group; NULL: there was none yet */
 	uint32_t user;
 	bool privileged;
 	bool closed; /* the device has no objects of it any more: they are freed without commands */
@@ -495,7 +496,9 @@ void driver_known_forget(struct hca_driver *drv, uint32_t tc);
 /* driver_tp.c; lock held. Tables of UB, if the device speaks it. */
 int driver_ub_init(struct hca_driver *drv);
 bool driver_tp_lives(const struct hca_driver *drv, uint32_t tpn);
-/* driver_peer.c; lock held. The client ends. */
+/* Whether Jettys of a UAR page may use a group; lock held. */
+int driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, bool may);
+/* driver_peer.c; lock held. The client ends; its domain is closed thereafter. */
 void driver_peers_forget(struct hca_client *client);
 void driver_ub_free(struct hca_driver *drv);
 

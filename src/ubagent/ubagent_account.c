@@ -210,7 +210,8 @@ face_import(void *arg, const struct hca_driver_import *request, uint32_t *handle
 }
 
 static int
-face_query(void *arg, uint32_t owner, uint32_t handle, uint32_t *group, const char **why)
+face_query(void *arg, uint32_t owner, uint32_t handle, uint32_t *group, bool *first,
+	   const char **why)
 {
 	static const int errors[] = {
 		[UBCM_STATUS_NO_RESOURCES] = -ENOMEM,
@@ -218,7 +219,7 @@ face_query(void *arg, uint32_t owner, uint32_t handle, uint32_t *group, const ch
 		[UBCM_STATUS_DEAD] = -ETIMEDOUT,
 	};
 	struct account *a = &((struct ubagent *)arg)->account;
-	const struct import *i;
+	struct import *i;
 	int err = -EINPROGRESS;
 
 	pthread_mutex_lock(&a->lock);
@@ -228,6 +229,8 @@ face_query(void *arg, uint32_t owner, uint32_t handle, uint32_t *group, const ch
 		*why = "there is no such import";
 	} else if (i->state == IMPORT_UP) {
 		*group = i->group;
+		*first = !i->told;
+		i->told = true;
 		err = 0;
 	} else if (i->state == IMPORT_DOWN) {
 		err = i->status < sizeof(errors) / sizeof(errors[0]) ? errors[i->status] : 0;
@@ -246,15 +249,17 @@ leave(struct account *a, struct import *i)
 }
 
 static int
-face_unimport(void *arg, uint32_t owner, uint32_t handle)
+face_unimport(void *arg, uint32_t owner, uint32_t handle, uint32_t *group)
 {
 	struct account *a = &((struct ubagent *)arg)->account;
 	struct import *i;
 
 	pthread_mutex_lock(&a->lock);
 	i = find(a, owner, handle);
-	if (i != NULL)
+	if (i != NULL) {
+		*group = i->told ? i->group : HCA_DRIVER_NO_TPG;
 		leave(a, i);
+	}
 	pthread_mutex_unlock(&a->lock);
 	if (i == NULL)
 		return -EINVAL;

@@ -75,6 +75,7 @@ struct import {
 	bool listed;   /* for the agent */
 	uint8_t status;
 	bool joined; /* a user of its link */
+	bool told;   /* its group, to its owner */
 	uint32_t owner;
 	uint32_t generation;
 	uint32_t link; /* of ubcm */

@@ -110,17 +110,23 @@ add(struct building *b, uint32_t n)
 	return p;
 }
 
-/* u8 TP[1:0], TC[3:2], token[4], odd[7]; u8 order; u8 atomic; u8 bytes of operands; [u8 at, u8] */
+/*
+ * u8 TP[1:0], TC[3:2], token[4], TP of a stranger[6], odd[7]; u8 order; u8 atomic; u8 bytes of
+ * operands; [u8 at, u8]
+ */
 static uint8_t
 ub_unit(struct ub_world *w, struct fuzz_input *in, struct hca_ub_unit *u)
 {
+	/* of peer 1, which this client has not imported: its group, and its TP */
+	static const uint32_t strange[] = {HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, 1),
+					   HCA_UB_MAKE_NUMBER(HCA_UB_TO_TP, UB_WORLD_TPN(1))};
 	static const uint32_t numbers[] = {HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, 0),
 					   HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, 1),
-					   HCA_UB_MAKE_NUMBER(HCA_UB_TO_TP, 0xabc101),
+					   HCA_UB_MAKE_NUMBER(HCA_UB_TO_TP, UB_WORLD_TPN(0)),
 					   HCA_UB_MAKE_NUMBER(HCA_UB_TO_ADDRESS, 0)};
 	uint8_t what = fuzz_u8(in), order = fuzz_u8(in), atomic = fuzz_u8(in), at;
 
-	u->number = hca_cpu_to_le32(numbers[what & 3]);
+	u->number = hca_cpu_to_le32(what & 0x40 ? strange[what & 1] : numbers[what & 3]);
 	u->tc = hca_cpu_to_le32(HCA_UB_MAKE_TC(0x800u + (what >> 2 & 3), 1, 0));
 	u->token = hca_cpu_to_le32(UB_WORLD_TOKEN);
 	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(order & 7, what >> 4 & 1, order >> 4 & 1,
@@ -133,7 +139,7 @@ ub_unit(struct ub_world *w, struct fuzz_input *in, struct hca_ub_unit *u)
 		at = fuzz_u8(in) % sizeof(*u);
 		((uint8_t *)u)[at] = fuzz_u8(in);
 	}
-	return what & 3;
+	return what & 0x40 ? 0 : what & 3;
 }
 
 static void
@@ -275,6 +281,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w->lying = true;
 	for (unsigned int i = 0; i < STEPS_MAX && fuzz_left(&in) != 0; i++)
 		step(w, &in);
+	fuzz_check(ub_world_tp(w, 1)->lane[HCA_TP_REQUESTS].head == 0,
+		   "requests over a channel that was not imported");
 	ub_world_end(w);
 	return 0;
 }

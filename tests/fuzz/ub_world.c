@@ -308,6 +308,8 @@ make_attacked(struct ub_world *w, uint8_t kind, bool honest)
 	ub_world_open_tp(w, 0, honest ? kind & 0x7f : kind, honest);
 	fuzz_check(hca_driver_change_tpg(w->drv, 0, &tpn, 1) == 0, "group: %s",
 		   hca_driver_reason());
+	ub_world_permit(w, w->lib, 0);
+	ub_world_permit(w, w->their_lib, 0);
 	w->jetty = ub_world_make_jetty(w->ctx, w->send_jfc, w->recv_jfc, UB_WORLD_KNOWN);
 	w->jfs = urma_create_jfs(w->ctx, &s);
 	MADE(w->jfs);

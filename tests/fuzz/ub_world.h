@@ -28,7 +28,8 @@
 #define UB_WORLD_MTU 1024u
 #define UB_WORLD_TOKEN 0x5eedfaceu  /* of segments and queues that ask for one */
 #define UB_WORLD_SECRET 0x0badcafeu /* of the bystander's */
-#define UB_WORLD_KNOWN 77u	    /* well-known number of the attacked Jetty */
+#define UB_WORLD_TPN(peer) (0xabc101u + (peer))
+#define UB_WORLD_KNOWN 77u /* well-known number of the attacked Jetty */
 
 enum ub_world_region {
 	UB_WORLD_RW,	/* a segment: peers read, write, do atomics */

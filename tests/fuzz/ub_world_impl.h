@@ -15,14 +15,14 @@ struct ub_world_area {
 
 extern const struct ub_world_area ub_world_regions[UB_WORLD_REGIONS];
 
-#define UB_WORLD_TPN(peer) (0xabc101u + (peer))
-
 #define MADE(object) fuzz_check((object) != NULL, #object ": %s", softhca_urma_reason())
 #define FINE(call) fuzz_check((call) == URMA_SUCCESS, #call ": %s", softhca_urma_reason())
 
 /* ub_world_make.c: what lives as long as the process */
 void ub_world_make(struct ub_world *w);
 void ub_world_open_tp(struct ub_world *w, unsigned int peer, uint8_t kind, bool honest);
+/* The client may use the group of the peer, as if it had imported it. */
+void ub_world_permit(struct ub_world *w, struct softhca_context *client, unsigned int peer);
 urma_jfs_cfg_t ub_world_sends(urma_jfc_t *jfc);
 urma_jfr_cfg_t ub_world_receives(urma_jfc_t *jfc);
 urma_jetty_t *ub_world_make_jetty(urma_context_t *ctx, urma_jfc_t *send_jfc, urma_jfc_t *recv_jfc,

@@ -286,6 +286,15 @@ make_group(struct ub_world *w, unsigned int peer)
 }
 
 void
+ub_world_permit(struct ub_world *w, struct softhca_context *client, unsigned int peer)
+{
+	uint32_t uar = ((struct lib_context *)client)->info.uar_page;
+
+	fuzz_check(hca_driver_permit_tpg(w->drv, uar, peer, true) == 0, "group: %s",
+		   hca_driver_reason());
+}
+
+void
 ub_world_make(struct ub_world *w)
 {
 	make_hca(w);
@@ -299,6 +308,7 @@ ub_world_make(struct ub_world *w)
 		   hca_driver_reason());
 	w->ctx = open_context(w, "fuzz", &w->lib);
 	w->their_ctx = open_context(w, "bystander", &w->their_lib);
+	ub_world_permit(w, w->their_lib, 1);
 	make_memory(w);
 	import_from_peer(w->ctx, 0, &w->to, &w->to_seg);
 	for (uint8_t i = 0; i < 2; i++)

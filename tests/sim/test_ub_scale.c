@@ -209,6 +209,7 @@ open_peers(struct ub_pair *p, struct urma_target *to)
 				  hca_driver_create_tpg(p->s->side[side].drv, &tpn, 1, &group) == 0,
 				  "group: %s", hca_driver_reason());
 			UB_PAIR_EQ(p, group, i);
+			ub_pair_permit(p, side, p->s->side[side].ctx, group, true);
 		}
 		to[i] = *(struct urma_target *)p->side[0].to_jetty;
 		to[i].tpg = i;

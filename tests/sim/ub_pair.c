@@ -91,11 +91,21 @@ members(struct ub_pair *p, unsigned int side, uint32_t *tpns)
 }
 
 void
+ub_pair_permit(struct ub_pair *p, unsigned int side, const struct softhca_context *client,
+	       uint32_t group, bool may)
+{
+	uint32_t uar = ((const struct lib_context *)client)->info.uar_page;
+
+	CALL(p, hca_driver_permit_tpg(p->s->side[side].drv, uar, group, may));
+}
+
+void
 ub_pair_set_group(struct ub_pair *p, unsigned int side)
 {
 	uint32_t tpns[UB_PAIR_TPS], n = members(p, side, tpns);
 
 	CALL(p, hca_driver_change_tpg(p->s->side[side].drv, GROUP, tpns, n));
+	ub_pair_permit(p, side, p->s->side[side].ctx, GROUP, true);
 }
 
 static void
@@ -123,12 +133,21 @@ close_channels(struct ub_pair *p, unsigned int side)
 
 /* ---- what the driver has no operation for yet ---- */
 
+static struct ub_pair *opened;
+
 static int
 import_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, uint32_t *number,
 	    uint32_t *tpg)
 {
+	struct ub_pair *p = opened;
+	uint8_t eid[16];
+
+	sim_gid(1, p->cfg.gid, eid);
 	*number = 0;
 	*tpg = GROUP;
+	if (!p->strangers)
+		ub_pair_permit(p, memcmp(request->eid, eid, sizeof(eid)) != 0, &ctx->pub, GROUP,
+			       true);
 	return 0;
 }
 
@@ -275,6 +294,7 @@ ub_pair_open(struct ub_pair *p, const struct ub_pair_config *cfg)
 	memset(p, 0, sizeof(*p));
 	p->cfg = *cfg;
 	defaults(&p->cfg);
+	opened = p;
 	p->rng.s = p->cfg.sim.seed;
 	p->s = sim_open(&p->cfg.sim);
 	for (unsigned int i = 0; i < 2; i++) {

@@ -75,6 +75,7 @@ struct ub_pair {
 	struct ub_pair_config cfg;
 	struct ub_pair_side side[2];
 	struct sim_rng rng;
+	bool strangers; /* clients may not use what they import from now on */
 };
 
 #define UB_PAIR_EQ(p, left, right) \
@@ -93,6 +94,9 @@ void ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi);
 void ub_pair_close_tp(struct ub_pair *p, unsigned int side, uint32_t tpi);
 /* The group is those that live. */
 void ub_pair_set_group(struct ub_pair *p, unsigned int side);
+/* Whether a client of the side may use a group, as one that has imported the other side. */
+void ub_pair_permit(struct ub_pair *p, unsigned int side, const struct softhca_context *client,
+		    uint32_t group, bool may);
 struct hca_tp *ub_pair_tp(struct ub_pair *p, unsigned int side, uint32_t tpi);
 
 uint64_t ub_pair_counter(const struct ub_pair *p, unsigned int side, enum hca_counter c);

@@ -239,11 +239,27 @@ atah_of(uint8_t *a, uint8_t op, const uint8_t *btah, uint8_t rspst, uint8_t rspi
 	put(a + 5, 3, get(btah + 5, 3) & 0x3fffff);
 }
 
+/* Whether the request is one that is not answered now. */
+static bool
+keep(struct ub_strict *x, const uint8_t *btah, const uint8_t *from, uint32_t len, uint32_t offset)
+{
+	if (x->silent == 0 || (get(btah + 5, 3) & 0xfffff) != x->silent)
+		return false;
+	RULE(x, x->kept_n < RTE_DIM(x->kept), "more requests than are kept");
+	memcpy(x->kept[x->kept_n].btah, btah, 8);
+	x->kept[x->kept_n].from = from;
+	x->kept[x->kept_n].len = len;
+	x->kept[x->kept_n++].offset = offset;
+	return true;
+}
+
 static void
 taack(struct ub_strict *x, const uint8_t *btah)
 {
 	uint8_t a[8];
 
+	if (keep(x, btah, NULL, 0, 0))
+		return;
 	atah_of(a, 0x11, btah, 0, 0);
 	out(x, make(x, a, 8, NULL, 0, 3));
 }
@@ -255,6 +271,8 @@ read_response(struct ub_strict *x, const uint8_t *btah, const uint8_t *from, uin
 {
 	uint32_t packets = n == 0 ? 1 : (n + x->mtu - 1) / x->mtu, held = 0;
 
+	if (keep(x, btah, from, n, offset))
+		return;
 	for (uint32_t i = 0; i < packets; i++) {
 		uint32_t at = i * x->mtu, psn;
 		uint8_t a[16];
@@ -272,6 +290,39 @@ read_response(struct ub_strict *x, const uint8_t *btah, const uint8_t *from, uin
 		if (i + 1 == packets && packets > 1)
 			out(x, held);
 	}
+}
+
+static void
+atomic_response(struct ub_strict *x, const uint8_t *btah, const uint8_t *old, uint32_t n)
+{
+	uint8_t a[12];
+
+	if (keep(x, btah, NULL, n, 0))
+		return;
+	atah_of(a, 0x13, btah, 0, 0);
+	put(a + 8, 4, get(btah + 2, 2));
+	out(x, make(x, a, 12, old, n, 3));
+}
+
+/* Of atomics, zeros: it is too late for them. */
+void
+ub_strict_answer(struct ub_strict *x, unsigned int n)
+{
+	static const uint8_t zeros[64];
+
+	RULE(x, n <= x->kept_n, "%u requests were kept", x->kept_n);
+	for (unsigned int i = 0; i < n; i++) {
+		const uint8_t *btah = x->kept[i].btah;
+
+		if (btah[0] == 0x06)
+			read_response(x, btah, x->kept[i].from, x->kept[i].len, x->kept[i].offset);
+		else if (btah[0] >= 0x07 && btah[0] <= 0x0f)
+			atomic_response(x, btah, zeros, x->kept[i].len);
+		else
+			taack(x, btah);
+	}
+	x->kept_n -= n;
+	memmove(x->kept, x->kept + n, x->kept_n * sizeof(x->kept[0]));
 }
 
 static void
@@ -442,7 +493,7 @@ on_write(struct ub_strict *x, struct request *r)
 static void
 on_fetch(struct ub_strict *x, struct request *r)
 {
-	uint8_t op = r->btah[0], a[12], old[64], *at;
+	uint8_t op = r->btah[0], old[64], *at;
 	uint32_t length, offset = 0;
 	uint64_t address;
 
@@ -467,9 +518,7 @@ on_fetch(struct ub_strict *x, struct request *r)
 	RULE(x, address % length == 0 && r->end - r->at == 2 * (int32_t)length, "operands");
 	memcpy(old, at, length);
 	change(x, op, at, r->at, r->at + length, length);
-	atah_of(a, 0x13, r->btah, 0, 0);
-	put(a + 8, 4, get(r->btah + 2, 2));
-	out(x, make(x, a, 12, old, op == 0x09 ? 0 : length, 3));
+	atomic_response(x, r->btah, old, op == 0x09 ? 0 : length);
 }
 
 static void

@@ -58,6 +58,15 @@ struct ub_strict {
 	/* receives */
 	uint64_t immediate, notified;
 	struct ub_strict_losses lose;
+	/* RC id of a queue of side 0: its requests are acknowledged and executed, and not answered
+	 * before ub_strict_answer(); 0: of none */
+	uint32_t silent;
+	struct {
+		uint8_t btah[8];
+		const uint8_t *from; /* Read */
+		uint32_t len, offset;
+	} kept[64];
+	unsigned int kept_n;
 	/* counts */
 	uint64_t packets, again, acks, requests[256];
 	uint64_t order[4096]; /* TASSNs in the order in which requests were executed */
@@ -66,6 +75,8 @@ struct ub_strict {
 
 /* Takes the place of side 1. The pair has one TP. */
 void ub_strict_open(struct ub_strict *x, struct ub_pair *p);
+/* Answers to the n requests that were kept first. */
+void ub_strict_answer(struct ub_strict *x, unsigned int n);
 /* All is acknowledged both ways. */
 void ub_strict_check(struct ub_strict *x);
 

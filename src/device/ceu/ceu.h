@@ -201,6 +201,7 @@ void hca_srq_free(struct hca_core *h, uint32_t srqi);
 #define HCA_CMD_RUN_SET_TOKEN false, hca_cmd_set_token
 #define HCA_CMD_RUN_SET_JETTY_ID false, hca_cmd_set_jetty_id
 #define HCA_CMD_RUN_BIND_JETTY false, hca_cmd_bind_jetty
+#define HCA_CMD_RUN_PERMIT_TPG false, hca_cmd_permit_tpg
 #define HCA_CMD_RUN_RST2RTS_QPEE false, hca_cmd_modify_qp
 
 #define HCA_CMD_DECLARE(anytime, run) int run(struct hca_core *h, struct hca_cmd *c);

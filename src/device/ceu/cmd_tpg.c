@@ -3,7 +3,8 @@
 /*
  * Groups of TPs to one peer. A TP is in one group at most; it joins and leaves by SET_TPG, which
  * gives the whole group, or by a TP's own context. TAI reads groups while they change: it gets
- * TPs that were in the group a moment ago.
+ * TPs that were in the group a moment ago. Who may use a group is said by PERMIT_TPG, of each DMA
+ * domain, and forgotten with the group.
  */
 
 #include "ceu/tp.h"
@@ -53,6 +54,9 @@ put(struct hca_tpg *g, const uint32_t *tp, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		__atomic_store_n(&g->tp[i], tp[i], __ATOMIC_RELAXED);
 	__atomic_store_n(&g->count, count, __ATOMIC_RELEASE);
+	/* its number may be that of another peer's group soon */
+	for (uint32_t i = 0; count == 0 && i < RTE_DIM(g->user); i++)
+		__atomic_store_n(&g->user[i], 0, __ATOMIC_RELEASE);
 }
 
 static bool
@@ -147,6 +151,50 @@ hca_cmd_set_tpg(struct hca_core *h, struct hca_cmd *c)
 	rc = set_members(h, c);
 	if (rc != HCA_STAT_OK)
 		return rc;
+	c->rcu = hca_round_start(h);
+	c->step = 1;
+	return HCA_CMD_AGAIN;
+}
+
+/* ---- who may use a group ---- */
+
+static void
+permit(struct hca_tpg *g, uint32_t domain, bool may)
+{
+	uint64_t *word = &g->user[domain / 64], bit = UINT64_C(1) << (domain % 64);
+
+	__atomic_store_n(word, may ? *word | bit : *word & ~bit, __ATOMIC_RELEASE);
+}
+
+void
+hca_tpg_forget(struct hca_core *h, uint32_t group, uint32_t domain)
+{
+	struct hca_tpg *g = &h->ub->tpg[group];
+
+	if (domain != 0 && hca_tpg_is_user(g, domain))
+		permit(g, domain, false);
+}
+
+int
+hca_cmd_permit_tpg(struct hca_core *h, struct hca_cmd *c)
+{
+	uint32_t domain = HCA_TPG_DOMAIN(c->in_param);
+	struct hca_tpg *g;
+
+	if (c->step != 0)
+		return hca_round_done(h, c->rcu) ? HCA_STAT_OK : HCA_CMD_AGAIN;
+	if (c->in_modifier > h->ub->tp_mask)
+		return HCA_STAT_BAD_INDEX;
+	if (c->in_param & ~(uint64_t)(HCA_TPG_PERMIT | HCA_FIELD(10, 0, domain)) || domain == 0)
+		return HCA_STAT_BAD_PARAM;
+	g = &h->ub->tpg[c->in_modifier];
+	if (c->in_param & HCA_TPG_PERMIT) {
+		if (g->count == 0)
+			return HCA_STAT_BAD_RES_STATE;
+		permit(g, domain, true);
+		return HCA_STAT_OK;
+	}
+	permit(g, domain, false);
 	c->rcu = hca_round_start(h);
 	c->step = 1;
 	return HCA_CMD_AGAIN;

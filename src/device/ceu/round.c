@@ -264,6 +264,7 @@ enum close_step {
 	CLOSE_MARK_CQS, /* new work does not find them, but readers may still use one */
 	CLOSE_MARK_SRQS,
 	CLOSE_MARK_KEYS,
+	CLOSE_MARK_GROUPS,
 	CLOSE_RCU,
 	CLOSE_SRQS, /* before the CQs, which XRC SRQs use */
 	CLOSE_CQS,
@@ -336,6 +337,17 @@ mark_keys(struct hca_core *h, struct hca_teardown *t)
 		hca_token_drop(h, t->cursor);
 	}
 	return t->cursor > h->vtp.mpt_mask;
+}
+
+/* Groups themselves go with all domains, as their TPs do. */
+static bool
+mark_groups(struct hca_core *h, struct hca_teardown *t)
+{
+	uint32_t n = h->ub != NULL && t->domain != HCA_DOMAIN_ALL ? h->ub->tp_mask + 1 : 0;
+
+	for (uint32_t spent = 0; t->cursor < n && slice_continues(&spent, 1); t->cursor++)
+		hca_tpg_forget(h, t->cursor, t->domain);
+	return t->cursor >= n;
 }
 
 static bool
@@ -418,8 +430,9 @@ hca_close_step(struct hca_core *h, struct hca_cmd *c)
 {
 	static bool (*const table[])(struct hca_core * h, struct hca_teardown * t) = {
 		[CLOSE_MARK_CQS] = mark_cqs,   [CLOSE_MARK_SRQS] = mark_srqs,
-		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_CQS] = free_cqs,
-		[CLOSE_SRQS] = free_srqs,      [CLOSE_KEYS] = free_keys,
+		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_MARK_GROUPS] = mark_groups,
+		[CLOSE_CQS] = free_cqs,	       [CLOSE_SRQS] = free_srqs,
+		[CLOSE_KEYS] = free_keys,
 	};
 	bool done;
 
@@ -432,7 +445,7 @@ hca_close_step(struct hca_core *h, struct hca_cmd *c)
 	if (!done)
 		return false;
 	c->teardown.cursor = 0;
-	if (c->step == CLOSE_MARK_KEYS)
+	if (c->step == CLOSE_MARK_GROUPS)
 		c->rcu = hca_round_start(h);
 	if (c->step == CLOSE_CQS && c->teardown.domain == HCA_DOMAIN_ALL)
 		hca_eq_destroy_all(h);

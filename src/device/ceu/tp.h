@@ -86,6 +86,8 @@ void hca_tp_free(struct hca_core *h, uint32_t tpi);
 void hca_token_drop(struct hca_core *h, uint32_t mpt);
 /* The TC is going: no well-known number stands for it from here on. Likewise. */
 void hca_known_forget(struct hca_core *h, uint32_t tc);
+/* The domain is going: none of its Jettys uses the group from here on. Likewise. */
+void hca_tpg_forget(struct hca_core *h, uint32_t group, uint32_t domain);
 /* The neighbour has another MAC address: TPs from `from` on, below `to`. */
 void hca_tp_follow(struct hca_core *h, uint32_t from, uint32_t to, const uint8_t gid[16],
 		   uint16_t vlan, const uint8_t mac[6]);

@@ -92,6 +92,7 @@
 	X(ub_rsp_unknown_queue) \
 	X(ub_rsp_unknown_request) \
 	X(ub_rsp_abandoned) \
+	X(ub_rsp_late) \
 	X(ub_rsp_other_peer) \
 	X(ub_rsp_bad) \
 	X(ub_rsp_bad_place) \
@@ -417,6 +418,8 @@
 	X(ub_suspended) \
 	X(ub_parked_room) \
 	X(ub_not_for_peer) \
+	X(ub_not_imported) \
+	X(ub_places_lapsed) \
 	/* UB, target: packets used; requests and what became of them; answers; TPs that gave \
 	 * too many wrong tokens */ \
 	X(ub_ta_used) \

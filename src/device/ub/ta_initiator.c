@@ -35,6 +35,7 @@ hca_tai_init(struct hca *h)
 	}
 	ctx->segment = h->cfg.ub_segment != 0 ? h->cfg.ub_segment : HCA_TAI_SEGMENT;
 	ctx->run = HCA_TAI_RUN;
+	ctx->lapse_at = UINT64_MAX;
 	ctx->ready.head = ctx->ready.front = HCA_TAI_NONE;
 	for (uint32_t i = 0; i < lists; i++)
 		ctx->wait[i].head = ctx->wait[i].front = HCA_TAI_NONE;
@@ -405,6 +406,8 @@ hca_tai_poll(struct hca *h, uint64_t now, unsigned int budget)
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_TPR_TAI], budget, now);
 	if (unlikely(ctx->search_left != 0))
 		n += hca_tai_search(h);
+	if (unlikely(ctx->lapse_at <= now))
+		hca_tai_lapse(h);
 	n += serve(h, ctx, budget);
 	hca_tai_return_all(h);
 	if (ctx->batch.n != 0)
@@ -417,5 +420,7 @@ hca_tai_deadline(const struct hca *h, uint64_t now)
 {
 	const struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 
-	return ctx != NULL && (ctx->ready_n | ctx->search_left) != 0 ? now : UINT64_MAX;
+	if (ctx == NULL)
+		return UINT64_MAX;
+	return (ctx->ready_n | ctx->search_left) != 0 ? now : ctx->lapse_at;
 }

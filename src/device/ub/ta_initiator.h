@@ -9,6 +9,7 @@
  *	ta_initiator_op.h	a segment becomes an operation
  *	ta_initiator_segment.c	segments end: answered, failed, given up; operations come back
  *	ta_initiator_wait.c	"not ready", requests without an answer, TPs that died
+ *	ta_initiator_lapse.c	requests that were given up
  *	ta_initiator_recv.c	responses
  *	ta_initiator_complete.c	requests are completed, in the order of the window; states
  *
@@ -19,7 +20,8 @@
  * A segment has a number (TASSN) and a place in a ring until it is answered and its operation has
  * come back from its lane, so TAI finds all operations of a Jetty there. Of a segment that is given
  * up before the peer has answered, the TP remembers that it is open at the peer
- * (hca_tp.tai.abandoned): a peer never sees more requests than agreed.
+ * (hca_tp.tai.abandoned): a peer that answers never sees more requests than agreed. One that does
+ * not has lost its claim to that after a while.
  */
 
 #include <stdbool.h>
@@ -95,6 +97,7 @@ struct hca_tai_ctx {
 	/* after a TP died: QPs still to be looked at for its segments, and the next of these */
 	uint32_t search_left, search_at;
 	bool search_purges; /* the CEU waits for the end of it */
+	uint64_t lapse_at;  /* of all TPs the first; UINT64_MAX: nothing is abandoned */
 	struct hca_cq_batch batch;
 	struct hca_tai_returns ret[2]; /* two lines, full */
 };
@@ -295,6 +298,17 @@ void hca_tai_expect(struct hca *h, struct hca_qp *qp, uint32_t qpi);
 void hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi);
 /* Look for segments of TPs that died in some of the QPs; returns how many. */
 unsigned int hca_tai_search(struct hca *h);
+
+/* ---- ta_initiator_lapse.c ---- */
+
+/* A request of the TP that is counted in open_out was given up. */
+void hca_tai_given_up(struct hca *h, uint32_t tpi);
+/* n such requests are over after all; false: there are not so many. */
+bool hca_tai_given_up_over(struct hca *h, uint32_t tpi, uint32_t n);
+/* The time has come for some: they give their places back. */
+void hca_tai_lapse(struct hca *h);
+/* How long a request that was given up has its place at least, ns. */
+uint64_t hca_tai_life(const struct hca_tp *tp);
 
 /* ---- ta_initiator_complete.c ---- */
 

@@ -68,22 +68,20 @@ ends_request(const struct response *p)
 static bool
 end_abandoned(struct response *p, uint32_t n)
 {
-	struct hca_tp_tai *tai = &p->tp->tai;
+	const struct hca_tp_tai *tai = &p->tp->tai;
 
-	if (n > tai->abandoned)
-		return false;
-	if (n == 0 || !ends_request(p))
-		return true;
-	tai->abandoned -= n;
-	__atomic_store_n(&tai->open_out, tai->open_out - n, __ATOMIC_RELAXED);
-	hca_tai_room_of_tp(p->h, p->tpi);
-	return true;
+	if (!ends_request(p))
+		return n <= tai->abandoned + tai->lapsed;
+	return n == 0 || hca_tai_given_up_over(p->h, p->tpi, n);
 }
 
 static enum hca_counter
 foreign(struct response *p, uint32_t n, enum hca_counter why)
 {
-	return end_abandoned(p, n) ? HCA_CTR_ub_rsp_abandoned : why;
+	enum hca_counter known =
+		p->tp->tai.lapsed != 0 ? HCA_CTR_ub_rsp_late : HCA_CTR_ub_rsp_abandoned;
+
+	return end_abandoned(p, n) ? known : why;
 }
 
 /* ---- data ---- */
@@ -192,7 +190,7 @@ fail_read(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum 
 	struct hca_tp_tai *tai = &hca_tai_tp(p->h, s->number)->tai;
 
 	if (!p->v.last) {
-		tai->abandoned++;
+		hca_tai_given_up(p->h, s->number);
 		__atomic_store_n(&tai->open_out, tai->open_out + 1, __ATOMIC_RELAXED);
 	}
 	return fail(p, s, status, why);

@@ -135,11 +135,9 @@ hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uin
 static void
 leave_open(struct hca *h, const struct hca_jetty_segment *s)
 {
-	struct hca_tp *tp = hca_tai_tp(h, s->number);
-
 	HCA_COUNT(h, TAI, ub_segments_failed);
 	if (s->number != HCA_TP_UNRELIABLE)
-		tp->tai.abandoned++;
+		hca_tai_given_up(h, s->number);
 }
 
 void
@@ -186,13 +184,10 @@ hca_tai_fail(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor, ui
 
 /* One that TPS has passed over never was at the peer. */
 static void
-settle_orphan(struct hca *h, struct hca_tp *tp, uint32_t tpi, const struct hca_ta_op *op)
+settle_orphan(struct hca *h, uint32_t tpi, const struct hca_ta_op *op)
 {
-	if (!(op->tps.flags & HCA_TA_OP_SKIPPED) || tp->tai.abandoned == 0)
-		return;
-	tp->tai.abandoned--;
-	__atomic_store_n(&tp->tai.open_out, tp->tai.open_out - 1, __ATOMIC_RELAXED);
-	hca_tai_room_of_tp(h, tpi);
+	if (op->tps.flags & HCA_TA_OP_SKIPPED)
+		(void)hca_tai_given_up_over(h, tpi, 1);
 }
 
 static void
@@ -206,14 +201,14 @@ jetty_is_back(struct hca *h, uint32_t qpi)
 
 /* *jetty: the one whose operations came back last, and which is not settled yet. */
 static void
-op_is_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t index, uint32_t *jetty)
+op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
 {
 	struct hca_ta_op *op = hca_tai_op(h, index);
 	struct hca_jetty_segment *s;
 	struct hca_qp *qp;
 
 	if (op->flags & HCA_TA_OP_ORPHAN && tpi != HCA_TP_UNRELIABLE)
-		settle_orphan(h, tp, tpi, op);
+		settle_orphan(h, tpi, op);
 	if (op->flags & HCA_TA_OP_FORGOTTEN)
 		return;
 	if (unlikely(op->object != *jetty)) {
@@ -253,7 +248,7 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 
 		if (done - tp->tai.taken > 1)
 			prefetch_op(h, lane->ring[(tp->tai.taken + 1) & (tp->cfg.window - 1)]);
-		op_is_back(h, tp, tpi, index, &jetty);
+		op_is_back(h, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
 	}
 	jetty_is_back(h, jetty);

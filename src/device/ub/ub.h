@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "abi_tp.h"
+#include "ctxmgt/ctxmgt.h"
 #include "ub/op.h"
 #include "ub/tp.h"
 
@@ -57,6 +58,9 @@ struct hca_tpg {
 	uint32_t count;		      /* [pub] 0: there is none */
 	uint32_t tp[HCA_TPG_MAX_TPS]; /* their indexes; stored before count */
 	uint32_t generation;	      /* counts the lives of this index */
+	/* [pub] DMA domains whose Jettys may use it, a bit each: their clients have imported the
+	 * peer. None when the group is gone. */
+	uint64_t user[HCA_DMA_DOMAINS / 64];
 };
 
 /* Operations of a lane's owner (TAI: requests, TAT: responses), who takes and returns them. */
@@ -94,6 +98,14 @@ static inline struct hca_tp *
 hca_ub_tp(const struct hca_ub *ub, uint32_t tpn)
 {
 	return &ub->tp[tpn & ub->tp_mask];
+}
+
+/* Whether Jettys of the domain may use the group; the driver's may use all. */
+static inline bool
+hca_tpg_is_user(const struct hca_tpg *g, uint32_t domain)
+{
+	return domain == 0 ||
+	       (__atomic_load_n(&g->user[domain / 64], __ATOMIC_ACQUIRE) >> (domain % 64) & 1);
 }
 
 /* Whether the Jetty of the row has to do with this one; of a row that is BOUND. */

@@ -524,6 +524,50 @@ groups_that_are_refused(void **state)
 	assert_int_equal(r->h->ub->tpg[1].count, 2);
 }
 
+static int
+permit(struct rig *r, uint32_t group, uint64_t word)
+{
+	return rig_cmd(r, HCA_CMD_PERMIT_TPG, 0, group, word, 0);
+}
+
+/* Each domain by itself; until it is said, the domain ends, or the group does. */
+static void
+groups_have_users(void **state)
+{
+	struct rig *r = *state;
+	struct hca_tpg *g = &r->h->ub->tpg[2];
+
+	for (uint32_t i = 1; i <= 2; i++)
+		assert_int_equal(create(r, i), HCA_STAT_OK);
+	assert_int_equal(permit(r, 2, HCA_TPG_PERMIT | 9), HCA_STAT_BAD_RES_STATE);
+	assert_int_equal(set_group(r, 2, 2, 1), HCA_STAT_OK);
+	assert_false(hca_tpg_is_user(g, 9));
+	assert_true(hca_tpg_is_user(g, 0));
+	assert_int_equal(permit(r, 2, HCA_TPG_PERMIT | 9), HCA_STAT_OK);
+	assert_int_equal(permit(r, 2, HCA_TPG_PERMIT | 2047), HCA_STAT_OK);
+	assert_int_equal(permit(r, 2, HCA_TPG_PERMIT | RIG_PAGE), HCA_STAT_OK);
+	assert_true(hca_tpg_is_user(g, 9) && hca_tpg_is_user(g, 2047));
+	assert_false(hca_tpg_is_user(g, 10) || hca_tpg_is_user(g, 73));
+	assert_false(hca_tpg_is_user(&g[1], 9));
+	assert_int_equal(permit(r, 2, 9), HCA_STAT_OK);
+	assert_false(hca_tpg_is_user(g, 9));
+	assert_int_equal(permit(r, 2, 9), HCA_STAT_OK);
+	assert_int_equal(rig_cmd(r, HCA_CMD_CLOSE_DOMAIN, 0, RIG_PAGE, 0, 0), HCA_STAT_OK);
+	assert_false(hca_tpg_is_user(g, RIG_PAGE));
+	assert_true(hca_tpg_is_user(g, 2047));
+	/* one of two TPs ends, and the other */
+	assert_int_equal(destroy(r, 1), HCA_STAT_OK);
+	assert_true(hca_tpg_is_user(g, 2047));
+	assert_int_equal(destroy(r, 2), HCA_STAT_OK);
+	assert_int_equal(create(r, 1), HCA_STAT_OK);
+	assert_int_equal(set_group(r, 2, 1, 1), HCA_STAT_OK);
+	assert_false(hca_tpg_is_user(g, 2047));
+	assert_int_equal(permit(r, 8, HCA_TPG_PERMIT | 9), HCA_STAT_BAD_INDEX);
+	assert_int_equal(permit(r, 2, HCA_TPG_PERMIT), HCA_STAT_BAD_PARAM);
+	assert_int_equal(permit(r, 2, HCA_TPG_PERMIT | 0x809), HCA_STAT_BAD_PARAM);
+	assert_int_equal(permit(r, 2, UINT64_C(1) << 32 | 9), HCA_STAT_BAD_PARAM);
+}
+
 static void
 all_go_with_the_device(void **state)
 {
@@ -554,7 +598,7 @@ unknown_without_ub(void **state)
 {
 	struct rig *r = rig_new(true);
 
-	for (uint16_t op = HCA_CMD_SW2HW_TP; op <= HCA_CMD_RST2RTS_QPEE; op++)
+	for (uint16_t op = HCA_CMD_SW2HW_TP; op <= HCA_CMD_PERMIT_TPG; op++)
 		assert_int_equal(rig_mbox(r, op, 5), HCA_STAT_BAD_OP);
 	rig_free(r);
 }
@@ -595,6 +639,7 @@ main(void)
 		T(ends_after_a_round),
 		T(groups),
 		T(groups_that_are_refused),
+		T(groups_have_users),
 		T(all_go_with_the_device),
 		T(left_alone),
 		cmocka_unit_test(unknown_without_ub),

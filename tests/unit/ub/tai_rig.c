@@ -127,6 +127,7 @@ rig_jetty(struct tai_rig *r, uint32_t qpi)
 	memset(&qp->tai_wait, 0, sizeof(qp->tai_wait));
 	qp->cfg.service = HCA_ST_JETTY;
 	qp->cfg.local_qpn = 0x10400 | qpi;
+	qp->cfg.usr_page = 0; /* the driver's, which may use all channels */
 	qp->cfg.pd = RIG_PD;
 	qp->cfg.scqn = CQ;
 	qp->cfg.ack_timeout = 17;

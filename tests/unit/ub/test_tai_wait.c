@@ -191,6 +191,102 @@ test_no_answer(void **state)
 	rig_check_quiet(r);
 }
 
+/* Requests that are given up give their places back after a life or two, once. */
+static void
+test_places_lapse(void **state)
+{
+	struct tai_rig *r = *state;
+	struct hca_tp *tp = &r->h->ub->tp[1];
+	uint64_t from = r->now, life = hca_tai_life(tp);
+
+	r->h->ub->tpg[RIG_GROUP].count = 1;
+	tp->cfg.requests = 2;
+	assert_true(life >= TIMEOUT);
+	post(r, HCA_OP_SEND, 8);
+	post(r, HCA_OP_RDMA_READ, 8);
+	post(r, HCA_OP_RDMA_WRITE, 8);
+	assert_int_equal(rig_skip(r), 2);
+	rig_release_all(r);
+	assert_true(hca_tai_deadline(r->h, r->now) == UINT64_MAX);
+	expire(r, from + TIMEOUT);
+	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
+	rig_expect(r, 1, HCA_UB_STATUS_ACK_TIMEOUT);
+	assert_int_equal(tp->tai.open_out, 2);
+	assert_true(hca_tai_deadline(r->h, r->now) == from + TIMEOUT + life);
+	r->now = from + TIMEOUT + life;
+	rig_poll(r);
+	assert_int_equal(tp->tai.open_out, 2);
+	r->now += life - 1;
+	rig_poll(r);
+	assert_int_equal(rig_skip(r), 0);
+	r->now++;
+	rig_poll(r);
+	assert_int_equal(rig_skip(r), 1);
+	assert_int_equal(tp->tai.open_out, 1);
+	assert_int_equal(RIG_COUNTER(r, ub_places_lapsed), 2);
+	assert_true(hca_tai_deadline(r->h, r->now) == UINT64_MAX);
+	/* the first answer comes after all: it is nobody's place */
+	rig_taack(r, 1, 0, 0, 0);
+	assert_int_equal(RIG_COUNTER(r, ub_rsp_late), 1);
+	assert_int_equal(tp->tai.open_out, 1);
+	assert_int_equal(tp->tai.lapsed, 1);
+	rig_taack(r, 1, 2, 0, 0);
+	rig_release_all(r);
+	rig_expect(r, 2, 0);
+	rig_check_quiet(r);
+}
+
+/* One lapses, another one is given up later; the answers of both come, in either order. */
+static void
+test_late_answers(void **state)
+{
+	struct tai_rig *r = *state;
+	struct hca_tp *tp = &r->h->ub->tp[1];
+
+	r->h->ub->tpg[RIG_GROUP].count = 1;
+	post(r, HCA_OP_SEND, 8);
+	rig_skip(r);
+	rig_release_all(r);
+	expire(r, r->now + TIMEOUT);
+	for (unsigned int i = 0; i < 2; i++) {
+		r->now += hca_tai_life(tp);
+		rig_poll(r);
+	}
+	assert_int_equal(tp->tai.lapsed, 1);
+	post(r, HCA_OP_SEND, 8);
+	rig_skip(r);
+	rig_release_all(r);
+	expire(r, r->now + TIMEOUT);
+	assert_int_equal(tp->tai.open_out, 1);
+	rig_taack(r, 1, 0, 0, 0);
+	assert_int_equal(tp->tai.open_out, 1);
+	rig_taack(r, 1, 1, 0, 0);
+	assert_int_equal(RIG_COUNTER(r, ub_rsp_late), 1);
+	assert_int_equal(RIG_COUNTER(r, ub_rsp_abandoned), 1);
+	rig_taack(r, 1, 1, 0, 0);
+	assert_int_equal(RIG_COUNTER(r, ub_rsp_unknown_request), 1);
+	rig_check_quiet(r);
+}
+
+static void
+test_life(void **state)
+{
+	struct tai_rig *r = *state;
+	struct hca_tp *tp = &r->h->ub->tp[1];
+
+	tp->cfg.rto_base = 20000;
+	tp->cfg.rto_exponent = 1;
+	tp->cfg.retries = 7;
+	assert_true(hca_tai_life(tp) == UINT64_C(2) * 20000000 * 255);
+	tp->cfg.rto_exponent = 0;
+	tp->cfg.retries = 0;
+	assert_true(hca_tai_life(tp) == TIMEOUT);
+	tp->cfg.rto_base = 2097152;
+	tp->cfg.rto_exponent = 15;
+	tp->cfg.retries = 15;
+	assert_true(hca_tai_life(tp) == UINT64_C(60000000000));
+}
+
 static void
 test_never(void **state)
 {
@@ -318,6 +414,9 @@ main(void)
 		T(test_answer_while_it_waits),
 		T(test_others_go_on),
 		T(test_no_answer),
+		T(test_places_lapse),
+		T(test_late_answers),
+		T(test_life),
 		T(test_never),
 		T(test_sign_of_life),
 		T(test_late_answer_of_many),

@@ -304,6 +304,18 @@ counter(unsigned int i, const char *name)
 
 /* ---- tests ---- */
 
+/* Whether the client of the host may use the group, by the command that was issued last */
+static bool
+may_use(unsigned int i, uint32_t group)
+{
+	const struct fake_command *c = fake_last(host[i].fake, HCA_CMD_PERMIT_TPG);
+
+	assert_non_null(c);
+	assert_int_equal(c->in_modifier, group);
+	assert_int_not_equal(HCA_TPG_DOMAIN(c->in_param), 0);
+	return c->in_param & HCA_TPG_PERMIT;
+}
+
 /* Users of a host share a group, which both ends have; and the peer's users use theirs of it. */
 static void
 test_import(void **state)
@@ -333,7 +345,9 @@ test_import(void **state)
 	assert_int_equal(counter(0, "received"), 1);
 	assert_int_equal(unimport(0, first), 0);
 	assert_int_equal(unimport(0, first), -EINVAL);
+	assert_true(may_use(0, group));
 	assert_int_equal(unimport(0, second), 0);
+	assert_false(may_use(0, group));
 	assert_int_equal(unimport(1, back), 0);
 }
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Peers that clients import: whom the driver asks, what it counts, what it tells the device. */
+
+#include "ub_clients.h"
+
+/* ---- peers: an agent that says what the test wants ---- */
+
+static struct {
+	struct hca_driver_import import;
+	uint32_t imports, given_back, forgotten, owner;
+	int answer; /* of query */
+	bool told[16];
+} agent;
+
+static int
+agent_import(void *arg, const struct hca_driver_import *request, uint32_t *number)
+{
+	agent.import = *request;
+	*number = 0x7000 + agent.imports++;
+	return 0;
+}
+
+static int
+agent_query(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, bool *first,
+	    const char **why)
+{
+	agent.owner = owner;
+	*tpg = 5;
+	*first = agent.answer == 0 && !agent.told[number - 0x7000];
+	agent.told[number - 0x7000] |= agent.answer == 0;
+	*why = "no answer";
+	return agent.answer;
+}
+
+static int
+agent_unimport(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg)
+{
+	if (number < 0x7000 || number >= 0x7000 + agent.imports)
+		return -EINVAL;
+	*tpg = agent.told[number - 0x7000] ? 5 : HCA_DRIVER_NO_TPG;
+	agent.given_back++;
+	return 0;
+}
+
+static void
+agent_forget(void *arg, uint32_t owner)
+{
+	agent.forgotten = owner;
+}
+
+static const char *
+agent_counter(void *arg, uint32_t i, uint64_t *value)
+{
+	*value = 40 + i;
+	return i < 2 ? "counter" : NULL;
+}
+
+static const struct hca_driver_agent fake_agent = {
+	.import = agent_import,
+	.query = agent_query,
+	.unimport = agent_unimport,
+	.forget = agent_forget,
+	.counter = agent_counter,
+};
+
+static int
+import(unsigned int i, uint32_t gid_index, uint8_t last, uint32_t *number)
+{
+	struct hca_ctl_peer p = {.gid_index = gid_index,
+				 .eid = {[10] = 0xff, 0xff, 10, 0, 0, last}};
+
+	return hca_client_call(client[i], HCA_CTL_IMPORT_PEER, &p, number, NULL);
+}
+
+static int
+query_peer(unsigned int i, uint32_t number, struct hca_ctl_peer_state *s)
+{
+	return hca_client_call(client[i], HCA_CTL_QUERY_PEER, &number, s, NULL);
+}
+
+static int
+unimport(unsigned int i, uint32_t number)
+{
+	return hca_client_call(client[i], HCA_CTL_UNIMPORT_PEER, &number, NULL, NULL);
+}
+
+static void
+peers(void **state)
+{
+	struct hca_ctl_peer_state s;
+	uint64_t value;
+	uint32_t number;
+
+	memset(&agent, 0, sizeof(agent));
+	assert_int_equal(import(1, 0, 2, &number), -EOPNOTSUPP); /* nobody does it */
+	assert_null(hca_driver_agent_counter(drv, 0, &value));
+	hca_driver_set_agent(drv, &fake_agent, NULL);
+	assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(number, 0x7000);
+	assert_int_equal(agent.import.own[15], 1);
+	assert_int_equal(agent.import.peer[15], 2);
+	/* the way to it is known already */
+	assert_memory_equal(agent.import.ah.dmac, "\2\0\0\0\0\2", 6);
+	assert_memory_equal(agent.import.ah.smac, "\2\0\0\0\0\1", 6);
+	assert_int_equal(import(1, 3, 2, &number), -EINVAL);	   /* no such address */
+	assert_int_equal(import(1, 0, 9, &number), -EHOSTUNREACH); /* nobody's MAC address */
+	assert_int_equal(agent.imports, 1);
+	agent.answer = -EINPROGRESS;
+	assert_int_equal(query_peer(1, 0x7000, &s), 0);
+	assert_int_equal(s.up, 0);
+	assert_int_equal(agent.owner, agent.import.owner);
+	agent.answer = 0;
+	assert_int_equal(query_peer(1, 0x7000, &s), 0);
+	assert_int_equal(s.up, 1);
+	assert_int_equal(s.tpg, 5);
+	agent.answer = -ETIMEDOUT;
+	assert_int_equal(query_peer(1, 0x7000, &s), -ETIMEDOUT);
+	assert_non_null(strstr(hca_driver_reason(), "no answer"));
+	assert_int_equal(unimport(1, 0x6fff), -EINVAL);
+	assert_int_equal(unimport(1, 0x7000), 0);
+	assert_string_equal(hca_driver_agent_counter(drv, 1, &value), "counter");
+	assert_int_equal(value, 41);
+	assert_null(hca_driver_agent_counter(drv, 2, &value));
+	hca_driver_set_agent(drv, NULL, NULL);
+	assert_int_equal(unimport(1, 0x7000), -EOPNOTSUPP);
+}
+
+/* What a client may import, which it has again when it gives back, and which goes with it. */
+static void
+peers_have_a_quota(void **state)
+{
+	uint32_t number, other;
+
+	memset(&agent, 0, sizeof(agent));
+	hca_driver_set_agent(drv, &fake_agent, NULL);
+	for (unsigned int k = 0; k < QUOTA; k++)
+		assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(import(1, 0, 2, &other), -ENOMEM);
+	assert_non_null(strstr(hca_driver_reason(), "imported peers"));
+	assert_int_equal(import(0, 0, 2, &other), 0);
+	assert_int_equal(unimport(1, number), 0);
+	assert_int_equal(unimport(1, 1), -EINVAL); /* gives nothing back */
+	assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(import(1, 0, 2, &number), -ENOMEM);
+	hca_client_close(client[1]);
+	assert_int_equal(agent.forgotten, agent.import.owner);
+	open_client(1);
+	for (unsigned int k = 0; k < QUOTA; k++)
+		assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(import(1, 0, 2, &number), -ENOMEM);
+}
+
+/* ---- which groups clients may use ---- */
+
+/* The command that was issued last, if it is about the group: whom it permits, or not any more */
+static void
+permitted(bool may)
+{
+	const struct fake_command *c = fake_last(fake, HCA_CMD_PERMIT_TPG);
+
+	assert_non_null(c);
+	assert_int_equal(c->in_modifier, 5);
+	assert_int_equal(c->in_param, agent.import.owner | (may ? HCA_TPG_PERMIT : 0));
+	fake->count = 0;
+}
+
+static void
+not_changed(void)
+{
+	assert_null(fake_last(fake, HCA_CMD_PERMIT_TPG));
+}
+
+/* From the first import of a group that is up to the end of the last. */
+static void
+imports_permit(void **state)
+{
+	struct hca_ctl_peer_state s;
+	uint32_t number[3];
+
+	memset(&agent, 0, sizeof(agent));
+	hca_driver_set_agent(drv, &fake_agent, NULL);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(import(1, 0, 2, &number[i]), 0);
+	agent.answer = -EINPROGRESS;
+	assert_int_equal(query_peer(1, number[0], &s), 0);
+	not_changed();
+	agent.answer = 0;
+	assert_int_equal(query_peer(1, number[0], &s), 0);
+	permitted(true);
+	assert_int_equal(query_peer(1, number[0], &s), 0); /* asked once more */
+	assert_int_equal(query_peer(1, number[1], &s), 0);
+	not_changed();
+	assert_int_equal(unimport(1, number[2]), 0); /* which was not up */
+	assert_int_equal(unimport(1, number[0]), 0);
+	not_changed();
+	assert_int_equal(unimport(1, number[1]), 0);
+	permitted(false);
+	/* another client is another one's */
+	assert_int_equal(import(0, 0, 2, &number[0]), 0);
+	assert_int_equal(query_peer(0, number[0], &s), 0);
+	permitted(true);
+}
+
+/* Its channels have died meanwhile, or there is no device any more. */
+static void
+permits_fail(void **state)
+{
+	struct hca_ctl_peer_state s;
+	uint32_t number;
+
+	memset(&agent, 0, sizeof(agent));
+	hca_driver_set_agent(drv, &fake_agent, NULL);
+	assert_int_equal(import(1, 0, 2, &number), 0);
+	fake->fail_op = HCA_CMD_PERMIT_TPG;
+	assert_int_equal(query_peer(1, number, &s), 0);
+	assert_int_equal(s.up, 1);
+	assert_int_equal(unimport(1, number), 0);
+	fake->fail_op = 0;
+	assert_int_equal(hca_driver_permit_tpg(drv, 1, 7, true), -EINVAL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(peers),
+		T(peers_have_a_quota),
+		T(imports_permit),
+		T(permits_fail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
