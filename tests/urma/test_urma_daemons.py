@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons that speak UB, joined by memif, and a program of URMA on each.
 
-test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD URMA-PEERS OTHER-PROGRAM...
+test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS OTHER-PROGRAM...
 """
 import os
 import subprocess
@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, folder  # noqa: E402
 
-BINARY, PEERS, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
+BINARY, EXAMPLE, PEERS, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
 LIMIT_S = 240  # what takes longer hangs
 IPS = ('10.67.0.1', '10.67.0.2')
 MACS = ('02:00:00:67:00:01', '02:00:00:67:00:02')
@@ -76,6 +76,13 @@ class Daemons(unittest.TestCase):
                 said = subprocess.run([program, self.device(0)], encoding='utf-8', check=False,
                                       cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
                 self.assertEqual((said.returncode, said.stdout), (0, 'verified\n'))
+
+    def test_example(self):
+        said = subprocess.run([EXAMPLE, self.device(0)], encoding='utf-8', check=False,
+                              cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=LIMIT_S)
+        self.assertEqual((said.returncode, said.stdout),
+                         (0, 'written over UB, 16 bytes, immediate value 42\n'))
 
     def test_killed_in_the_middle(self):
         """The peer's daemon is gone, so the import goes on until it is killed; nothing is left."""
