@@ -80,6 +80,19 @@ class Memif(Pair):
         self.assertNotIn('failed', self.text(server))
         self.clean_end(server)
 
+    def test_events_and_jfrs(self):
+        server = self.server()
+        for words in (('--op', 'send', '--events'), ('--op', 'write', '--events'),
+                      ('--op', 'send', '--test', 'lat', '--events'), ('--op', 'send', '--srq'),
+                      ('--op', 'send', '--srq', '--events', '--bidir')):
+            with self.subTest(words=words):
+                self.good('--wire', 'ub', *words)
+        out = self.run_client('--wire', 'ub', '--op', 'send', '--srq', '--jettys', '4', '--size', '64',
+                              '--iters', '1000')
+        self.assertIn(' with a JFR', out)
+        self.assertNotIn('failed', self.text(server))
+        self.clean_end(server)
+
     def test_other_words(self):
         """What the server was started with must be the client's, and both ends say what is not."""
         server = self.server('--wire', 'ub', '--jettys', '2')
