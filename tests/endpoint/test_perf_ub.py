@@ -194,6 +194,26 @@ class Faults(Pair):
         self.clean_end(server)
 
 
+class Segments(Pair):
+    """The client's daemon sends short segments, the server's those of the default."""
+    wires = (UB, {**UB, 'ub': {**UB['ub'], 'segment': 4096}})
+
+    def segments(self, side, *words):
+        """How many a request of 64 KiB has, of those that this side's device begins."""
+        before = self.daemons[side].ask('/softhca/ub/counters')
+        self.run_client('--wire', 'ub', '--iters', '1000', '--size', '65536', *words)
+        after = self.daemons[side].ask('/softhca/ub/counters')
+        self.assertEqual(after['ub_segments_failed'], 0)
+        done = [counters['ub_segments_done'] for counters in (before, after)]
+        return (done[1] - done[0]) / 1000
+
+    def test_length(self):
+        server = self.server()
+        self.assertAlmostEqual(self.segments(1, '--op', 'write'), 16, delta=4)
+        self.assertAlmostEqual(self.segments(1, '--op', 'read'), 16, delta=4)
+        self.clean_end(server)
+
+
 class OneWire(Pair):
     """The server's daemon speaks RoCE only."""
     wires = ({}, UB)
