@@ -20,6 +20,8 @@
 #include <softhca/embed.h>
 #include <softhca/softhca.h>
 
+#include "instr_ub.h"
+
 #define BATCH 16u
 #define FEW 4u	 /* rounds; and the next */
 #define MANY 36u /* so that 512 messages are the difference */
@@ -38,7 +40,7 @@ struct operation {
 	uint32_t opcode;
 	uint32_t bytes;
 	uint32_t qp_type;
-	bool receives, srq;
+	bool receives, srq, ub;
 };
 
 static const struct operation operations[] = {
@@ -50,6 +52,8 @@ static const struct operation operations[] = {
 	{"ud-64", SOFTHCA_WR_SEND, 64, SOFTHCA_QPT_UD, .receives = true},
 	{"write-4096", SOFTHCA_WR_RDMA_WRITE, 4096, SOFTHCA_QPT_RC},
 	{"read-4096", SOFTHCA_WR_RDMA_READ, 4096, SOFTHCA_QPT_RC},
+	{"ub-write-64", .bytes = 64, .ub = true},
+	{"ub-send-64", .bytes = 64, .receives = true, .ub = true},
 };
 
 struct side {
@@ -265,6 +269,42 @@ count(const struct operation *op)
 	close_side(&b);
 }
 
+static void
+count_ub(const struct operation *op)
+{
+	struct instr_ub *u = instr_ub_open(embed, op->bytes, BATCH);
+
+	for (unsigned int i = 0; i < WARM; i++)
+		instr_ub_round(u, op->receives);
+	CALLGRIND_ZERO_STATS;
+	for (unsigned int i = 0; i < FEW; i++)
+		instr_ub_round(u, op->receives);
+	dump(op, FEW);
+	for (unsigned int i = 0; i < MANY; i++)
+		instr_ub_round(u, op->receives);
+	dump(op, MANY);
+	instr_ub_close(u);
+}
+
+/* HCAs of the other operations do not know of UB. */
+static void
+count_all(struct softhca_embed_config *config, const char *only, bool ub)
+{
+	config->ub = ub;
+	must(softhca_embed_create(config, &embed) == 0, "embed_create");
+	for (unsigned int i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+		const struct operation *op = &operations[i];
+
+		if (op->ub != ub || (only != NULL && strcmp(only, op->name) != 0))
+			continue;
+		if (ub)
+			count_ub(op);
+		else
+			count(op);
+	}
+	must(softhca_embed_destroy(embed) == 0, "embed_destroy");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -277,9 +317,9 @@ main(int argc, char **argv)
 	config.log_mtts = 12;
 	config.hugepages = 2;
 	config.seed = 1;
-	must(softhca_embed_create(&config, &embed) == 0, "embed_create");
-	for (unsigned int i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (argc < 2 || strcmp(argv[1], operations[i].name) == 0)
-			count(&operations[i]);
-	return softhca_embed_destroy(embed) == 0 ? 0 : 1;
+	config.log_tps = 5;
+	config.ub_ops = 512;
+	count_all(&config, argc < 2 ? NULL : argv[1], false);
+	count_all(&config, argc < 2 ? NULL : argv[1], true);
+	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "perf.h"
+#include "perf_ub.h"
 
 #define WAIT_MS 1000
 #define WAIT_NS 1000000000ull
@@ -47,6 +47,10 @@ arm(struct perf_session *s, bool send)
 	for (unsigned int i = 0; i < 2 && err == 0; i++) {
 		if (!s->local[i])
 			continue;
+		if (s->ub != NULL) {
+			err = perf_ub_arm(s, i, send);
+			continue;
+		}
 		if (send)
 			err = softhca_req_notify_cq(s->send_cq[i], 0);
 		if (err == 0)
@@ -60,8 +64,11 @@ static int
 take_event(struct perf_session *s, unsigned int i)
 {
 	struct softhca_cq *cq;
-	int err = softhca_get_cq_event(s->channel[i], &cq, NULL);
+	int err;
 
+	if (s->ub != NULL)
+		return perf_ub_take_events(s, i);
+	err = softhca_get_cq_event(s->channel[i], &cq, NULL);
 	if (err == 0)
 		softhca_ack_cq_events(cq, 1);
 	return err;
@@ -70,7 +77,9 @@ take_event(struct perf_session *s, unsigned int i)
 static int
 channel_fd(const struct perf_session *s, unsigned int side)
 {
-	return s->local[side] ? s->channel[side]->fd : -1;
+	if (!s->local[side])
+		return -1;
+	return s->ub != NULL ? s->ub->jfce[side]->fd : s->channel[side]->fd;
 }
 
 /* In manual progress the engine runs here; otherwise the thread sleeps. */

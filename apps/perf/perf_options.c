@@ -113,7 +113,7 @@ static const struct option_row rows[] = {
 	 NAME(op, perf_op_names)},
 	{"wire", "W", "roce or ub [roce]", NAME(wire, perf_wire_names)},
 	{"service", "S", "rc, uc, ud or xrc [rc]", NAME(service, perf_service_names)},
-	{"srq", NULL, "receives from one shared receive queue per side (rc, ud; xrc always)",
+	{"srq", NULL, "receives from one shared queue per side (rc, ud; xrc always; ub: a JFR)",
 	 FLAG(srq)},
 	{"ip", "V", "4 or 6 [4]", U32(ip, 4, 6)},
 	{"vlan", "ID", "send on this VLAN, 1..4094", U32(embed.vlan, 1, 4094)},
@@ -512,7 +512,7 @@ check_service(const struct perf_options *opt)
 		return bad("--srq: not with --service uc");
 	if ((opt->srq || opt->service == PERF_SERVICE_XRC) && opt->verify && opt->qps > 1 &&
 	    opt->op == PERF_OP_SEND)
-		return bad("--verify: with several QPs on one SRQ a message may be in any slot");
+		return bad("--verify: with several queues on one SRQ a message may be in any slot");
 	if (opt->events && opt->test == PERF_TEST_LAT && opt->op == PERF_OP_WRITE)
 		return bad("--events: the arrival of a WRITE is seen in memory");
 	if (opt->memory_poll && (opt->test != PERF_TEST_LAT || opt->op != PERF_OP_WRITE))
@@ -526,7 +526,7 @@ check_service(const struct perf_options *opt)
 static int
 check_wire(struct perf_options *opt)
 {
-	static const char *const of_roce[] = {"service", "srq", "events", "qps"};
+	static const char *const of_roce[] = {"service", "qps"};
 	static const char *const of_ub[] = {"jettys", "tps",	    "window", "rule",
 					    "spray",  "reorder-us", "segment"};
 	bool ub = opt->wire == PERF_WIRE_UB;
@@ -534,7 +534,7 @@ check_wire(struct perf_options *opt)
 	for (unsigned int i = 0; i < sizeof(of_roce) / sizeof(of_roce[0]); i++)
 		if (ub && perf_option_given(opt, of_roce[i]))
 			return bad("--%s: not with --wire ub%s", of_roce[i],
-				   i == 3 ? ", which has --jettys" : "");
+				   i == 1 ? ", which has --jettys" : "");
 	for (unsigned int i = 0; i < sizeof(of_ub) / sizeof(of_ub[0]); i++)
 		if (!ub && perf_option_given(opt, of_ub[i]))
 			return bad("--%s: with --wire ub only", of_ub[i]);

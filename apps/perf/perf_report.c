@@ -73,9 +73,9 @@ perf_report_header(const struct perf_options *opt)
 	printf("# %s %s %s%s%s over IPv%u%s, %s, %u %s, depth %u, MTU %u, post list %u%s\n",
 	       ub ? "ub" : perf_service_names[opt->service], perf_op_names[opt->op],
 	       perf_test_name(opt->test), opt->remote.bidir ? " both ways" : "",
-	       opt->srq ? " with an SRQ" : "", opt->ip, opt->embed.vlan != 0 ? " on a VLAN" : "",
-	       where, opt->qps, ub ? "Jetty" : "QP", opt->depth, opt->mtu, opt->post_list,
-	       opt->events ? ", completion events" : "");
+	       opt->srq ? (ub ? " with a JFR" : " with an SRQ") : "", opt->ip,
+	       opt->embed.vlan != 0 ? " on a VLAN" : "", where, opt->qps, ub ? "Jetty" : "QP",
+	       opt->depth, opt->mtu, opt->post_list, opt->events ? ", completion events" : "");
 	if (perf_is_simulated(opt))
 		printf("# over a fabric: all times and rates are of its simulated clock\n");
 	if (opt->test == PERF_TEST_BW)

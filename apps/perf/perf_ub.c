@@ -73,11 +73,35 @@ open_jfc(struct perf_session *s, unsigned int side, urma_jfc_t **jfc)
 {
 	urma_jfc_cfg_t cfg = {
 		.depth = s->num_flows * (s->local[1] ? 2 * s->opt->depth : perf_recv_depth(s)) + 64,
+		.jfce = s->ub->jfce[side],
 		.flag.bs.lock_free = 1,
 	};
 
 	*jfc = urma_create_jfc(s->ub->ctx[side], &cfg);
 	return *jfc != NULL ? 0 : failed("create_jfc");
+}
+
+/* One JFR for all Jettys, with as many receives as they would have, or as a queue holds. */
+static int
+open_jfr(struct perf_session *s, unsigned int side)
+{
+	uint64_t wanted = (uint64_t)s->num_flows * perf_recv_depth(s);
+	urma_jfr_cfg_t cfg = {
+		.depth = wanted < s->device.max_srq_wr ? (uint32_t)wanted : s->device.max_srq_wr,
+		.flag.bs = {.token_policy = URMA_TOKEN_PLAIN_TEXT, .lock_free = 1},
+		.trans_mode = URMA_TM_RM,
+		.max_sge = 1,
+		.jfc = s->ub->recv_jfc[side],
+		.token_value = s->ub->token[side],
+	};
+
+	if (s->opt->op == PERF_OP_SEND && (uint64_t)s->num_flows * s->opt->depth > cfg.depth) {
+		fprintf(stderr, "softhca-perf: %u Jettys with %u receives each, a JFR holds %u\n",
+			s->num_flows, s->opt->depth, cfg.depth);
+		return -EINVAL;
+	}
+	s->ub->jfr[side] = urma_create_jfr(s->ub->ctx[side], &cfg);
+	return s->ub->jfr[side] != NULL ? 0 : failed("create_jfr");
 }
 
 int
@@ -89,8 +113,15 @@ perf_ub_queues_open(struct perf_session *s, unsigned int side)
 		s->ub->flow = calloc(s->num_flows, sizeof(*s->ub->flow));
 	if (s->ub->flow == NULL)
 		return -ENOMEM;
+	if (s->opt->events) {
+		s->ub->jfce[side] = urma_create_jfce(s->ub->ctx[side]);
+		if (s->ub->jfce[side] == NULL)
+			return failed("create_jfce");
+	}
 	err = open_jfc(s, side, &s->ub->send_jfc[side]);
-	return err == 0 ? open_jfc(s, side, &s->ub->recv_jfc[side]) : err;
+	if (err == 0)
+		err = open_jfc(s, side, &s->ub->recv_jfc[side]);
+	return err == 0 && s->opt->srq ? open_jfr(s, side) : err;
 }
 
 int
@@ -115,8 +146,14 @@ perf_ub_flow_open(struct perf_session *s, uint32_t f, unsigned int side)
 			    .jfc = s->ub->send_jfc[side]},
 		.jfr_cfg = &receives,
 	};
-	urma_jetty_t *jetty = urma_create_jetty(s->ub->ctx[side], &cfg);
+	urma_jetty_t *jetty;
 
+	if (s->ub->jfr[side] != NULL) {
+		cfg.flag.bs.share_jfr = 1;
+		cfg.shared.jfr = s->ub->jfr[side];
+		cfg.shared.jfc = NULL;
+	}
+	jetty = urma_create_jetty(s->ub->ctx[side], &cfg);
 	if (jetty == NULL)
 		return failed("create_jetty");
 	s->ub->flow[f].jetty[side] = jetty;
@@ -185,11 +222,17 @@ close_flow(struct perf_ub_flow *f, unsigned int side)
 static void
 close_side(struct perf_ub *ub, unsigned int side)
 {
+	if (ub->jfr[side] != NULL)
+		urma_delete_jfr(ub->jfr[side]);
+	ub->jfr[side] = NULL;
 	if (ub->send_jfc[side] != NULL)
 		urma_delete_jfc(ub->send_jfc[side]);
 	if (ub->recv_jfc[side] != NULL)
 		urma_delete_jfc(ub->recv_jfc[side]);
 	ub->send_jfc[side] = ub->recv_jfc[side] = NULL;
+	if (ub->jfce[side] != NULL)
+		urma_delete_jfce(ub->jfce[side]);
+	ub->jfce[side] = NULL;
 	if (ub->to_seg[side] != NULL)
 		urma_unimport_seg(ub->to_seg[side]);
 	ub->to_seg[side] = NULL;
@@ -215,6 +258,33 @@ perf_ub_row_close(struct perf_session *s)
 	ub->flow = NULL;
 	close_side(ub, 0);
 	close_side(ub, 1);
+}
+
+/* ---- events ---- */
+
+int
+perf_ub_arm(struct perf_session *s, unsigned int side, bool send)
+{
+	urma_status_t status = URMA_SUCCESS;
+
+	if (send)
+		status = urma_rearm_jfc(s->ub->send_jfc[side], false);
+	if (status == URMA_SUCCESS)
+		status = urma_rearm_jfc(s->ub->recv_jfc[side], false);
+	return status == URMA_SUCCESS ? 0 : failed("rearm_jfc");
+}
+
+int
+perf_ub_take_events(struct perf_session *s, unsigned int side)
+{
+	urma_jfc_t *of[2];
+	uint32_t one[2] = {1, 1};
+	int n = urma_wait_jfc(s->ub->jfce[side], 2, 0, of);
+
+	if (n < 0)
+		return failed("wait_jfc");
+	urma_ack_jfc(of, one, (uint32_t)n);
+	return 0;
 }
 
 const char *

@@ -24,7 +24,9 @@ struct perf_ub_flow {
 struct perf_ub {
 	urma_context_t *ctx[2];
 	urma_token_t token[2]; /* of a side's segments and Jettys */
+	urma_jfce_t *jfce[2];  /* --events */
 	urma_jfc_t *send_jfc[2], *recv_jfc[2];
+	urma_jfr_t *jfr[2]; /* --srq: of all Jettys of the side */
 	urma_target_seg_t *seg[2][PERF_AREA_KINDS];
 	urma_target_seg_t *to_seg[2]; /* where the other side's requests find or leave data */
 	struct perf_ub_flow *flow;
@@ -44,6 +46,9 @@ int perf_ub_area_open(struct perf_session *s, unsigned int side, enum perf_area_
 int perf_ub_queues_open(struct perf_session *s, unsigned int side);
 int perf_ub_flow_open(struct perf_session *s, uint32_t f, unsigned int side);
 int perf_ub_connect(struct perf_session *s);
+/* --events: ask for events; take those there are, and say so. */
+int perf_ub_arm(struct perf_session *s, unsigned int side, bool send);
+int perf_ub_take_events(struct perf_session *s, unsigned int side);
 /* Everything of the row. */
 void perf_ub_row_close(struct perf_session *s);
 /* The status of a completion that perf_ub_poll() has made, in words. */

@@ -192,11 +192,14 @@ perf_ub_post_recv(struct perf_session *s, struct perf_flow *f, unsigned int side
 {
 	const struct perf_ring *ring = perf_ring_of(f, !side);
 	urma_jetty_t *jetty = s->ub->flow[f - s->flows].jetty[side];
-	urma_jfr_wr_t *bad;
+	urma_jfr_wr_t *first = &ring->ub->recv[wr - ring->recv], *bad;
+	urma_status_t status = s->ub->jfr[side] != NULL
+				       ? urma_post_jfr_wr(s->ub->jfr[side], first, &bad)
+				       : urma_post_jetty_recv_wr(jetty, first, &bad);
 
-	if (urma_post_jetty_recv_wr(jetty, &ring->ub->recv[wr - ring->recv], &bad) == URMA_SUCCESS)
+	if (status == URMA_SUCCESS)
 		return 0;
-	fprintf(stderr, "softhca-perf: post_jetty_recv_wr: %s\n", softhca_urma_reason());
+	fprintf(stderr, "softhca-perf: post_recv: %s\n", softhca_urma_reason());
 	return -EIO;
 }
 

@@ -214,7 +214,7 @@ connect_row(struct remote *r)
 int
 remote_row_connect(struct remote *r)
 {
-	bool shared = r->s.srq[0] != NULL;
+	bool shared = r->s.srq[0] != NULL || r->opt.srq;
 	uint32_t wanted = shared ? r->opt.depth : perf_recv_depth(&r->s);
 	int err = connect_row(r);
 

@@ -264,11 +264,12 @@ struct hca_ctl_qp {
 	uint8_t log_rq_stride;
 	uint32_t srqn; /* 0 = a receive queue of its own, where the service has one */
 	uint32_t xrcd; /* XRC_TGT */
-	uint32_t
-#define HCA_CTL_NO_OWN_GROUP HCA_BIT(31) /* what it sends to its groups is not for it */
+	/* UD: HCA_CTL_NO_OWN_GROUP; source QPN[23:0] of privileged clients, 0: its own */
+	uint32_t source;
 };
 
-#define HCA_CTL_NO_OWN_GROUP HCA_BIT(31) /* what it sends to its groups does not reach it */
+/* What it sends to its groups does not reach it. */
+#define HCA_CTL_NO_OWN_GROUP HCA_BIT(31)
 
 /*
  * opcode: a command of the MODIFY_QP family; 2RST and 2ERR have no mailbox. The driver resolves

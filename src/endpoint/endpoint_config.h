@@ -170,6 +170,9 @@ struct endpoint_config_lines {
 	/* until a packet that nobody has acknowledged is sent again; 0: by its round trips */ \
 	NUMBER(ub, timeout_us, uint32_t, ub_timeout_us, 0, 2097152, 20000, \
 	       "microseconds, 4 to 2097152, or 0") \
+	/* bytes of a request that are sent and answered as one */ \
+	POWER(ub, segment, uint32_t, ub_segment, 4096, 65536, 65536, \
+	      "a power of two, 4096 to 65536") \
 	YES_NO(admin, telemetry, telemetry, 1) \
 	/* stand ready to inject faults and to capture: three calls per burst */ \
 	YES_NO(admin, impair, impair, 0) \

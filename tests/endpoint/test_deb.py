@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from daemon import Daemon
+
 ROOT = os.path.abspath(sys.argv[1])
 BUILD = sys.argv[2] if len(sys.argv) > 2 else None
 SKIPPED = 77
@@ -26,8 +28,12 @@ EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/soft
             './usr/share/doc/softhca/README.md', './usr/share/doc/softhca/docs/pipeline.svg',
             './usr/share/doc/softhca/changelog.Debian.gz',
             './usr/share/bash-completion/completions/softhca-perf',
-            './usr/share/bash-completion/completions/softhca-ctl')
-EXAMPLE = 'usr/share/doc/softhca-dev/examples/embedded_write.c'
+            './usr/share/bash-completion/completions/softhca-ctl',
+            './usr/share/man/man1/softhca-ctl.1.gz', './usr/share/doc/softhca/docs/ub.md',
+            './usr/share/softhca/uboe.lua')
+EXPECTED_DEV = ('./usr/include/softhca/softhca.h', './usr/include/softhca/embed.h',
+                './usr/include/softhca/urma.h')
+EXAMPLES = 'usr/share/doc/softhca-dev/examples'
 
 
 def output(*command, **options):
@@ -40,13 +46,63 @@ def check_dev(tree, package, env):
     output('dpkg-deb', '-x', package, tree)
     folder = os.path.join(env['LD_LIBRARY_PATH'], 'pkgconfig')
     env = dict(env, PKG_CONFIG_PATH=folder, PKG_CONFIG_SYSROOT_DIR=tree)
-    for name in ('softhca', 'softhca-embed'):
-        words = output('pkg-config', '--cflags', '--libs', name, env=env).split()
-        for word in words:
-            assert word.startswith(('-I' + tree, '-L' + tree, '-lsofthca')), (name, word)
-    program = os.path.join(tree, 'embedded_write')
-    output('cc', os.path.join(tree, EXAMPLE), '-o', program, '-Wall', '-Werror', *words, env=env)
-    assert output(program, env=env) == 'written by the other HCA\n'
+    assert output(compiled(tree, 'embedded_write', 'softhca-embed', env),
+                  env=env) == 'written by the other HCA\n'
+    compiled(tree, 'two_processes', 'softhca', env)
+    check_urma(tree, compiled(tree, 'urma_write', 'softhca-urma', env), env)
+
+
+def compiled(tree, example, library, env):
+    words = output('pkg-config', '--cflags', '--libs', library, env=env).split()
+    for word in words:
+        assert word.startswith(('-I' + tree, '-L' + tree, '-lsofthca')), (library, word)
+    program = os.path.join(tree, example)
+    output('cc', os.path.join(tree, EXAMPLES, example + '.c'), '-o', program, '-Wall', '-Werror',
+           *words, env=env)
+    return program
+
+
+def check_urma(tree, program, env):
+    """A program of URMA on the daemon of the package."""
+    daemon = Daemon(os.path.join(tree, 'usr/sbin/softhcad'), tree, 'deb%d' % os.getpid(), 'net_ring0',
+                    ['192.0.2.1/24'], {'ub': {'enable': 'yes'}})
+    try:
+        daemon.start(env=env)
+        # a device has at most 63 bytes, and the path may be longer
+        said = output(program, './' + os.path.basename(daemon.socket), env=env, cwd=tree)
+        assert said == 'written over UB, 16 bytes, immediate value 42\n', said
+        assert daemon.stop() == 0, daemon.text()
+    finally:
+        daemon.close()
+
+
+def check_together(place, packages):
+    """No file is in two packages; dpkg would not install them."""
+    root = os.path.join(place, 'unpacked')
+    os.makedirs(os.path.join(root, 'var/lib/dpkg/info'))
+    os.makedirs(os.path.join(root, 'var/lib/dpkg/updates'))
+    with open(os.path.join(root, 'var/lib/dpkg/status'), 'w', encoding='utf-8'):
+        pass
+    output('dpkg', '--root=' + root, '--force-depends', '--force-not-root', '--force-bad-path',
+           '--unpack', *packages)
+    said = output('dpkg', '--root=' + root, '--get-selections').split()
+    assert said.count('install') == len(packages), said
+
+
+def check_linked(place, package):
+    """dpkg-shlibdeps finds the package of each library, and its functions."""
+    folder = os.path.join(place, 'control')
+    output('dpkg-deb', '-e', package, folder)
+    with open(os.path.join(folder, 'symbols'), encoding='utf-8') as file:
+        symbols = file.read()
+    with open(os.path.join(folder, 'shlibs'), encoding='utf-8') as file:
+        shlibs = [line.split()[:3] for line in file]
+    for library, function in (('libsofthca', 'softhca_open'),
+                              ('libsofthca-embed', 'softhca_embed_create'),
+                              ('libsofthca-urma', 'urma_create_jetty')):
+        part = symbols.split('%s.so.0 softhca ' % library)[1].split('\nlib')[0]
+        assert re.search('^ %s@Base ' % function, part, re.M), part
+        assert [library, '0', 'softhca'] in shlibs, shlibs
 
 
 def contents(package):
@@ -113,6 +169,11 @@ def check(place):
     files = contents(main)
     for path in EXPECTED:
         assert path in files, '%s is not in %s' % (path, packages[0])
+    files = contents(os.path.join(place, packages[1]))
+    for path in EXPECTED_DEV:
+        assert path in files, '%s is not in %s' % (path, packages[1])
+    check_together(place, [os.path.join(place, name) for name in packages])
+    check_linked(place, main)
     for field, word in (('Depends', 'librte-net-af-packet'), ('Depends', 'libc6'),
                         ('Architecture', '')):
         assert word in output('dpkg-deb', '-f', main, field), field

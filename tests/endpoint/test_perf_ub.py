@@ -80,6 +80,19 @@ class Memif(Pair):
         self.assertNotIn('failed', self.text(server))
         self.clean_end(server)
 
+    def test_events_and_jfrs(self):
+        server = self.server()
+        for words in (('--op', 'send', '--events'), ('--op', 'write', '--events'),
+                      ('--op', 'send', '--test', 'lat', '--events'), ('--op', 'send', '--srq'),
+                      ('--op', 'send', '--srq', '--events', '--bidir')):
+            with self.subTest(words=words):
+                self.good('--wire', 'ub', *words)
+        out = self.run_client('--wire', 'ub', '--op', 'send', '--srq', '--jettys', '4', '--size', '64',
+                              '--iters', '1000')
+        self.assertIn(' with a JFR', out)
+        self.assertNotIn('failed', self.text(server))
+        self.clean_end(server)
+
     def test_other_words(self):
         """What the server was started with must be the client's, and both ends say what is not."""
         server = self.server('--wire', 'ub', '--jettys', '2')
@@ -178,6 +191,26 @@ class Faults(Pair):
         for words in (('impair', '--drop', '1', '--tp', wrong), ('capture', path + 'x', '--tp', wrong)):
             self.assertIn('there is no TP %s; there are 4: ' % wrong, self.ctl(*words, status=1))
         self.ctl('impair', '--drop', '1', '--tp', wrong, '--qp', '5', status=2)
+        self.clean_end(server)
+
+
+class Segments(Pair):
+    """The client's daemon sends short segments, the server's those of the default."""
+    wires = (UB, {**UB, 'ub': {**UB['ub'], 'segment': 4096}})
+
+    def segments(self, side, *words):
+        """How many a request of 64 KiB has, of those that this side's device begins."""
+        before = self.daemons[side].ask('/softhca/ub/counters')
+        self.run_client('--wire', 'ub', '--iters', '1000', '--size', '65536', *words)
+        after = self.daemons[side].ask('/softhca/ub/counters')
+        self.assertEqual(after['ub_segments_failed'], 0)
+        done = [counters['ub_segments_done'] for counters in (before, after)]
+        return (done[1] - done[0]) / 1000
+
+    def test_length(self):
+        server = self.server()
+        self.assertAlmostEqual(self.segments(1, '--op', 'write'), 16, delta=4)
+        self.assertAlmostEqual(self.segments(1, '--op', 'read'), 16, delta=4)
         self.clean_end(server)
 
 

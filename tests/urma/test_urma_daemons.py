@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons that speak UB, joined by memif, and a program of URMA on each.
 
-test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD URMA-PEERS OTHER-PROGRAM...
+test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS URMA-BOUND URMA-UNRELIABLE OTHER-PROGRAM...
 """
 import os
 import subprocess
@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, folder  # noqa: E402
 
-BINARY, PEERS, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
+BINARY, EXAMPLE, PEERS, BOUND, UNRELIABLE, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
 LIMIT_S = 240  # what takes longer hangs
 IPS = ('10.67.0.1', '10.67.0.2')
 MACS = ('02:00:00:67:00:01', '02:00:00:67:00:02')
@@ -39,8 +39,8 @@ class Daemons(unittest.TestCase):
         """Its name in the folder: it has at most 63 bytes, and the folder's path may be longer."""
         return os.path.join('.', os.path.basename(self.daemons[side].socket))
 
-    def begin(self, side, what, place):
-        process = subprocess.Popen([PEERS, self.device(side), what, place], encoding='utf-8',
+    def begin(self, side, what, place, program=PEERS):
+        process = subprocess.Popen([program, self.device(side), what, place], encoding='utf-8',
                                    cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(process.kill)
         return process
@@ -49,9 +49,9 @@ class Daemons(unittest.TestCase):
         said = process.communicate(timeout=LIMIT_S)[0]
         self.assertEqual((process.returncode, said), (0, 'verified\n'))
 
-    def pair(self, server, number):
+    def pair(self, server, number, program=PEERS):
         offer = os.path.join(self.place, 'offer%d' % number)
-        serving = self.begin(server, 'serve', offer)
+        serving = self.begin(server, 'serve', offer, program)
         deadline = time.monotonic() + LIMIT_S
         while not os.path.exists(offer):
             if serving.poll() is not None:
@@ -68,14 +68,39 @@ class Daemons(unittest.TestCase):
         for daemon in self.daemons:
             self.assertEqual(daemon.stop(), 0)
 
+    def run_pair(self, program):
+        for number, server in enumerate((0, 1)):
+            serving, offer = self.pair(server, number, program)
+            using = self.begin(1 - server, 'use', offer, program)
+            # who fails first says why; the other one may wait for it for ever
+            while using.poll() in (None, 0) and serving.poll() in (None, 0) and (
+                    using.poll() is None or serving.poll() is None):
+                time.sleep(0.02)
+            for process in using, serving:
+                if process.poll() is not None:
+                    self.ends_well(process)
+
+    def test_one_peer(self):
+        self.run_pair(BOUND)
+
+    def test_unreliable(self):
+        self.run_pair(UNRELIABLE)
+
     def test_alone(self):
         """Programs that talk to themselves by the address of their host."""
         self.assertNotEqual(ALONE, [])
-        for program in ALONE:
+        for program in [UNRELIABLE] + ALONE:
             with self.subTest(program=os.path.basename(program)):
                 said = subprocess.run([program, self.device(0)], encoding='utf-8', check=False,
                                       cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
                 self.assertEqual((said.returncode, said.stdout), (0, 'verified\n'))
+
+    def test_example(self):
+        said = subprocess.run([EXAMPLE, self.device(0)], encoding='utf-8', check=False,
+                              cwd=self.place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=LIMIT_S)
+        self.assertEqual((said.returncode, said.stdout),
+                         (0, 'written over UB, 16 bytes, immediate value 42\n'))
 
     def test_killed_in_the_middle(self):
         """The peer's daemon is gone, so the import goes on until it is killed; nothing is left."""

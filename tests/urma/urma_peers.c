@@ -11,47 +11,21 @@
 
 #include "urma_program.h"
 
-struct offer {
-	urma_jetty_id_t jetty;
-	urma_seg_t seg;
-};
-
 /* ---- the server ---- */
 
 static void
 serve(struct program *p, const char *place)
 {
-	char part[4096];
 	urma_cr_t cr;
-	FILE *f;
 
 	receive(p, 3 * PART, PART, 1);
-	snprintf(part, sizeof(part), "%s.part", place);
-	f = fopen(part, "wb");
-	must(f != NULL, part);
-	must(fwrite(&p->jetty->jetty_id, sizeof(p->jetty->jetty_id), 1, f) == 1 &&
-		     fwrite(&p->seg->seg, sizeof(p->seg->seg), 1, f) == 1 && fclose(f) == 0 &&
-		     rename(part, place) == 0,
-	     "offer");
+	offer(p, place);
 	cr = next(p);
 	must(cr.completion_len == PART && cr.imm_data == 42, "message");
 	same(p->mem + 3 * PART, p->mem + 2 * PART, PART, "message and what was written before");
 }
 
 /* ---- the user ---- */
-
-static void
-find_peer(struct program *p, const char *place)
-{
-	struct offer peer;
-	FILE *f = fopen(place, "rb");
-
-	must(f != NULL && fread(&peer.jetty, sizeof(peer.jetty), 1, f) == 1 &&
-		     fread(&peer.seg, sizeof(peer.seg), 1, f) == 1,
-	     place);
-	fclose(f);
-	import_peer(p, &peer.jetty, &peer.seg, URMA_TM_RM);
-}
 
 static void
 transfer(struct program *p, urma_opcode_t opcode, uint32_t mine, uint32_t theirs)
@@ -96,7 +70,7 @@ message(struct program *p)
 static void
 use(struct program *p, const char *place)
 {
-	find_peer(p, place);
+	find_peer(p, place, URMA_TM_RM);
 	transfer(p, URMA_OPC_WRITE, 0, 2 * PART);
 	transfer(p, URMA_OPC_READ, PART, 2 * PART);
 	same(p->mem + PART, p->mem, PART, "what was written and read back");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <unistd.h>
+
 #include "urma_program.h"
 
 int events_seen;
@@ -13,26 +15,32 @@ must(int good, const char *what)
 	exit(1);
 }
 
-void
-open_program(struct program *p, char *device, urma_transport_mode_t mode, int events)
+urma_jetty_t *
+new_jetty(struct program *p, urma_transport_mode_t mode)
 {
-	urma_jfc_cfg_t depth = {.depth = 4 * DEPTH};
 	urma_jfs_cfg_t sends = {.depth = DEPTH,
 				.trans_mode = mode,
 				.max_sge = 1,
 				.rnr_retry = 7,
-				.err_timeout = 20};
+				.err_timeout = 20,
+				.jfc = p->jfc};
 	urma_jfr_cfg_t receives = {.depth = DEPTH,
 				   .trans_mode = mode,
 				   .max_sge = 1,
 				   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT,
-				   .token_value.token = TOKEN};
-	urma_seg_cfg_t seg = {.len = BYTES,
-			      .token_value.token = TOKEN,
-			      .flag.bs = {.token_policy = URMA_TOKEN_PLAIN_TEXT,
-					  .access = URMA_ACCESS_READ | URMA_ACCESS_WRITE |
-						    URMA_ACCESS_ATOMIC}};
-	urma_jetty_cfg_t cfg;
+				   .token_value.token = TOKEN,
+				   .jfc = p->jfc};
+	urma_jetty_cfg_t cfg = {.jfs_cfg = sends, .jfr_cfg = &receives};
+	urma_jetty_t *jetty = urma_create_jetty(p->ctx, &cfg);
+
+	must(jetty != NULL, "urma_create_jetty");
+	return jetty;
+}
+
+static urma_context_t *
+open_device(char *device)
+{
+	urma_context_t *ctx;
 	urma_device_t *dev;
 	urma_eid_info_t *eids;
 	uint32_t n;
@@ -42,19 +50,30 @@ open_program(struct program *p, char *device, urma_transport_mode_t mode, int ev
 	must(dev != NULL, "urma_get_device_by_name");
 	eids = urma_get_eid_list(dev, &n);
 	must(eids != NULL && n != 0, "urma_get_eid_list");
-	p->ctx = urma_create_context(dev, eids[n - 1].eid_index);
-	must(p->ctx != NULL, "urma_create_context");
+	ctx = urma_create_context(dev, eids[n - 1].eid_index);
+	must(ctx != NULL, "urma_create_context");
 	urma_free_eid_list(eids);
+	return ctx;
+}
+
+void
+open_program(struct program *p, char *device, urma_transport_mode_t mode, int events)
+{
+	urma_jfc_cfg_t depth = {.depth = 4 * DEPTH};
+	urma_seg_cfg_t seg = {.len = BYTES,
+			      .token_value.token = TOKEN,
+			      .flag.bs = {.token_policy = URMA_TOKEN_PLAIN_TEXT,
+					  .access = URMA_ACCESS_READ | URMA_ACCESS_WRITE |
+						    URMA_ACCESS_ATOMIC}};
+
+	p->ctx = open_device(device);
 	if (events)
 		p->jfce = urma_create_jfce(p->ctx);
 	must(!events || p->jfce != NULL, "urma_create_jfce");
 	depth.jfce = p->jfce;
 	p->jfc = urma_create_jfc(p->ctx, &depth);
 	must(p->jfc != NULL, "urma_create_jfc");
-	sends.jfc = receives.jfc = p->jfc;
-	cfg = (urma_jetty_cfg_t){.jfs_cfg = sends, .jfr_cfg = &receives};
-	p->jetty = urma_create_jetty(p->ctx, &cfg);
-	must(p->jetty != NULL, "urma_create_jetty");
+	p->jetty = new_jetty(p, mode);
 	p->mem = aligned_alloc(4096, BYTES);
 	must(p->mem != NULL, "memory");
 	for (uint32_t i = 0; i < BYTES; i++)
@@ -94,7 +113,7 @@ await(struct program *p)
 }
 
 urma_cr_t
-next(struct program *p)
+next_of_any_status(struct program *p)
 {
 	urma_cr_t cr;
 	int n;
@@ -103,6 +122,14 @@ next(struct program *p)
 		if (p->jfce != NULL)
 			await(p);
 	must(n == 1, "urma_poll_jfc");
+	return cr;
+}
+
+urma_cr_t
+next(struct program *p)
+{
+	urma_cr_t cr = next_of_any_status(p);
+
 	if (cr.status != URMA_CR_SUCCESS) {
 		fprintf(stderr, "completion %lu with status %d\n", (unsigned long)cr.user_ctx,
 			(int)cr.status);
@@ -118,6 +145,35 @@ same(const void *a, const void *b, size_t n, const char *what)
 		return;
 	fprintf(stderr, "%s: other bytes\n", what);
 	exit(1);
+}
+
+void
+offer(const struct program *p, const char *place)
+{
+	char part[4096];
+	FILE *f;
+
+	snprintf(part, sizeof(part), "%s.part", place);
+	f = fopen(part, "wb");
+	must(f != NULL, part);
+	must(fwrite(&p->jetty->jetty_id, sizeof(p->jetty->jetty_id), 1, f) == 1 &&
+		     fwrite(&p->seg->seg, sizeof(p->seg->seg), 1, f) == 1 && fclose(f) == 0 &&
+		     rename(part, place) == 0,
+	     "offer");
+}
+
+void
+find_peer(struct program *p, const char *place, urma_transport_mode_t mode)
+{
+	urma_jetty_id_t jetty;
+	urma_seg_t seg;
+	FILE *f;
+
+	while ((f = fopen(place, "rb")) == NULL)
+		usleep(1000);
+	must(fread(&jetty, sizeof(jetty), 1, f) == 1 && fread(&seg, sizeof(seg), 1, f) == 1, place);
+	fclose(f);
+	import_peer(p, &jetty, &seg, mode);
 }
 
 void

@@ -42,8 +42,17 @@ void close_program(struct program *p);
 void import_peer(struct program *p, const urma_jetty_id_t *jetty, const urma_seg_t *seg,
 		 urma_transport_mode_t mode);
 void unimport_peer(struct program *p);
+/*
+ * For a peer in another process: write the names of the own Jetty and segment to a file; wait for
+ * such a file and import what it names.
+ */
+void offer(const struct program *p, const char *place);
+void find_peer(struct program *p, const char *place, urma_transport_mode_t mode);
+/* A Jetty beside that of the program. */
+urma_jetty_t *new_jetty(struct program *p, urma_transport_mode_t mode);
 /* The next completion, which is good. */
 urma_cr_t next(struct program *p);
+urma_cr_t next_of_any_status(struct program *p);
 void same(const void *a, const void *b, size_t n, const char *what);
 /* len bytes at `at` of the own memory */
 urma_sge_t own(const struct program *p, uint32_t at, uint32_t len);

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * urma_unreliable DEVICE: messages without a channel, to itself. Those that come are whole and say
- * who has sent them; where there is no receive they are lost, which stops nobody.
+ * Messages without a channel. Those that come are whole and say who has sent them; where there is
+ * no receive they are lost, which stops nobody.
+ *
+ *	urma_unreliable DEVICE		to itself
+ *	urma_unreliable DEVICE serve F	offers a Jetty by the file F, and takes all messages
+ *	urma_unreliable DEVICE use F	sends them until there is the file F.done
  */
+
+#include <unistd.h>
 
 #include "urma_program.h"
 
@@ -22,12 +28,18 @@ send(struct program *p, uint32_t len, uint64_t id)
 }
 
 static void
-received(const struct program *p, const urma_cr_t *cr, uint32_t len, uint64_t id)
+received(const struct program *p, const urma_cr_t *cr, uint32_t at, uint32_t len, uint64_t id)
 {
 	must(cr->completion_len == len && cr->imm_data == id, "message");
-	must(cr->remote_id.id == p->jetty->jetty_id.id && cr->tpn == 0, "who has sent it");
-	same(&cr->remote_id.eid, &p->jetty->jetty_id.eid, sizeof(cr->remote_id.eid), "from where");
-	same(p->mem + PART, p->mem + id * 8, len, "message");
+	must(cr->remote_id.id == p->to->id.id && cr->tpn == 0, "who has sent it");
+	same(&cr->remote_id.eid, &p->to->id.eid, sizeof(cr->remote_id.eid), "from where");
+	same(p->mem + at, p->mem + id * 8, len, "message");
+}
+
+static uint32_t
+length_of(uint64_t id)
+{
+	return (uint32_t)id * 13 % ROOM;
 }
 
 /* Longer than a packet: refused here. */
@@ -45,32 +57,28 @@ too_long(struct program *p)
 	must(cr.status == URMA_CR_LOC_LEN_ERR, "a message of several packets");
 }
 
-int
-main(int argc, char **argv)
+static void
+alone(struct program *p)
 {
-	struct program p = {0};
-
-	must(argc == 2, "usage: urma_unreliable DEVICE");
-	open_program(&p, argv[1], URMA_TM_UM, 0);
-	import_peer(&p, &p.jetty->jetty_id, &p.seg->seg, URMA_TM_UM);
-	send(&p, 8, 0);
-	must(next(&p).user_ctx == 0, "what is lost is sent, too");
+	import_peer(p, &p->jetty->jetty_id, &p->seg->seg, URMA_TM_UM);
+	send(p, 8, 0);
+	must(next(p).user_ctx == 0, "what is lost is sent, too");
 	for (uint32_t i = 1; i < MESSAGES; i++) {
-		uint32_t len = i * 13 % ROOM;
+		uint32_t len = length_of(i);
 		int sent = 0, came = 0;
 
-		memset(p.mem + PART, 0, ROOM);
-		receive(&p, PART, ROOM, 1000 + i);
-		send(&p, len, i);
+		memset(p->mem + PART, 0, ROOM);
+		receive(p, PART, ROOM, 1000 + i);
+		send(p, len, i);
 		while (!sent || !came) {
-			urma_cr_t cr = next(&p);
+			urma_cr_t cr = next(p);
 
 			if (cr.flag.bs.s_r && i == 1 && cr.imm_data == 0) {
 				/* the first one was on its way until there was a receive */
-				received(&p, &cr, 8, 0);
-				receive(&p, PART, ROOM, 1000 + i);
+				received(p, &cr, PART, 8, 0);
+				receive(p, PART, ROOM, 1000 + i);
 			} else if (cr.flag.bs.s_r) {
-				received(&p, &cr, len, i);
+				received(p, &cr, PART, len, i);
 				came = 1;
 			} else {
 				must(cr.user_ctx == i, "what was sent");
@@ -78,7 +86,82 @@ main(int argc, char **argv)
 			}
 		}
 	}
-	too_long(&p);
+	too_long(p);
+}
+
+/* ---- two programs ---- */
+
+static void
+beside(char *name, size_t bytes, const char *place, const char *what)
+{
+	snprintf(name, bytes, "%s.%s", place, what);
+}
+
+/* All messages at least once; the file tells the user that it may end. */
+static void
+serve(struct program *p, const char *place)
+{
+	char of_user[4096], done[4096];
+	int seen[MESSAGES] = {0};
+	uint32_t missing = MESSAGES - 1;
+
+	beside(of_user, sizeof(of_user), place, "user");
+	beside(done, sizeof(done), place, "done");
+	offer(p, place);
+	find_peer(p, of_user, URMA_TM_UM); /* it has sent some already, to no receive */
+	for (uint32_t i = 0; i < DEPTH / 2; i++)
+		receive(p, PART + i * ROOM, ROOM, i);
+	while (missing != 0) {
+		urma_cr_t cr = next(p);
+		uint32_t at = PART + (uint32_t)cr.user_ctx * ROOM;
+
+		must(cr.flag.bs.s_r && cr.imm_data < MESSAGES, "a receive");
+		received(p, &cr, at, length_of(cr.imm_data), cr.imm_data);
+		missing -= cr.imm_data != 0 && !seen[cr.imm_data];
+		seen[cr.imm_data] = 1;
+		memset(p->mem + at, 0, ROOM);
+		receive(p, at, ROOM, cr.user_ctx);
+	}
+	offer(p, done);
+}
+
+static void
+send_all(struct program *p)
+{
+	for (uint32_t i = 1; i < MESSAGES; i++) {
+		send(p, length_of(i), i);
+		must(next(p).user_ctx == i, "what was sent");
+	}
+}
+
+static void
+use(struct program *p, const char *place)
+{
+	char of_user[4096], done[4096];
+
+	beside(of_user, sizeof(of_user), place, "user");
+	beside(done, sizeof(done), place, "done");
+	find_peer(p, place, URMA_TM_UM);
+	send_all(p);
+	offer(p, of_user);
+	do
+		send_all(p);
+	while (access(done, F_OK) != 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct program p = {0};
+
+	must(argc == 2 || argc == 4, "usage: urma_unreliable DEVICE [serve|use PLACE]");
+	open_program(&p, argv[1], URMA_TM_UM, 0);
+	if (argc == 2)
+		alone(&p);
+	else if (strcmp(argv[2], "serve") == 0)
+		serve(&p, argv[3]);
+	else
+		use(&p, argv[3]);
 	unimport_peer(&p);
 	close_program(&p);
 	printf("verified\n");
