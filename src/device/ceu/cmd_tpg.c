@@ -115,7 +115,7 @@ set_members(struct hca_core *h, struct hca_cmd *c)
 	const struct hca_mbox_set_tpg *m = (const void *)c->in;
 	struct hca_tpg *g = &h->ub->tpg[c->in_modifier];
 	uint32_t count = hca_be32_to_cpu(m->count), group = c->in_modifier + 1;
-	uint32_t tp[HCA_TPG_MAX_TPS], was[HCA_TPG_MAX_TPS], had = g->count;
+	uint32_t tp[HCA_TPG_MAX_TPS] = {0}, was[HCA_TPG_MAX_TPS], had = g->count;
 	int rc;
 
 	if (count > HCA_TPG_MAX_TPS)
