@@ -19,7 +19,7 @@
 #define DEFAULT_DURATION 1.0
 #define SIMULATED_DURATION 0.1 /* takes seconds */
 #define REMOTE_ACK_TIMEOUT 16  /* 0.27 s: daemons share their CPUs with others */
-#define REMOTE_UB_TIMEOUT 20   /* 4.3 s, of a request with all its repetitions */
+#define UB_TIMEOUT 20	       /* 4.3 s, of a request with all its repetitions */
 #define SHARED_ACK_TIMEOUT 17  /* 0.54 s: more workers than CPUs wait for each other */
 
 const char *const perf_op_names[PERF_OP_COUNT] = {
@@ -172,7 +172,7 @@ static const struct option_row rows[] = {
 	 "simulated time",
 	 CALL(parse_fabric)},
 	{"ack-timeout", "T",
-	 "4.096 us * 2^T [14; ub, of a request: 17, daemons 20; daemons 16; threads 17; manual, impaired 11; fabric: 8 round trips; link-down: more]",
+	 "4.096 us * 2^T [14; ub, of a request: 20; daemons 16; threads 17; manual, impaired 11; fabric: 8 round trips; link-down: more]",
 	 U32(ack_timeout, 1, 31)},
 	{"edges", "N", "entries per edge between stages", U32(embed.edge_size, 2, 1u << 20)},
 	{"mbufs", "N", "mbufs per pool", U32(embed.mbufs, 1, 1u << 24)},
@@ -634,8 +634,8 @@ check(struct perf_options *opt)
 		return bad("--memory-poll: the engine runs in this thread; --executor threads");
 	if (opt->ack_timeout == 0 && opt->wire == PERF_WIRE_ROCE)
 		opt->ack_timeout = choose_ack_timeout(opt);
-	else if (opt->ack_timeout == 0 && perf_is_remote(opt))
-		opt->ack_timeout = REMOTE_UB_TIMEOUT;
+	else if (opt->ack_timeout == 0)
+		opt->ack_timeout = UB_TIMEOUT;
 	return 0;
 }
 

@@ -283,7 +283,8 @@ driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
 	qp->service = (uint8_t)request->service;
 	qp->log_sq_stride = request->log_sq_stride;
 	qp->log_rq_stride = request->log_rq_stride;
-	qp->source = request->source;
+	qp->source_qpn = request->source & HCA_QPN_MASK;
+	qp->no_own_group = (request->source & HCA_CTL_NO_OWN_GROUP) != 0;
 	qp->cost = cost_of(request);
 	err = take_qpn(drv, qp->service, &qp->qpn);
 	if (err != 0)

@@ -21,13 +21,13 @@ driver_qp_fill(const struct driver_qp *qp, struct hca_qpc *qpc)
 	qpc->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPC_STATE(flags), qp->service, HCA_QPC_MIG(flags), 0) |
 		(qp->owner->privileged && !qp->shared ? HCA_QPC_PRIVILEGED : 0) |
-		(qp->source & HCA_CTL_NO_OWN_GROUP ? HCA_QPC_NO_OWN_GROUP : 0));
+		(qp->no_own_group ? HCA_QPC_NO_OWN_GROUP : 0));
 	qpc->sizes = hca_cpu_to_be32(
 		sizes | HCA_QPC_MAKE_SIZES(0, 0, qp->log_rq_stride, qp->log_sq_stride));
 	qpc->usr_page = hca_cpu_to_be32(page);
 	qpc->local_qpn = hca_cpu_to_be32(qp->qpn);
 	if (qp->service == HCA_ST_UD)
-		qpc->remote_qpn = hca_cpu_to_be32(qp->source & HCA_QPN_MASK);
+		qpc->remote_qpn = hca_cpu_to_be32(qp->source_qpn);
 	qpc->srqn = hca_cpu_to_be32(qp->srq != NULL ? HCA_QPC_SRQ_VALID | qp->srq->srqn : 0);
 	qpc->pd = hca_cpu_to_be32(qp->pd != NULL ? qp->pd->pdn : HCA_PD_MAKE(0, page));
 	qpc->wqe_base = 0;

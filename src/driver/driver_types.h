@@ -185,17 +185,18 @@ struct driver_qp {
 	uint32_t sq_bytes;
 	uint32_t rq_bytes;
 	uint32_t owed;
-	uint32_t cost;	 /* bytes of device memory */
-	uint32_t source; /* as in hca_ctl_qp */
-	uint32_t again;	 /* times that its owner has opened it, too */
+	uint32_t cost;	/* bytes of device memory */
+	uint32_t again; /* times that its owner has opened it, too */
 	struct driver_member *groups;
 	struct driver_opener *openers; /* written with both locks held */
-	uint8_t service;
+	uint32_t source_qpn : 24;      /* of its datagrams, 0: its own */
+	uint32_t service : 8;
 	uint8_t log_sq_stride;
 	uint8_t log_rq_stride;
 	bool live; /* has a context: it is not in RESET */
 	/* of the XRC domain of a file: no client's in the device, so it may change owners */
-	bool shared;
+	bool shared : 1;
+	bool no_own_group : 1; /* gets nothing of what it sends to its groups */
 };
 
 /* Resources shared among clients (driver_quota.c) */

@@ -354,7 +354,9 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 
 	if (is_ud(in)) {
 		kept |= HCA_QPC_NO_OWN_GROUP;
-		image->remote_qpn = in->remote_qpn;
+		if (flags & HCA_QPC_PRIVILEGED)
+			image->remote_qpn =
+				hca_cpu_to_be32(hca_be32_to_cpu(in->remote_qpn) & HCA_QPN_MASK);
 	}
 	if (is_jetty(in))
 		kept = HCA_QPC_SUSPEND | HCA_QPC_TOKEN | HCA_QPC_ONE_PEER;

@@ -313,12 +313,12 @@ static void
 publish(struct hca_core *h, const struct hca_qp_change *ch, struct hca_qp *n)
 {
 	struct hca_qp *qp = &h->qp[ch->qpi];
-	uint32_t source = hca_be32_to_cpu(ch->image.remote_qpn) & HCA_QPN_MASK;
+	uint32_t source = hca_be32_to_cpu(ch->image.remote_qpn);
 
 	n->cfg.generation = qp->cfg.generation + 1;
 	n->cfg.privileged = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_PRIVILEGED) != 0;
 	if (n->cfg.service == HCA_ST_UD)
-		n->cfg.source_qpn = n->cfg.privileged && source != 0 ? source : ch->qpn;
+		n->cfg.source_qpn = source != 0 ? source : ch->qpn;
 	n->cfg.no_own_group = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_NO_OWN_GROUP) != 0;
 	n->cfg.one_peer = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_ONE_PEER) != 0;
 	n->cfg.suspend = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_SUSPEND) != 0;
