@@ -309,8 +309,9 @@ next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 
 /*
  * PSN of the last executed request without a response. A plain ACK may name the PSN of a READ's
- * last response, but Linux rxe then considers a READ complete whose last bytes were lost: so a
- * duplicate is acknowledged without the READs and ATOMICs after it. (All are answered.)
+ * last response, but Linux rxe then considers a READ complete whose last bytes were lost, or an
+ * ATOMIC whose answer comes later: so a duplicate, and what a NAK was owed for, is acknowledged
+ * without the READs and ATOMICs after it. (All are answered.)
  */
 static uint32_t
 last_plain_psn(const struct hca_qp_ee *ee)
@@ -355,7 +356,7 @@ answer(const struct hca_qp_ee *ee, uint32_t *psn)
 		return ee->owed_syndrome;
 	if (hca_psn_diff(ee->owed_psn, ee->epsn) >= 0)
 		return HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ);
-	*psn = ee->epsn - 1;
+	*psn = last_plain_psn(ee);
 	return ack_syndrome;
 }
 

@@ -373,6 +373,30 @@ repeats_of_writes_before_reads(void **state)
 	rig_expect_ack(r, RIG_ACK, 5);
 }
 
+/*
+ * The same of a NAK that is not needed any more: the dropped ATOMIC has arrived again. Its answer
+ * may come after the ACK, which must not name it.
+ */
+static void
+closed_gap_before_an_atomic(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p[3] = {rig_add(101, 8, 1), rig_write(100, 0, 8, 1), rig_add(101, 8, 1)};
+	unsigned int acks = 0;
+
+	p[1].flags = 0;
+	rig_burst(r, p, 3);
+	for (unsigned int i = 0; i < 4; i++)
+		rig_poll(r);
+	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 0);
+	expect_atomic(r, 0, 101, 0);
+	for (unsigned int i = 1; i < rig_responses(r); i++, acks++) {
+		assert_int_equal(rig_response(r, i)->opcode, HCA_BTH_RC_ACK);
+		assert_int_equal(rig_response(r, i)->psn, 100);
+	}
+	assert_true(acks <= 1);
+}
+
 /* A duplicate of a READ whose responses are being sent restarts where it asks to. */
 static void
 repeat_of_a_read_under_way(void **state)
@@ -646,6 +670,7 @@ main(void)
 		TEST(repeated_read_that_may_not_is_refused),
 		TEST(repeats_leave_room_for_new_requests),
 		TEST(repeats_of_writes_before_reads),
+		TEST(closed_gap_before_an_atomic),
 		TEST(repeat_of_a_read_under_way),
 		TEST(new_request_ends_the_oldest_repeat),
 		TEST(more_than_max_dest_rd_atomic),
