@@ -244,7 +244,7 @@ class Impaired(Case):
             for words in (('--op', 'send'), ('--op', 'read'), ('--op', 'atomic-cas'),
                           ('--service', 'xrc', '--op', 'write'), ('--op', 'write', '--bidir')):
                 with self.subTest(words=words):
-                    self.good('--ack-timeout', '14', '--iters', '120', '--size',
+                    self.good('--ack-timeout', '14', '--iters', '80', '--size',
                               '8' if 'atomic-cas' in words else '6000', *words)
             for d in self.daemons:
                 d.ask('/softhca/impair,off')

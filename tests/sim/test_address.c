@@ -201,7 +201,7 @@ static void
 threads(void **state)
 {
 	uint64_t seed = sim_env("SIM_SEED", 1);
-	unsigned int n = (unsigned int)sim_env("SIM_ROUNDS", 50);
+	unsigned int n = (unsigned int)sim_env("SIM_ROUNDS", 20);
 
 	for (unsigned int i = 0; i < 4; i++) {
 		const struct sim_config cfg = {.layout = i & 1 ? HCA_LAYOUT_FULL : HCA_LAYOUT_TXRX,
