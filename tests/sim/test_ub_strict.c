@@ -28,7 +28,7 @@ static const struct way {
 	{"DROP", HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, false, false},
 	{"DROP over IPv6, 4096", HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, true, true},
 	{"TRACK", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, false, false},
-	{"TRACK over IPv6", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, true, false},
+	{"TRACK over IPv6, 4096", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, true, true},
 };
 
 static void
@@ -68,7 +68,8 @@ run(const struct way *way, void (*fn)(struct ub_pair *p, struct ub_strict *x))
 
 /* ---- operations ---- */
 
-static const uint32_t lengths[] = {0, 1, 3, 1023, 1024, 1025, 2048, 9000, 65536, 200001};
+static const uint32_t lengths[] = {0,	 1,    3,    1023, 1024,  1025,	 2048,
+				   4095, 4096, 4097, 9000, 65536, 200001};
 
 static void
 writes_of(struct ub_pair *p, struct ub_strict *x)
