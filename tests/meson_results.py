@@ -6,7 +6,8 @@ meson_results.py names BUILD-DIR NAME                   prints the test NAME, or
 meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets they start
 meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS
 
-A GLOB with a '-' before it leaves out what it matches.
+A GLOB with a '-' before it leaves out what it matches; one with a '+' before it takes tests of suite
+'long' with QUICK, too.
 """
 import fnmatch
 import json
@@ -26,15 +27,16 @@ def tests_of(build, globs):
     listing = subprocess.run(['meson', 'introspect', '--tests', build], check=True,
                              stdout=subprocess.PIPE, encoding='utf-8').stdout
     for test in json.loads(listing):
-        if matches(test['name'], [glob for glob in globs if not glob.startswith('-')]) and \
+        if matches(test['name'], [glob.lstrip('+') for glob in globs if not glob.startswith('-')]) and \
                 not matches(test['name'], [glob[1:] for glob in globs if glob.startswith('-')]):
             yield test
 
 
 def select(build, pattern, quick, globs):
+    also = [glob[1:] for glob in globs if glob.startswith('+')]
     for test in tests_of(build, globs):
         suites = [suite.split(':')[-1] for suite in test['suite']]
-        if quick and 'long' in suites:
+        if quick and 'long' in suites and not matches(test['name'], also):
             continue
         if fnmatch.fnmatchcase(test['name'], '*' + pattern + '*'):
             print(test['name'])
