@@ -505,7 +505,10 @@ register_all_the_time(void *arg)
 	return NULL;
 }
 
-/* With its own context the child does what the parent's threads were doing at fork(). */
+/*
+ * With its own context the child does what the parent's threads were doing at fork(). ASan's
+ * allocator may be locked in a child of a process with threads, for ever.
+ */
 static void
 fork_while_registering(void **state)
 {
@@ -514,6 +517,9 @@ fork_while_registering(void **state)
 	void *result;
 	int status;
 
+#ifdef __SANITIZE_ADDRESS__
+	skip();
+#endif
 	assert_int_equal(pthread_create(&thread, NULL, register_all_the_time, &end), 0);
 	for (unsigned int i = 0; i < 10; i++) {
 		pid_t pid;
