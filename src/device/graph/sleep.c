@@ -418,10 +418,11 @@ wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until
 	struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u),
 			      .tv_nsec = (long)(ns % 1000000000u)};
 
+	/* before: a worker that still sleeps in its first sleep has slept */
+	HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_sleeps);
 	hca_worker_offline(h, worker);
 	w->n = wait_for_events(s->epoll_fd, w->ev, until == UINT64_MAX ? NULL : &ts);
 	hca_worker_online(h, worker);
-	HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_sleeps);
 }
 
 static uint64_t
