@@ -5,9 +5,6 @@
 /* A clock that costs a few ns: the cycle counter where there is one, in units of 2^-32 ns. */
 
 #include <stdint.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "perf.h"
 
@@ -19,7 +16,7 @@ static inline uint64_t
 perf_ticks(void)
 {
 #if defined(__x86_64__)
-	return __rdtsc();
+	return __builtin_ia32_rdtsc();
 #else
 	return perf_now_ns();
 #endif

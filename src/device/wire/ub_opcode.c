@@ -54,17 +54,33 @@ const struct hca_ub_ta_info hca_ub_ta_ops[256] = {
 		.ntfetah = AT(set, NTFETAH), .immetah = AT(set, IMMETAH), \
 		.tvetah = AT(set, TVETAH), .beetah = BEFORE(set, HCA_UB_EXT(BEETAH)), \
 	}
-#define FORM(is, by_tp, form) LAYOUT(SET(is, by_tp, form))
-#define FORMS(is, by_tp, form) \
-	FORM(is, by_tp, form), FORM(is, by_tp, (form) + 1), FORM(is, by_tp, (form) + 2), \
-		FORM(is, by_tp, (form) + 3)
+
+/* Each set has a name: LAYOUT() repeats its argument a hundred times, which costs compile time. */
+#define NAMED(NAME, is, by_tp, form) \
+	SET_##form##_ \
+	##NAME = SET(is, by_tp, form)
+enum {
+#define X(NAME, opcode, kind, is, by_tp, text) \
+	NAMED(NAME, is, by_tp, 0), NAMED(NAME, is, by_tp, 1), NAMED(NAME, is, by_tp, 2), \
+		NAMED(NAME, is, by_tp, 3), NAMED(NAME, is, by_tp, 4), NAMED(NAME, is, by_tp, 5), \
+		NAMED(NAME, is, by_tp, 6), NAMED(NAME, is, by_tp, 7), NAMED(NAME, is, by_tp, 8), \
+		NAMED(NAME, is, by_tp, 9), NAMED(NAME, is, by_tp, 10), NAMED(NAME, is, by_tp, 11), \
+		NAMED(NAME, is, by_tp, 12), NAMED(NAME, is, by_tp, 13), \
+		NAMED(NAME, is, by_tp, 14), NAMED(NAME, is, by_tp, 15),
+	HCA_UB_TA_LIST(X)
+#undef X
+};
+
+#define FORM(NAME, form) LAYOUT(SET_##form##_##NAME)
 
 _Static_assert((int)HCA_UB_BTAH_LEN == (int)HCA_UB_ATAH_LEN, "both have one place");
 
 const struct hca_ub_layout hca_ub_layouts[HCA_UB_LAYOUT_OPCODES][HCA_UB_LAYOUT_FORMS] = {
 #define X(NAME, opcode, kind, is, by_tp, text) \
-	[HCA_UB_TA_##NAME] = {FORMS(is, by_tp, 0), FORMS(is, by_tp, 4), FORMS(is, by_tp, 8), \
-			      FORMS(is, by_tp, 12)},
+	[HCA_UB_TA_##NAME] = {FORM(NAME, 0),  FORM(NAME, 1),  FORM(NAME, 2),  FORM(NAME, 3), \
+			      FORM(NAME, 4),  FORM(NAME, 5),  FORM(NAME, 6),  FORM(NAME, 7), \
+			      FORM(NAME, 8),  FORM(NAME, 9),  FORM(NAME, 10), FORM(NAME, 11), \
+			      FORM(NAME, 12), FORM(NAME, 13), FORM(NAME, 14), FORM(NAME, 15)},
 	HCA_UB_TA_LIST(X)
 #undef X
 };

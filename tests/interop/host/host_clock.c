@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "host_clock.h"
 
@@ -59,7 +56,7 @@ sample(void)
 	uint64_t shortest = UINT64_MAX;
 
 	for (unsigned int i = 0; i < TSC_TRIES; i++) {
-		uint64_t ns = now_ns(), ticks = __rdtsc(), took = now_ns() - ns;
+		uint64_t ns = now_ns(), ticks = __builtin_ia32_rdtsc(), took = now_ns() - ns;
 
 		if (took >= shortest)
 			continue;
