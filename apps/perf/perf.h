@@ -213,7 +213,8 @@ struct perf_session {
 	struct softhca_cq *recv_cq[2];
 	struct softhca_comp_channel *channel[2]; /* --events */
 	bool armed;				 /* --events: the next idle poll waits */
-	int wake_fd; /* --events: that this is readable ends waiting too */
+	int wake_fd;		/* --events: that this is readable ends waiting too */
+	struct perf_wake *wake; /* --events between daemons */
 	struct softhca_srq *srq[2];
 	uint32_t srqn[2];
 	struct softhca_xrcd *xrcd[2];

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "perf_ub.h"
+#include "perf_wake.h"
 
 #define WAIT_MS 1000
 #define WAIT_NS 1000000000ull
@@ -26,12 +27,20 @@ perf_channels_open(struct perf_session *s)
 		return -EIO;
 	}
 	s->armed = false;
-	return 0;
+	if (s->channel[0] == NULL || s->local[1])
+		return 0;
+	s->wake = perf_wake_start(s->wake_fd);
+	if (s->wake != NULL)
+		return 0;
+	fprintf(stderr, "softhca-perf: no thread that ends waiting: %s\n", strerror(errno));
+	return -EIO;
 }
 
 void
 perf_channels_close(struct perf_session *s)
 {
+	perf_wake_stop(s->wake);
+	s->wake = NULL;
 	for (unsigned int i = 0; i < 2; i++) {
 		if (s->channel[i] != NULL)
 			softhca_destroy_comp_channel(s->channel[i]);
@@ -82,9 +91,21 @@ channel_fd(const struct perf_session *s, unsigned int side)
 	return s->ub != NULL ? s->ub->jfce[side]->fd : s->channel[side]->fd;
 }
 
+/* One side is of this process, and one channel. */
+static int
+wait_for_event(struct perf_session *s)
+{
+	int err;
+
+	perf_wake_begin(s->wake);
+	err = perf_interrupted() ? -EINTR : take_event(s, 0);
+	perf_wake_end(s->wake);
+	return err == -EINTR ? 0 : err;
+}
+
 /* In manual progress the engine runs here; otherwise the thread sleeps. */
 static int
-wait_for(struct perf_session *s, bool send)
+wait_for_any(struct perf_session *s)
 {
 	struct pollfd fd[3] = {{.fd = channel_fd(s, 0), .events = POLLIN},
 			       {.fd = channel_fd(s, 1), .events = POLLIN},
@@ -93,9 +114,6 @@ wait_for(struct perf_session *s, bool send)
 	uint64_t since = perf_now_ns();
 	int n = 0, err = 0;
 
-	if (!s->armed)
-		return arm(s, send);
-	s->armed = false;
 	while (n == 0 && perf_now_ns() - since < WAIT_NS && !perf_interrupted()) {
 		if (manual)
 			softhca_embed_progress(s->embed);
@@ -107,6 +125,15 @@ wait_for(struct perf_session *s, bool send)
 		if (n > 0 && (fd[i].revents & POLLIN) != 0)
 			err = take_event(s, i);
 	return err;
+}
+
+static int
+wait_for(struct perf_session *s, bool send)
+{
+	if (!s->armed)
+		return arm(s, send);
+	s->armed = false;
+	return s->wake != NULL ? wait_for_event(s) : wait_for_any(s);
 }
 
 int

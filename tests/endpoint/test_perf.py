@@ -492,7 +492,8 @@ class Deaths(Case):
         """What there is is reported, and the server is content."""
         server = self.server()
         for turn, words in enumerate((['--op', 'write'], ['--op', 'send', '--bidir'],
-                                      ['--op', 'send', '--test', 'lat'])):
+                                      ['--op', 'send', '--test', 'lat'],
+                                      ['--op', 'send', '--test', 'lat', '--events'])):
             client = self.client('--duration', '600', '--size', '4K', *words)
             self.wait_text(server, '#bytes', count=turn + 1)
             time.sleep(0.3)
