@@ -71,19 +71,20 @@ struct hca_ub_record {
 	uint32_t len;	/* bytes of the message; of an atomic: of one operand */
 	uint32_t to;	/* HCA_UB_TO(), HCA_UB_NUMBER() */
 	uint64_t raddr;
+	uint32_t token_id, token;
+	/* TAI; zeroed by the parser */
+	uint16_t first;	    /* TASSN of its first segment */
+	uint16_t open;	    /* its segments without an answer */
+	uint32_t refs;	    /* operations that refer to it */
+	uint64_t active;    /* when one of them was sent or answered last, ns */
+	struct hca_sge sge; /* nsge == 1, unless it is FULL */
+	/* of a Write or Read of the common form none of these says anything */
 	uint64_t data; /* immediate, or data of the notify */
 	uint64_t notify;
 	uint32_t notify_token_id, notify_token;
-	uint32_t token_id, token;
 	uint32_t tc, tc_token;
 	uint32_t user; /* UDETAH of an atomic, with USER */
-	/* TAI; zeroed by the parser */
-	uint16_t first;	 /* TASSN of its first segment */
-	uint16_t open;	 /* its segments without an answer */
-	uint64_t active; /* when one of them was sent or answered last, ns */
-	uint32_t refs;	 /* operations that refer to it */
-	uint32_t reserved;
-	struct hca_sge sge; /* nsge == 1, unless it is FULL */
+	uint32_t reserved[7];
 } __rte_cache_aligned;
 
 /* Several SGEs, inline data, operands, byte enables or a destination. */
@@ -100,6 +101,7 @@ struct hca_ub_record_full {
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_ub_record) == 128, "two lines");
+_Static_assert(offsetof(struct hca_ub_record, data) == 64, "a plain Write or Read has one");
 _Static_assert(sizeof(struct hca_ub_record_full) == 768, "twelve lines");
 
 /* Record of a Jetty by reference. */

@@ -38,7 +38,8 @@ void hca_wqe_ub_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8
 /*
  * The common form alone: Send, Write or Read with one data unit that is not empty, over a TP. True:
  * the record is filled in as by hca_wqe_ub_decode() and hca_wqe_ub_fill(); false: it is another
- * form, or a wrong one, and what stands in *r is nothing.
+ * form, or a wrong one, and what stands in *r is nothing. Of a Write or Read the second line of the
+ * record, which says nothing, is left as it is.
  */
 static inline bool
 hca_wqe_ub_fill_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op,
@@ -69,20 +70,22 @@ hca_wqe_ub_fill_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8
 	r->len = cnt;
 	r->to = to;
 	r->raddr = remote ? hca_le64_to_cpu(raddr->raddr) : 0;
-	r->data = hca_le64_to_cpu(u->data);
-	r->notify = 0;
-	r->notify_token_id = r->notify_token = 0;
 	r->token_id = remote ? hca_le32_to_cpu(raddr->rkey) & HCA_TOKEN_ID_MASK : 0;
 	r->token = hca_le32_to_cpu(u->token);
-	r->tc = tc;
-	r->tc_token = hca_le32_to_cpu(u->tc_token);
-	r->user = HCA_UB_UD_MAKE_OPERATION(HCA_UB_UD_OP(order));
 	r->first = r->open = 0;
+	r->refs = 0;
 	r->active = 0;
-	r->refs = r->reserved = 0;
 	r->sge.va = hca_le64_to_cpu(d->addr);
 	r->sge.lkey = hca_le32_to_cpu(d->lkey);
 	r->sge.len = cnt;
+	if (likely((wr->flags & (HCA_UB_WR_RADDR | HCA_UB_WR_RECV)) == HCA_UB_WR_RADDR))
+		return true;
+	r->data = hca_le64_to_cpu(u->data);
+	r->notify = 0;
+	r->notify_token_id = r->notify_token = 0;
+	r->tc = tc;
+	r->tc_token = hca_le32_to_cpu(u->tc_token);
+	r->user = HCA_UB_UD_MAKE_OPERATION(HCA_UB_UD_OP(order));
 	return true;
 }
 
