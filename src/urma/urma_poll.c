@@ -77,11 +77,23 @@ is_of_no_request(uint8_t status)
 	return status == HCA_UB_STATUS_FLUSH_DONE || status == HCA_UB_STATUS_SUSPEND_DONE;
 }
 
-static void
+/* Requests complete in order; those without a completion are over, too. */
+static inline uint64_t
+sq_take(struct urma_queue *q, uint32_t wqe_offset)
+{
+	uint32_t index = wqe_offset >> q->sq.log_stride & q->sq.mask, at = q->tail;
+	uint64_t id = q->sq.wr_id[index];
+
+	/* another thread may reuse the WQEs as soon as tail has passed them */
+	__atomic_store_n(&q->tail, at + ((index - at) & q->sq.mask) + 1, __ATOMIC_RELEASE);
+	return id;
+}
+
+static inline void
 take_send(struct urma_queue *q, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
 	if (!is_of_no_request(cqe->status)) {
-		cr->user_ctx = urma_sq_take(q, hca_le32_to_cpu(cqe->wqe));
+		cr->user_ctx = sq_take(q, hca_le32_to_cpu(cqe->wqe));
 		return;
 	}
 	if (cqe->status == HCA_UB_STATUS_FLUSH_DONE)
