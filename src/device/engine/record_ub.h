@@ -29,6 +29,8 @@ enum hca_ub_wr_flag {
 	HCA_UB_WR_RECV = 1u << 7,     /* consumes a receive WQE of the peer */
 };
 
+#define HCA_UB_WR_OF_WRITE (HCA_UB_WR_RADDR | HCA_UB_WR_CUT)
+
 /*
  * Operations of Jettys. X(op, flags, TAOpcode, TAOpcode of its last packet): after HCA_OP_, and
  * HCA_UB_TA_. That of an atomic is told by the WQE.
@@ -36,7 +38,7 @@ enum hca_ub_wr_flag {
 #define HCA_UB_WR_LIST(X) \
 	X(SEND, HCA_UB_WR_RECV, SEND, SEND) \
 	X(SEND_IMM, HCA_UB_WR_RECV, SEND, SEND_IMM) \
-	X(RDMA_WRITE, HCA_UB_WR_RADDR | HCA_UB_WR_CUT, WRITE, WRITE) \
+	X(RDMA_WRITE, HCA_UB_WR_OF_WRITE, WRITE, WRITE) \
 	X(RDMA_WRITE_IMM, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_RECV, \
 	  WRITE, WRITE_IMM) \
 	X(WRITE_NOTIFY, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_NOTIFY, \

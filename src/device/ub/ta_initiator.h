@@ -260,8 +260,17 @@ hca_tai_room_of_tp(struct hca *h, uint32_t tpi)
 		hca_tai_grant_tp(h, tpi);
 }
 /* Records: back to their pools at the end of the poll, or before. */
-void hca_tai_return(struct hca *h, uint32_t ref);
 void hca_tai_return_all(struct hca *h);
+
+static inline void
+hca_tai_return(struct hca *h, uint32_t ref)
+{
+	struct hca_tai_returns *ret = &hca_tai_ctx(h)->ret[(ref & HCA_RECREF_FULL) != 0];
+
+	ret->ref[ret->n++] = ref;
+	if (unlikely(ret->n == RTE_DIM(ret->ref)))
+		hca_tai_return_all(h);
+}
 
 /* ---- ta_initiator_cut.c ---- */
 

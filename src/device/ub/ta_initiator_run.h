@@ -23,9 +23,10 @@ longest_plain(const struct hca_tai_ctx *ctx)
 static inline bool
 is_plain(const struct hca_ub_record *r, uint32_t to, uint32_t longest)
 {
-	return r->op == HCA_OP_RDMA_WRITE && r->status == 0 && r->to == to &&
-	       !(r->flags & (HCA_REC_FULL | HCA_REC_FENCE)) && r->len - 1 < longest &&
-	       hca_tai_execution_order(r) != HCA_UB_ODR_STRONG;
+	uint32_t flags = r->flags & (HCA_REC_FULL | HCA_REC_FENCE);
+
+	return ((r->op ^ HCA_OP_RDMA_WRITE) | r->status | flags | (r->to ^ to)) == 0 &&
+	       r->len - 1 < longest && hca_tai_execution_order(r) != HCA_UB_ODR_STRONG;
 }
 
 /* fill_op() of such a request. */
