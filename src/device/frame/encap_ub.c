@@ -46,7 +46,7 @@ finish(struct hca_encap_burst *b, const struct hca_udp_template *t, struct rte_m
 }
 
 /* A long payload from src: its copy and its part of the ICRC are one pass. */
-static void
+static __rte_always_inline void
 finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_template *t,
 	     struct rte_mbuf *m, uint8_t *payload, const uint8_t *src, uint32_t len)
 {
@@ -57,9 +57,10 @@ finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_temp
 
 	h->icrc->crc_burst(&span, &crc, 1);
 	crc = h->icrc->copy_crc(crc, payload, src, len);
-	memset(end, 0, 4);
-	if (pad != 0)
+	if (unlikely(pad != 0)) {
+		memset(end, 0, 4);
 		crc = h->icrc->crc(crc, end, pad);
+	}
 	hca_icrc_store(end + pad, crc);
 	join(b, m, end + pad + HCA_ICRC_LEN, len);
 }
@@ -92,26 +93,36 @@ fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_u
 	return true;
 }
 
+/* Headers of a frame that may not be like the one before; returns where the payload begins. */
+static __rte_noinline uint8_t *
+put_headers(struct hca_encap_ub_packet k, const struct hca_udp_template *t,
+	    const struct hca_tp_txd *d, uint8_t opcode, uint8_t *frame, const uint8_t *src,
+	    struct like *like, uint8_t **tah)
+{
+	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
+	uint8_t *payload;
+
+	*tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, frame));
+	payload = put_transaction(k.h, k.op, opcode, at, k.displacement, *tah);
+	note_like(like, k, d, opcode, at, frame, *tah, payload);
+	/* one without readable payload is marked in its headers */
+	if (src == NULL)
+		like->frame = NULL;
+	return payload;
+}
+
 static __rte_always_inline bool
 build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_udp_template *t,
       struct rte_mbuf *m, const uint8_t *src, struct like *like)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
 	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k.op->last_opcode : k.op->opcode;
-	const struct hca_ub_layout *at;
-	uint8_t *frame = hca_encap_frame(m), *tah, *payload;
+	uint8_t *frame = hca_encap_frame(m), *tah = NULL, *payload;
 
-	if (likely(src != NULL && like->frame != NULL) && like->key == like_key(k, d, opcode)) {
+	if (likely(src != NULL && like->frame != NULL && like->key == like_key(k, d, opcode)))
 		payload = put_like(like, k, t, d, opcode, frame);
-		return fill(k, b, t, m, src, NULL, payload);
-	}
-	at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
-	tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, frame));
-	payload = put_transaction(k.h, k.op, opcode, at, k.displacement, tah);
-	note_like(like, k, d, opcode, at, frame, tah, payload);
-	/* one without readable payload is marked in its headers */
-	if (src == NULL)
-		like->frame = NULL;
+	else
+		payload = put_headers(k, t, d, opcode, frame, src, like, &tah);
 	return fill(k, b, t, m, src, tah, payload);
 }
 
