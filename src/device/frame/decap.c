@@ -227,7 +227,7 @@ room_of_all(struct hca *h, bool ub, unsigned int budget)
 }
 
 /* At most room frames, from the port to the stages. */
-static inline unsigned int
+static __rte_always_inline unsigned int
 burst(struct hca *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t now)
 {
 	struct rte_mbuf *m[HCA_BURST];

@@ -299,12 +299,12 @@ send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 	return STOP_NO;
 }
 
-/* Whether plain requests may follow in a run. */
+/* Whether plain requests may follow in a run, of which r would be the first. */
 static inline bool
-may_run(const struct visit *v)
+may_run(const struct visit *v, const struct hca_ub_record *r)
 {
-	return v->room != 0 && v->told == v->member && v->qp->tai.sent == 0 &&
-	       likely(!v->qp->cfg.one_peer);
+	return r->op == HCA_OP_RDMA_WRITE && v->room != 0 && v->told == v->member &&
+	       v->qp->tai.sent == 0 && likely(!v->qp->cfg.one_peer);
 }
 
 static enum stop
@@ -320,10 +320,10 @@ send_new(struct visit *v)
 			return STOP_PARKED;
 		if (v->left == 0 || v->qp->tai.deficit <= 0)
 			return STOP_TURN;
-		if (may_run(v) && send_run(v) != 0)
-			continue;
 		ref = hca_tai_ref(v->qp, v->qp->sq_next);
 		r = hca_ub_record(v->h, ref);
+		if (may_run(v, r) && send_run(v) != 0)
+			continue;
 		if (unlikely(r->status != 0))
 			fail_next(v, r->status);
 		else if (unlikely(is_too_long(v->h, r)))

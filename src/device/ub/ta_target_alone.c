@@ -39,9 +39,8 @@ struct run {
 
 /* False: nothing of the TP may be executed here. */
 static inline bool
-begin(const struct hca *h, struct rte_mbuf *m, struct run *run)
+begin(const struct hca *h, const struct hca_ub_rxd *r, struct run *run)
 {
-	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 
 	*run = (struct run){.tp = tp,
@@ -160,10 +159,11 @@ write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, struct tat_o
 unsigned int
 tat_write_alone(struct hca *h, struct rte_mbuf *const *m, unsigned int n)
 {
+	const struct hca_ub_rxd *first = hca_ub_rxd(m[0]);
 	struct run run;
 	unsigned int i;
 
-	if (unlikely(!begin(h, m[0], &run)))
+	if (hca_ub_rxd_tph(m[0])[first->ta] != HCA_UB_TA_WRITE || unlikely(!begin(h, first, &run)))
 		return 0;
 	n = RTE_MIN(n, room(run.tp));
 	for (i = 0; i < n; i++) {
