@@ -77,11 +77,23 @@ is_of_no_request(uint8_t status)
 	return status == HCA_UB_STATUS_FLUSH_DONE || status == HCA_UB_STATUS_SUSPEND_DONE;
 }
 
-static void
+/* Requests complete in order; those without a completion are over, too. */
+static inline uint64_t
+sq_take(struct urma_queue *q, uint32_t wqe_offset)
+{
+	uint32_t index = wqe_offset >> q->sq.log_stride & q->sq.mask, at = q->tail;
+	uint64_t id = q->sq.wr_id[index];
+
+	/* another thread may reuse the WQEs as soon as tail has passed them */
+	__atomic_store_n(&q->tail, at + ((index - at) & q->sq.mask) + 1, __ATOMIC_RELEASE);
+	return id;
+}
+
+static inline void
 take_send(struct urma_queue *q, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
 	if (!is_of_no_request(cqe->status)) {
-		cr->user_ctx = urma_sq_take(q, hca_le32_to_cpu(cqe->wqe));
+		cr->user_ctx = sq_take(q, hca_le32_to_cpu(cqe->wqe));
 		return;
 	}
 	if (cqe->status == HCA_UB_STATUS_FLUSH_DONE)
@@ -180,18 +192,59 @@ take_cqe(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 	}
 }
 
+/* Of the completion before: its queue, NULL: none, and `local` of its CQE. */
+struct before {
+	struct urma_queue *q;
+	uint32_t local;
+};
+
+static inline void
+note_before(struct before *b, const struct hca_cqe_ub *cqe, const urma_cr_t *cr)
+{
+	b->local = cqe->local;
+	b->q = HCA_CQE_UB_KIND(hca_le32_to_cpu(cqe->local)) == HCA_CQE_UB_JFR
+		       ? NULL
+		       : (struct urma_queue *)cr->user_data;
+}
+
+/* take_cqe() of a request that went well, of that queue; false: it is another one. */
+static inline bool
+take_like(const struct before *b, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
+{
+	struct urma_queue *q = b->q;
+
+	if (q == NULL || cqe->local != b->local || cqe->is_send != (HCA_CQE_UB | 1) ||
+	    cqe->status != HCA_UB_STATUS_OK)
+		return false;
+	memset(cr, 0, sizeof(*cr));
+	cr->status = URMA_CR_SUCCESS;
+	cr->completion_len = hca_le32_to_cpu(cqe->bytes);
+	cr->user_ctx = sq_take(q, hca_le32_to_cpu(cqe->wqe));
+	cr->flag.bs.jetty = !q->is_jfs;
+	cr->local_id = q->is_jfs ? q->jfs.jfs_id.id : q->jetty.jetty_id.id;
+	cr->user_data = (uintptr_t)q;
+	return true;
+}
+
 static int
 poll_locked(struct urma_ctx *ctx, struct lib_cq *cq, int cr_cnt, urma_cr_t *cr)
 {
 	uint32_t consumer = cq->consumer;
+	struct before before = {.q = NULL};
 	int got = 0;
 
 	for (; got < cr_cnt; consumer++) {
 		struct hca_cqe *cqe = lib_cqe_at(cq, consumer);
+		const struct hca_cqe_ub *ub = (const struct hca_cqe_ub *)cqe;
 
 		if (__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
 			break;
-		got += take_cqe(ctx, (const struct hca_cqe_ub *)cqe, &cr[got]);
+		if (take_like(&before, ub, &cr[got])) {
+			got++;
+		} else if (take_cqe(ctx, ub, &cr[got])) {
+			note_before(&before, ub, &cr[got]);
+			got++;
+		}
 		__atomic_store_n(&cqe->owner, HCA_OWNER_HW, __ATOMIC_RELEASE);
 	}
 	if (consumer != cq->consumer) {

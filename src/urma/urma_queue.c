@@ -195,18 +195,6 @@ urma_rq_unmap(struct urma_ctx *ctx, struct urma_rq *rq)
 
 /* ---- completions ---- */
 
-/* Requests complete in order; those without a completion are over, too. */
-uint64_t
-urma_sq_take(struct urma_queue *q, uint32_t wqe_offset)
-{
-	uint32_t index = wqe_offset >> q->sq.log_stride & q->sq.mask, at = q->tail;
-	uint64_t id = q->sq.wr_id[index];
-
-	/* another thread may reuse the WQEs as soon as tail has passed them */
-	__atomic_store_n(&q->tail, at + ((index - at) & q->sq.mask) + 1, __ATOMIC_RELEASE);
-	return id;
-}
-
 /* Receives are taken in order, but complete in the order in which messages become whole. */
 static uint64_t
 take_ring(struct urma_rq *rq, uint32_t offset)

@@ -281,7 +281,7 @@ judge_size(const struct urma_queue *q, struct request *r)
  * The usual request: a Write, Read or Send of one SGE that nothing speaks against. False: it has to
  * be judged in the general way, which says what is wrong.
  */
-static inline bool
+static inline __attribute__((always_inline)) bool
 judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
 {
 	const struct op *op = &ops[wr->opcode & 255];
@@ -560,7 +560,7 @@ build_wqe(uint8_t *wqe, const struct request *r)
 
 /* ---- the chain ---- */
 
-static void
+static inline void
 link_wqe(uint8_t *previous, uint32_t offset, const struct request *r)
 {
 	struct hca_next_unit *next = (struct hca_next_unit *)previous;
@@ -575,6 +575,31 @@ judge_next(const struct urma_queue *q, uint32_t head, const urma_jfs_wr_t *wr, s
 	if (head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) == q->sq.mask + 1)
 		return urma_fail(-ENOMEM, "the send queue is full (%u)", q->sq.mask + 1);
 	return judge(q, wr, r);
+}
+
+/* As many of the usual requests as follow, behind the WQE `previous`; returns the last WQE. */
+static inline uint8_t *
+add_plain(struct urma_queue *q, urma_jfs_wr_t **wr, uint32_t *head, uint8_t *previous)
+{
+	uint32_t mask = q->sq.mask, end = __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) + mask + 1;
+	uint32_t at = *head, log_stride = q->sq.log_stride;
+	const urma_jfs_wr_t *next = *wr;
+	uint8_t *buf = q->sq.buf;
+
+	for (; next != NULL && at != end; at++, next = next->next) {
+		uint32_t index = at & mask, offset = index << log_stride;
+		struct request r;
+
+		if (!judge_plain(q, next, &r))
+			break;
+		build_plain(buf + offset, &r);
+		link_wqe(previous, offset, &r);
+		previous = buf + offset;
+		q->sq.wr_id[index] = next->user_ctx;
+	}
+	*head = at;
+	*wr = (urma_jfs_wr_t *)(uintptr_t)next;
+	return previous;
 }
 
 /* WQEs from *wr on, of which the first is judged. */
@@ -595,6 +620,7 @@ build_chain(struct urma_queue *q, urma_jfs_wr_t **wr, struct request *r)
 		q->sq.wr_id[index] = (*wr)->user_ctx;
 		head++;
 		*wr = (*wr)->next;
+		previous = add_plain(q, wr, &head, previous);
 		if (*wr == NULL)
 			break;
 		err = judge_next(q, head, *wr, r);

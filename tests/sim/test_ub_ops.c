@@ -422,6 +422,19 @@ many_of(struct ub_pair *p)
 				     (i % 3 == 0 ? RESULT : TO) + i * 4096, FROM + i * 4096, 4096);
 }
 
+/* Neighbours of one region, of which the second one's payload leaves it. */
+static void
+beyond_of(struct ub_pair *p)
+{
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 64, 1);
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, UB_PAIR_MEM - 32, TO + 4096, 64, 2);
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM + 64, TO + 64, 64, 3);
+	ub_pair_done(p, 0, 1, URMA_CR_SUCCESS);
+	ub_pair_done(p, 0, 2, URMA_CR_LOC_ACCESS_ERR);
+	ub_pair_done(p, 0, 3, URMA_CR_SUCCESS);
+	ub_pair_same(p, 1, TO, FROM, 128);
+}
+
 /* A JFS, and requests of which only the last asks for a completion. */
 static void
 jfs_of(struct ub_pair *p)
@@ -598,6 +611,7 @@ IN_BOTH(enables)
 IN_BOTH(inlines)
 IN_BOTH(several_sges)
 IN_BOTH(many)
+IN_BOTH(beyond)
 IN_BOTH(jfs)
 IN_BOTH(orders)
 
@@ -620,6 +634,7 @@ main(void)
 		cmocka_unit_test(inlines),
 		cmocka_unit_test(several_sges),
 		cmocka_unit_test(many),
+		cmocka_unit_test(beyond),
 		cmocka_unit_test(jfs),
 		cmocka_unit_test(orders),
 		cmocka_unit_test(away),

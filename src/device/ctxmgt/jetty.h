@@ -26,12 +26,13 @@
  * and its operation has come back from the lane.
  */
 struct hca_jetty_segment {
-	uint32_t cursor;  /* window cursor of its request */
-	uint32_t op;	  /* index of its operation while that is in a lane, else UINT32_MAX */
-	uint32_t number;  /* of the TP it went to; while it waits: until when, units of 1024 ns */
-	uint8_t state;	  /* enum hca_tai_segment_state */
-	uint8_t retries;  /* after "not ready" */
-	uint16_t packets; /* of its Read_response that have come */
+	uint32_t cursor; /* window cursor of its request */
+	uint32_t op;	 /* index of its operation while that is in a lane, else UINT32_MAX */
+	uint32_t number; /* of the TP it went to; while it waits: until when, units of 1024 ns */
+	uint8_t state;	 /* enum hca_tai_segment_state */
+	uint8_t retries; /* after "not ready" */
+	uint8_t packets; /* of its Read_response that have come */
+	uint8_t counted; /* enum hca_tai_counted: in which counts of its Jetty it is */
 	/* of the Read_response, once a packet has come: its TP, the PSN of the segment's start */
 	uint32_t response_tp;
 	uint32_t response_psn;

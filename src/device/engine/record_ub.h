@@ -29,6 +29,8 @@ enum hca_ub_wr_flag {
 	HCA_UB_WR_RECV = 1u << 7,     /* consumes a receive WQE of the peer */
 };
 
+#define HCA_UB_WR_OF_WRITE (HCA_UB_WR_RADDR | HCA_UB_WR_CUT)
+
 /*
  * Operations of Jettys. X(op, flags, TAOpcode, TAOpcode of its last packet): after HCA_OP_, and
  * HCA_UB_TA_. That of an atomic is told by the WQE.
@@ -36,7 +38,7 @@ enum hca_ub_wr_flag {
 #define HCA_UB_WR_LIST(X) \
 	X(SEND, HCA_UB_WR_RECV, SEND, SEND) \
 	X(SEND_IMM, HCA_UB_WR_RECV, SEND, SEND_IMM) \
-	X(RDMA_WRITE, HCA_UB_WR_RADDR | HCA_UB_WR_CUT, WRITE, WRITE) \
+	X(RDMA_WRITE, HCA_UB_WR_OF_WRITE, WRITE, WRITE) \
 	X(RDMA_WRITE_IMM, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_RECV, \
 	  WRITE, WRITE_IMM) \
 	X(WRITE_NOTIFY, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_NOTIFY, \
@@ -71,19 +73,20 @@ struct hca_ub_record {
 	uint32_t len;	/* bytes of the message; of an atomic: of one operand */
 	uint32_t to;	/* HCA_UB_TO(), HCA_UB_NUMBER() */
 	uint64_t raddr;
+	uint32_t token_id, token;
+	/* TAI; zeroed by the parser */
+	uint16_t first;	    /* TASSN of its first segment */
+	uint16_t open;	    /* its segments without an answer */
+	uint32_t refs;	    /* operations that refer to it */
+	uint64_t active;    /* when one of them was sent or answered last, ns */
+	struct hca_sge sge; /* nsge == 1, unless it is FULL */
+	/* of a Write or Read of the common form none of these says anything */
 	uint64_t data; /* immediate, or data of the notify */
 	uint64_t notify;
 	uint32_t notify_token_id, notify_token;
-	uint32_t token_id, token;
 	uint32_t tc, tc_token;
 	uint32_t user; /* UDETAH of an atomic, with USER */
-	/* TAI; zeroed by the parser */
-	uint16_t first;	 /* TASSN of its first segment */
-	uint16_t open;	 /* its segments without an answer */
-	uint64_t active; /* when one of them was sent or answered last, ns */
-	uint32_t refs;	 /* operations that refer to it */
-	uint32_t reserved;
-	struct hca_sge sge; /* nsge == 1, unless it is FULL */
+	uint32_t reserved[7];
 } __rte_cache_aligned;
 
 /* Several SGEs, inline data, operands, byte enables or a destination. */
@@ -100,6 +103,7 @@ struct hca_ub_record_full {
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_ub_record) == 128, "two lines");
+_Static_assert(offsetof(struct hca_ub_record, data) == 64, "a plain Write or Read has one");
 _Static_assert(sizeof(struct hca_ub_record_full) == 768, "twelve lines");
 
 /* Record of a Jetty by reference. */

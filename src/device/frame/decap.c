@@ -16,6 +16,8 @@
 #include "ub/pkt.h"
 #include "wire/wire_view.h"
 
+#define BESIDE_BURST (HCA_BURST / 2) /* frames that a poll takes after a full burst, of UB */
+
 int
 hca_decap_init(struct hca *h)
 {
@@ -224,22 +226,14 @@ room_of_all(struct hca *h, bool ub, unsigned int budget)
 	return RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_TPS]));
 }
 
-unsigned int
-hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
+/* At most room frames, from the port to the stages. */
+static __rte_always_inline unsigned int
+burst(struct hca *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t now)
 {
-	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
 	struct rte_mbuf *m[HCA_BURST];
-	bool ub = h->ub != NULL;
-	unsigned int room, n;
+	unsigned int n = take(h, m, room, now);
 	uint64_t bytes = 0;
 
-	room = room_of_all(h, ub, budget);
-	d->stuck = room == 0;
-	if (room == 0)
-		return 0;
-	if (unlikely(d->roce.mcast_n != 0))
-		return continue_multicast(h, d, room, now);
-	n = take(h, m, room, now);
 	if (n == 0)
 		return 0;
 	for (unsigned int i = 0; i < n; i++) {
@@ -259,6 +253,38 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 		hca_decap_roce_multicast(h, d, room);
 	hand_over(h, d, now);
 	return n;
+}
+
+/*
+ * A peer's polls send a burst of packets and, of UB, some acknowledgements beside it. Who took one
+ * burst for each of them would have a queue in the port as long as the peer's windows, whose frames
+ * have left the cache when they are read.
+ */
+static __rte_noinline unsigned int
+rest(struct hca *h, struct hca_decap *d, uint64_t now)
+{
+	unsigned int room = room_of_all(h, true, BESIDE_BURST);
+
+	if (room == 0 || unlikely(d->roce.mcast_n != 0))
+		return 0;
+	return burst(h, d, true, room, now);
+}
+
+unsigned int
+hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
+{
+	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
+	bool ub = h->ub != NULL;
+	unsigned int room, n;
+
+	room = room_of_all(h, ub, budget);
+	d->stuck = room == 0;
+	if (room == 0)
+		return 0;
+	if (unlikely(d->roce.mcast_n != 0))
+		return continue_multicast(h, d, room, now);
+	n = burst(h, d, ub, room, now);
+	return unlikely(ub && n == HCA_BURST) ? n + rest(h, d, now) : n;
 }
 
 /* The port announces its frames itself: graph/sleep.c. */

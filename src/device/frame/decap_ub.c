@@ -41,6 +41,7 @@ fill(const uint8_t *frame, const struct hca_wire_view *w, const struct hca_ub_tp
 		.ecn = w->ip_version == 4 ? l3[1] & 3 : l3[1] >> 4 & 3,
 		.flags = (uint8_t)(v->last * HCA_UB_RXD_LAST | v->ack * HCA_UB_RXD_ASK |
 				   v->fake * HCA_UB_RXD_FAKE),
+		.first = frame[w->transport + v->ta],
 	};
 }
 
@@ -175,6 +176,7 @@ describe_alike(const struct alike *a, const uint8_t *p, struct hca_ub_rxd *r,
 	r->psn = psn & HCA_PSN_MASK;
 	r->tpmsn = hca_get_be32(p + V4_TPH + 12) & HCA_PSN_MASK;
 	r->port = hca_get_be16(p + V4_TPH - HCA_UDP_LEN);
+	r->first = p[V4_TPH + HCA_UB_RTPH_LEN];
 	r->flags = (uint8_t)((a->rxd.flags & ~HCA_UB_RXD_ASK) | (psn >> 31) * HCA_UB_RXD_ASK);
 	*span = a->span;
 	span->data = p + HCA_ETH_LEN;

@@ -46,7 +46,7 @@ finish(struct hca_encap_burst *b, const struct hca_udp_template *t, struct rte_m
 }
 
 /* A long payload from src: its copy and its part of the ICRC are one pass. */
-static void
+static __rte_always_inline void
 finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_template *t,
 	     struct rte_mbuf *m, uint8_t *payload, const uint8_t *src, uint32_t len)
 {
@@ -57,9 +57,10 @@ finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_temp
 
 	h->icrc->crc_burst(&span, &crc, 1);
 	crc = h->icrc->copy_crc(crc, payload, src, len);
-	memset(end, 0, 4);
-	if (pad != 0)
+	if (unlikely(pad != 0)) {
+		memset(end, 0, 4);
 		crc = h->icrc->crc(crc, end, pad);
+	}
 	hca_icrc_store(end + pad, crc);
 	join(b, m, end + pad + HCA_ICRC_LEN, len);
 }
@@ -92,26 +93,36 @@ fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_u
 	return true;
 }
 
+/* Headers of a frame that may not be like the one before; returns where the payload begins. */
+static __rte_noinline uint8_t *
+put_headers(struct hca_encap_ub_packet k, const struct hca_udp_template *t,
+	    const struct hca_tp_txd *d, uint8_t opcode, uint8_t *frame, const uint8_t *src,
+	    struct like *like, uint8_t **tah)
+{
+	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
+	uint8_t *payload;
+
+	*tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, frame));
+	payload = put_transaction(k.h, k.op, opcode, at, k.displacement, *tah);
+	note_like(like, k, d, opcode, at, frame, *tah, payload);
+	/* one without readable payload is marked in its headers */
+	if (src == NULL)
+		like->frame = NULL;
+	return payload;
+}
+
 static __rte_always_inline bool
 build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_udp_template *t,
       struct rte_mbuf *m, const uint8_t *src, struct like *like)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
 	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k.op->last_opcode : k.op->opcode;
-	const struct hca_ub_layout *at;
-	uint8_t *frame = hca_encap_frame(m), *tah, *payload;
+	uint8_t *frame = hca_encap_frame(m), *tah = NULL, *payload;
 
-	if (likely(src != NULL) && is_like(like, k, d, opcode)) {
-		payload = put_like(like, k, t, d, frame);
-		return fill(k, b, t, m, src, NULL, payload);
-	}
-	at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
-	tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, frame));
-	payload = put_transaction(k.h, k.op, opcode, at, k.displacement, tah);
-	note_like(like, k, d, opcode, at, frame, tah, payload);
-	/* one without readable payload is marked in its headers */
-	if (src == NULL)
-		like->frame = NULL;
+	if (likely(src != NULL && like->frame != NULL && like->key == like_key(k, d, opcode)))
+		payload = put_like(like, k, t, d, opcode, frame);
+	else
+		payload = put_headers(k, t, d, opcode, frame, src, like, &tah);
 	return fill(k, b, t, m, src, tah, payload);
 }
 
@@ -188,13 +199,24 @@ packet_of(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
 									tp->cfg.mtu_log)};
 }
 
+/* A packet of a burst. */
+struct found {
+	struct hca_ta_op *op;
+	const uint8_t *src; /* of its payload; NULL: it is gathered in the general way */
+	uint32_t len;
+};
+
 /* The packet into a frame; false: none is sent. */
 static inline bool
 packet(struct hca *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_mbuf *m,
-       const uint8_t *src, struct like *like)
+       const struct found *f, struct like *like)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
-	struct hca_encap_ub_packet k = packet_of(h, tp, d);
+	struct hca_encap_ub_packet k = {.h = h,
+					.tp = tp,
+					.op = f->op,
+					.displacement = d->packet << tp->cfg.mtu_log,
+					.len = f->len};
 
 	if (unlikely(!hca_tp_sends(hca_tp_state(tp)))) {
 		HCA_COUNT(h, ENCAP, ub_dropped_dead);
@@ -206,7 +228,7 @@ packet(struct hca *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_m
 	}
 	if (unlikely(d->tp == HCA_TP_UNRELIABLE))
 		return build_unreliable(k, b, m);
-	return build(k, b, &tp->encap.tmpl, m, src, like);
+	return build(k, b, &tp->encap.tmpl, m, f->src, like);
 }
 
 /* Consecutive descriptors of one TP. */
@@ -249,31 +271,87 @@ begin_run(struct hca *h, const struct hca_encap_burst *b, struct run *r, const s
 
 static inline bool
 in_run(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
-       const uint8_t *src)
+       const struct found *f)
 {
 	if (unlikely(r->tp == NULL)) {
 		HCA_COUNT(h, ENCAP, stale_descriptors);
 		return false;
 	}
 	r->seq = hca_ub_txd(m)->seq;
-	return packet(h, b, r->tp, m, src, &r->like);
+	return packet(h, b, r->tp, m, f, &r->like);
 }
 
-/* Of each packet, and prefetched; NULL: it is gathered in the general way. */
-static inline void
-find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n)
+/* Whose memory the payload before was: what was judged of it holds until the end of the poll. */
+struct region {
+	const struct hca_mpt_entry *e; /* NULL: none; in one run of memory */
+	uint32_t key, object, generation;
+};
+
+static inline bool
+is_of_region(const struct region *g, struct hca_encap_ub_packet k, uint64_t va)
 {
+	const struct hca_ta_op *op = k.op;
+
+	return g->e != NULL && op->key == g->key && op->object == g->object &&
+	       op->generation == g->generation && op->source == HCA_TA_OP_LOCAL && k.len != 0 &&
+	       !(op->encap & HCA_TA_OP_POISONED) && !(hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN) &&
+	       k.len <= g->e->length && va - g->e->start <= g->e->length - k.len;
+}
+
+static inline void
+note_region(struct region *g, struct hca_encap_ub_packet k)
+{
+	const struct hca_vtp *v = &k.h->vtp;
+	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(k.op->key) & v->mpt_mask];
+
+	g->e = NULL;
+	if (k.op->source != HCA_TA_OP_LOCAL || e->base == NULL)
+		return;
+	*g = (struct region){.e = e,
+			     .key = k.op->key,
+			     .object = k.op->object,
+			     .generation = k.op->generation};
+}
+
+static inline const uint8_t *
+find_payload(struct region *g, struct hca_encap_ub_packet k)
+{
+	uint64_t va = k.op->req.va + k.displacement;
+	const uint8_t *src;
+
+	if (likely(is_of_region(g, k, va)))
+		return g->e->base + (va - g->e->start);
+	src = hca_encap_ub_find(k);
+	if (src != NULL)
+		note_region(g, k);
+	return src;
+}
+
+/* Payloads are prefetched. */
+static inline void
+find_all(struct hca *h, void *const *objs, struct found *f, unsigned int n)
+{
+	uint32_t tpi = UINT32_MAX, generation = 0;
+	struct region region = {.e = NULL};
+	const struct hca_tp *tp = NULL;
+	bool stale = true;
+
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_tp_txd *d = hca_ub_txd(objs[i]);
-		const struct hca_tp *tp = &h->ub->tp[d->tp];
 		struct hca_encap_ub_packet k;
 
-		src[i] = NULL;
-		if (unlikely(is_stale(tp, d->generation)))
-			continue;
+		if (unlikely(d->tp != tpi || d->generation != generation)) {
+			tpi = d->tp;
+			generation = d->generation;
+			tp = &h->ub->tp[tpi];
+			stale = is_stale(tp, generation);
+		}
 		k = packet_of(h, tp, d);
-		src[i] = hca_encap_ub_find(k);
-		rte_prefetch0(src[i]);
+		f[i] = (struct found){.op = k.op, .len = k.len};
+		if (unlikely(stale))
+			continue;
+		f[i].src = find_payload(&region, k);
+		rte_prefetch0(f[i].src);
 	}
 }
 
@@ -281,10 +359,10 @@ static void
 packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct run run = {.tp = NULL, .tpi = UINT32_MAX};
-	const uint8_t *src[HCA_BURST];
+	struct found found[HCA_BURST];
 	struct hca_encap_burst b;
 
-	find_payloads(h, objs, src, n);
+	find_all(h, objs, found, n);
 	b.frames = b.spans = 0;
 	b.bytes = b.payload = 0;
 	for (unsigned int i = 0; i < n; i++) {
@@ -292,7 +370,7 @@ packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 		if (d->tp != run.tpi || d->generation != run.generation)
 			begin_run(h, &b, &run, d);
-		if (unlikely(!in_run(h, &b, &run, objs[i], src[i])))
+		if (unlikely(!in_run(h, &b, &run, objs[i], &found[i])))
 			rte_pktmbuf_free(objs[i]);
 	}
 	end_run(h, &b, &run);

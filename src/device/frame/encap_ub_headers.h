@@ -191,23 +191,22 @@ udp_len_of(struct hca_encap_ub_packet k, const struct hca_ub_layout *at)
  * few words, if it is as long, and the rest is copied.
  */
 struct like {
-	const uint8_t *frame; /* NULL: none */
-	uint32_t len;
-	uint16_t port;
-	uint8_t opcode, ta1;
-	uint8_t flags;		/* of its descriptor, without ASK */
+	const uint8_t *frame;	/* NULL: none */
+	uint64_t key;		/* like_key() of it */
 	uint8_t tah, payload;	/* where they are */
 	uint8_t maetah, tvetah; /* in the transaction headers */
 };
 
 #define LIKE_BYTES 96u /* longest headers that are copied */
 
-static inline bool
-is_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd *d,
-	uint8_t opcode)
+/* What two such frames have in common: length, source port, opcode, its flags; ASK may differ. */
+static inline uint64_t
+like_key(struct hca_encap_ub_packet k, const struct hca_tp_txd *d, uint8_t opcode)
 {
-	return l->frame != NULL && l->len == k.len && l->port == d->port && l->opcode == opcode &&
-	       l->ta1 == k.op->ta1 && l->flags == (d->flags & (uint8_t)~HCA_TP_TXD_ASK);
+	uint32_t flags = d->flags & (uint8_t)~HCA_TP_TXD_ASK;
+
+	return (uint64_t)k.len << 40 | (uint64_t)flags << 32 | (uint32_t)d->port << 16 |
+	       (uint32_t)opcode << 8 | k.op->ta1;
 }
 
 static inline void
@@ -221,11 +220,7 @@ note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd 
 	if ((at->headers | usual) != usual || at->maetah == 0 || payload - frame > LIKE_BYTES)
 		return;
 	*l = (struct like){.frame = frame,
-			   .len = k.len,
-			   .port = d->port,
-			   .opcode = opcode,
-			   .ta1 = k.op->ta1,
-			   .flags = d->flags & (uint8_t)~HCA_TP_TXD_ASK,
+			   .key = like_key(k, d, opcode),
 			   .tah = (uint8_t)(tah - frame),
 			   .payload = (uint8_t)(payload - frame),
 			   .maetah = at->maetah,
@@ -235,13 +230,13 @@ note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd 
 /* Headers of a frame like the last one; returns where the payload begins. */
 static inline uint8_t *
 put_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_udp_template *t,
-	 const struct hca_tp_txd *d, uint8_t *frame)
+	 const struct hca_tp_txd *d, uint8_t opcode, uint8_t *frame)
 {
 	uint8_t *tah = frame + l->tah;
 
 	memcpy(frame, l->frame, LIKE_BYTES);
 	hca_tp_write_numbers(k.op, d, frame + t->transport);
-	put_btah(k.op, l->opcode, 0, tah);
+	put_btah(k.op, opcode, 0, tah);
 	put_maetah(k.op, k.displacement, tah + l->maetah);
 	if (likely(l->tvetah != 0))
 		hca_put_be32(tah + l->tvetah, k.op->req.token);

@@ -39,6 +39,7 @@ struct hca_ub_rxd {
 	uint8_t pad;
 	uint8_t ecn;   /* IP ECN bits as received */
 	uint8_t flags; /* enum hca_ub_rxd_flag */
+	uint8_t first; /* byte of BTAH or ATAH: TAOpcode; without one, of the transport header */
 };
 
 _Static_assert(sizeof(struct hca_ub_rxd) <= HCA_MBUF_PRIV, "fits");

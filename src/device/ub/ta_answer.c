@@ -63,15 +63,6 @@ unlist(struct hca *h, struct hca_tp *tp)
 
 /* ---- owing ---- */
 
-static struct tat_owed *
-owed_at(const struct hca_tp *tp, uint32_t n)
-{
-	struct tat_owed *ring = tp->owed;
-	uint32_t at = tp->tat.owed_at + n;
-
-	return &ring[at < tp->cfg.requests ? at : at - tp->cfg.requests];
-}
-
 static void
 count_answer(struct hca *h, uint8_t answer)
 {
@@ -103,7 +94,7 @@ void
 tat_owe(struct tat_request *q)
 {
 	struct hca_tp *tp = q->tp;
-	struct tat_owed *e = owed_at(tp, tp->tat.owed);
+	struct tat_owed *e = tat_owed_at(tp, tp->tat.owed);
 	const struct tat_open *o = q->o;
 
 	*e = (struct tat_owed){
@@ -127,13 +118,14 @@ tat_owe(struct tat_request *q)
 }
 
 void
-tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t rc, uint16_t tassn)
+tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t n)
 {
-	*owed_at(tp, tp->tat.owed) =
-		(struct tat_owed){.opcode = HCA_UB_TA_TAACK, .rc = rc, .tassn = tassn};
-	tp->tat.owed++;
+	struct hca_tp_tat *tat = &tp->tat;
+
+	__atomic_store_n(&tat->requests, tat->requests + n, __ATOMIC_RELAXED);
+	tat->owed = (uint16_t)(tat->owed + n);
 	publish(tp);
-	if (!tp->tat.listed)
+	if (!tat->listed)
 		list(h, tp);
 }
 
@@ -214,13 +206,13 @@ fill(struct hca_ta_op *op, const struct tat_owed *e)
 static uint32_t
 neighbours(const struct hca_tp *tp)
 {
-	const struct tat_owed *e = owed_at(tp, 0);
+	const struct tat_owed *e = tat_owed_at(tp, 0);
 	uint32_t n = 0;
 
 	if (e->opcode != HCA_UB_TA_TAACK || e->answer != 0)
 		return 0;
 	while (n + 1 < tp->tat.owed && n + 1 < HCA_UB_AGGREGATE_MAX) {
-		const struct tat_owed *next = owed_at(tp, n + 1);
+		const struct tat_owed *next = tat_owed_at(tp, n + 1);
 
 		if (next->opcode != HCA_UB_TA_TAACK || next->answer != 0 || next->rc != e->rc ||
 		    next->tassn != (uint16_t)(e->tassn + n + 1))
@@ -260,7 +252,7 @@ settle(struct hca_tp *tp, uint32_t n)
 static bool
 send_one(struct hca *h, struct hca_tp *tp)
 {
-	const struct tat_owed *e = owed_at(tp, 0);
+	const struct tat_owed *e = tat_owed_at(tp, 0);
 	bool ready = e->opcode == HCA_UB_TA_ATOMIC_RESPONSE && e->length != TAT_NONE;
 	uint32_t index = ready ? e->length : tat_op_take(h, tp), merged = neighbours(tp);
 	struct hca_ta_op *op;
@@ -322,7 +314,7 @@ void
 tat_answer_drop(struct hca *h, struct hca_tp *tp, bool all)
 {
 	for (; tp->tat.owed != 0; settle(tp, 1)) {
-		const struct tat_owed *e = owed_at(tp, 0);
+		const struct tat_owed *e = tat_owed_at(tp, 0);
 
 		if (e->opcode == HCA_UB_TA_ATOMIC_RESPONSE && e->length != TAT_NONE)
 			tat_op_return(h, tp, e->length);

@@ -265,17 +265,6 @@ return_flush(struct hca_record_pool *p, struct hca_tai_returns *ret)
 }
 
 void
-hca_tai_return(struct hca *h, uint32_t ref)
-{
-	bool full = ref & HCA_RECREF_FULL;
-	struct hca_tai_returns *ret = &hca_tai_ctx(h)->ret[full];
-
-	ret->ref[ret->n++] = ref;
-	if (ret->n == RTE_DIM(ret->ref))
-		return_flush(full ? &h->ub_rec_full : &h->ub_rec, ret);
-}
-
-void
 hca_tai_return_all(struct hca *h)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);

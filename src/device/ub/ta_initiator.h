@@ -50,6 +50,13 @@ enum hca_tai_segment_state {
 	HCA_TAI_SEGMENT_AGAIN, /* the wait is over */
 };
 
+/* Bits of hca_jetty_segment.counted. */
+enum hca_tai_counted {
+	HCA_TAI_COUNTED_ORDERED = 1u << 0, /* open_ordered */
+	HCA_TAI_COUNTED_READ = 1u << 1,	   /* open_reads: it does not end with a TAACK */
+	HCA_TAI_COUNTED_SEND = 1u << 2,	   /* open_sends */
+};
+
 #define HCA_TAI_SEGMENT 65536u	       /* bytes: most multiples of every MTU */
 #define HCA_TAI_SEGMENTS_PER_VISIT 32u /* and records that fail at once */
 /* Deficit round robin: cost of a segment beside its payload, bytes added per visit. */
@@ -253,8 +260,17 @@ hca_tai_room_of_tp(struct hca *h, uint32_t tpi)
 		hca_tai_grant_tp(h, tpi);
 }
 /* Records: back to their pools at the end of the poll, or before. */
-void hca_tai_return(struct hca *h, uint32_t ref);
 void hca_tai_return_all(struct hca *h);
+
+static inline void
+hca_tai_return(struct hca *h, uint32_t ref)
+{
+	struct hca_tai_returns *ret = &hca_tai_ctx(h)->ret[(ref & HCA_RECREF_FULL) != 0];
+
+	ret->ref[ret->n++] = ref;
+	if (unlikely(ret->n == RTE_DIM(ret->ref)))
+		hca_tai_return_all(h);
+}
 
 /* ---- ta_initiator_cut.c ---- */
 

@@ -18,6 +18,7 @@ struct completer {
 	bool flushes;
 	uint32_t n;
 	uint32_t done, failed, flushed;
+	uint32_t freed;		 /* records before it are returned: sq_freed later */
 	uint32_t local;		 /* of its CQEs; in the order of memory */
 	struct hca_cq_cursor cq; /* of successes, in place of cqe[] */
 	struct hca_ub_cqe cqe[CQES];
@@ -121,11 +122,16 @@ finish_all(struct completer *c)
 	uint32_t tail = hca_una_tail(c->qp->sq_una), first = tail;
 
 	for (; tail != c->qp->sq_next; tail++) {
-		const struct hca_ub_record *r = hca_tai_record(c->h, c->qp, tail);
+		uint32_t ref = hca_tai_ref(c->qp, tail);
+		const struct hca_ub_record *r = hca_ub_record(c->h, ref);
 
 		if (r->open != 0)
 			break;
 		finish(c, r, tail);
+		if (likely(c->freed == tail && r->refs == 0)) {
+			hca_tai_return(c->h, ref);
+			c->freed++;
+		}
 	}
 	if (tail != first)
 		publish(c, tail);
@@ -147,11 +153,14 @@ give_up_all(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 			 __ATOMIC_RELEASE);
 }
 
-/* Records behind the tail that no operation refers to, in order. */
+/*
+ * Records behind the tail that no operation refers to, in order; those before `freed` are returned
+ * already.
+ */
 static void
-free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t freed)
 {
-	uint32_t tail = hca_una_tail(qp->sq_una), freed = qp->sq_freed;
+	uint32_t tail = hca_una_tail(qp->sq_una);
 
 	for (; freed != tail && hca_tai_record(h, qp, freed)->refs == 0; freed++)
 		hca_tai_return(h, hca_tai_ref(qp, freed));
@@ -199,6 +208,7 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	c.flushes = state == HCA_QPS_ERR;
 	c.n = c.done = c.failed = c.flushed = 0;
 	c.cq.cq = NULL;
+	c.freed = qp->sq_freed;
 	if (unlikely(c.flushes))
 		give_up_all(h, qp, qpi);
 	finish_all(&c);
@@ -211,7 +221,7 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	}
 	if (unlikely(state != HCA_QPS_RTS))
 		say_done(&c, state);
-	free_records(h, qp, qpi);
+	free_records(h, qp, qpi, c.freed);
 }
 
 void

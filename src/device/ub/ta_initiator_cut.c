@@ -7,8 +7,7 @@
 
 #include <rte_prefetch.h>
 
-#include "ub/ta_initiator_choose.h"
-#include "ub/ta_initiator_op.h"
+#include "ub/ta_initiator_run.h"
 
 /* Why a visit ended. */
 enum stop {
@@ -45,12 +44,19 @@ hca_tai_tp_room(const struct hca *h, uint32_t tpi)
 /* ---- into the lane ---- */
 
 static inline void
-count_open(struct hca_qp *qp, const struct hca_ub_record *r)
+count_open(struct hca_qp *qp, const struct hca_ub_record *r, struct hca_jetty_segment *s)
 {
+	bool ordered = hca_tai_execution_order(r) != HCA_UB_ODR_NONE;
+	bool reads = (r->flags & HCA_REC_RD) != 0;
+	bool sends = (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
+
+	s->counted =
+		(uint8_t)((ordered ? HCA_TAI_COUNTED_ORDERED : 0) |
+			  (reads ? HCA_TAI_COUNTED_READ : 0) | (sends ? HCA_TAI_COUNTED_SEND : 0));
 	qp->tai.open++;
-	qp->tai.open_ordered += hca_tai_execution_order(r) != HCA_UB_ODR_NONE;
-	qp->tai.open_reads += (r->flags & HCA_REC_RD) != 0;
-	qp->tai.open_sends += (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
+	qp->tai.open_ordered += ordered;
+	qp->tai.open_reads += reads;
+	qp->tai.open_sends += sends;
 }
 
 /* TPS is told once of what a visit has put into the lane of a TP. */
@@ -284,7 +290,7 @@ send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 	if (unlikely(stop != STOP_NO || dead))
 		return stop;
 	r->open++;
-	count_open(v->qp, r);
+	count_open(v->qp, r, s);
 	__atomic_store_n(&q->tassn, (uint16_t)(q->tassn + 1), __ATOMIC_RELEASE);
 	if (cut.last)
 		next_record(v->qp);
@@ -293,14 +299,12 @@ send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 	return STOP_NO;
 }
 
-/* The record behind the next one. */
-static inline void
-prefetch_next(const struct visit *v)
+/* Whether plain requests may follow in a run, of which r would be the first. */
+static inline bool
+may_run(const struct visit *v, const struct hca_ub_record *r)
 {
-	const struct hca_ub_record *r = hca_tai_record(v->h, v->qp, v->qp->sq_next + 2);
-
-	rte_prefetch0(r);
-	rte_prefetch0((const uint8_t *)r + RTE_CACHE_LINE_SIZE);
+	return r->op == HCA_OP_RDMA_WRITE && v->room != 0 && v->told == v->member &&
+	       v->qp->tai.sent == 0 && likely(!v->qp->cfg.one_peer);
 }
 
 static enum stop
@@ -318,8 +322,8 @@ send_new(struct visit *v)
 			return STOP_TURN;
 		ref = hca_tai_ref(v->qp, v->qp->sq_next);
 		r = hca_ub_record(v->h, ref);
-		if (v->head - v->qp->sq_next > 2)
-			prefetch_next(v);
+		if (may_run(v, r) && send_run(v) != 0)
+			continue;
 		if (unlikely(r->status != 0))
 			fail_next(v, r->status);
 		else if (unlikely(is_too_long(v->h, r)))

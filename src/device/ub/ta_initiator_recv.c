@@ -287,11 +287,10 @@ is_usual(const struct response *p, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct hca_jetty_segment *s =
 			hca_tai_segment(p->qp, (uint16_t)(p->tassn + i));
-		const struct hca_ub_record *r = hca_tai_record(p->h, p->qp, s->cursor);
 
-		rte_prefetch0((const uint8_t *)r + RTE_CACHE_LINE_SIZE);
+		rte_prefetch0(hca_tai_record(p->h, p->qp, s->cursor));
 		if (unlikely(s->state != HCA_TAI_SEGMENT_OPEN || s->number != p->tpi ||
-			     r->flags & HCA_REC_RD))
+			     s->counted & HCA_TAI_COUNTED_READ))
 			return false;
 	}
 	return true;
@@ -347,6 +346,16 @@ answer(struct response *p)
 	return p->ta.op->kind == HCA_UB_KIND_READ_RESPONSE ? take_data(p, s) : take_result(p, s);
 }
 
+/* What TPS has given back: less is to be done for requests whose operations are not in a lane. */
+static inline void
+take_back(struct response *p)
+{
+	uint32_t done = __atomic_load_n(&p->tp->tx.lane[HCA_TP_REQUESTS].done, __ATOMIC_ACQUIRE);
+
+	if (done != p->tp->tai.taken)
+		hca_tai_take_back(p->h, p->tp, p->tpi, done);
+}
+
 /* The Jetty that it names, in a state in which it has requests. */
 static bool
 find_jetty(struct response *p)
@@ -382,6 +391,7 @@ respond(struct response *p, struct rte_mbuf *m)
 	p->tassn = (uint16_t)hca_ub_atah_tassn(p->atah);
 	p->rspst = (uint8_t)hca_ub_atah_rspst(p->atah);
 	p->rspinfo = (uint8_t)hca_ub_atah_rspinfo(p->atah);
+	take_back(p);
 	if (!find_jetty(p))
 		return foreign(p, answered_by(p), HCA_CTR_ub_rsp_unknown_queue);
 	counter = judge(p);

@@ -19,9 +19,9 @@ close_segment(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
 	s->state = HCA_TAI_SEGMENT_DONE;
 	r->open--;
 	q->open--;
-	q->open_ordered -= hca_tai_execution_order(r) != HCA_UB_ODR_NONE;
-	q->open_reads -= (r->flags & HCA_REC_RD) != 0;
-	q->open_sends -= (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
+	q->open_ordered -= (s->counted & HCA_TAI_COUNTED_ORDERED) != 0;
+	q->open_reads -= (s->counted & HCA_TAI_COUNTED_READ) != 0;
+	q->open_sends -= (s->counted & HCA_TAI_COUNTED_SEND) != 0;
 }
 
 void
@@ -96,9 +96,9 @@ count_closed(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, stru
 	if (unlikely(--r->open != 0))
 		r->active = hca_tai_ctx(h)->now;
 	c->n++;
-	c->ordered += hca_tai_execution_order(r) != HCA_UB_ODR_NONE;
-	c->reads += (r->flags & HCA_REC_RD) != 0;
-	c->sends += (hca_ub_wrs[r->op].flags & HCA_UB_WR_RECV) != 0;
+	c->ordered += (s->counted & HCA_TAI_COUNTED_ORDERED) != 0;
+	c->reads += (s->counted & HCA_TAI_COUNTED_READ) != 0;
+	c->sends += (s->counted & HCA_TAI_COUNTED_SEND) != 0;
 }
 
 void
@@ -200,7 +200,7 @@ jetty_is_back(struct hca *h, uint32_t qpi)
 }
 
 /* *jetty: the one whose operations came back last, and which is not settled yet. */
-static void
+static __rte_noinline void
 op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
 {
 	struct hca_ta_op *op = hca_tai_op(h, index);
@@ -226,6 +226,25 @@ op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
 	s->op = HCA_TAI_NO_OP;
 }
 
+/*
+ * op_is_back() of a usual one of the Jetty that is not settled yet. False: it is another one, and
+ * nothing has changed.
+ */
+static inline bool
+is_back_well(struct hca *h, uint32_t tpi, uint32_t index, uint32_t jetty)
+{
+	const struct hca_ta_op *op = hca_tai_op(h, index);
+	struct hca_jetty_segment *s;
+
+	if (unlikely(op->object != jetty || tpi == HCA_TP_UNRELIABLE ||
+		     op->flags & (HCA_TA_OP_ORPHAN | HCA_TA_OP_FORGOTTEN) || is_poisoned(op)))
+		return false;
+	s = hca_tai_segment(&h->qp[jetty], op->tassn);
+	hca_ub_record(h, op->req.record)->refs--;
+	s->op = HCA_TAI_NO_OP;
+	return true;
+}
+
 static inline void
 prefetch_op(const struct hca *h, uint32_t index)
 {
@@ -248,7 +267,8 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 
 		if (done - tp->tai.taken > 1)
 			prefetch_op(h, lane->ring[(tp->tai.taken + 1) & (tp->cfg.window - 1)]);
-		op_is_back(h, tpi, index, &jetty);
+		if (unlikely(!is_back_well(h, tpi, index, jetty)))
+			op_is_back(h, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
 	}
 	jetty_is_back(h, jetty);

@@ -11,7 +11,6 @@
 #include <errno.h>
 
 #include <rte_malloc.h>
-#include <rte_prefetch.h>
 
 #include "core/mbuf.h"
 
@@ -298,13 +297,13 @@ hca_tat_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	struct tat_ctx *ctx = tat_ctx(h);
 	unsigned int alone = 0;
 
-	for (unsigned int i = 0; i < n; i++) {
-		if (i + 1 < n)
-			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
-		if (likely(tat_write_alone(h, m[i])))
-			alone++;
-		else
+	for (unsigned int i = 0, run; i < n; i += run) {
+		run = tat_write_alone(h, m + i, n - i);
+		alone += run;
+		if (unlikely(run == 0)) {
 			packet(h, ctx, m[i], now);
+			run = 1;
+		}
 	}
 	HCA_COUNT_N(h, TAT, ub_requests, alone);
 	HCA_COUNT_N(h, TAT, ub_ta_used, alone);

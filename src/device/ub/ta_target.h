@@ -213,10 +213,11 @@ void tat_mismatch(struct tat_request *q);
 /* ---- ta_target_alone.c ---- */
 
 /*
- * Execute a write of one packet, if it is the usual one; false: nothing has been done. The caller
- * counts it: begun, used and done.
+ * Execute the first packets, as far as they are writes of one packet of the usual form over the
+ * same TP. Returns how many; with the next one nothing has been done. The caller counts them:
+ * begun, used and done.
  */
-bool tat_write_alone(struct hca *h, struct rte_mbuf *m);
+unsigned int tat_write_alone(struct hca *h, struct rte_mbuf *const *m, unsigned int n);
 
 /* ---- ta_open.c ---- */
 
@@ -293,8 +294,18 @@ unsigned int tat_recv_flush(struct hca *h, unsigned int budget);
 
 /* The request is done or refused: its answer. */
 void tat_owe(struct tat_request *q);
-/* Likewise, of one that is done and answered by a TAACK; it is not counted. */
-void tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t rc, uint16_t tassn);
+/* n requests were executed; their answers stand behind those owed. They are not counted. */
+void tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t n);
+/* The nth answer behind the oldest one owed, or its place; n is at most `requests`. */
+static inline struct tat_owed *
+tat_owed_at(const struct hca_tp *tp, uint32_t n)
+{
+	struct tat_owed *ring = tp->owed;
+	uint32_t at = tp->tat.owed_at + n;
+
+	return &ring[at < tp->cfg.requests ? at : at - tp->cfg.requests];
+}
+
 /* An operation of the pool for this TP; TAT_NONE: there is none, or others need it more. */
 uint32_t tat_op_take(struct hca *h, struct hca_tp *tp);
 void tat_op_return(struct hca *h, struct hca_tp *tp, uint32_t index);

@@ -6,6 +6,8 @@
  * is left to the general way, untouched.
  */
 
+#include <rte_prefetch.h>
+
 #include "ub/ta_target.h"
 
 /*
@@ -24,17 +26,46 @@ is_usual(uint64_t btah)
 	       HCA_UB_ODR_EXECUTION(HCA_BITS(btah, 30, 28)) != HCA_UB_CODE_RESERVED;
 }
 
-/* Nothing is known of its TPMSN, and the peer may have one more request. */
-static inline bool
-is_new(const struct hca_tp *tp, const struct hca_ub_rxd *r)
-{
-	const struct tat_open *ring = tp->open;
+/* Packets of one TP in a row, which have much in common. */
+struct run {
+	struct hca_tp *tp;
+	const struct hca_ub_layout *at; /* of the last packet; NULL: of none */
+	const struct hca_mpt_entry *e;	/* segment of the last packet; NULL: of none */
+	uint32_t tpi, generation;
+	uint32_t token_id, value; /* with which e was judged */
+	uint8_t ta1;		  /* byte 1 of the BTAH, for which `at` is right */
+	bool looks;		  /* the ring of open requests may have something */
+};
 
-	if (unlikely((uint32_t)tp->tat.open + tp->tat.owed >= tp->cfg.requests))
-		return false;
-	/* the ring is not looked at where nothing can be in it */
-	return likely(tp->tat.open == 0 && !tp->tat.cut) ||
-	       ring[r->tpmsn & (2u * tp->cfg.window - 1)].flags == 0;
+/* False: nothing of the TP may be executed here. */
+static inline bool
+begin(const struct hca *h, const struct hca_ub_rxd *r, struct run *run)
+{
+	struct hca_tp *tp = &h->ub->tp[r->tp];
+
+	*run = (struct run){.tp = tp,
+			    .tpi = r->tp,
+			    .generation = tp->cfg.generation,
+			    .looks = tp->tat.open != 0 || tp->tat.cut};
+	return likely(r->tp != HCA_TP_UNRELIABLE && hca_tp_receives(hca_tp_state(tp)));
+}
+
+/* Requests that the peer may have more. */
+static inline uint32_t
+room(const struct hca_tp *tp)
+{
+	uint32_t used = (uint32_t)tp->tat.open + tp->tat.owed;
+
+	return tp->cfg.requests - RTE_MIN(used, tp->cfg.requests);
+}
+
+/* Nothing is known of its TPMSN. */
+static inline bool
+is_new(const struct run *run, const struct hca_ub_rxd *r)
+{
+	const struct tat_open *ring = run->tp->open;
+
+	return likely(!run->looks) || ring[r->tpmsn & (2u * run->tp->cfg.window - 1)].flags == 0;
 }
 
 /* Bytes of its payload; 0: none, or not as the length says. */
@@ -52,11 +83,14 @@ payload_len(const struct hca_tp *tp, const struct hca_ub_rxd *r, const struct hc
 	return len;
 }
 
-/* Its segment, if all is right. */
+/*
+ * Its segment, if all is right. One that was judged for the packet before is judged for the range
+ * alone if the token is the same: it is valid until the end of the poll.
+ */
 static inline const struct hca_mpt_entry *
-segment(const struct hca *h, const struct hca_ub_layout *at, const uint8_t *tah, uint64_t va,
-	uint32_t len)
+segment(const struct hca *h, struct run *run, const uint8_t *tah, uint64_t va, uint32_t len)
 {
+	const struct hca_ub_layout *at = run->at;
 	const struct hca_token_access a = {
 		.va = va,
 		.len = len,
@@ -65,40 +99,80 @@ segment(const struct hca *h, const struct hca_ub_layout *at, const uint8_t *tah,
 		.right = HCA_ACCESS_REMOTE_WRITE,
 		.has_value = at->tvetah != 0,
 	};
-	const struct hca_mpt_entry *e;
+	const struct hca_mpt_entry *e = run->e;
 
+	if (likely(e != NULL && run->token_id == a.token_id && run->value == a.value))
+		return likely(len <= e->length && va - e->start <= e->length - len) ? e : NULL;
 	if (unlikely(hca_token_judge(&h->core, &a, true, &e) != HCA_TOKEN_OK || e->foreign))
 		return NULL;
+	run->e = e;
+	run->token_id = a.token_id;
+	run->value = a.value;
 	return e;
 }
 
-bool
-tat_write_alone(struct hca *h, struct rte_mbuf *m)
+static inline void
+store(const struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
+      uint32_t len)
+{
+	if (likely(e->base != NULL))
+		hca_copy_last_byte_last(h->icrc, e->base + (va - e->start), src, len);
+	else
+		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
+}
+
+/* One packet; owed: where its answer goes. False: it is not the usual one. */
+static inline bool
+write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, struct tat_owed *owed)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	const uint8_t *tah = hca_ub_rxd_tph(m) + r->ta;
-	struct hca_tp *tp = &h->ub->tp[r->tp];
-	const struct hca_ub_layout *at;
 	const struct hca_mpt_entry *e;
 	uint64_t btah, va;
 	uint32_t len;
 
-	if (unlikely(r->tp == HCA_TP_UNRELIABLE || !(r->flags & HCA_UB_RXD_LAST)))
+	if (unlikely(r->tp != run->tpi || r->generation != run->generation ||
+		     !(r->flags & HCA_UB_RXD_LAST)))
 		return false;
 	btah = hca_get_be64(tah);
-	if (!is_usual(btah) || unlikely(r->generation != tp->cfg.generation ||
-					!hca_tp_receives(hca_tp_state(tp)) || !is_new(tp, r)))
+	if (unlikely(!is_usual(btah) || !is_new(run, r)))
 		return false;
-	at = hca_ub_layout_of(HCA_UB_TA_WRITE, tah[1], tp->cfg.flags);
-	len = payload_len(tp, r, at, tah);
+	if (unlikely(run->at == NULL || run->ta1 != tah[1])) {
+		run->at = hca_ub_layout_of(HCA_UB_TA_WRITE, tah[1], run->tp->cfg.flags);
+		run->ta1 = tah[1];
+		run->e = NULL;
+	}
+	len = payload_len(run->tp, r, run->at, tah);
 	if (unlikely(len == 0))
 		return false;
-	va = hca_ub_maetah_address(tah + at->maetah);
-	e = segment(h, at, tah, va, len);
+	va = hca_ub_maetah_address(tah + run->at->maetah);
+	e = segment(h, run, tah, va, len);
 	if (unlikely(e == NULL))
 		return false;
-	hca_vtp_scatter(&h->vtp, e, va, tah + at->beetah, len, h->icrc);
-	__atomic_store_n(&tp->tat.requests, tp->tat.requests + 1, __ATOMIC_RELAXED);
-	tat_owe_done(h, tp, (uint32_t)(btah & RC_MASK), (uint16_t)(btah >> 32));
+	store(h, e, va, tah + run->at->beetah, len);
+	*owed = (struct tat_owed){.opcode = HCA_UB_TA_TAACK,
+				  .rc = (uint32_t)(btah & RC_MASK),
+				  .tassn = (uint16_t)(btah >> 32)};
 	return true;
+}
+
+unsigned int
+tat_write_alone(struct hca *h, struct rte_mbuf *const *m, unsigned int n)
+{
+	const struct hca_ub_rxd *first = hca_ub_rxd(m[0]);
+	struct run run;
+	unsigned int i;
+
+	if (hca_ub_rxd_tph(m[0])[first->ta] != HCA_UB_TA_WRITE || unlikely(!begin(h, first, &run)))
+		return 0;
+	n = RTE_MIN(n, room(run.tp));
+	for (i = 0; i < n; i++) {
+		if (i + 1 < n)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
+		if (unlikely(!write_one(h, &run, m[i], tat_owed_at(run.tp, run.tp->tat.owed + i))))
+			break;
+	}
+	if (i != 0)
+		tat_owe_done(h, run.tp, i);
+	return i;
 }

@@ -5,8 +5,6 @@
  * said is taken back.
  */
 
-#include <rte_prefetch.h>
-
 #include "ub/tp_impl.h"
 
 /* One answer, while it is worked on. */
@@ -246,18 +244,11 @@ hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const stru
 	struct hca_tp *tp = hear->tp;
 	struct hca_tp_tx *tx = &tp->tx;
 	uint32_t una = tx->una, n = hca_tp_past(a->psn, una) + 1, mask = tp_mask(tp);
-	uint8_t flags = 0;
 
+	/* high: none of those that are not acknowledged was sent again */
 	if (a->kind != HCA_TP_TPACK || tx->got_n != 0 || tx->again_n != 0 ||
-	    tx->phase != HCA_TP_PHASE_NEW || n > tp->cfg.window)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct hca_tp_slot *slot = &tx->slot[(una + i) & mask];
-
-		flags |= slot->flags;
-		rte_prefetch0(&hca_ta_op_at(pools, slot->op)->tps);
-	}
-	if (unlikely(flags & HCA_TP_SLOT_RESENT))
+	    tx->phase != HCA_TP_PHASE_NEW || n > tp->cfg.window ||
+	    tx->high != hca_tp_psn_before(una))
 		return false;
 	note(hear, tp_slot(tp, a->psn));
 	time_round_trip(tx, hear);

@@ -149,9 +149,9 @@ count_verdict(struct hca *h, enum hca_tp_verdict verdict)
 }
 
 static inline bool
-is_response(const struct hca_ub_rxd *r, struct rte_mbuf *m)
+is_response(const struct hca_ub_rxd *r)
 {
-	return (hca_ub_ta_ops[hca_ub_rxd_tph(m)[r->ta]].is & HCA_UB_OP_RESPONSE) != 0;
+	return (hca_ub_ta_ops[r->first].is & HCA_UB_OP_RESPONSE) != 0;
 }
 
 static inline struct hca_tp_pkt
@@ -191,7 +191,7 @@ accept(struct hca *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
 static inline void
 pass_on(struct sorted *s, struct rte_mbuf *m, const struct hca_ub_rxd *r)
 {
-	if (is_response(r, m))
+	if (is_response(r))
 		s->to_tai[s->n_tai++] = m;
 	else
 		s->to_tat[s->n_tat++] = m;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "frame_rig.h"
+#include "ub/ub.h"
 
 #define L3 HCA_ETH_LEN
 #define UDP (L3 + HCA_IPV4_LEN)
@@ -510,6 +511,31 @@ respects_room(void **state)
 	assert_int_equal(r->asked, 1000);
 }
 
+/* Where there is UB a poll takes half a burst more than a full one, as far as there is room. */
+static void
+rest_of_a_full_burst(void **state)
+{
+	static const struct {
+		unsigned int given, room, taken, asks;
+	} t[] = {{20, 100, 20, 32},  {32, 100, 32, 16}, {40, 100, 40, 16},
+		 {100, 100, 48, 16}, {0, 7, 7, 7},	{0, 100, 45, 16}};
+	struct frame_rig *r = rig(state);
+	static struct hca_ub ub;
+	unsigned int taken = 0;
+
+	r->h->ub = &ub;
+	for (unsigned int i = 0; i < RTE_DIM(t); i++) {
+		for (unsigned int n = 0; n < t[i].given; n++)
+			frame_rig_give(r, frame, good(r));
+		r->fx->edge[HCA_EDGE_DECAP_TPR].room = t[i].room;
+		assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), t[i].taken);
+		assert_int_equal(r->asked, t[i].asks);
+		taken += t[i].taken;
+		assert_int_equal(ee(r)->n, taken);
+	}
+	r->h->ub = NULL;
+}
+
 int
 main(void)
 {
@@ -532,6 +558,7 @@ main(void)
 		T(mixed_burst),
 		T(unknown_opcode),
 		T(respects_room),
+		T(rest_of_a_full_burst),
 #undef T
 	};
 

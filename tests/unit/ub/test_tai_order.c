@@ -218,6 +218,76 @@ test_bad_record(void **state)
 	assert_int_equal(RIG_COUNTER(r, req_cqe_error), 1);
 }
 
+/* One TP, and runs of plain Writes as long as a visit allows. */
+static struct tai_rig *
+in_runs(void **state)
+{
+	struct tai_rig *r = *state;
+
+	hca_tai_ctx(r->h)->run = HCA_TAI_RUN;
+	r->h->ub->tpg[RIG_GROUP].count = 1;
+	return r;
+}
+
+/* A Write with its SGE in the first line, as the parser makes it of the common form. */
+static struct hca_ub_record *
+post_plain(struct tai_rig *r, uint8_t odr)
+{
+	struct hca_ub_record *rec = post(r, HCA_OP_RDMA_WRITE, odr);
+
+	rec->flags &= (uint8_t)~HCA_REC_FULL;
+	rec->sge = (struct hca_sge){.va = RIG_VA, .lkey = RIG_KEY, .len = rec->len};
+	return rec;
+}
+
+/* In a run of plain Writes, too. */
+static void
+test_order_in_a_run(void **state)
+{
+	struct tai_rig *r = in_runs(state);
+
+	post_plain(r, HCA_UB_ODR_NONE);
+	post_plain(r, HCA_UB_ODR_RELAXED);
+	post_plain(r, HCA_UB_ODR_NONE);
+	post_plain(r, HCA_UB_ODR_STRONG);
+	assert_int_equal(begun(r), 3);
+	assert_int_equal(r->qp->tai.open_ordered, 1);
+	rig_taack(r, 1, 1, 0, 0);
+	assert_int_equal(begun(r), 1);
+	post(r, HCA_OP_RDMA_READ, 0);
+	post_plain(r, 0);
+	post_plain(r, 0);
+	post_plain(r, 0)->flags |= HCA_REC_FENCE;
+	assert_int_equal(begun(r), 3);
+	answer_read(r, 1, 4);
+	assert_int_equal(begun(r), 1);
+}
+
+/* A run ends where its TP has room for no more; below, where there are no more operations. */
+static void
+test_room_in_a_run(void **state)
+{
+	struct tai_rig *r = in_runs(state);
+
+	r->h->ub->tp[1].cfg.requests = 3;
+	for (unsigned int i = 0; i < 5; i++)
+		post_plain(r, 0);
+	assert_int_equal(begun(r), 3);
+	assert_int_equal(r->h->ub->tp[1].tai.open_out, 3);
+}
+
+static void
+test_operations_in_a_run(void **state)
+{
+	struct tai_rig *r = in_runs(state);
+
+	r->h->ub->pool[HCA_TP_REQUESTS].free_n = 2;
+	for (unsigned int i = 0; i < 4; i++)
+		post_plain(r, 0);
+	assert_int_equal(begun(r), 2);
+	assert_int_equal(r->h->ub->pool[HCA_TP_REQUESTS].free_n, 0);
+}
+
 int
 main(void)
 {
@@ -232,6 +302,9 @@ main(void)
 		T(test_unsignaled),
 		T(test_records_come_back),
 		T(test_bad_record),
+		T(test_order_in_a_run),
+		T(test_room_in_a_run),
+		T(test_operations_in_a_run),
 #undef T
 	};
 

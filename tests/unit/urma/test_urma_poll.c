@@ -286,6 +286,44 @@ test_forgotten(void **state)
 	assert_int_equal(urma_delete_jfs(jfs), URMA_SUCCESS);
 }
 
+/* Completions of one queue after another, well and badly, in one call: each is its own queue's. */
+static void
+test_queues_in_turn(void **state)
+{
+	urma_jfs_cfg_t cfg = {.depth = 4, .jfc = r.jfc, .trans_mode = URMA_TM_RM};
+	urma_jfs_t *jfs = urma_create_jfs(r.ctx, &cfg);
+	const struct {
+		bool jfs;
+		uint32_t wqe;
+		uint8_t status;
+	} t[] = {{false, 0, HCA_UB_STATUS_OK},
+		 {false, 1, HCA_UB_STATUS_OK},
+		 {true, 0, HCA_UB_STATUS_OK},
+		 {false, 2, HCA_UB_STATUS_REMOTE_ACCESS},
+		 {false, 3, HCA_UB_STATUS_OK}};
+	urma_cr_t cr[5];
+
+	post(4);
+	for (uint32_t i = 0; i < 5; i++) {
+		struct hca_cqe_ub cqe =
+			send_cqe(t[i].jfs ? HCA_CQE_UB_JFS : HCA_CQE_UB_JETTY,
+				 FAKE_JETTY + t[i].jfs, t[i].wqe * 256, t[i].status);
+
+		rig_complete(&r, i, &cqe);
+	}
+	assert_int_equal(urma_poll_jfc(r.jfc, 5, cr), 5);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(cr[i].status,
+				 t[i].status == 0 ? URMA_CR_SUCCESS : URMA_CR_REM_ACCESS_ABORT_ERR);
+		assert_int_equal(cr[i].local_id, FAKE_JETTY + t[i].jfs);
+		assert_int_equal(cr[i].flag.bs.jetty, !t[i].jfs);
+		assert_true(cr[i].user_data == (t[i].jfs ? (uintptr_t)jfs : (uintptr_t)r.jetty));
+		if (!t[i].jfs)
+			assert_int_equal(cr[i].user_ctx, 100 + t[i].wqe);
+	}
+	assert_int_equal(urma_delete_jfs(jfs), URMA_SUCCESS);
+}
+
 static void
 test_dead(void **state)
 {
@@ -351,9 +389,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_statuses),   TEST(test_unsignalled),	     TEST(test_flush_done),
-		TEST(test_receive),    TEST(test_receive_any_order), TEST(test_jfr),
-		TEST(test_unreliable), TEST(test_skipped),	     TEST(test_forgotten),
+		TEST(test_statuses),
+		TEST(test_unsignalled),
+		TEST(test_flush_done),
+		TEST(test_receive),
+		TEST(test_receive_any_order),
+		TEST(test_jfr),
+		TEST(test_unreliable),
+		TEST(test_skipped),
+		TEST(test_forgotten),
+		TEST(test_queues_in_turn),
 		TEST(test_dead),
 	};
 
