@@ -230,12 +230,12 @@ no_receives_in(const struct sim_config *cfg)
 
 /* ---- a program that is killed ---- */
 
-/* Another client of side 0 with a Jetty that has much to do; its memory is leaked as it dies. */
+/* Another client of side 0, which stands in its place; its memory is leaked as it dies. */
 static void
-start_client(struct faulty *x)
+become_client(struct faulty *x)
 {
 	struct ub_pair *p = x->b.p;
-	struct ub_pair_side *sd = &p->side[0], usual = *sd;
+	struct ub_pair_side *sd = &p->side[0];
 	urma_seg_cfg_t seg = {.va = (uintptr_t)sd->mem,
 			      .len = UB_PAIR_MEM,
 			      .flag.bs.access = URMA_ACCESS_LOCAL_ONLY};
@@ -245,17 +245,16 @@ start_client(struct faulty *x)
 			   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT};
 	urma_token_t send = {UB_PAIR_SEND_TOKEN}, memory = {UB_PAIR_SEG_TOKEN};
 	urma_jfc_cfg_t depth = {.depth = 64};
-	urma_jfc_t *jfc;
 
 	if (__lsan_disable != NULL)
 		__lsan_disable();
 	x->client = sim_client(p->s, 0);
 	x->ctx = urma_context_new(x->client, p->cfg.gid, false, urma_ctx_of(sd->ctx)->ctl);
 	MADE(x, x->ctx);
-	jfc = urma_create_jfc(x->ctx, &depth);
-	MADE(x, jfc);
+	sd->send_jfc = urma_create_jfc(x->ctx, &depth);
+	MADE(x, sd->send_jfc);
 	sd->ctx = x->ctx;
-	sd->jetty = make_jetty(x, x->ctx, jfc, jfc);
+	sd->jetty = make_jetty(x, x->ctx, sd->send_jfc, sd->send_jfc);
 	sd->seg = urma_register_seg(x->ctx, &seg);
 	MADE(x, sd->seg);
 	sd->to_jetty = urma_import_jetty(x->ctx, &r, &send);
@@ -263,12 +262,28 @@ start_client(struct faulty *x)
 	sd->to_seg = urma_import_seg(x->ctx, &p->side[1].seg->seg, &memory, 0,
 				     (urma_import_seg_flag_t){0});
 	MADE(x, sd->to_seg);
+	if (__lsan_enable != NULL)
+		__lsan_enable();
+}
+
+static void
+end_client(struct faulty *x)
+{
+	sim_check(x->b.p->s, softhca_close(x->client) == 0, "close: %s", softhca_last_error(NULL));
+}
+
+/* With a Jetty that has much to do. */
+static void
+start_client(struct faulty *x)
+{
+	struct ub_pair *p = x->b.p;
+	struct ub_pair_side usual = p->side[0];
+
+	become_client(x);
 	for (uint32_t k = 0; k < 8; k++)
 		ub_pair_rw(p, 0, k % 2 ? URMA_OPC_READ : URMA_OPC_WRITE, k % 2 ? RESULT : FROM,
 			   k % 2 ? FROM : TO, MIB / 4, k);
-	if (__lsan_enable != NULL)
-		__lsan_enable();
-	*sd = usual;
+	p->side[0] = usual;
 }
 
 static void
@@ -279,8 +294,7 @@ kill_client(void *arg, uint32_t i)
 	if (i % EVERY == 0)
 		start_client(x);
 	else if (i % EVERY == 1)
-		sim_check(x->b.p->s, softhca_close(x->client) == 0, "close: %s",
-			  softhca_last_error(NULL));
+		end_client(x);
 }
 
 static void
@@ -290,6 +304,43 @@ killed_in(const struct sim_config *cfg)
 
 	x->b.busy = true;
 	ub_bystander_run(&x->b);
+	finish(x);
+}
+
+/* ---- a program that uses the key of another one's memory ---- */
+
+/* Its payload follows one that the memory's owner sends, in the same burst of packets. */
+static void
+key_of_another_in(const struct sim_config *cfg)
+{
+	struct faulty *x = begin(cfg, (struct ub_pair_config){0}, ALLOW(URMA_CR_SUCCESS), NULL);
+	struct ub_pair *p = x->b.p;
+	struct ub_pair_side usual = p->side[0], client;
+
+	become_client(x);
+	client = p->side[0];
+	x->bad = *(struct urma_segment *)client.seg;
+	x->bad_mr = *x->bad.mr;
+	x->bad_mr.lkey = ((struct urma_segment *)usual.seg)->mr->lkey;
+	x->bad.mr = &x->bad_mr;
+	client.seg = &x->bad.pub;
+	memset(p->side[1].mem + TO, 0, 4096 + 64);
+	for (uint32_t k = 0; k < EVERY; k++) {
+		urma_cr_t cr;
+
+		p->side[0] = usual;
+		ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 64, x->posted++);
+		p->side[0] = client;
+		ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO + 4096, 64, k);
+		cr = ub_pair_next(p, client.send_jfc, 1000 * UB_PAIR_MS);
+		UB_PAIR_EQ(p, cr.status, URMA_CR_LOC_ACCESS_ERR);
+		p->side[0] = usual;
+		drain(x);
+	}
+	ub_pair_same(p, 1, TO, FROM, 64);
+	for (uint32_t k = 0; k < 64; k++)
+		UB_PAIR_EQ(p, p->side[1].mem[TO + 4096 + k], 0);
+	end_client(x);
 	finish(x);
 }
 
@@ -514,6 +565,7 @@ SIM_TEST(bad_key)
 SIM_TEST(destroyed)
 SIM_TEST(no_receives)
 SIM_TEST(killed)
+SIM_TEST(key_of_another)
 SIM_TEST(segment)
 SIM_TEST(rotation)
 SIM_TEST(peer_gone)
@@ -523,10 +575,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_key),     cmocka_unit_test(destroyed),
-		cmocka_unit_test(no_receives), cmocka_unit_test(killed),
-		cmocka_unit_test(segment),     cmocka_unit_test(rotation),
-		cmocka_unit_test(peer_gone),   cmocka_unit_test(too_many),
+		cmocka_unit_test(bad_key),	  cmocka_unit_test(destroyed),
+		cmocka_unit_test(no_receives),	  cmocka_unit_test(killed),
+		cmocka_unit_test(key_of_another), cmocka_unit_test(segment),
+		cmocka_unit_test(rotation),	  cmocka_unit_test(peer_gone),
+		cmocka_unit_test(too_many),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));
