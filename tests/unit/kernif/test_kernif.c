@@ -626,7 +626,8 @@ stopped_while_asking(void **state)
 		wait_gid(1, gid4);
 		while (!asked_once(&a))
 			continue;
-		assert_true(a.took >= 2400000000u); /* by the clock: 1500 ms */
+		/* 2400 ms, less what the stop came late by; by the clock: 1500 */
+		assert_true(a.took >= 2000000000u);
 		end();
 	}
 }
