@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../test_fork.h"
 #include "ipc_rig.h"
 
 #define PAGE 4096u
@@ -438,7 +439,7 @@ fork_after_open(void **state)
 	peer_fill(buf, PEER_BYTES, 30);
 	assert_int_equal(pipe(down), 0);
 	assert_int_equal(pipe(up), 0);
-	pid = fork();
+	pid = test_fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(in_child(&a, buf, down[0], up[1]));
@@ -476,7 +477,7 @@ fork_with_shared_heap(void **state)
 
 	assert_non_null(mr);
 	assert_true(is_shared(ctx));
-	pid = fork();
+	pid = test_fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(expect(is_shared(ctx), false, "shared") +

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../test_fork.h"
 #include "../test_path.h"
 #include "../test_threads.h"
 #include "ipc_rig.h"
@@ -157,7 +158,7 @@ program_exits(void)
 
 	atexit(close_mine);
 	for (int i = 0; i < 2; i++) {
-		pid = fork();
+		pid = test_fork();
 		if (pid == 0 && i == 0)
 			exit(0);
 		if (pid == 0)
@@ -191,7 +192,7 @@ program_execs(void)
 	snprintf(number, sizeof(number), "%d", files);
 	setenv(FILES, number, 1);
 	setenv(PROGRAM, "counts", 1);
-	pid = fork();
+	pid = test_fork();
 	if (pid == 0) {
 		execl("/proc/self/exe", "test_processes", NULL);
 		_exit(9);
@@ -231,12 +232,12 @@ program_daemonises(void)
 
 	if (pipe(alive) != 0 || pipe(answer) != 0)
 		return 1;
-	pid = fork();
+	pid = test_fork();
 	if (pid == 0) {
 		close(answer[0]);
 		if (open_all(&mine) != 0)
 			_exit(1);
-		if (fork() != 0)
+		if (test_fork() != 0)
 			_exit(0);
 		close(alive[1]);
 		bad = as_daemon(alive[0]);
@@ -317,7 +318,7 @@ program_forks(void)
 
 	if (bad != 0)
 		return bad;
-	pid = fork();
+	pid = test_fork();
 	if (pid == 0)
 		_exit(as_child(from, to));
 	for (uint32_t i = 1; i <= ROUNDS; i++)
@@ -340,7 +341,7 @@ program_leaves(void)
 
 	if (sscanf(getenv(PIPE), "%d,%d", &ends[0], &ends[1]) != 2 || open_all(&mine) != 0)
 		return 1;
-	if (fork() == 0)
+	if (test_fork() == 0)
 		_exit(read(ends[0], &c, 1) != 0);
 	if (write(ends[1], "x", 1) != 1)
 		return 1;
@@ -434,7 +435,7 @@ run_program(const char *name)
 
 /* ---- tests ---- */
 
-static pid_t running; /* the program of this test */
+static pid_t running; /* the program of this test, which leads a group of processes */
 
 static void
 begin(const char *file, const char *name)
@@ -442,6 +443,7 @@ begin(const char *file, const char *name)
 	running = fork();
 	assert_true(running >= 0);
 	if (running == 0) {
+		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setenv("SOFTHCA_DEVICE", rig.path[0], 1);
 		setenv(PEER, rig.path[1], 1);
@@ -454,19 +456,18 @@ begin(const char *file, const char *name)
 static void
 end_well(void)
 {
-	pid_t pid = running;
 	int status;
 
-	running = 0;
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(waitpid(running, &status, 0), running);
 	assert_int_equal(status, 0);
 }
 
+/* What the program and its children have left does not stand in the way of the next test. */
 static int
 tidy(void **state)
 {
 	if (running > 0) {
-		kill(running, SIGKILL);
+		kill(-running, SIGKILL);
 		waitpid(running, NULL, 0);
 	}
 	running = 0;

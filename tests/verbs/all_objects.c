@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../test_fork.h"
 #include "all.h"
 
 #define PREFETCH IBV_ADVISE_MR_ADVICE_PREFETCH
@@ -318,7 +319,7 @@ imported_device(struct all *all)
 
 	memset(all->memory, 0x5a, 64);
 	memset(all->memory + 4096, 0, 64);
-	child = fork();
+	child = test_fork();
 	CHECK(fd >= 0 && child >= 0);
 	if (child == 0) {
 		struct ibv_context *context = ibv_import_device(fd);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../test_fork.h"
 #include "all.h"
 
 #define DEPTH 16 /* of the queues that all_qp() asks for */
@@ -315,7 +316,7 @@ forked(struct all *all)
 
 	make(all, &o);
 	all_connect(all, a, b);
-	pid = fork();
+	pid = test_fork();
 	if (pid == 0) {
 		child(all, &o, a);
 		_exit(0);
