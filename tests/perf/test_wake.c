@@ -30,48 +30,62 @@ perf_interrupted(void)
 }
 
 /* Both ends of two pipes: one is waited for, the other ends waiting. */
-static void
-open_pipes(int idle[2], int other[2])
+struct place {
+	int idle[2], other[2];
+	struct perf_wake *w;
+};
+
+static int
+set_up(void **state)
 {
-	assert_int_equal(pipe(idle), 0);
-	assert_int_equal(pipe(other), 0);
+	static struct place place;
+
+	place.w = NULL;
+	*state = &place;
+	return pipe(place.idle) != 0 || pipe(place.other) != 0;
 }
 
-static void
-close_pipes(const int idle[2], const int other[2])
+static int
+tear_down(void **state)
 {
+	struct place *p = *state;
+
+	perf_wake_stop(p->w);
 	for (unsigned int i = 0; i < 2; i++) {
-		close(idle[i]);
-		close(other[i]);
+		close(p->idle[i]);
+		close(p->other[i]);
 	}
+	return 0;
 }
 
 static void
-wait_in_vain(struct perf_wake *w, int fd)
+start(struct place *p, int fd)
+{
+	p->w = perf_wake_start(fd);
+	assert_non_null(p->w);
+}
+
+static void
+wait_in_vain(struct place *p)
 {
 	char byte;
 
-	perf_wake_begin(w);
-	assert_int_equal(read(fd, &byte, 1), -1);
+	perf_wake_begin(p->w);
+	assert_int_equal(read(p->idle[0], &byte, 1), -1);
 	assert_int_equal(errno, EINTR);
-	perf_wake_end(w);
+	perf_wake_end(p->w);
 }
 
 /* Also if the descriptor is readable long before, or just when, the wait begins. */
 static void
 by_descriptor(void **state)
 {
-	int idle[2], other[2];
-	struct perf_wake *w;
+	struct place *p = *state;
 
-	open_pipes(idle, other);
-	assert_int_equal(write(other[1], "x", 1), 1);
-	w = perf_wake_start(other[0]);
-	assert_non_null(w);
+	assert_int_equal(write(p->other[1], "x", 1), 1);
+	start(p, p->other[0]);
 	for (unsigned int i = 0; i < WAITS; i++)
-		wait_in_vain(w, idle[0]);
-	perf_wake_stop(w);
-	close_pipes(idle, other);
+		wait_in_vain(p);
 }
 
 static void *
@@ -85,74 +99,56 @@ write_soon(void *arg)
 static void
 during_the_wait(void **state)
 {
-	int idle[2], other[2];
-	struct perf_wake *w;
+	struct place *p = *state;
 	pthread_t thread;
 
-	open_pipes(idle, other);
-	w = perf_wake_start(other[0]);
-	assert_non_null(w);
-	assert_int_equal(pthread_create(&thread, NULL, write_soon, &other[1]), 0);
-	wait_in_vain(w, idle[0]);
+	start(p, p->other[0]);
+	assert_int_equal(pthread_create(&thread, NULL, write_soon, &p->other[1]), 0);
+	wait_in_vain(p);
 	pthread_join(thread, NULL);
-	perf_wake_stop(w);
-	close_pipes(idle, other);
 }
 
 /* The caller looks around now and then, whatever happens. */
 static void
 by_time(void **state)
 {
-	int idle[2], other[2];
-	struct perf_wake *w;
+	struct place *p = *state;
 
-	open_pipes(idle, other);
-	w = perf_wake_start(-1);
-	assert_non_null(w);
-	wait_in_vain(w, idle[0]);
-	perf_wake_stop(w);
-	close_pipes(idle, other);
+	start(p, -1);
+	wait_in_vain(p);
 }
 
 static void
 by_interrupt(void **state)
 {
-	int idle[2], other[2];
-	struct perf_wake *w;
+	struct place *p = *state;
 
-	open_pipes(idle, other);
-	w = perf_wake_start(other[0]);
-	assert_non_null(w);
+	start(p, p->other[0]);
 	__atomic_store_n(&is_interrupted, true, __ATOMIC_RELAXED);
-	wait_in_vain(w, idle[0]);
+	wait_in_vain(p);
 	__atomic_store_n(&is_interrupted, false, __ATOMIC_RELAXED);
-	perf_wake_stop(w);
-	close_pipes(idle, other);
 }
 
 /* Who does not wait is not disturbed: sleep() would return early. */
 static void
 outside_of_waits(void **state)
 {
-	int idle[2], other[2];
-	struct perf_wake *w;
+	struct place *p = *state;
 
-	open_pipes(idle, other);
-	assert_int_equal(write(other[1], "x", 1), 1);
-	w = perf_wake_start(other[0]);
-	assert_non_null(w);
+	assert_int_equal(write(p->other[1], "x", 1), 1);
+	start(p, p->other[0]);
 	assert_int_equal(usleep(100000), 0);
-	perf_wake_stop(w);
-	close_pipes(idle, other);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_descriptor),    cmocka_unit_test(during_the_wait),
-		cmocka_unit_test(by_time),	    cmocka_unit_test(by_interrupt),
-		cmocka_unit_test(outside_of_waits),
+		cmocka_unit_test_setup_teardown(by_descriptor, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(during_the_wait, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(by_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(by_interrupt, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(outside_of_waits, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
