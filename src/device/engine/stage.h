@@ -17,9 +17,10 @@ struct hca;
 
 /*
  * Interface of a stage. poll: messages, own lists, ring edges; does at most budget units of work
- * (packets, WQEs, doorbells) and returns their number. process: accepts all n objects of an
- * incoming edge, because the producer has checked the room. room: number of objects that process()
- * would accept now (used for direct edges only).
+ * (packets, WQEs, doorbells) and returns their number; decap of a device with UB half a burst more,
+ * for acknowledgements beside packets. process: accepts all n objects of an incoming edge, because
+ * the producer has checked the room. room: number of objects that process() would accept now (used
+ * for direct edges only).
  */
 typedef unsigned int (*hca_stage_poll_fn)(struct hca *h, uint64_t now, unsigned int budget);
 typedef void (*hca_stage_process_fn)(struct hca *h, void *const *objs, unsigned int n,

@@ -508,6 +508,30 @@ test_round_trips(void **state)
 	assert_int_equal(rig.tp.tx.srtt, 50000);
 }
 
+/*
+ * An acknowledgement of a packet that was sent once also reports an earlier one whose repetition
+ * left after it: what left before that repetition is late from now on.
+ */
+static void
+test_newest_was_sent_again(void **state)
+{
+	uint64_t again;
+
+	open_rule(HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, 0);
+	send_ops(4);
+	hear_sack(0, "01");
+	assert_again(0);
+	now += 10000; /* long enough for the answer to be that to the repetition */
+	hear_sack(2, "0");
+	again = now;
+	assert_again(2);
+	assert_nothing();
+	assert_int_equal(rig.tp.tx.una, 2);
+	now += 10000;
+	hear_ack(3);
+	assert_int_equal(rig.tp.tx.newest, again);
+}
+
 /* ---- wrap ---- */
 
 static void
@@ -582,6 +606,7 @@ main(void)
 		T(test_repetition_keeps_op),
 		T(test_answered),
 		T(test_round_trips),
+		T(test_newest_was_sent_again),
 		T(test_wrap),
 		T(test_memory_keeps_up),
 #undef T
