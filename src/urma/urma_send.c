@@ -57,12 +57,6 @@ static const struct op ops[256] = {
 };
 
 #define SEND_MAX (16u << 20)
-/* Of a WQE with one SGE: next unit, UB unit, data unit. */
-#define PLAIN_UNITS \
-	((sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + \
-	  sizeof(struct hca_data_unit)) / \
-	 HCA_WQE_UNIT)
-
 /* A request that was judged */
 struct request {
 	const urma_jfs_wr_t *wr;
@@ -76,21 +70,9 @@ struct request {
 	bool plain;	   /* judge_plain() has taken it */
 };
 
+#include "urma_send_plain.h"
+
 /* ---- judging ---- */
-
-static bool
-is_imported(const struct urma_queue *q, const urma_target_seg_t *tseg)
-{
-	return tseg != NULL && tseg->urma_ctx == &q->ctx->pub &&
-	       ((const struct urma_segment *)tseg)->mr == NULL;
-}
-
-static bool
-is_registered(const struct urma_queue *q, const urma_target_seg_t *tseg)
-{
-	return tseg != NULL && tseg->urma_ctx == &q->ctx->pub &&
-	       ((const struct urma_segment *)tseg)->mr != NULL;
-}
 
 static int
 judge_flags(const struct urma_queue *q, struct request *r)
@@ -102,12 +84,6 @@ judge_flags(const struct urma_queue *q, struct request *r)
 	if (f->bs.inline_flag && (r->op->flags & OP_READ) != 0)
 		return urma_fail(-EINVAL, "inline data with a Read or an atomic");
 	return 0;
-}
-
-static urma_transport_mode_t
-mode_of(const struct urma_queue *q)
-{
-	return q->is_jfs ? q->jfs.jfs_cfg.trans_mode : q->jetty.jetty_cfg.jfs_cfg.trans_mode;
 }
 
 static int
@@ -277,49 +253,6 @@ judge_size(const struct urma_queue *q, struct request *r)
 	return 0;
 }
 
-/*
- * The usual request: a Write, Read or Send of one SGE that nothing speaks against. False: it has to
- * be judged in the general way, which says what is wrong.
- */
-static inline __attribute__((always_inline)) bool
-judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
-{
-	const struct op *op = &ops[wr->opcode & 255];
-	bool send = op->flags == OP_SEND, read = op->flags == (OP_REMOTE | OP_READ);
-	const urma_sg_t *local = send ? &wr->send.src : read ? &wr->rw.dst : &wr->rw.src;
-	const urma_sg_t *remote = read ? &wr->rw.src : &wr->rw.dst;
-	const urma_jfs_wr_flag_t *f = &wr->flag;
-	const urma_seg_t *seg;
-
-	if ((uint32_t)wr->opcode > 255 || !op->known ||
-	    (!send && !read && op->flags != OP_REMOTE) || f->bs.reserved != 0 ||
-	    f->bs.inline_flag || HCA_UB_ODR_EXECUTION(f->bs.place_order) == HCA_UB_CODE_RESERVED)
-		return false;
-	r->wr = wr;
-	r->op = op;
-	r->to = (const struct urma_target *)wr->tjetty;
-	r->local = local->sge;
-	r->nlocal = 1;
-	r->remote = NULL;
-	r->operands = 0;
-	r->plain = true;
-	r->units = PLAIN_UNITS + !send;
-	if (r->to == NULL || r->to->pub.urma_ctx != &q->ctx->pub || local->num_sge != 1 ||
-	    r->local == NULL || !is_registered(q, r->local->tseg) || r->local->len > SEND_MAX ||
-	    r->to->unreliable || mode_of(q) != URMA_TM_RM || q->sq.max_sge == 0 ||
-	    r->units * HCA_WQE_UNIT > 1u << q->sq.log_stride)
-		return false;
-	r->total = r->local->len;
-	if (send)
-		return true;
-	r->remote = remote->sge;
-	if (remote->num_sge != 1 || r->remote == NULL || !is_imported(q, r->remote->tseg))
-		return false;
-	seg = &r->remote->tseg->seg;
-	return r->remote->addr >= seg->ubva.va && r->remote->addr - seg->ubva.va <= seg->len &&
-	       r->total <= seg->len - (r->remote->addr - seg->ubva.va);
-}
-
 static int
 judge(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
 {
@@ -348,12 +281,6 @@ judge(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
 }
 
 /* ---- building ---- */
-
-static const struct urma_segment *
-segment(const urma_sge_t *sge)
-{
-	return (const struct urma_segment *)sge->tseg;
-}
 
 static void
 build_ub(struct hca_ub_unit *u, const struct request *r)
@@ -395,17 +322,6 @@ build_address(uint8_t *at, const struct hca_ctl_ah *ah)
 	u->dmac_hi = hca_cpu_to_le32(HCA_UD_MAC_HI(dmac));
 	memcpy(u->dgid, ah->dgid, sizeof(u->dgid));
 	u->flow = hca_cpu_to_le32(HCA_UD_MAKE_FLOW(1, 0, 0, 0));
-	return at + sizeof(*u);
-}
-
-static inline uint8_t *
-build_remote(uint8_t *at, const urma_sge_t *sge)
-{
-	struct hca_raddr_unit *u = (struct hca_raddr_unit *)at;
-
-	u->raddr = hca_cpu_to_le64(sge->addr);
-	u->rkey = hca_cpu_to_le32(sge->tseg->seg.token_id);
-	u->reserved = 0;
 	return at + sizeof(*u);
 }
 
@@ -480,47 +396,6 @@ build_sges(struct hca_data_unit *u, const struct request *r)
 	}
 }
 
-/* build_ub() of a request that judge_plain() has taken. */
-static inline void
-build_plain_ub(struct hca_ub_unit *u, const struct request *r)
-{
-	const urma_jfs_wr_flag_t *f = &r->wr->flag;
-	bool send = r->remote == NULL;
-	bool check = send ? r->to->check : segment(r->remote)->check;
-	uint32_t token = send ? r->to->token : segment(r->remote)->token;
-	uint32_t odr = f->bs.place_order | (f->bs.comp_order ? HCA_UB_ODR_COMPLETION : 0);
-
-	u->number = hca_cpu_to_le32(HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, r->to->tpg));
-	u->tc = hca_cpu_to_le32(HCA_UB_MAKE_TC(r->to->pub.id.id, HCA_UB_TC_ONE, 0));
-	u->token = hca_cpu_to_le32(check ? token : 0);
-	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(odr, check, 0, 0, 0));
-	u->data = 0;
-	u->tc_token = 0;
-	u->operands = 0;
-}
-
-/* One that judge_plain() has taken. */
-static inline void
-build_plain(uint8_t *wqe, const struct request *r)
-{
-	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
-	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
-	uint8_t *at = (uint8_t *)(ub + 1);
-	const urma_jfs_wr_flag_t *f = &r->wr->flag;
-	struct hca_data_unit *data;
-
-	*next = (struct hca_next_unit){
-		.flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
-					 (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0))};
-	build_plain_ub(ub, r);
-	if (r->remote != NULL)
-		at = build_remote(at, r->remote);
-	data = (struct hca_data_unit *)at;
-	data->byte_cnt = hca_cpu_to_le32(r->total);
-	data->lkey = hca_cpu_to_le32(segment(r->local)->mr->lkey);
-	data->addr = hca_cpu_to_le64(r->local->addr);
-}
-
 static void
 build_any(uint8_t *wqe, const struct request *r)
 {
@@ -577,10 +452,15 @@ judge_next(const struct urma_queue *q, uint32_t head, const urma_jfs_wr_t *wr, s
 	return judge(q, wr, r);
 }
 
-/* As many of the usual requests as follow, behind the WQE `previous`; returns the last WQE. */
+/*
+ * As many of the usual requests as follow, behind the WQE `previous`; returns the last WQE. r: the
+ * request of that WQE; afterwards what it is says nothing.
+ */
 static inline uint8_t *
-add_plain(struct urma_queue *q, urma_jfs_wr_t **wr, uint32_t *head, uint8_t *previous)
+add_plain(struct urma_queue *q, urma_jfs_wr_t **wr, uint32_t *head, uint8_t *previous,
+	  struct request *r)
 {
+	const uint8_t *model = previous;
 	uint32_t mask = q->sq.mask, end = __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) + mask + 1;
 	uint32_t at = *head, log_stride = q->sq.log_stride;
 	const urma_jfs_wr_t *next = *wr;
@@ -588,12 +468,16 @@ add_plain(struct urma_queue *q, urma_jfs_wr_t **wr, uint32_t *head, uint8_t *pre
 
 	for (; next != NULL && at != end; at++, next = next->next) {
 		uint32_t index = at & mask, offset = index << log_stride;
-		struct request r;
 
-		if (!judge_plain(q, next, &r))
+		if (r->plain && judge_like(next, r)) {
+			build_like(buf + offset, model, r);
+		} else if (judge_plain(q, next, r)) {
+			model = buf + offset;
+			build_plain(buf + offset, r);
+		} else {
 			break;
-		build_plain(buf + offset, &r);
-		link_wqe(previous, offset, &r);
+		}
+		link_wqe(previous, offset, r);
 		previous = buf + offset;
 		q->sq.wr_id[index] = next->user_ctx;
 	}
@@ -620,7 +504,7 @@ build_chain(struct urma_queue *q, urma_jfs_wr_t **wr, struct request *r)
 		q->sq.wr_id[index] = (*wr)->user_ctx;
 		head++;
 		*wr = (*wr)->next;
-		previous = add_plain(q, wr, &head, previous);
+		previous = add_plain(q, wr, &head, previous, r);
 		if (*wr == NULL)
 			break;
 		err = judge_next(q, head, *wr, r);

@@ -12,6 +12,7 @@
 #define TICK_NS 100u
 #define IDLE_LOOPS 40u
 #define JUMP_NS 4000u
+#define LONG_PAYLOAD 257u /* HCA_ENCAP_FUSED_MIN */
 #define OWN_STAGES (1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT)
 #define FORM (HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST)
 
@@ -82,6 +83,10 @@ judge_packet(struct ub_rig *r, unsigned int side, uint32_t tpi, const uint8_t *t
 	CHECK(r, rc == 0, "transaction header: %s", hca_ub_drop_text(rc));
 	CHECK(r, v->rspst == 0 && v->rspinfo == 0 && !v->fake, "fields of acknowledgements");
 	CHECK(r, v->pad == hca_ub_pad(ta.payload_len), "pad");
+	CHECK(r,
+	      ta.payload_len < LONG_PAYLOAD ||
+		      (uintptr_t)(tph + v->ta + ta.payload) % RTE_CACHE_LINE_SIZE == 0,
+	      "a long payload begins within a cache line");
 	judge_numbers(r, &r->side[side].tp[tpi], ub_rig_tp(r, side, tpi), v, ta.payload_len);
 }
 

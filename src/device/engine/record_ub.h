@@ -75,9 +75,9 @@ struct hca_ub_record {
 	uint64_t raddr;
 	uint32_t token_id, token;
 	/* TAI; zeroed by the parser */
-	uint16_t first;	    /* TASSN of its first segment */
-	uint16_t open;	    /* its segments without an answer */
-	uint32_t refs;	    /* operations that refer to it */
+	uint16_t first; /* TASSN of its first segment */
+	uint16_t open;	/* its segments without an answer */
+	uint32_t reserved0;
 	uint64_t active;    /* when one of them was sent or answered last, ns */
 	struct hca_sge sge; /* nsge == 1, unless it is FULL */
 	/* of a Write or Read of the common form none of these says anything */

@@ -237,7 +237,12 @@ burst(struct hca *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t n
 	if (n == 0)
 		return 0;
 	for (unsigned int i = 0; i < n; i++) {
-		rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
+		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
+
+		rte_prefetch0(p);
+		/* the headers of long packets lie in two lines: begin_frame() in encap_ub.c */
+		if (ub)
+			rte_prefetch0(p + RTE_CACHE_LINE_SIZE);
 		bytes += m[i]->pkt_len;
 	}
 	HCA_COUNT_N(h, DECAP, rcvd_pkts, n);

@@ -17,13 +17,33 @@
 
 /* ---- frames ---- */
 
+/*
+ * Begin a frame whose payload of len bytes follows n bytes of headers. A long one is where cache
+ * lines begin, because stores and loads of all of it would cross from one to the next.
+ */
+static inline uint8_t *
+begin_frame(struct rte_mbuf *m, uint32_t n, uint32_t len)
+{
+	uint32_t off = RTE_PKTMBUF_HEADROOM;
+
+	if (len >= HCA_ENCAP_FUSED_MIN)
+		off -= (uint32_t)((uintptr_t)m->buf_addr + off + n) & (RTE_CACHE_LINE_SIZE - 1);
+	m->data_off = (uint16_t)off;
+	return (uint8_t *)m->buf_addr + off;
+}
+
+static inline uint8_t *
+frame_of(const struct rte_mbuf *m)
+{
+	return (uint8_t *)m->buf_addr + m->data_off;
+}
+
 /* The frame, which ends there, joins the burst. */
 static inline void
 join(struct hca_encap_burst *b, struct rte_mbuf *m, const uint8_t *end, uint32_t payload)
 {
-	m->data_off = RTE_PKTMBUF_HEADROOM;
 	m->ol_flags = 0;
-	m->data_len = (uint16_t)(end - hca_encap_frame(m));
+	m->data_len = (uint16_t)(end - frame_of(m));
 	m->pkt_len = m->data_len;
 	b->bytes += m->data_len;
 	b->payload += payload;
@@ -35,7 +55,7 @@ static inline void
 finish(struct hca_encap_burst *b, const struct hca_udp_template *t, struct rte_mbuf *m,
        uint8_t *end, uint32_t payload)
 {
-	uint8_t *l3 = hca_encap_frame(m) + t->l3;
+	uint8_t *l3 = frame_of(m) + t->l3;
 
 	/* of the four bytes those behind the pad will be the ICRC */
 	memset(end, 0, 4);
@@ -50,7 +70,7 @@ static __rte_always_inline void
 finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_template *t,
 	     struct rte_mbuf *m, uint8_t *payload, const uint8_t *src, uint32_t len)
 {
-	uint8_t *l3 = hca_encap_frame(m) + t->l3, *end = payload + len;
+	uint8_t *l3 = frame_of(m) + t->l3, *end = payload + len;
 	struct hca_icrc_span span =
 		hca_icrc_span_of(HCA_WIRE_UB, t->ip_version, l3, (uint32_t)(payload - l3));
 	uint32_t crc, pad = hca_ub_pad(len);
@@ -96,11 +116,13 @@ fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_u
 /* Headers of a frame that may not be like the one before; returns where the payload begins. */
 static __rte_noinline uint8_t *
 put_headers(struct hca_encap_ub_packet k, const struct hca_udp_template *t,
-	    const struct hca_tp_txd *d, uint8_t opcode, uint8_t *frame, const uint8_t *src,
+	    const struct hca_tp_txd *d, uint8_t opcode, struct rte_mbuf *m, const uint8_t *src,
 	    struct like *like, uint8_t **tah)
 {
 	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
-	uint8_t *payload;
+	uint32_t n = t->transport + HCA_UB_RTPH_LEN + entities_len(k.tp) + at->beetah +
+		     enables_of(k.op, at);
+	uint8_t *frame = begin_frame(m, n, k.len), *payload;
 
 	*tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, frame));
 	payload = put_transaction(k.h, k.op, opcode, at, k.displacement, *tah);
@@ -117,12 +139,12 @@ build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
 	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k.op->last_opcode : k.op->opcode;
-	uint8_t *frame = hca_encap_frame(m), *tah = NULL, *payload;
+	uint8_t *tah = NULL, *payload;
 
 	if (likely(src != NULL && like->frame != NULL && like->key == like_key(k, d, opcode)))
-		payload = put_like(like, k, t, d, opcode, frame);
+		payload = put_like(like, k, t, d, opcode, begin_frame(m, like->payload, k.len));
 	else
-		payload = put_headers(k, t, d, opcode, frame, src, like, &tah);
+		payload = put_headers(k, t, d, opcode, m, src, like, &tah);
 	return fill(k, b, t, m, src, tah, payload);
 }
 
@@ -394,7 +416,7 @@ answer(struct hca_encap_burst *b, const struct hca_tp *tp, struct rte_mbuf *m)
 	bool sack = a->kind == HCA_TP_TPSACK;
 	uint32_t n =
 		HCA_UB_RTPH_LEN + (sack ? HCA_UB_SAETPH_LEN + HCA_UB_SACK_BYTES(a->sack_code) : 0);
-	uint8_t *tph = put_path(t, HCA_UDP_LEN + n + HCA_ICRC_LEN, a->port, hca_encap_frame(m));
+	uint8_t *tph = put_path(t, HCA_UDP_LEN + n + HCA_ICRC_LEN, a->port, begin_frame(m, 0, 0));
 	struct hca_ub_headers headers;
 
 	hca_tp_write_answer(tp, a, &headers);

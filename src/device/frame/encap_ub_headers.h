@@ -172,16 +172,18 @@ put_transport(struct hca_encap_ub_packet k, const struct hca_tp_txd *d, uint8_t 
 	return put_entities(&k.tp->cfg, tph + HCA_UB_RTPH_LEN);
 }
 
+static inline uint32_t
+entities_len(const struct hca_tp *tp)
+{
+	return unlikely(tp->cfg.flags & HCA_TP_FLAG_EIDH) ? HCA_UB_UPIH_LEN + HCA_UB_EIDH_LEN : 0;
+}
+
 /* From the UDP header to the ICRC. */
 static inline uint32_t
 udp_len_of(struct hca_encap_ub_packet k, const struct hca_ub_layout *at)
 {
-	uint32_t entities = unlikely(k.tp->cfg.flags & HCA_TP_FLAG_EIDH)
-				    ? HCA_UB_UPIH_LEN + HCA_UB_EIDH_LEN
-				    : 0;
-
-	return HCA_UDP_LEN + HCA_UB_RTPH_LEN + entities + at->beetah + enables_of(k.op, at) +
-	       k.len + hca_ub_pad(k.len) + HCA_ICRC_LEN;
+	return HCA_UDP_LEN + HCA_UB_RTPH_LEN + entities_len(k.tp) + at->beetah +
+	       enables_of(k.op, at) + k.len + hca_ub_pad(k.len) + HCA_ICRC_LEN;
 }
 
 /* ---- frames like the one before ---- */

@@ -67,7 +67,6 @@ hca_wqe_ub_fill_form(const uint8_t *wqe, uint32_t size, uint32_t stride, uint32_
 	r->token_id = remote ? hca_le32_to_cpu(raddr->rkey) & HCA_TOKEN_ID_MASK : 0;
 	r->token = hca_le32_to_cpu(u->token);
 	r->first = r->open = 0;
-	r->refs = 0;
 	r->active = 0;
 	r->sge.va = hca_le64_to_cpu(d->addr);
 	r->sge.lkey = hca_le32_to_cpu(d->lkey);

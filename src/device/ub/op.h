@@ -53,7 +53,7 @@ enum hca_ta_op_flag {
 /* Written by TPS. */
 enum hca_ta_op_tps_flag {
 	HCA_TA_OP_SENT = 1u << 0,    /* its first packet has a PSN */
-	HCA_TA_OP_ACKED = 1u << 1,   /* all of its packets are acknowledged */
+	HCA_TA_OP_ACKED = 1u << 1,   /* all of its packets are acknowledged; TPS has it still */
 	HCA_TA_OP_SKIPPED = 1u << 2, /* an orphan that was never sent */
 };
 

@@ -288,6 +288,9 @@ void hca_tai_answered(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca
 		      uint8_t status);
 /* Of n segments from tassn on, those without an answer were answered well, by a peer. */
 void hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n);
+/* The same of segments that are all open at that TP and are no Reads or atomics. */
+void hca_tai_done_usual(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n,
+			uint32_t tpi);
 /* Nobody waits for it any more: no answer of it came, or its Jetty or TP is gone. */
 void hca_tai_abandon(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s);
 /* It stays open; the attempt is over: its operation has been answered, the TP has room. */

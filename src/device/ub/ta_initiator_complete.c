@@ -19,10 +19,23 @@ struct completer {
 	uint32_t n;
 	uint32_t done, failed, flushed;
 	uint32_t freed;		 /* records before it are returned: sq_freed later */
+	uint32_t used;		 /* used_from() */
 	uint32_t local;		 /* of its CQEs; in the order of memory */
 	struct hca_cq_cursor cq; /* of successes, in place of cqe[] */
 	struct hca_ub_cqe cqe[CQES];
 };
+
+/*
+ * The first record that an operation may refer to: that of the oldest segment in use. Segments have
+ * their numbers in the order of the window, and keep them until their operation is back.
+ */
+static inline uint32_t
+used_from(const struct hca_qp *qp)
+{
+	uint16_t una = hca_tai_una(qp);
+
+	return una != qp->tai.tassn ? hca_tai_segment(qp, una)->cursor : qp->sq_next;
+}
 
 static inline uint8_t
 kind_of(const struct hca_qp *qp)
@@ -128,7 +141,7 @@ finish_all(struct completer *c)
 		if (r->open != 0)
 			break;
 		finish(c, r, tail);
-		if (likely(c->freed == tail && r->refs == 0)) {
+		if (likely(c->freed == tail && tail != c->used)) {
 			hca_tai_return(c->h, ref);
 			c->freed++;
 		}
@@ -158,11 +171,11 @@ give_up_all(struct hca *h, struct hca_qp *qp, uint32_t qpi)
  * already.
  */
 static void
-free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t freed)
+free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t freed, uint32_t used)
 {
 	uint32_t tail = hca_una_tail(qp->sq_una);
 
-	for (; freed != tail && hca_tai_record(h, qp, freed)->refs == 0; freed++)
+	for (; freed != tail && freed != used; freed++)
 		hca_tai_return(h, hca_tai_ref(qp, freed));
 	if (freed == qp->sq_freed)
 		return;
@@ -211,6 +224,7 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	c.freed = qp->sq_freed;
 	if (unlikely(c.flushes))
 		give_up_all(h, qp, qpi);
+	c.used = used_from(qp);
 	finish_all(&c);
 	if (c.done != 0)
 		HCA_COUNT_N(h, TAI, req_completions, c.done);
@@ -221,7 +235,7 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	}
 	if (unlikely(state != HCA_QPS_RTS))
 		say_done(&c, state);
-	free_records(h, qp, qpi, c.freed);
+	free_records(h, qp, qpi, c.freed, c.used);
 }
 
 void

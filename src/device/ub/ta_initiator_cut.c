@@ -82,7 +82,6 @@ put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uin
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
 	s->packets = 0;
-	r->refs++;
 	r->active = v->ctx->now;
 	if (tpi != HCA_TP_UNRELIABLE)
 		__atomic_store_n(&tp->tai.open_out, tp->tai.open_out + 1, __ATOMIC_RELAXED);

@@ -24,6 +24,7 @@ struct response {
 	uint32_t qpi;
 	uint16_t tassn;
 	uint8_t rspst, rspinfo;
+	bool usual; /* is_usual() */
 };
 
 static inline bool
@@ -271,7 +272,6 @@ taid_fits(const struct response *p)
 	       hca_ub_taidetah_taid(p->atah + p->ta.at->taidetah) == HCA_UB_TAID_OF(p->tassn);
 }
 
-/* Every request of an answer, before any of them is touched; HCA_CTR_N: it is right. */
 /*
  * A TAACK of n requests that are all open, were all sent to that TP and end with a TAACK: nothing
  * else has to be judged.
@@ -296,12 +296,14 @@ is_usual(const struct response *p, uint32_t n)
 	return true;
 }
 
+/* Every request of an answer, before any of them is touched; HCA_CTR_N: it is right. */
 static enum hca_counter
 judge(struct response *p)
 {
 	uint32_t n = answered_by(p), unknown = 0;
 
-	if (likely(is_usual(p, n)))
+	p->usual = is_usual(p, n);
+	if (likely(p->usual))
 		return HCA_CTR_N;
 	for (uint32_t i = 0; i < n; i++) {
 		uint16_t tassn = (uint16_t)(p->tassn + i);
@@ -331,6 +333,10 @@ answer(struct response *p)
 {
 	struct hca_jetty_segment *s = hca_tai_segment(p->qp, p->tassn);
 
+	if (likely(p->usual)) {
+		hca_tai_done_usual(p->h, p->qp, p->qpi, p->tassn, p->rspinfo + 1u, p->tpi);
+		return HCA_CTR_ub_responses;
+	}
 	if (p->rspst == HCA_UB_RSP_RNR || p->rspst == HCA_UB_RSP_PAGE_FAULT) {
 		hca_tai_not_ready(p->h, p->qp, p->qpi, s, HCA_UB_RNR_NS(p->rspinfo));
 		return HCA_CTR_ub_responses;

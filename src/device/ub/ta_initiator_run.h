@@ -133,7 +133,6 @@ send_run(struct visit *v)
 		s->counted = order != 0 ? HCA_TAI_COUNTED_ORDERED : 0;
 		r->first = tassn;
 		r->open++;
-		r->refs++;
 		r->active = now;
 		ring[(at + n) & mask] = index;
 		cost += HCA_TAI_OVERHEAD + r->len;

@@ -85,12 +85,14 @@ struct closed {
 	uint32_t n, ordered, reads, sends;
 };
 
-/* close_segment() of one that is outstanding, at the counts' expense. */
+/* close_segment() of one that is outstanding and was answered well, at the counts' expense. */
 static inline void
-count_closed(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct closed *c)
+close_done(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct closed *c)
 {
 	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
 
+	if (unlikely(s->op != HCA_TAI_NO_OP))
+		hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ANSWERED);
 	s->state = HCA_TAI_SEGMENT_DONE;
 	/* others of its request are due from now on */
 	if (unlikely(--r->open != 0))
@@ -99,6 +101,17 @@ count_closed(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, stru
 	c->ordered += (s->counted & HCA_TAI_COUNTED_ORDERED) != 0;
 	c->reads += (s->counted & HCA_TAI_COUNTED_READ) != 0;
 	c->sends += (s->counted & HCA_TAI_COUNTED_SEND) != 0;
+}
+
+static inline void
+end_closed(struct hca *h, struct hca_qp *qp, uint32_t qpi, const struct closed *c)
+{
+	qp->tai.open -= c->n;
+	qp->tai.open_ordered -= c->ordered;
+	qp->tai.open_reads -= c->reads;
+	qp->tai.open_sends -= c->sends;
+	HCA_COUNT_N(h, TAI, ub_segments_done, c->n);
+	hca_tai_wake(h, qpi);
 }
 
 void
@@ -117,18 +130,23 @@ hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uin
 			tpi = s->number;
 			run = 0;
 		}
-		if (likely(s->op != HCA_TAI_NO_OP))
-			hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ANSWERED);
-		count_closed(h, qp, s, &c);
+		close_done(h, qp, s, &c);
 		run++;
 	}
 	requests_over(h, tpi, run);
-	qp->tai.open -= c.n;
-	qp->tai.open_ordered -= c.ordered;
-	qp->tai.open_reads -= c.reads;
-	qp->tai.open_sends -= c.sends;
-	HCA_COUNT_N(h, TAI, ub_segments_done, c.n);
-	hca_tai_wake(h, qpi);
+	end_closed(h, qp, qpi, &c);
+}
+
+void
+hca_tai_done_usual(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n,
+		   uint32_t tpi)
+{
+	struct closed c = {0};
+
+	for (uint32_t i = 0; i < n; i++)
+		close_done(h, qp, hca_tai_segment(qp, (uint16_t)(tassn + i)), &c);
+	requests_over(h, tpi, n);
+	end_closed(h, qp, qpi, &c);
 }
 
 /* The peer has the request, and its answer may come or not. */
@@ -217,7 +235,6 @@ op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
 	}
 	qp = &h->qp[op->object];
 	s = hca_tai_segment(qp, op->tassn);
-	hca_ub_record(h, op->req.record)->refs--;
 	if (hca_tai_outstanding(s) && tpi == HCA_TP_UNRELIABLE)
 		hca_tai_answered(h, qp, op->object, s,
 				 is_poisoned(op) ? HCA_UB_STATUS_LOCAL_ACCESS : 0);
@@ -240,18 +257,8 @@ is_back_well(struct hca *h, uint32_t tpi, uint32_t index, uint32_t jetty)
 		     op->flags & (HCA_TA_OP_ORPHAN | HCA_TA_OP_FORGOTTEN) || is_poisoned(op)))
 		return false;
 	s = hca_tai_segment(&h->qp[jetty], op->tassn);
-	hca_ub_record(h, op->req.record)->refs--;
 	s->op = HCA_TAI_NO_OP;
 	return true;
-}
-
-static inline void
-prefetch_op(const struct hca *h, uint32_t index)
-{
-	const struct hca_ta_op *op = hca_tai_op(h, index);
-
-	rte_prefetch0(op);
-	rte_prefetch0((const uint8_t *)op + RTE_CACHE_LINE_SIZE);
 }
 
 void
@@ -266,7 +273,8 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 		uint32_t index = lane->ring[tp->tai.taken++ & (tp->cfg.window - 1)];
 
 		if (done - tp->tai.taken > 1)
-			prefetch_op(h, lane->ring[(tp->tai.taken + 1) & (tp->cfg.window - 1)]);
+			rte_prefetch0(hca_tai_op(
+				h, lane->ring[(tp->tai.taken + 1) & (tp->cfg.window - 1)]));
 		if (unlikely(!is_back_well(h, tpi, index, jetty)))
 			op_is_back(h, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);

@@ -233,6 +233,39 @@ hear_kind(struct hearing *hear, const struct hca_tp_answer *a)
 
 /* ---- the usual answer ---- */
 
+static inline bool
+is_finished(const struct hca_ta_op_pools *pools, const struct hca_tp_slot *slot, uint32_t done_seq)
+{
+	return (int32_t)(done_seq - hca_ta_op_at(pools, slot->op)->tps.desc_seq) >= 0;
+}
+
+/*
+ * n packets from una on are acknowledged, none of them was sent again. If encap has finished the
+ * operations of the first and the last one, it has those between them, too: as far as they have one
+ * packet each, the first one perhaps more before una, and are the next ones of a lane, they go back
+ * at once and are not looked at.
+ */
+static inline void
+ops_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t una, uint32_t n)
+{
+	uint32_t seq = __atomic_load_n(&tp->encap.done_seq, __ATOMIC_ACQUIRE), mask = tp_mask(tp);
+	const struct hca_tp_slot *slot = tp_slot(tp, una);
+	uint32_t lane = slot->op >> HCA_TA_OPREF_LANE_SHIFT, mark = hca_ta_opref(lane, 0), i = 0;
+	uint32_t done = tp->tx.lane[lane].done;
+
+	if (is_finished(pools, slot, seq) && is_finished(pools, tp_slot(tp, una + n - 1), seq))
+		while (i < n && slot->flags & HCA_TP_SLOT_LAST &&
+		       slot->op == (tp->lane[lane].ring[done & mask] | mark)) {
+			done++;
+			slot = tp_slot(tp, una + ++i);
+		}
+	tp->tx.ops_acked += i;
+	__atomic_store_n(&tp->tx.lane[lane].done, done, __ATOMIC_RELEASE);
+	for (; i < n; slot = tp_slot(tp, una + ++i))
+		if (slot->flags & HCA_TP_SLOT_LAST)
+			op_acked(tp, pools, slot->op);
+}
+
 /*
  * A TPACK while nothing is missing and nothing was sent again: of the packets that it is the first
  * to report only the latest one says more than the others, because they left in this order. False:
@@ -243,7 +276,7 @@ hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const stru
 {
 	struct hca_tp *tp = hear->tp;
 	struct hca_tp_tx *tx = &tp->tx;
-	uint32_t una = tx->una, n = hca_tp_past(a->psn, una) + 1, mask = tp_mask(tp);
+	uint32_t una = tx->una, n = hca_tp_past(a->psn, una) + 1;
 
 	/* high: none of those that are not acknowledged was sent again */
 	if (a->kind != HCA_TP_TPACK || tx->got_n != 0 || tx->again_n != 0 ||
@@ -252,12 +285,7 @@ hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const stru
 		return false;
 	note(hear, tp_slot(tp, a->psn));
 	time_round_trip(tx, hear);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct hca_tp_slot *slot = &tx->slot[(una + i) & mask];
-
-		if (slot->flags & HCA_TP_SLOT_LAST)
-			op_acked(tp, pools, slot->op);
-	}
+	ops_acked(tp, pools, una, n);
 	move_una(tp, hca_tp_psn(a->psn, 1), hear->now);
 	return true;
 }

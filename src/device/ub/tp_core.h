@@ -181,10 +181,10 @@ uint32_t hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pool
 			   struct hca_tp_txd *d, uint32_t room);
 
 /*
- * Give operations back to their owners: tx.lane[].done. Returns how many. In ERROR everything in
- * the lanes goes back as soon as encap does not read it any more.
+ * Give operations back to their owners: tx.lane[].done, which hca_tp_ack() may have moved, too. In
+ * ERROR everything in the lanes goes back as soon as encap does not read it any more.
  */
-uint32_t hca_tp_release(struct hca_tp *tp, const struct hca_ta_op_pools *pools);
+void hca_tp_release(struct hca_tp *tp, const struct hca_ta_op_pools *pools);
 
 /* ---- retransmission timer: tp_timer.c ---- */
 

@@ -388,11 +388,11 @@ is_over(uint32_t done_seq, const struct hca_ta_op *op, bool dead)
 	       (int32_t)(done_seq - op->tps.desc_seq) >= 0;
 }
 
-static uint32_t
+static void
 release_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane, bool dead)
 {
 	struct hca_tp_lane_tx *l = &tp->tx.lane[lane];
-	uint32_t end = dead ? lane_head(tp, lane) : l->next, first = l->done, done = first;
+	uint32_t end = dead ? lane_head(tp, lane) : l->next, done = l->done;
 	uint32_t done_seq = __atomic_load_n(&tp->encap.done_seq, __ATOMIC_ACQUIRE);
 
 	for (; done != end; done++) {
@@ -409,14 +409,13 @@ release_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t la
 		l->sent = 0;
 	}
 	__atomic_store_n(&l->done, done, __ATOMIC_RELEASE);
-	return done - first;
 }
 
-uint32_t
+void
 hca_tp_release(struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 {
 	bool dead = hca_tp_state(tp) == HCA_TPS_ERROR;
 
-	return release_lane(tp, pools, HCA_TP_RESPONSES, dead) +
-	       release_lane(tp, pools, HCA_TP_REQUESTS, dead);
+	release_lane(tp, pools, HCA_TP_RESPONSES, dead);
+	release_lane(tp, pools, HCA_TP_REQUESTS, dead);
 }

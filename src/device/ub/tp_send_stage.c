@@ -130,23 +130,35 @@ count_ops(struct hca *h, struct hca_tp_tx *tx)
 	tx->given_up_counted = tx->ops_given_up;
 }
 
+/* Where the lanes of a TP were. */
+struct released {
+	uint32_t done[HCA_TP_LANES];
+};
+
+static inline struct released
+released_of(const struct hca_tp *tp)
+{
+	return (struct released){{tp->tx.lane[0].done, tp->tx.lane[1].done}};
+}
+
+/* Owners of the lanes that have moved since then are told. */
 static inline void
-release(struct hca *h, struct hca_tp *tp, uint32_t tpi)
+release_since(struct hca *h, struct hca_tp *tp, uint32_t tpi, struct released before)
 {
 	static const uint8_t owner[HCA_TP_LANES] =
 		{[HCA_TP_RESPONSES] = HCA_STAGE_TAT, [HCA_TP_REQUESTS] = HCA_STAGE_TAI};
-	uint32_t done[HCA_TP_LANES];
 
-	for (unsigned int l = 0; l < HCA_TP_LANES; l++)
-		done[l] = tp->tx.lane[l].done;
-	if (hca_tp_release(tp, &h->ub->ops) == 0) {
-		count_ops(h, &tp->tx);
-		return;
-	}
+	hca_tp_release(tp, &h->ub->ops);
 	count_ops(h, &tp->tx);
 	for (unsigned int l = 0; l < HCA_TP_LANES; l++)
-		if (tp->tx.lane[l].done != done[l])
+		if (tp->tx.lane[l].done != before.done[l])
 			hca_tp_msg_send(h, HCA_STAGE_TPS, owner[l], tpi, HCA_MSG_ROOM);
+}
+
+static inline void
+release(struct hca *h, struct hca_tp *tp, uint32_t tpi)
+{
+	release_since(h, tp, tpi, released_of(tp));
 }
 
 /* Why it is in ERROR */
@@ -225,6 +237,7 @@ hear(struct hca *h, struct rte_mbuf *m, uint64_t now)
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 	struct hca_tp_answer a;
+	struct released before;
 	enum hca_tp_heard heard;
 
 	if (unlikely(r->generation != tp->cfg.generation || !hca_tp_sends(hca_tp_state(tp)) ||
@@ -232,11 +245,12 @@ hear(struct hca *h, struct rte_mbuf *m, uint64_t now)
 		HCA_COUNT(h, TPS, ub_acks_stale);
 		return;
 	}
+	before = released_of(tp);
 	heard = hca_tp_ack(tp, &h->ub->ops, &a, now);
 	count_heard(h, heard);
 	if (heard != HCA_TP_HEARD_NEWS)
 		return;
-	release(h, tp, r->tp);
+	release_since(h, tp, r->tp, before);
 	hca_tp_sched_wake(&tps_ctx(h)->sched, r->tp);
 	arm_if_needed(h, tp, r->tp);
 }

@@ -432,13 +432,13 @@ test_ops_come_back(void **state)
 	assert_int_equal(send_all(), 4);
 	rig.tp.encap.done_seq = 2;
 	hear_ack(1);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 0);
+	assert_int_equal(rig_release(&rig), 0);
 	hear_ack(3);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 0);
+	assert_int_equal(rig_release(&rig), 0);
 	rig.tp.encap.done_seq = 3;
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 1);
+	assert_int_equal(rig_release(&rig), 1);
 	rig.tp.encap.done_seq = 4;
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 1);
+	assert_int_equal(rig_release(&rig), 1);
 	assert_int_equal(l->done, 2);
 	assert_int_equal(rig.tp.tx.ops_sent, 2);
 	assert_int_equal(rig.tp.tx.ops_acked, 2);
@@ -455,9 +455,68 @@ test_repetition_keeps_op(void **state)
 	hear_sack(-1u, "101");
 	assert_true(hca_tp_pick(&rig.tp, &rig.pools, now, &d));
 	hear_ack(1);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 0);
+	assert_int_equal(rig_release(&rig), 0);
 	rig.tp.encap.done_seq = d.seq;
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 2);
+	assert_int_equal(rig_release(&rig), 2);
+}
+
+/* A TPACK of operations of one packet each, some of which encap still reads. */
+static void
+test_encap_is_behind(void **state)
+{
+	(void)state;
+	open_rule(HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, 0);
+	send_ops(3);
+	rig.tp.encap.done_seq = 2;
+	hear_ack(2);
+	assert_int_equal(rig_release(&rig), 2);
+	rig.tp.encap.done_seq = 3;
+	assert_int_equal(rig_release(&rig), 1);
+	assert_int_equal(rig.tp.tx.ops_acked, 3);
+}
+
+/* Of the oldest operation encap reads a packet again that was acknowledged before the last ones. */
+static void
+test_encap_reads_the_oldest(void **state)
+{
+	struct hca_tp_txd d;
+
+	(void)state;
+	open_rule(HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, 0);
+	rig_op(&rig, HCA_TP_REQUESTS, 4096); /* PSN 0..3 */
+	rig_ops(&rig, HCA_TP_REQUESTS, 2);
+	assert_int_equal(send_all(), 6);
+	hear_sack(0, "101");
+	assert_true(hca_tp_pick(&rig.tp, &rig.pools, now, &d));
+	assert_int_equal(d.psn, 1);
+	hear_ack(2);
+	hear_ack(5);
+	assert_int_equal(rig_release(&rig), 0);
+	rig.tp.encap.done_seq = d.seq;
+	assert_int_equal(rig_release(&rig), 3);
+}
+
+/* What is not next in its lane goes back with what is before it. */
+static void
+test_order_of_lanes(void **state)
+{
+	const struct hca_tp_lane_tx *l = rig.tp.tx.lane;
+
+	(void)state;
+	open_rule(HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, 0);
+	hca_ta_op_set_flag(rig_op(&rig, HCA_TP_REQUESTS, 100), HCA_TA_OP_ORPHAN);
+	send_ops(2);
+	hear_ack(1);
+	assert_int_equal(l[HCA_TP_REQUESTS].done, 0);
+	assert_int_equal(rig_release(&rig), 3);
+	rig_ops(&rig, HCA_TP_RESPONSES, 2);
+	rig_ops(&rig, HCA_TP_REQUESTS, 4);
+	assert_int_equal(send_all(), 6);
+	hear_ack(2 + 6 - 1);
+	assert_int_equal(rig_release(&rig), 6);
+	assert_int_equal(l[HCA_TP_REQUESTS].done, 3 + 4);
+	assert_int_equal(l[HCA_TP_RESPONSES].done, 2);
+	assert_int_equal(rig.tp.tx.ops_acked, 8);
 }
 
 /* Answered: its packets count as received and are not sent again. */
@@ -475,7 +534,7 @@ test_answered(void **state)
 	hca_ta_op_set_flag(op, HCA_TA_OP_ANSWERED);
 	assert_nothing();
 	assert_int_equal(rig.tp.tx.una, 4);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 3);
+	assert_int_equal(rig_release(&rig), 3);
 	assert_int_equal(rig.tp.tx.again_n, 0);
 }
 
@@ -549,7 +608,7 @@ test_wrap(void **state)
 	}
 	assert_int_equal(rig.tp.tx.una, 0x20);
 	assert_int_equal(rig.tp.tx.tpmsn, 0x21);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 0x30);
+	assert_int_equal(rig_release(&rig), 0x30);
 }
 
 /* What a rule remembers does not become the future when PSNs have gone half way round. */
@@ -570,7 +629,7 @@ test_memory_keeps_up(void **state)
 			rig_ops(&rig, HCA_TP_REQUESTS, 64);
 			assert_int_equal(send_all(), 64);
 			hca_tp_ack(&rig.tp, &rig.pools, &a, now);
-			assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), psn == 4 ? 68 : 64);
+			assert_int_equal(rig_release(&rig), psn == 4 ? 68 : 64);
 		}
 		send_ops(3);
 		hear_sack(rig.tp.tx.una, "101");
@@ -604,6 +663,9 @@ main(void)
 		T(test_time_first_sending),
 		T(test_ops_come_back),
 		T(test_repetition_keeps_op),
+		T(test_encap_is_behind),
+		T(test_encap_reads_the_oldest),
+		T(test_order_of_lanes),
 		T(test_answered),
 		T(test_round_trips),
 		T(test_newest_was_sent_again),

@@ -203,9 +203,9 @@ test_orphans(void **state)
 	assert_true(pick());
 	assert_int_equal(d.op, hca_ta_opref(HCA_TP_REQUESTS, 3));
 	assert_int_equal(op[3]->tps.tpmsn, 2);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 0);
+	assert_int_equal(rig_release(&rig), 0);
 	hear_ack(1);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 3);
+	assert_int_equal(rig_release(&rig), 3);
 	assert_int_equal(rig.tp.tx.ops_skipped, 2);
 	assert_int_equal(rig.tp.tx.ops_sent, 2);
 }
@@ -253,7 +253,7 @@ test_rto_series(void **state)
 	assert_int_equal(rig.tp.tx.resent[HCA_TP_AGAIN_TIMEOUT], 7);
 	assert_int_equal(rig.tp.tx.timeouts, 8);
 	assert_false(pick());
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 1);
+	assert_int_equal(rig_release(&rig), 1);
 	assert_int_equal(rig.tp.tx.ops_given_up, 1);
 	now += UINT64_C(1) << 60;
 	assert_int_equal(expire(), HCA_TP_EXPIRY_NONE);
@@ -366,7 +366,7 @@ test_rto_answered(void **state)
 	assert_int_equal(rig.tp.tx.una, 2);
 	assert_true(rig.tp.tx.deadline == HCA_TP_NEVER);
 	assert_int_equal(rig.tp.tx.timeouts, 0);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 1);
+	assert_int_equal(rig_release(&rig), 1);
 }
 
 /* A dead TP gives everything back as soon as encap does not read it any more. */
@@ -381,14 +381,14 @@ test_dead(void **state)
 	hear_ack(0);
 	assert_true(hca_tp_fail(&rig.tp));
 	rig.tp.encap.done_seq = 1;
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 1);
+	assert_int_equal(rig_release(&rig), 1);
 	rig.tp.encap.done_seq = 3;
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 1);
+	assert_int_equal(rig_release(&rig), 1);
 	rig.tp.encap.done_seq = 4;
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 1);
+	assert_int_equal(rig_release(&rig), 1);
 	/* what comes later goes back at once */
 	rig_ops(&rig, HCA_TP_REQUESTS, 2);
-	assert_int_equal(hca_tp_release(&rig.tp, &rig.pools), 2);
+	assert_int_equal(rig_release(&rig), 2);
 	assert_int_equal(hca_tp_lane_room(&rig.tp, HCA_TP_REQUESTS), 128);
 	assert_int_equal(rig.tp.tx.ops_sent, 3);
 	assert_int_equal(rig.tp.tx.ops_acked, 1);

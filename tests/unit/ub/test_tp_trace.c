@@ -216,7 +216,7 @@ finish(struct world *w)
 	assert_int_equal(w->b.tp.rx.epsn, hca_tp_psn(w->m, n));
 	assert_int_equal(w->a.tp.tx.tpmsn, hca_tp_psn(w->m, n + 1));
 	assert_true(w->a.tp.tx.deadline == HCA_TP_NEVER);
-	assert_int_equal(hca_tp_release(&w->a.tp, &w->a.pools), n);
+	assert_int_equal(rig_release(&w->a), n);
 	if (getenv("TP_TRACE_PRINT") == NULL && w->t->lines[w->line] != NULL)
 		fail_msg("%s: \"%s\" is missing", w->t->name, w->t->lines[w->line]);
 	rig_close(&w->a);

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "ub/tp.h"
+#include "ub/tp_core.h"
 
 #define RIG_OPS 8192u /* of each lane */
 
@@ -21,6 +21,7 @@ struct tp_rig {
 	struct hca_tp tp;
 	struct hca_ta_op_pools pools;
 	uint32_t used[HCA_TP_LANES]; /* operations taken, in order */
+	uint32_t back;		     /* operations that rig_release() has seen come back */
 };
 
 /* What tests begin with: W 128, 1 KiB packets, every packet acknowledged. */
@@ -84,6 +85,19 @@ rig_op(struct tp_rig *rig, uint32_t lane, uint32_t payload)
 	assert_true(hca_tp_lane_room(&rig->tp, lane) > 0);
 	hca_tp_lane_put(&rig->tp, lane, index);
 	return op;
+}
+
+/* How many operations have come back since the last call, by an answer or now. */
+static inline uint32_t
+rig_release(struct tp_rig *rig)
+{
+	uint32_t before = rig->back;
+
+	hca_tp_release(&rig->tp, &rig->pools);
+	rig->back = 0;
+	for (uint32_t lane = 0; lane < HCA_TP_LANES; lane++)
+		rig->back += rig->tp.tx.lane[lane].done;
+	return rig->back - before;
 }
 
 /* That many operations of one packet each. */

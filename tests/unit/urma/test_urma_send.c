@@ -271,6 +271,164 @@ test_chain(void **state)
 	assert_int_equal(((const struct hca_next_unit *)(const void *)rig_wqe(&r, 2))->nee_nds, 0);
 }
 
+/* Requests behind a Write that differ from it in one thing */
+enum behind {
+	BEHIND_LIKE,
+	BEHIND_FLAGS,
+	BEHIND_TARGET,
+	BEHIND_LOCAL,
+	BEHIND_REMOTE,
+	BEHIND_IMMEDIATE,
+	BEHIND_READ,
+	BEHIND_SEND,
+	BEHIND_TWO_SGES,
+	BEHIND_TWO_PLACES,
+	BEHIND_NO_LOCAL,
+	BEHIND_NO_REMOTE,
+	BEHIND_LOW,
+	BEHIND_FAR,
+	BEHIND_WRAPS,
+	BEHIND_LONG,
+	BEHINDS
+};
+
+struct behind_wr {
+	struct urma_target target;
+	struct urma_segment segment;
+	struct softhca_mr mr;
+	urma_sge_t src[2], dst[2];
+	urma_jfs_wr_t wr;
+};
+
+static void
+make_behind(struct behind_wr *b, enum behind what)
+{
+	b->target = *(const struct urma_target *)r.peer;
+	b->target.pub.id.id = 0x54321;
+	b->segment = *(const struct urma_segment *)r.local;
+	b->mr = *b->segment.mr;
+	b->mr.lkey = 0x1111;
+	b->segment.mr = &b->mr;
+	b->src[0] = b->src[1] = (urma_sge_t){(uintptr_t)r.memory + 7, 24, r.local};
+	b->dst[0] = b->dst[1] = (urma_sge_t){RIG_REMOTE + 0x300, 24, r.remote};
+	b->wr = (urma_jfs_wr_t){.opcode = URMA_OPC_WRITE,
+				.tjetty = r.peer,
+				.user_ctx = 2,
+				.flag.bs.complete_enable = 1,
+				.rw = {.src = {b->src, 1}, .dst = {b->dst, 1}}};
+	b->wr.flag.bs.solicited_enable = what == BEHIND_FLAGS;
+	b->wr.tjetty = what == BEHIND_TARGET ? &b->target.pub : r.peer;
+	b->src[0].tseg = what == BEHIND_LOCAL ? &b->segment.pub : r.local;
+	b->dst[0].tseg = what == BEHIND_REMOTE ? r.open : r.remote;
+	b->wr.opcode = what == BEHIND_IMMEDIATE ? URMA_OPC_WRITE_IMM : URMA_OPC_WRITE;
+	b->wr.rw.notify_data = what == BEHIND_IMMEDIATE ? 0x1234 : 0;
+	b->wr.rw.src.num_sge = what == BEHIND_TWO_SGES ? 2 : 1;
+	b->wr.rw.dst.num_sge = what == BEHIND_TWO_PLACES ? 2 : 1;
+	b->wr.rw.src.sge = what == BEHIND_NO_LOCAL ? NULL : b->src;
+	b->wr.rw.dst.sge = what == BEHIND_NO_REMOTE ? NULL : b->dst;
+	b->dst[0].addr -= what == BEHIND_LOW ? 0x301 : 0;
+	b->dst[0].addr += what == BEHIND_FAR ? 65536 - 0x300 - 23 : 0;
+	b->dst[0].addr += what == BEHIND_WRAPS ? 65536 - 0x300 + 1 : 0;
+	if (what == BEHIND_READ) {
+		b->wr.opcode = URMA_OPC_READ;
+		b->wr.rw.src.sge = b->dst;
+		b->wr.rw.dst.sge = b->src;
+	} else if (what == BEHIND_SEND) {
+		b->wr.opcode = URMA_OPC_SEND;
+		b->wr.send.src = (urma_sg_t){b->src, 1};
+	} else if (what == BEHIND_LONG) {
+		r.remote->seg.len = UINT64_C(1) << 40;
+		b->src[0].len = (UINT32_C(1) << 31) + 1;
+	}
+}
+
+/* Behind a Write each becomes what it becomes alone, or is refused as alone. */
+static void
+test_behind(void **state)
+{
+	uint8_t alone[256];
+
+	(void)state;
+	for (enum behind what = 0; what < BEHINDS; what++) {
+		urma_sge_t src = here(64), dst = there(64);
+		urma_jfs_wr_t first = {.opcode = URMA_OPC_WRITE, .user_ctx = 1}, *bad = NULL;
+		urma_status_t status;
+		struct behind_wr b;
+
+		rig_close(&r);
+		rig_open(&r);
+		make_behind(&b, what);
+		status = urma_post_jetty_send_wr(r.jetty, &b.wr, NULL);
+		assert_int_equal(1u << rig_queue(&r)->sq.log_stride, sizeof(alone));
+		memcpy(alone, rig_wqe(&r, 0), sizeof(alone));
+		rig_close(&r);
+		rig_open(&r);
+		make_behind(&b, what);
+		src = here(64);
+		dst = there(64);
+		first.tjetty = r.peer;
+		first.flag.bs.complete_enable = 1;
+		first.rw.src = (urma_sg_t){&src, 1};
+		first.rw.dst = (urma_sg_t){&dst, 1};
+		first.next = &b.wr;
+		if (urma_post_jetty_send_wr(r.jetty, &first, &bad) != status ||
+		    bad != (status == URMA_SUCCESS ? NULL : &b.wr))
+			fail_msg("request %u: status", what);
+		if (status != URMA_SUCCESS)
+			continue;
+		if (memcmp(rig_wqe(&r, 1), alone, sizeof(alone)) != 0)
+			fail_msg("request %u: its WQE", what);
+		assert_int_equal(HCA_DB_OPCODE(fake_take_doorbell(r.ctl)), HCA_OP_RDMA_WRITE);
+		assert_int_equal(rig_queue(&r)->sq.wr_id[1], 2);
+	}
+}
+
+/* A Write behind a Send, and one behind that. */
+static void
+test_behind_a_send(void **state)
+{
+	urma_sge_t src = here(8), dst = there(8);
+	urma_jfs_wr_t wr[3] = {
+		{.opcode = URMA_OPC_SEND, .send = {.src = {&src, 1}}, .next = &wr[1]},
+		{.opcode = URMA_OPC_WRITE,
+		 .rw = {.src = {&src, 1}, .dst = {&dst, 1}},
+		 .next = &wr[2]},
+		{.opcode = URMA_OPC_WRITE, .rw = {.src = {&src, 1}, .dst = {&dst, 1}}},
+	};
+	const struct hca_next_unit *next = (const void *)rig_wqe(&r, 1);
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		wr[i].tjetty = r.peer;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, wr, NULL), URMA_SUCCESS);
+	assert_int_equal(next->nda_nop, HCA_NEXT_MAKE_NDA_NOP(512, HCA_OP_RDMA_WRITE));
+	assert_int_equal(next->nee_nds, HCA_NEXT_MAKE_NEE_NDS(0, 5));
+	assert_memory_equal(rig_wqe(&r, 1) + 8, rig_wqe(&r, 2) + 8, 72);
+}
+
+/* Writes behind one with inline data, and behind one of two SGEs: these are not plain. */
+static void
+test_behind_unusual(void **state)
+{
+	urma_sge_t src[2] = {here(8), here(8)}, dst = there(8);
+	urma_jfs_wr_t inlined = {.opcode = URMA_OPC_WRITE,
+				 .flag.bs.inline_flag = 1,
+				 .tjetty = r.peer,
+				 .rw = {.src = {src, 1}, .dst = {&dst, 1}}};
+	urma_jfs_wr_t wr[4] = {inlined, inlined, inlined, inlined};
+	const struct hca_next_unit *next = (const void *)rig_wqe(&r, 2);
+
+	(void)state;
+	wr[2].flag.bs.inline_flag = wr[3].flag.bs.inline_flag = 0;
+	wr[2].rw.src.num_sge = 2;
+	for (uint32_t i = 0; i < 3; i++)
+		wr[i].next = &wr[i + 1];
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, wr, NULL), URMA_SUCCESS);
+	assert_memory_equal(rig_wqe(&r, 0) + 8, rig_wqe(&r, 1) + 8, 72);
+	assert_int_equal(next->nee_nds, HCA_NEXT_MAKE_NEE_NDS(0, 5));
+	assert_data(rig_wqe(&r, 3) + 64, (uintptr_t)r.memory, 8);
+}
+
 /* The queue is full: those that fit are posted, with one doorbell. */
 static void
 test_full(void **state)
@@ -311,6 +469,7 @@ test_refused(void **state)
 {
 	urma_sge_t src = here(8), dst = there(8), far = {RIG_REMOTE + 65530, 8, r.remote};
 	urma_sge_t odd = {RIG_REMOTE + 1, 8, r.remote}, none = {0, 8, NULL};
+	urma_sge_t beyond = {RIG_REMOTE + 65537, 8, r.remote};
 	urma_sge_t low = {RIG_REMOTE - 1, 8, r.remote}, own = {(uintptr_t)r.memory, 8, r.local};
 	urma_sge_t three[3] = {here(1), here(1), here(1)}, wide = there(128), big = here(8);
 	urma_jfs_wr_t good = {.opcode = URMA_OPC_WRITE,
@@ -320,7 +479,7 @@ test_refused(void **state)
 				.tjetty = r.peer,
 				.faa = {.dst = &dst, .src = &src}};
 	urma_jfs_wr_t wr[] = {good, good, good,	  good,	  good,	  good,	  good,	  good, good, good,
-			      good, good, atomic, atomic, atomic, atomic, atomic, good, good};
+			      good, good, atomic, atomic, atomic, atomic, atomic, good, good, good};
 	urma_jfs_wr_t *bad;
 
 	wr[0].opcode = 0x77;
@@ -345,6 +504,7 @@ test_refused(void **state)
 	wr[17].rw.src.sge = &big;
 	wr[17].flag.bs.inline_flag = 1;
 	wr[18].rw.src.sge = &dst; /* imported, not registered */
+	wr[19].rw.dst.sge = &beyond;
 	for (uint32_t i = 0; i < sizeof(wr) / sizeof(wr[0]); i++) {
 		bad = NULL;
 		if (urma_post_jetty_send_wr(r.jetty, &wr[i], &bad) != URMA_EINVAL || bad != &wr[i])
@@ -480,11 +640,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_write),	 TEST(test_no_token),	TEST(test_immediate),
-		TEST(test_notify),	 TEST(test_fetches),	TEST(test_compare_swap),
-		TEST(test_byte_enables), TEST(test_chain),	TEST(test_full),
-		TEST(test_announced),	 TEST(test_unreliable), TEST(test_refused),
-		TEST(test_single_calls), TEST(test_receives),	TEST(test_send_inline),
+		TEST(test_write),	  TEST(test_no_token),	     TEST(test_immediate),
+		TEST(test_notify),	  TEST(test_fetches),	     TEST(test_compare_swap),
+		TEST(test_byte_enables),  TEST(test_chain),	     TEST(test_behind),
+		TEST(test_behind_a_send), TEST(test_behind_unusual), TEST(test_full),
+		TEST(test_announced),	  TEST(test_unreliable),     TEST(test_refused),
+		TEST(test_single_calls),  TEST(test_receives),	     TEST(test_send_inline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

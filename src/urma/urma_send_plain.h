@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef URMA_SEND_PLAIN_H
+#define URMA_SEND_PLAIN_H
+
+/*
+ * The usual requests of urma_send.c, which alone includes this behind struct request: Writes, Reads
+ * and Sends of one SGE that nothing speaks against, and Writes like the one before them.
+ */
+
+/* Of a WQE with one SGE: next unit, UB unit, data unit. */
+#define PLAIN_UNITS \
+	((sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + \
+	  sizeof(struct hca_data_unit)) / \
+	 HCA_WQE_UNIT)
+
+/* Of a Write with one SGE */
+#define LIKE_BYTES (PLAIN_UNITS * HCA_WQE_UNIT + sizeof(struct hca_raddr_unit))
+
+/* ---- judging ---- */
+
+static inline bool
+is_imported(const struct urma_queue *q, const urma_target_seg_t *tseg)
+{
+	return tseg != NULL && tseg->urma_ctx == &q->ctx->pub &&
+	       ((const struct urma_segment *)tseg)->mr == NULL;
+}
+
+static inline bool
+is_registered(const struct urma_queue *q, const urma_target_seg_t *tseg)
+{
+	return tseg != NULL && tseg->urma_ctx == &q->ctx->pub &&
+	       ((const struct urma_segment *)tseg)->mr != NULL;
+}
+
+static inline urma_transport_mode_t
+mode_of(const struct urma_queue *q)
+{
+	return q->is_jfs ? q->jfs.jfs_cfg.trans_mode : q->jetty.jetty_cfg.jfs_cfg.trans_mode;
+}
+
+/* What is below the segment is far above it, too. */
+static inline bool
+is_within(const urma_seg_t *seg, uint64_t addr, uint32_t len)
+{
+	return addr - seg->ubva.va <= seg->len && len <= seg->len - (addr - seg->ubva.va);
+}
+
+/*
+ * The usual request: a Write, Read or Send of one SGE that nothing speaks against. False: it has to
+ * be judged in the general way, which says what is wrong.
+ */
+static inline __attribute__((always_inline)) bool
+judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
+{
+	const struct op *op = &ops[wr->opcode & 255];
+	bool send = op->flags == OP_SEND, read = op->flags == (OP_REMOTE | OP_READ);
+	const urma_sg_t *local = send ? &wr->send.src : read ? &wr->rw.dst : &wr->rw.src;
+	const urma_sg_t *remote = read ? &wr->rw.src : &wr->rw.dst;
+	const urma_jfs_wr_flag_t *f = &wr->flag;
+
+	if ((uint32_t)wr->opcode > 255 || !op->known ||
+	    (!send && !read && op->flags != OP_REMOTE) || f->bs.reserved != 0 ||
+	    f->bs.inline_flag || HCA_UB_ODR_EXECUTION(f->bs.place_order) == HCA_UB_CODE_RESERVED)
+		return false;
+	r->wr = wr;
+	r->op = op;
+	r->to = (const struct urma_target *)wr->tjetty;
+	r->local = local->sge;
+	r->nlocal = 1;
+	r->remote = NULL;
+	r->operands = 0;
+	r->plain = true;
+	r->units = PLAIN_UNITS + !send;
+	if (r->to == NULL || r->to->pub.urma_ctx != &q->ctx->pub || local->num_sge != 1 ||
+	    r->local == NULL || !is_registered(q, r->local->tseg) || r->local->len > SEND_MAX ||
+	    r->to->unreliable || mode_of(q) != URMA_TM_RM || q->sq.max_sge == 0 ||
+	    r->units * HCA_WQE_UNIT > 1u << q->sq.log_stride)
+		return false;
+	r->total = r->local->len;
+	if (send)
+		return true;
+	r->remote = remote->sge;
+	if (remote->num_sge != 1 || r->remote == NULL || !is_imported(q, r->remote->tseg))
+		return false;
+	return is_within(&r->remote->tseg->seg, r->remote->addr, r->total);
+}
+
+/*
+ * A Write like the one before it, r, which judge_plain() has taken: to the same Jetty, with the
+ * same flags, between the same segments. Only its range is judged, and r becomes this one.
+ */
+static inline bool
+judge_like(const urma_jfs_wr_t *wr, struct request *r)
+{
+	const urma_sg_t *local = &wr->rw.src, *remote = &wr->rw.dst;
+	const urma_jfs_wr_t *last = r->wr;
+
+	if (wr->opcode != URMA_OPC_WRITE || last->opcode != URMA_OPC_WRITE ||
+	    wr->flag.value != last->flag.value || wr->tjetty != last->tjetty ||
+	    local->num_sge != 1 || remote->num_sge != 1 || local->sge == NULL ||
+	    remote->sge == NULL || local->sge->tseg != r->local->tseg ||
+	    remote->sge->tseg != r->remote->tseg || local->sge->len > SEND_MAX ||
+	    !is_within(&remote->sge->tseg->seg, remote->sge->addr, local->sge->len))
+		return false;
+	r->wr = wr;
+	r->local = local->sge;
+	r->remote = remote->sge;
+	r->total = local->sge->len;
+	return true;
+}
+
+/* ---- building ---- */
+
+static inline const struct urma_segment *
+segment(const urma_sge_t *sge)
+{
+	return (const struct urma_segment *)sge->tseg;
+}
+
+static inline uint8_t *
+build_remote(uint8_t *at, const urma_sge_t *sge)
+{
+	struct hca_raddr_unit *u = (struct hca_raddr_unit *)at;
+
+	u->raddr = hca_cpu_to_le64(sge->addr);
+	u->rkey = hca_cpu_to_le32(sge->tseg->seg.token_id);
+	u->reserved = 0;
+	return at + sizeof(*u);
+}
+
+/* build_ub() of a request that judge_plain() has taken. */
+static inline void
+build_plain_ub(struct hca_ub_unit *u, const struct request *r)
+{
+	const urma_jfs_wr_flag_t *f = &r->wr->flag;
+	bool send = r->remote == NULL;
+	bool check = send ? r->to->check : segment(r->remote)->check;
+	uint32_t token = send ? r->to->token : segment(r->remote)->token;
+	uint32_t odr = f->bs.place_order | (f->bs.comp_order ? HCA_UB_ODR_COMPLETION : 0);
+
+	u->number = hca_cpu_to_le32(HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, r->to->tpg));
+	u->tc = hca_cpu_to_le32(HCA_UB_MAKE_TC(r->to->pub.id.id, HCA_UB_TC_ONE, 0));
+	u->token = hca_cpu_to_le32(check ? token : 0);
+	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(odr, check, 0, 0, 0));
+	u->data = 0;
+	u->tc_token = 0;
+	u->operands = 0;
+}
+
+/* One that judge_plain() has taken. */
+static inline void
+build_plain(uint8_t *wqe, const struct request *r)
+{
+	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
+	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
+	uint8_t *at = (uint8_t *)(ub + 1);
+	const urma_jfs_wr_flag_t *f = &r->wr->flag;
+	struct hca_data_unit *data;
+
+	*next = (struct hca_next_unit){
+		.flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
+					 (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0))};
+	build_plain_ub(ub, r);
+	if (r->remote != NULL)
+		at = build_remote(at, r->remote);
+	data = (struct hca_data_unit *)at;
+	data->byte_cnt = hca_cpu_to_le32(r->total);
+	data->lkey = hca_cpu_to_le32(segment(r->local)->mr->lkey);
+	data->addr = hca_cpu_to_le64(r->local->addr);
+}
+
+/* One that judge_like() has taken; model: the WQE of one that it is like. */
+static inline void
+build_like(uint8_t *wqe, const uint8_t *model, const struct request *r)
+{
+	const struct hca_next_unit *from = (const struct hca_next_unit *)model;
+	struct hca_raddr_unit *remote;
+	struct hca_data_unit *data;
+
+	*(struct hca_next_unit *)wqe = (struct hca_next_unit){.flags = from->flags};
+	memcpy(wqe + sizeof(*from), model + sizeof(*from), LIKE_BYTES - sizeof(*from));
+	remote = (struct hca_raddr_unit *)(wqe + sizeof(*from) + sizeof(struct hca_ub_unit));
+	data = (struct hca_data_unit *)(remote + 1);
+	remote->raddr = hca_cpu_to_le64(r->remote->addr);
+	data->byte_cnt = hca_cpu_to_le32(r->total);
+	data->addr = hca_cpu_to_le64(r->local->addr);
+}
+
+#endif
