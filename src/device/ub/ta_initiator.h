@@ -153,6 +153,21 @@ hca_tai_una(const struct hca_qp *qp)
 	return (uint16_t)hca_una_psn(qp->sq_una);
 }
 
+/* una, past the segments that are over and whose operation is back: hca_tai_settle() is due. */
+static inline uint16_t
+hca_tai_una_due(const struct hca_qp *qp)
+{
+	uint16_t una = hca_tai_una(qp);
+
+	for (; una != qp->tai.tassn; una++) {
+		const struct hca_jetty_segment *s = hca_tai_segment(qp, una);
+
+		if (s->state != HCA_TAI_SEGMENT_DONE || s->op != HCA_TAI_NO_OP)
+			break;
+	}
+	return una;
+}
+
 /* Whether the number is that of a segment in use. */
 static inline bool
 hca_tai_in_use(const struct hca_qp *qp, uint16_t tassn)

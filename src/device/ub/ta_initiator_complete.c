@@ -27,12 +27,13 @@ struct completer {
 
 /*
  * The first record that an operation may refer to: that of the oldest segment in use. Segments have
- * their numbers in the order of the window, and keep them until their operation is back.
+ * their numbers in the order of the window, and keep them until their operation is back. Those that
+ * were given up without an operation have ended since una was moved.
  */
 static inline uint32_t
 used_from(const struct hca_qp *qp)
 {
-	uint16_t una = hca_tai_una(qp);
+	uint16_t una = hca_tai_una_due(qp);
 
 	return una != qp->tai.tassn ? hca_tai_segment(qp, una)->cursor : qp->sq_next;
 }

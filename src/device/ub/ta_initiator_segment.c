@@ -288,15 +288,8 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 void
 hca_tai_settle(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
-	uint16_t una = hca_tai_una(qp);
+	uint64_t una = hca_tai_una_due(qp);
 
-	while (una != qp->tai.tassn) {
-		const struct hca_jetty_segment *s = hca_tai_segment(qp, una);
-
-		if (s->state != HCA_TAI_SEGMENT_DONE || s->op != HCA_TAI_NO_OP)
-			break;
-		una++;
-	}
 	__atomic_store_n(&qp->sq_una, (uint64_t)hca_una_tail(qp->sq_una) << 32 | una,
 			 __ATOMIC_RELEASE);
 	hca_tai_complete(h, qp, qpi);

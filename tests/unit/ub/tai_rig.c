@@ -393,6 +393,8 @@ rig_check_quiet(struct tai_rig *r)
 	assert_int_equal(RIG_COUNTER(r, ub_segments),
 			 RIG_COUNTER(r, ub_segments_done) + RIG_COUNTER(r, ub_segments_failed) +
 				 RIG_COUNTER(r, ub_segments_not_ready));
+	if (r->qp->cfg.state != HCA_QPS_RST)
+		assert_int_equal(r->qp->sq_freed, hca_una_tail(r->qp->sq_una));
 	hca_record_pool_refill(&r->h->ub_rec_full);
 	assert_int_equal(hca_record_pool_in_use(&r->h->ub_rec_full), 0);
 	assert_int_equal(r->h->ub->pool[HCA_TP_REQUESTS].free_n,

@@ -209,6 +209,24 @@ test_flush_of_waiting_ones(void **state)
 	rig_check_quiet(r);
 }
 
+/* One whose operation is back already has nothing to come that could return its record. */
+static void
+test_flush_without_operation(void **state)
+{
+	struct tai_rig *r = *state;
+
+	post(r, 1);
+	rig_skip(r);
+	rig_taack(r, 1, 0, HCA_UB_RSP_RNR, 10);
+	rig_release_all(r);
+	fx_take_msgs(r->fx, HCA_STAGE_TAI, HCA_STAGE_PARSER, RIG_QPI);
+	set_state(r, HCA_QPS_ERR);
+	rig_expect(r, 0, HCA_UB_STATUS_FLUSHED);
+	assert_int_equal(r->qp->sq_freed, 1);
+	assert_true(fx_take_msgs(r->fx, HCA_STAGE_TAI, HCA_STAGE_PARSER, RIG_QPI) & HCA_MSG_FREED);
+	rig_check_quiet(r);
+}
+
 /* ---- reset and destroy ---- */
 
 /* Records are back at once, operations when the TP has done with them. */
@@ -464,6 +482,7 @@ main(void)
 		T(test_flush),
 		T(test_flush_of_nothing),
 		T(test_flush_of_waiting_ones),
+		T(test_flush_without_operation),
 		T(test_purge),
 		T(test_purge_of_a_waiting_one),
 		T(test_next_life),
