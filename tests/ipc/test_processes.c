@@ -451,6 +451,7 @@ begin(const char *file, const char *name)
 		execl(file, "program", NULL);
 		_exit(127);
 	}
+	setpgid(running, running); /* whoever is first; fails behind its exec */
 }
 
 static void
