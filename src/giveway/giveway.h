@@ -24,6 +24,10 @@
  *    then sleeps at once and is scheduled when it is woken. A program spins for 100 us and then
  *    takes very short sleeps: spinning on, it would be a hog to the others. A single such yield
  *    proves nothing: another session had its turn, or the host took the CPU.
+ *  - The scheduler deals turns to sessions, and a yield does not leave its session. A hog of
+ *    another one has its turn whatever a program does, which must yield to its worker as long as
+ *    their own turn lasts: a long yield behind many short ones does not count against a hog. One
+ *    of the same session takes nearly every yield.
  *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the thread's
  *    deadline away, even if no other thread is there, until threads that work delay it for seconds.
  *
@@ -51,6 +55,8 @@
 #define GIVEWAY_HOGGED_MAX 640000000u /* and at most */
 /* age of a spell after which a program sleeps, if there is a hog */
 #define GIVEWAY_HOGGED_SPIN_NS 100000u
+/* short yields of a program between two long ones: more are the turn of its session */
+#define GIVEWAY_TURN_YIELDS 32u
 #define GIVEWAY_NAP_EVERY 2048u /* number of yields per nap */
 #define GIVEWAY_BUSY_POLLS 8u
 /* duration of busy polls before a probe, and interval of probes then */
@@ -78,10 +84,11 @@ struct giveway {
 	/* first busy poll after an empty one; 0: the last poll was empty */
 	uint64_t busy_since;
 	uint32_t yields;
-	uint32_t busy; /* number of successive busy polls */
-	bool soon;     /* the next empty poll probes */
-	bool spins;    /* never sleeps, and yields even to a hog */
-	bool naps;     /* sleeps only by this rule: a program, not a worker */
+	uint32_t long_yield; /* the value of yields at the last that met a hog or another session */
+	uint32_t busy;	     /* number of successive busy polls */
+	bool soon;	     /* the next empty poll probes */
+	bool spins;	     /* never sleeps, and yields even to a hog */
+	bool naps;	     /* sleeps only by this rule: a program, not a worker */
 };
 
 static inline void
@@ -117,6 +124,16 @@ static inline bool
 giveway_hogged(const struct giveway *g, uint64_t now)
 {
 	return __builtin_expect(now < g->hogged_until, 0);
+}
+
+/* Whether the long yield of now ended a turn of this program's session. */
+static inline bool
+giveway_turn_ended(struct giveway *g)
+{
+	uint32_t between = g->yields - g->long_yield;
+
+	g->long_yield = g->yields;
+	return g->naps && between > GIVEWAY_TURN_YIELDS;
 }
 
 /*
@@ -165,7 +182,7 @@ giveway_yield(struct giveway *g, uint64_t now)
 	if (g->switches == before)
 		return;
 	g->shared_until = g->probed + GIVEWAY_SHARED_NS;
-	if (took >= GIVEWAY_HOG_NS && !g->spins)
+	if (took >= GIVEWAY_HOG_NS && !g->spins && !giveway_turn_ended(g))
 		giveway_met_hog(g, took, g->probed);
 }
 

@@ -361,6 +361,52 @@ program_naps_beside_hogs(void **state)
 	assert_int_equal(naps, 0);
 }
 
+/* Short yields, then one that lasts a slice. */
+static void
+have_a_turn(struct giveway *g, uint32_t short_yields)
+{
+	for (uint32_t y = yields; yields - y < short_yields;)
+		find_nothing(g, 1);
+	hog = true;
+	giveway_empty(g, clock_ns);
+	hog = false;
+}
+
+/*
+ * A hog of another session has its turns, whoever yields: a program goes on yielding to its worker.
+ * A hog of its own session takes its yields.
+ */
+static void
+session_of_a_hog(void **state)
+{
+	struct giveway *g = *state;
+
+	g->naps = true;
+	neighbour = true;
+	for (int i = 0; i < 100; i++) {
+		have_a_turn(g, GIVEWAY_TURN_YIELDS);
+		assert_false(giveway_hogged(g, clock_ns));
+		assert_true(giveway_shared(g, clock_ns));
+	}
+	for (uint64_t lost = 0; lost <= GIVEWAY_LOST_NS; lost += SLICE_NS) {
+		assert_false(giveway_hogged(g, clock_ns));
+		have_a_turn(g, GIVEWAY_TURN_YIELDS - 1);
+	}
+	assert_true(giveway_hogged(g, clock_ns));
+}
+
+/* A worker beside the same hog sleeps, so that what wakes it gives it the CPU. */
+static void
+worker_sleeps_in_turns(void **state)
+{
+	struct giveway *g = *state;
+
+	neighbour = true;
+	for (uint64_t lost = 0; lost <= GIVEWAY_LOST_NS; lost += SLICE_NS)
+		have_a_turn(g, GIVEWAY_TURN_YIELDS);
+	assert_true(giveway_hogged(g, clock_ns));
+}
+
 static void
 naps_are_taken(void **state)
 {
@@ -392,6 +438,8 @@ main(void)
 		cmocka_unit_test_setup(some_long_yields_are_no_hog, setup),
 		cmocka_unit_test_setup(spinner_yields_to_hogs, setup),
 		cmocka_unit_test_setup(program_naps_beside_hogs, setup),
+		cmocka_unit_test_setup(session_of_a_hog, setup),
+		cmocka_unit_test_setup(worker_sleeps_in_turns, setup),
 		cmocka_unit_test_setup(naps_are_taken, setup),
 	};
 
