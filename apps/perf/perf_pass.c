@@ -9,6 +9,7 @@
 
 #define PEAK_NS 10000000ull
 #define QUIET_NS 500000000ull /* UC, UD: nothing more is expected */
+#define LOOK_NS 500000u
 #define PASSIVE_MS 100
 
 /* Everything that was sent to this end has arrived, or never will. */
@@ -137,6 +138,17 @@ look_around(struct perf_pass *p)
 	return r != NULL ? talk(p) : 0;
 }
 
+/*
+ * Whether there is nothing to look at yet: with --events a message needs three turns, and a look at
+ * the peer is a system call. The thread that ends waiting tells of the peer, again and again.
+ */
+static bool
+looked_just_now(const struct perf_pass *p)
+{
+	return p->s->wake != NULL && !p->talk.heard && (!p->requests || !perf_pass_sent_all(p)) &&
+	       perf_pass_clock(p->s) - p->now < LOOK_NS;
+}
+
 /* There was nothing to do: a passive end sleeps; at other ends poll_cq yields to other threads. */
 static int
 rest(struct perf_pass *p)
@@ -166,7 +178,10 @@ perf_pass_run(struct perf_pass *p, uint64_t limit, uint64_t duration_ns)
 	while (err == 0 && !is_over(p)) {
 		int n = p->turn(p);
 
-		err = n < 0 ? n : look_around(p);
+		if (n < 0)
+			err = n;
+		else if (!looked_just_now(p))
+			err = look_around(p);
 		if (err == 0 && n == 0 && !is_over(p))
 			err = rest(p);
 	}
