@@ -13,7 +13,8 @@ import sys
 import time
 import unittest
 
-from daemon import Daemon
+import test_perf
+from daemon import Daemon, merged
 from test_perf import ADDRESSES, BINARY, LIMIT_S, MACS, PERF, Case
 
 CTL = os.path.join(os.path.dirname(PERF), 'softhca-ctl')
@@ -74,6 +75,9 @@ class Memif(Pair):
                       ('--op', 'write', '--bidir'), ('--vlan', '7', '--op', 'send'),
                       ('--jettys', '5', '--depth', '8', '--op', 'send', '--size', '64'),
                       ('--mtu', '1024', '--size', '5000'), ('--size', '300000', '--op', 'read'),
+                      ('--mtu', '1024', '--op', 'send', '--size', '5000'), ('--mtu', '1024', '--op', 'atomic-cas'),
+                      ('--mtu', '1024', '--op', 'read', '--ip', '6', '--size', '5000'),
+                      ('--size', '8M', '--depth', '2', '--iters', '8'),
                       ('--inline', '64', '--size', '48', '--op', 'send')):
             with self.subTest(words=words):
                 self.good('--wire', 'ub', *words)
@@ -125,6 +129,98 @@ class Memif(Pair):
             self.assertGreater(d.ask('/softhca/ub/counters')['ub_rx_tp_packets'], 0)
         for server in servers:
             self.clean_end(server)
+
+
+class Shared(Pair):
+    """One channel for all."""
+    wires = (merged(UB, {'ub': {'tps': 1}}),) * 2
+
+    def jettys(self):
+        """Those of the client's daemon that may send, its agent's not among them."""
+        said = subprocess.run([CTL, 'jettys', '--prefix', self.daemons[1].name], encoding='utf-8',
+                              stdout=subprocess.PIPE, timeout=LIMIT_S, check=True).stdout
+        return said.count(' JETTY ') - 1
+
+    def channels(self):
+        return [tp for tp in self.daemons[1].ask('/softhca/tps').values() if isinstance(tp, dict)]
+
+    def four_programs(self, seconds):
+        """The most Jettys that were there at a time."""
+        servers, clients, most = [], [], 0
+        for op in ('write', 'read', 'send', 'atomic-fa'):
+            servers.append(self.server(seconds=60))
+            clients.append(self.client('--wire', 'ub', '--op', op, '--jettys', '16', '--depth', '8', '--verify',
+                                       '--duration', str(seconds), *([] if 'atomic' in op else ['--size', '4096'])))
+            self.addCleanup(clients[-1].kill)
+        while any(client.poll() is None for client in clients):
+            now = self.jettys()
+            if now >= 64:
+                self.assertEqual(len(self.channels()), 1)
+            most = max(most, now)
+            time.sleep(0.02)
+        for client in clients:
+            out = client.communicate(timeout=LIMIT_S)[0]
+            self.assertEqual(client.returncode, 0, out)
+            self.assertIn(' verified', out)
+        for server in servers:
+            self.clean_end(server)
+        return most
+
+    def test_four_programs(self):
+        """64 Jettys of four programs at once; they have more time on a machine that is slow."""
+        for seconds in (1, 5, 25):
+            if self.four_programs(seconds) >= 64:
+                break
+        else:
+            self.fail('four programs were not there at once')
+        self.nothing_resent()
+
+
+class Layout(Pair):
+    """Every operation with both MTUs, and long messages; nothing is sent again."""
+
+    def operations(self):
+        server = self.server()
+        for ip, mtu in (('4', '1024'), ('6', '4096')):
+            for op in OPERATIONS:
+                with self.subTest(op=op, ip=ip, mtu=mtu):
+                    self.assertIn('MTU ' + mtu, self.good('--wire', 'ub', '--op', op, '--ip', ip, '--mtu', mtu,
+                                                          *self.size(op)))
+        for op in ('write', 'read', 'send'):
+            with self.subTest(op=op):
+                self.assertIn(' verified', self.run_client('--wire', 'ub', '--op', op, '--size', '8M', '--depth', '2',
+                                                           '--iters', '8', '--verify'))
+        self.nothing_resent()
+        self.clean_end(server)
+
+
+class Txrx(Layout):
+    wires = (merged(UB, {'hca': {'layout': 'txrx'}}),) * 2
+
+    def test_operations(self):
+        self.operations()
+
+
+class Full(Layout):
+    wires = (merged(UB, {'hca': {'layout': 'full'}}),) * 2
+
+    def test_operations(self):
+        self.operations()
+
+
+class Veth(Pair):
+    """Over interfaces of the kernel."""
+    host = test_perf.Veth.host
+    start = classmethod(test_perf.Veth.start.__func__)
+
+    def test_operations(self):
+        server = self.server()
+        for ip, mtu in (('4', '4096'), ('6', '1024')):
+            for op in OPERATIONS:
+                with self.subTest(op=op, ip=ip, mtu=mtu):
+                    self.good('--wire', 'ub', '--op', op, '--ip', ip, '--mtu', mtu, '--depth', '16', *self.size(op))
+        self.nothing_resent()
+        self.clean_end(server)
 
 
 def frames_of(path):

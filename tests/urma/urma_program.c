@@ -20,13 +20,13 @@ new_jetty(struct program *p, urma_transport_mode_t mode)
 {
 	urma_jfs_cfg_t sends = {.depth = DEPTH,
 				.trans_mode = mode,
-				.max_sge = 1,
+				.max_sge = SGES,
 				.rnr_retry = 7,
 				.err_timeout = 20,
 				.jfc = p->jfc};
 	urma_jfr_cfg_t receives = {.depth = DEPTH,
 				   .trans_mode = mode,
-				   .max_sge = 1,
+				   .max_sge = SGES,
 				   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT,
 				   .token_value.token = TOKEN,
 				   .jfc = p->jfc};
