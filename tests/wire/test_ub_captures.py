@@ -4,7 +4,7 @@
 
 test_ub_captures.py sim PROGRAM [FILTER...]     the tests of a program of tests/sim, or all but those
                                                 whose filter begins with a minus
-test_ub_captures.py perf SOFTHCA-PERF quick|long
+test_ub_captures.py perf SOFTHCA-PERF quick|long|all
 
 Every capture goes through a pipe and is judged by ub_check.py, which knows nothing of the device."""
 import contextlib
@@ -25,6 +25,7 @@ BAD_LINK = 'drop=0.02,dup=0.02,reorder=0.02,corrupt=0.01,truncate=0.01'
 LOSSY = 'rate=100,delay=20,loss=3e-3'
 EIGHT_PATHS = 'rate=12.5,delay=10,paths=8,skew=20,loss=3e-3'
 ATOMICS = ('atomic-fa', 'atomic-cas', 'swap')
+RULES = ('nak', 'none', 'high', 'mark', 'time')
 OPERATIONS = ('write', 'read', 'send', 'notify') + ATOMICS
 
 
@@ -112,21 +113,36 @@ def quick_runs():
            '--reorder-us', '25', '--fabric', EIGHT_PATHS)
 
 
+def good_link(op, ip, mtu):
+    return ('--op', op, '--ip', ip, '--mtu', mtu, '--iters', '64', *(() if op in ATOMICS else ('--size', '20001')))
+
+
+def with_rule(rule, *words):
+    return ('--op', 'write', '--size', '262144', '--iters', '16', '--depth', '16', '--tps', '1', '--rule', rule, *words)
+
+
 def long_runs():
-    """Every operation, IP version and MTU on a good link; every rule on bad ones."""
+    """Every operation on a good link; every rule on one that loses."""
+    for number, op in enumerate(OPERATIONS):
+        yield good_link(op, '46'[number & 1], ('1024', '4096')[number >> 1 & 1])
+    for rule in RULES:
+        yield with_rule(rule, '--fabric', LOSSY)
+
+
+def all_runs():
+    """The same with each IP version and MTU, and rules on a link that does worse."""
     for op in OPERATIONS:
         for ip in '4', '6':
             for mtu in '1024', '4096':
-                yield ('--op', op, '--ip', ip, '--mtu', mtu, '--iters', '64',
-                       *(() if op in ATOMICS else ('--size', '20001')))
-    for rule in 'nak', 'none', 'high', 'mark', 'time':
-        yield ('--op', 'write', '--size', '262144', '--iters', '32', '--tps', '1', '--rule', rule,
-               '--depth', '16', '--fabric', LOSSY)
-        yield ('--op', 'notify', '--size', '20001', '--iters', '64', '--rule', rule, '--impair', BAD_LINK)
+                yield good_link(op, ip, mtu)
+    for rule in RULES:
+        yield with_rule(rule, '--fabric', LOSSY)
+        yield with_rule(rule, '--impair', BAD_LINK)
+        yield ('--op', 'notify', '--size', '20001', '--iters', '64', '--rule', rule, '--fabric', LOSSY)
 
 
 def perf(program, which):
-    for words in quick_runs() if which == 'quick' else long_runs():
+    for words in {'quick': quick_runs, 'long': long_runs, 'all': all_runs}[which]():
         print(' '.join(words), end=': ', flush=True)
         yield judged([program, '--wire', 'ub', '--no-huge', '--seed', '1', '--mbufs', '1024', '--verify',
                       '--pcap', 'PIPE', *words], window=1024)
