@@ -102,13 +102,10 @@ def sim(program, *filters):
 
 
 def quick_runs():
-    """Options of softhca-perf: every operation on a bad link once, losses of a network, threads."""
-    for op, *words in (('write', '--size', '20001', '--tps', '2'),
-                       ('send', '--size', '5001', '--ip', '6', '--vlan', '7', '--mtu', '1024'),
-                       ('read', '--size', '70000', '--ip', '6')):
-        yield ('--op', op, '--impair', BAD_LINK, '--iters', '128', *words)
-    yield ('--op', 'atomic-fa', '--iters', '256', '--impair', BAD_LINK, '--layout', 'txrx')
-    yield ('--op', 'send', '--size', '20001', '--iters', '128', '--layout', 'full')
+    """Bad links, one of them with threads; losses of a network."""
+    yield ('--op', 'write', '--size', '20001', '--iters', '128', '--tps', '2', '--impair', BAD_LINK)
+    yield ('--op', 'send', '--size', '5001', '--iters', '64', '--ip', '6', '--vlan', '7', '--mtu', '1024',
+           '--layout', 'full', '--impair', BAD_LINK)
     yield ('--op', 'read', '--size', '65536', '--iters', '64', '--tps', '1', '--spray', '8',
            '--reorder-us', '25', '--fabric', EIGHT_PATHS)
 
@@ -127,6 +124,7 @@ def long_runs():
         yield good_link(op, '46'[number & 1], ('1024', '4096')[number >> 1 & 1])
     for rule in RULES:
         yield with_rule(rule, '--fabric', LOSSY)
+    yield ('--op', 'atomic-fa', '--iters', '64', '--impair', BAD_LINK, '--layout', 'txrx')
 
 
 def all_runs():
