@@ -17,6 +17,9 @@ import test_perf
 from daemon import Daemon, merged
 from test_perf import ADDRESSES, BINARY, LIMIT_S, MACS, PERF, Case
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../wire'))
+import ub_check  # noqa: E402
+
 CTL = os.path.join(os.path.dirname(PERF), 'softhca-ctl')
 OPERATIONS = ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'swap', 'notify')
 # Nobody is without a CPU for a second, so what is sent again was lost.
@@ -43,6 +46,12 @@ class Pair(Case):
 
     def size(self, op):
         return [] if op.startswith('atomic') or op == 'swap' else ['--size', '9001']
+
+    def ctl(self, *words, status=0):
+        said = subprocess.run([CTL, *words, '--prefix', self.daemons[1].name], encoding='utf-8',
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+        self.assertEqual(said.returncode, status, said.stdout)
+        return said.stdout
 
     def nothing_resent(self):
         for d in self.daemons:
@@ -137,9 +146,7 @@ class Shared(Pair):
 
     def jettys(self):
         """Those of the client's daemon that may send, its agent's not among them."""
-        said = subprocess.run([CTL, 'jettys', '--prefix', self.daemons[1].name], encoding='utf-8',
-                              stdout=subprocess.PIPE, timeout=LIMIT_S, check=True).stdout
-        return said.count(' JETTY ') - 1
+        return self.ctl('jettys').count(' JETTY ') - 1
 
     def channels(self):
         return [tp for tp in self.daemons[1].ask('/softhca/tps').values() if isinstance(tp, dict)]
@@ -200,6 +207,22 @@ class Txrx(Layout):
     def test_operations(self):
         self.operations()
 
+    def test_capture(self):
+        """What a daemon sends and receives keeps the rules of the wire, as far as the disk was fast enough."""
+        server = self.server()
+        client = self.client('--wire', 'ub', '--op', 'read', '--size', '9001', '--duration', '1.5', '--depth', '8')
+        self.addCleanup(client.kill)
+        self.wait_text(server, '# client')
+        path = os.path.join(self.place, 'both.pcapng')
+        said = self.ctl('capture', path, '--seconds', '0.1')
+        with open(path, 'rb') as file:
+            complaints, frames = ub_check.check(file.read(), window=1024, partial=True)
+        self.assertGreater(frames, 0)
+        if 'capture lost' not in said:
+            self.assertEqual(complaints[:10], [])
+        self.assertEqual(client.wait(LIMIT_S), 0, client.communicate()[0])
+        self.clean_end(server)
+
 
 class Full(Layout):
     wires = (merged(UB, {'hca': {'layout': 'full'}}),) * 2
@@ -242,12 +265,6 @@ def frames_of(path):
 
 class Faults(Pair):
     """softhca-ctl on one of the channels between the daemons."""
-
-    def ctl(self, *words, status=0):
-        said = subprocess.run([CTL, *words, '--prefix', self.daemons[1].name], encoding='utf-8',
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
-        self.assertEqual(said.returncode, status, said.stdout)
-        return said.stdout
 
     def tps(self):
         return {tp['tpn']: tp for tp in self.daemons[1].ask('/softhca/tps').values()
