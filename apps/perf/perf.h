@@ -122,6 +122,7 @@ struct perf_options {
 	const char *json; /* file names, or NULL */
 	const char *pcap;
 	const char *fabric;  /* its text, or NULL */
+	double load;	     /* --test lat: Gb/s of the messages that are due; 0: one at a time */
 	uint32_t inline_max; /* messages up to this many bytes are sent inline; 0: none */
 	double report_every; /* s between lines about the pass that runs; 0: none */
 	uint64_t given;	     /* options that were on the command line: perf_option_given() */
@@ -386,15 +387,18 @@ int perf_wait(struct perf_session *s);
 /* The same where only the receive queues' completions are waited for. */
 int perf_wait_recv(struct perf_session *s);
 
-/* --- perf_bw.c, perf_lat.c -------------------- */
+/* --- perf_bw.c, perf_lat.c, perf_load.c -------------------- */
 int perf_bw_run(struct perf_session *s, struct perf_row *row);
 /* The same with the clocks of the stages on; short. In one process only. */
 int perf_bw_stages(struct perf_session *s, struct perf_row *row);
 int perf_lat_run(struct perf_session *s, struct perf_row *row);
+int perf_load_run(struct perf_session *s, struct perf_row *row);
 static inline int
 perf_measure(struct perf_session *s, struct perf_row *row)
 {
-	return s->opt->test == PERF_TEST_LAT ? perf_lat_run(s, row) : perf_bw_run(s, row);
+	if (s->opt->test != PERF_TEST_LAT)
+		return perf_bw_run(s, row);
+	return s->opt->load != 0 ? perf_load_run(s, row) : perf_lat_run(s, row);
 }
 
 /* --- perf_check.c -------------------- */

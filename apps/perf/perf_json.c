@@ -119,6 +119,8 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	json_object_set_new(o, "lost", json_integer((json_int_t)row->lost));
 	if (perf_is_simulated(opt))
 		json_object_set_new(o, "fabric", json_string(opt->fabric));
+	if (opt->load != 0)
+		json_object_set_new(o, "load", json_real(opt->load));
 	if (remote)
 		json_object_set_new(o, "server", json_string(opt->remote.client));
 	json_object_set_new(o, "verified",

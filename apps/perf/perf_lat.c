@@ -12,7 +12,6 @@
 
 #include "perf_pass.h"
 
-#define SAMPLES_MAX (1u << 22)
 #define WARM_UP 100u
 #define SEND_CQ_SLACK 32u /* sends of a side whose completions may be outstanding */
 #define SPINS 256u	  /* polls between two reads of the clock */
@@ -254,6 +253,25 @@ summarize(uint32_t *sample, uint32_t n, struct perf_latency *out)
 	out->stdev = sqrt(fmax(0, squares / n - sum / n * sum / n)) / 1e3;
 }
 
+int
+perf_samples_open(struct perf_pass *p)
+{
+	p->sample = malloc(PERF_SAMPLES_MAX * sizeof(p->sample[0]));
+	return p->sample != NULL ? 0 : -ENOMEM;
+}
+
+void
+perf_samples_close(struct perf_pass *p, int err, struct perf_row *row)
+{
+	if (err == 0 && p->done != 0) {
+		summarize(p->sample, (uint32_t)p->done, &row->lat);
+		row->has_latency = true;
+		row->msgs = p->done * p->ways;
+		row->seconds = (double)(p->end - p->begin) / 1e9;
+	}
+	free(p->sample);
+}
+
 /* Rings of one request; receives where both ends are of this process. */
 static int
 start(struct perf_pass *p)
@@ -270,8 +288,7 @@ start(struct perf_pass *p)
 	if (err != 0 || !p->requests)
 		return err;
 	perf_clock_init(&p->clock);
-	p->sample = malloc(SAMPLES_MAX * sizeof(p->sample[0]));
-	return p->sample != NULL ? 0 : -ENOMEM;
+	return perf_samples_open(p);
 }
 
 int
@@ -280,7 +297,8 @@ perf_lat_run(struct perf_session *s, struct perf_row *row)
 	const struct perf_options *opt = s->opt;
 	bool ping_pong = opt->op == PERF_OP_WRITE || opt->op == PERF_OP_SEND;
 	bool requests = s->peer == NULL || s->peer->client;
-	uint64_t limit = opt->iters != 0 && opt->iters < SAMPLES_MAX ? opt->iters : SAMPLES_MAX;
+	uint64_t limit =
+		opt->iters != 0 && opt->iters < PERF_SAMPLES_MAX ? opt->iters : PERF_SAMPLES_MAX;
 	struct perf_pass p = {
 		.s = s,
 		.turn = requests ? request : answer,
@@ -296,12 +314,6 @@ perf_lat_run(struct perf_session *s, struct perf_row *row)
 
 	if (err == 0)
 		err = perf_pass_run(&p, limit, (uint64_t)(opt->duration * 1e9));
-	if (err == 0 && p.done != 0) {
-		summarize(p.sample, (uint32_t)p.done, &row->lat);
-		row->has_latency = true;
-		row->msgs = p.done * p.ways;
-		row->seconds = (double)(p.end - p.begin) / 1e9;
-	}
-	free(p.sample);
+	perf_samples_close(&p, err, row);
 	return err;
 }

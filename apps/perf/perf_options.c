@@ -18,6 +18,7 @@
 #define DEFAULT_SIZE 65536
 #define DEFAULT_DURATION 1.0
 #define SIMULATED_DURATION 0.1 /* takes seconds */
+#define LOAD_DEPTH 1024	       /* with --load: more than a round trip has */
 #define REMOTE_ACK_TIMEOUT 16  /* 0.27 s: daemons share their CPUs with others */
 #define UB_TIMEOUT 20	       /* 4.3 s, of a request with all its repetitions */
 #define SHARED_ACK_TIMEOUT 17  /* 0.54 s: more workers than CPUs wait for each other */
@@ -161,7 +162,7 @@ static const struct option_row rows[] = {
 	{"report-every", "S", "a line about the pass that runs every S seconds (bw)",
 	 REAL(report_every, 0.01)},
 	{"json", "FILE", "write all results and the host to FILE", TEXT(json)},
-	{"pcap", "FILE", "write every frame on the link to FILE", TEXT(pcap)},
+	{"pcap", "FILE", "write every frame that is sent to FILE, lost ones too", TEXT(pcap)},
 	{"list-counters", NULL, "print the counters each row has moved", FLAG(list_counters)},
 	{"telemetry", NULL, "answer dpdk-telemetry.py -f softhca while running",
 	 SET(embed.telemetry, 1)},
@@ -171,6 +172,9 @@ static const struct option_row rows[] = {
 	 "rate=GBPS,delay=US,paths=N,skew=US,loss=P,loss0=P,queue=B,ecn=B: a network in between; "
 	 "simulated time",
 	 CALL(parse_fabric)},
+	{"load", "GBPS",
+	 "fabric, lat: messages are due at this rate; the latency is from then to completion",
+	 REAL(load, 0.001)},
 	{"ack-timeout", "T",
 	 "4.096 us * 2^T [14; ub, of a request: 20; daemons 16; threads 17; manual, impaired 11; fabric: 8 round trips; link-down: more]",
 	 U32(ack_timeout, 1, 31)},
@@ -480,8 +484,8 @@ static int
 check_queues(struct perf_options *opt)
 {
 	if (opt->depth == 0)
-		opt->depth = opt->test == PERF_TEST_LAT ? 1 : 128;
-	if (opt->test == PERF_TEST_LAT && opt->depth != 1)
+		opt->depth = opt->load != 0 ? LOAD_DEPTH : opt->test == PERF_TEST_LAT ? 1 : 128;
+	if (opt->test == PERF_TEST_LAT && opt->load == 0 && opt->depth != 1)
 		return bad("--depth: the latency test has one message under way");
 	if (opt->test == PERF_TEST_LAT && opt->qps != 1)
 		return bad("--qps: the latency test has one connection");
@@ -562,7 +566,7 @@ check_form(const struct perf_options *opt)
 		"layout",	 "executor",   "idle",	  "pcap",    "telemetry",  "impair",
 		"fabric",	 "edges",      "mbufs",	  "records", "port-burst", "link-down",
 		"stall-discard", "huge",       "no-huge", "tps",     "window",	   "rule",
-		"spray",	 "reorder-us", "segment",
+		"spray",	 "reorder-us", "segment", "load",
 	};
 	static const char *const between[] = {"gid-index", "bidir", "timeout"};
 	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration"};
@@ -629,6 +633,9 @@ check(struct perf_options *opt)
 	    opt->embed.fabric.loss + opt->embed.fabric.first_loss > 0)
 		return bad("--fabric: what is lost with --service %s is not sent again",
 			   perf_service_names[opt->service]);
+	if (opt->load != 0 && (!perf_is_simulated(opt) || opt->test != PERF_TEST_LAT ||
+			       opt->op == PERF_OP_SEND || opt->events))
+		return bad("--load: with --fabric and --test lat, not with --op send or --events");
 	if (opt->memory_poll && !perf_is_remote(opt) &&
 	    opt->embed.executor != SOFTHCA_EXECUTOR_THREADS)
 		return bad("--memory-poll: the engine runs in this thread; --executor threads");

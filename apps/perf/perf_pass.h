@@ -48,6 +48,11 @@ perf_pass_sent_all(const struct perf_pass *p)
 	return !p->requests || (p->posted >= p->limit && p->done >= p->posted);
 }
 
+/* Of latencies: room for them, 0 or -ENOMEM; a summary for the row of a pass that ended. */
+#define PERF_SAMPLES_MAX (1u << 22)
+int perf_samples_open(struct perf_pass *p);
+void perf_samples_close(struct perf_pass *p, int err, struct perf_row *row);
+
 /* Sets limit and duration as the options say, runs the pass; p->end is valid where it requests. */
 int perf_pass_run(struct perf_pass *p, uint64_t limit, uint64_t duration_ns);
 

@@ -39,17 +39,34 @@ static const struct {
 /* A share of its time from which on waiting for a CPU is worth a line */
 #define CPU_WAIT_SHARE 0.25
 
+/* Of both HCAs together */
+static uint64_t
+counted(const struct perf_row *row, const char *counter)
+{
+	uint64_t n = 0;
+
+	for (unsigned int h = 0; h < 2; h++)
+		for (unsigned int k = 0; k < row->counters[h].count; k++)
+			if (strcmp(row->counters[h].value[k].name, counter) == 0)
+				n += row->counters[h].value[k].value;
+	return n;
+}
+
+static void
+report_network(const struct perf_row *row)
+{
+	printf("#   the network lost %" PRIu64 " frames, %" PRIu64 " of them data, and %" PRIu64
+	       " in full queues; %" PRIu64 " were sent again\n",
+	       counted(row, "fabric_lost"), counted(row, "fabric_lost_data"),
+	       counted(row, "fabric_overflown"), row->retransmissions);
+}
+
 static void
 report_trouble(const struct perf_options *opt, const struct perf_row *row)
 {
 	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
-		uint64_t n = 0;
+		uint64_t n = counted(row, troubles[i].counter);
 
-		for (unsigned int h = 0; h < 2; h++)
-			for (unsigned int k = 0; k < row->counters[h].count; k++)
-				if (strcmp(row->counters[h].value[k].name, troubles[i].counter) ==
-				    0)
-					n += row->counters[h].value[k].value;
 		if (n != 0)
 			printf("#   %" PRIu64 " %s (%s)\n", n, troubles[i].what,
 			       troubles[i].counter);
@@ -78,6 +95,9 @@ perf_report_header(const struct perf_options *opt)
 	       opt->depth, opt->mtu, opt->post_list, opt->events ? ", completion events" : "");
 	if (perf_is_simulated(opt))
 		printf("# over a fabric: all times and rates are of its simulated clock\n");
+	if (opt->load != 0)
+		printf("# messages are due at %g Gb/s; the latency is from then to completion\n",
+		       opt->load);
 	if (opt->test == PERF_TEST_BW)
 		printf("#bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   "
 		       "MsgRate[Mpps]   ns/msg   retrans\n");
@@ -144,6 +164,8 @@ perf_report_row(const struct perf_options *opt, const struct perf_row *row)
 	if (row->lost != 0)
 		printf("#   %" PRIu64 " messages were lost, as %s may lose them\n", row->lost,
 		       perf_service_names[opt->service]);
+	if (perf_is_simulated(opt))
+		report_network(row);
 	report_trouble(opt, row);
 	fflush(stdout);
 }

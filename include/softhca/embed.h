@@ -286,7 +286,9 @@ SOFTHCA_API int softhca_embed_resources(struct softhca_embed *embed, unsigned in
 					struct softhca_value *values, unsigned int max);
 
 /**
- * Write every frame on the links to a pcap file; path NULL ends the capture and closes the file.
+ * Write every frame that the HCAs send to a pcap file, before the link impairs it or a fabric loses
+ * it; path NULL ends the capture and closes the file. Of an HCA on a device of its own, every frame
+ * that is really sent and received there.
  */
 SOFTHCA_API int softhca_embed_capture(struct softhca_embed *embed, const char *path);
 

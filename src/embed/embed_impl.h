@@ -28,8 +28,8 @@ struct ubagent;
 #define EMBED_CONTEXTS_MAX 64u
 
 /*
- * One HCA, its driver, and its chain of ports: stall -> impair -> (inbound ->) pcap -> (fabric ->)
- * wire.
+ * One HCA, its driver, and its chain of ports: stall -> pcap -> impair -> (fabric ->) link in
+ * memory, or stall -> impair -> inbound -> pcap -> device.
  */
 struct embed_hca {
 	struct softhca_embed *owner;

@@ -101,6 +101,20 @@ wrap_fabric(struct embed_hca *s, const char *name, uint64_t seed)
 }
 
 static int
+wrap_pcap(struct embed_hca *s)
+{
+	int err = hca_port_pcap_open(NULL, s->port, -1, &s->pcap);
+
+	if (err == 0)
+		s->port = s->pcap;
+	return err;
+}
+
+/*
+ * A capture of a link in memory has what its ends send, before anything happens to it; that of a
+ * device what is really sent and received there.
+ */
+static int
 wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)
 {
 	struct hca_port_impair_config ic = {.name = name, .seed = seed, .socket_id = -1};
@@ -109,12 +123,9 @@ wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)
 
 	if (s->owner->cfg.fabric.rate_gbps != 0)
 		err = wrap_fabric(s, name, seed + 2);
-	if (err == 0)
-		err = hca_port_pcap_open(NULL, s->wire, -1, &s->pcap);
-	if (err != 0)
-		return err;
-	s->port = s->pcap;
-	if (device)
+	if (err == 0 && device)
+		err = wrap_pcap(s);
+	if (err == 0 && device)
 		err = wrap_inbound(s, name, ~seed);
 	if (err != 0)
 		return err;
@@ -122,8 +133,8 @@ wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)
 	if (err != 0)
 		return err;
 	s->port = s->impair;
-	err = hca_port_stall_open(&sc, s->impair, &s->port);
-	return err;
+	err = device ? 0 : wrap_pcap(s);
+	return err == 0 ? hca_port_stall_open(&sc, s->port, &s->port) : err;
 }
 
 static int

@@ -9,7 +9,11 @@
 #include "ubagent_impl.h"
 
 #define HOPS 64u
-/* Source ports of channels: each has a range of its own of 256. */
+/*
+ * Source ports of channels: each has a range of its own of 256, and begins there behind as many as
+ * the one before it has. So channels of a group take other paths, too, where paths are chosen by
+ * the low bits of the port.
+ */
 #define FIRST_PORT 0xc000u
 #define PORTS_LOG 8u
 #define PORT_RANGES_LOG 6u
@@ -84,13 +88,21 @@ fill_path(struct hca_tpc *c, uint32_t index, const uint8_t peer[16])
 	memcpy(c->path.rgid, peer, sizeof(c->path.rgid));
 }
 
+static uint32_t
+first_port(uint32_t tpn, uint32_t ports_log)
+{
+	uint32_t n = tpn & ((1u << PORT_RANGES_LOG) - 1);
+
+	return FIRST_PORT | n << PORTS_LOG | (n << ports_log & ((1u << PORTS_LOG) - 1));
+}
+
 static void
 fill(const struct ubagent *a, struct hca_tpc *c, const struct ubcm_tp *tp,
      const struct ubcm_timer *t, enum hca_tp_state state)
 {
 	const struct ubcm_limits *l = &tp->limits;
 	bool spray = (l->flags & HCA_TP_FLAG_SPRAY) != 0;
-	uint32_t ports = FIRST_PORT | (tp->tpn & ((1u << PORT_RANGES_LOG) - 1)) << PORTS_LOG;
+	uint32_t ports_log = spray ? a->cfg.spray - 1 : 0;
 	const struct {
 		enum hca_tpc_field field;
 		uint32_t value;
@@ -114,8 +126,8 @@ fill(const struct ubagent *a, struct hca_tpc *c, const struct ubcm_tp *tp,
 		{HCA_TPC_RETRIES, t->retries},
 		{HCA_TPC_REORDER,
 		 spray && a->cfg.reorder_us == 0 ? SPRAY_REORDER_US : a->cfg.reorder_us},
-		{HCA_TPC_SPORT, ports},
-		{HCA_TPC_SPORTS_LOG, spray ? a->cfg.spray - 1 : 0},
+		{HCA_TPC_SPORT, first_port(tp->tpn, ports_log)},
+		{HCA_TPC_SPORTS_LOG, ports_log},
 	};
 
 	memset(c, 0, sizeof(*c));

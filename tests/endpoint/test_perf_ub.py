@@ -13,8 +13,12 @@ import sys
 import time
 import unittest
 
-from daemon import Daemon
+import test_perf
+from daemon import Daemon, merged
 from test_perf import ADDRESSES, BINARY, LIMIT_S, MACS, PERF, Case
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../wire'))
+import ub_check  # noqa: E402
 
 CTL = os.path.join(os.path.dirname(PERF), 'softhca-ctl')
 OPERATIONS = ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'swap', 'notify')
@@ -42,6 +46,12 @@ class Pair(Case):
 
     def size(self, op):
         return [] if op.startswith('atomic') or op == 'swap' else ['--size', '9001']
+
+    def ctl(self, *words, status=0):
+        said = subprocess.run([CTL, *words, '--prefix', self.daemons[1].name], encoding='utf-8',
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+        self.assertEqual(said.returncode, status, said.stdout)
+        return said.stdout
 
     def nothing_resent(self):
         for d in self.daemons:
@@ -74,6 +84,9 @@ class Memif(Pair):
                       ('--op', 'write', '--bidir'), ('--vlan', '7', '--op', 'send'),
                       ('--jettys', '5', '--depth', '8', '--op', 'send', '--size', '64'),
                       ('--mtu', '1024', '--size', '5000'), ('--size', '300000', '--op', 'read'),
+                      ('--mtu', '1024', '--op', 'send', '--size', '5000'), ('--mtu', '1024', '--op', 'atomic-cas'),
+                      ('--mtu', '1024', '--op', 'read', '--ip', '6', '--size', '5000'),
+                      ('--size', '8M', '--depth', '2', '--iters', '8'),
                       ('--inline', '64', '--size', '48', '--op', 'send')):
             with self.subTest(words=words):
                 self.good('--wire', 'ub', *words)
@@ -127,6 +140,125 @@ class Memif(Pair):
             self.clean_end(server)
 
 
+class Shared(Pair):
+    """One channel for all."""
+    wires = (merged(UB, {'ub': {'tps': 1}}),) * 2
+
+    def jettys(self):
+        """Those of the client's daemon that may send, its agent's not among them."""
+        return self.ctl('jettys').count(' JETTY ') - 1
+
+    def channels(self):
+        return [tp for tp in self.daemons[1].ask('/softhca/tps').values() if isinstance(tp, dict)]
+
+    def four_programs(self, seconds):
+        """The most Jettys that were there at a time."""
+        servers, clients, most = [], [], 0
+        for op in ('write', 'read', 'send', 'atomic-fa'):
+            servers.append(self.server(seconds=60))
+            clients.append(self.client('--wire', 'ub', '--op', op, '--jettys', '16', '--depth', '8', '--verify',
+                                       '--duration', str(seconds), *([] if 'atomic' in op else ['--size', '4096'])))
+            self.addCleanup(clients[-1].kill)
+        while any(client.poll() is None for client in clients):
+            now = self.jettys()
+            if now >= 64:
+                self.assertEqual(len(self.channels()), 1)
+            most = max(most, now)
+            time.sleep(0.02)
+        for client in clients:
+            out = client.communicate(timeout=LIMIT_S)[0]
+            self.assertEqual(client.returncode, 0, out)
+            self.assertIn(' verified', out)
+        for server in servers:
+            self.clean_end(server)
+        return most
+
+    def test_four_programs(self):
+        """64 Jettys of four programs at once; they have more time on a machine that is slow."""
+        for seconds in (1, 5, 25):
+            if self.four_programs(seconds) >= 64:
+                break
+        else:
+            self.fail('four programs were not there at once')
+        self.nothing_resent()
+
+
+class Matrix(Pair):
+    """Every operation, and nothing is sent again. Each has an IP version and an MTU of its own, or with
+    SOFTHCA_WHOLE in the environment all of them in turn."""
+    first = 0
+    words = ()
+
+    def forms(self, number):
+        every = [('4', '1024'), ('6', '4096'), ('4', '4096'), ('6', '1024')]
+        return every if 'SOFTHCA_WHOLE' in os.environ else [every[(self.first + number) % 4]]
+
+    def operations(self):
+        for number, op in enumerate(OPERATIONS):
+            for ip, mtu in self.forms(number):
+                with self.subTest(op=op, ip=ip, mtu=mtu):
+                    self.assertIn('MTU ' + mtu, self.good('--wire', 'ub', '--op', op, '--ip', ip, '--mtu', mtu,
+                                                          *self.words, *self.size(op)))
+
+    def long_messages(self):
+        for op in ('write', 'read', 'send'):
+            with self.subTest(op=op):
+                self.assertIn(' verified', self.run_client('--wire', 'ub', '--op', op, '--size', '8M', '--depth', '2',
+                                                           '--iters', '8', '--verify'))
+
+    def all_of_it(self):
+        server = self.server()
+        self.operations()
+        self.long_messages()
+        self.nothing_resent()
+        self.clean_end(server)
+
+
+class Txrx(Matrix):
+    wires = (merged(UB, {'hca': {'layout': 'txrx'}}),) * 2
+
+    def test_operations(self):
+        self.all_of_it()
+
+    def test_capture(self):
+        """What a daemon sends and receives keeps the rules of the wire, as far as the disk was fast enough."""
+        server = self.server()
+        client = self.client('--wire', 'ub', '--op', 'read', '--size', '9001', '--duration', '1.5', '--depth', '8')
+        self.addCleanup(client.kill)
+        self.wait_text(server, '# client')
+        path = os.path.join(self.place, 'both.pcapng')
+        said = self.ctl('capture', path, '--seconds', '0.1')
+        with open(path, 'rb') as file:
+            complaints, frames = ub_check.check(file.read(), window=1024, partial=True)
+        self.assertGreater(frames, 0)
+        if 'capture lost' not in said:
+            self.assertEqual(complaints[:10], [])
+        self.assertEqual(client.wait(LIMIT_S), 0, client.communicate()[0])
+        self.clean_end(server)
+
+
+class Full(Matrix):
+    wires = (merged(UB, {'hca': {'layout': 'full'}}),) * 2
+    first = 1
+
+    def test_operations(self):
+        self.all_of_it()
+
+
+class Veth(Matrix):
+    """Over interfaces of the kernel."""
+    host = test_perf.Veth.host
+    start = classmethod(test_perf.Veth.start.__func__)
+    first = 2
+    words = ('--depth', '16')
+
+    def test_operations(self):
+        server = self.server()
+        self.operations()
+        self.nothing_resent()
+        self.clean_end(server)
+
+
 def frames_of(path):
     """[(sent, transport header and more)] of the UB frames over IPv4 in a pcapng file."""
     with open(path, 'rb') as file:
@@ -146,12 +278,6 @@ def frames_of(path):
 
 class Faults(Pair):
     """softhca-ctl on one of the channels between the daemons."""
-
-    def ctl(self, *words, status=0):
-        said = subprocess.run([CTL, *words, '--prefix', self.daemons[1].name], encoding='utf-8',
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
-        self.assertEqual(said.returncode, status, said.stdout)
-        return said.stdout
 
     def tps(self):
         return {tp['tpn']: tp for tp in self.daemons[1].ask('/softhca/tps').values()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_ub_loss.py PERF [SEED...]: goodput of UB's rules and of RoCE's go-back-N over the same network
-with losses, writes of 1 MiB over one channel, in simulated time; then eight paths with spray. Prints the
-table; the bars are shares of the goodput without loss. The median of the seeds counts."""
+with losses, writes of 1 MiB over one channel, in simulated time, and what TIME sends again; latency of
+writes of 4 KiB that are due at 30 % of the rate; then eight paths, with spray or a channel for each. Prints
+the tables; the bars are shares of the goodput without loss. The median of the seeds counts."""
+import re
 import statistics
 import subprocess
 import sys
@@ -22,35 +24,49 @@ SENDERS = {
 }
 
 
-def run(seed, fabric, *args):
-    """Gb/s and packets sent again."""
-    done = subprocess.run(
-        [sys.argv[1], '--no-huge', '--op', 'write', '--size', '1048576', '--iters', '192', '--seed',
-         seed, '--fabric', fabric, *args],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8')
+# Of what the network lost, TIME sends no more again.
+AGAIN = 1.05
+# Gb/s and the most that p99.9 of TIME may be, of that without loss
+LOAD, SLOWER = '30', 2.5
+
+
+def row(seed, fabric, *args):
+    """The numbers of the row, and how many packets with data the network has lost."""
+    done = subprocess.run([sys.argv[1], '--no-huge', '--op', 'write', '--seed', seed, '--fabric', fabric, *args],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8')
     if done.returncode:
         sys.exit('%s: %s' % (' '.join(args), done.stdout))
-    row = [line for line in done.stdout.splitlines() if line.startswith(' ')][0].split()
-    return float(row[3]), int(row[6])
+    numbers = [line for line in done.stdout.splitlines() if line.startswith(' ')][0].split()
+    return numbers, int(re.findall(r'lost \d+ frames, (\d+) of them data', done.stdout)[0])
 
 
 def median(fabric, *args):
-    rows = [run(seed, fabric, *args) for seed in SEEDS]
-    return statistics.median(row[0] for row in rows), sum(row[1] for row in rows)
+    """Gb/s; packets sent again and lost, of all seeds."""
+    rows = [row(seed, fabric, '--size', '1048576', '--iters', '192', *args) for seed in SEEDS]
+    return (statistics.median(float(numbers[3]) for numbers, _ in rows),
+            sum(int(numbers[6]) for numbers, _ in rows), sum(lost for _, lost in rows))
+
+
+def tail(fabric, *args):
+    """p99.9 in us"""
+    return statistics.median(float(row(seed, fabric, '--test', 'lat', '--size', '4096', '--load', LOAD, '--iters',
+                                       '50000', *args)[0][8]) for seed in SEEDS)
 
 
 def losses():
-    print('%-6s' % '', *('%14s' % loss for loss in LOSSES))
+    print('%-6s' % '', *('%21s' % loss for loss in LOSSES))
     at_loss = {}
     for name, (args, bars) in SENDERS.items():
         cells, whole = [], None
         for loss, bar in zip(LOSSES, bars):
-            rate, again = median(ONE_PATH + loss, *args)
+            rate, again, lost = median(ONE_PATH + loss, *args)
             whole = whole or rate
             at_loss[name, loss] = rate
-            cells.append('%5.1f %% %6u' % (100 * rate / whole, again))
+            cells.append('%5.1f %% %6u (%4u)' % (100 * rate / whole, again, lost))
             if bar is not None and rate < bar * whole:
                 yield '%s at %s: %.1f of %.1f Gb/s' % (name, loss, rate, whole)
+            if name == 'TIME' and again > AGAIN * lost:
+                yield '%s at %s: %u packets sent again, %u lost' % (name, loss, again, lost)
             if loss == '0' and again != 0:
                 yield '%s without loss: %u packets sent again' % (name, again)
         print('%-6s' % name, *cells, flush=True)
@@ -58,19 +74,33 @@ def losses():
         yield 'no better than go-back-N'
 
 
+def latencies():
+    print('p99.9 of 4 KiB at %s Gb/s, us: without loss, with 1e-3' % LOAD)
+    for name in 'TIME', 'MARK', 'RoCE':
+        calm, lossy = [tail(ONE_PATH + loss, *SENDERS[name][0]) for loss in ('0', '1e-3')]
+        print('%-6s %8.1f %8.1f, ratio %.2f' % (name, calm, lossy, lossy / calm), flush=True)
+        if name == 'TIME' and lossy > SLOWER * calm:
+            yield 'latency of TIME: %.1f us, without loss %.1f us' % (lossy, calm)
+
+
 def paths():
     spray = ('--wire', 'ub', '--tps', '1', '--spray', '8', '--reorder-us', '25')
-    rate, again = median(EIGHT_PATHS, *spray)
-    lossy, resent = median(EIGHT_PATHS + ',loss=1e-3', *spray)
-    one_bad, bad_resent = median(EIGHT_PATHS + ',loss0=0.1', *spray)
-    print('8 paths, 20 us apart, spray: %.1f Gb/s, %u again; loss 1e-3: %.1f, %u; one path 0.1: '
-          '%.1f, %u' % (rate, again, lossy, resent, one_bad, bad_resent))
+    rate, again, _ = median(EIGHT_PATHS, *spray)
+    lossy, resent, lost = median(EIGHT_PATHS + ',loss=1e-3', *spray)
+    one_bad, bad_resent, bad_lost = median(EIGHT_PATHS + ',loss0=0.1', *spray)
+    print('8 paths, 20 us apart, spray: %.1f Gb/s, %u again; loss 1e-3: %.1f, %u (%u); one path 0.1: '
+          '%.1f, %u (%u)' % (rate, again, lossy, resent, lost, one_bad, bad_resent, bad_lost))
     if rate < 95 or lossy < 0.95 * rate or one_bad < 0.8 * rate:
         yield '8 paths: too little arrives'
     if again != 0:
         yield '8 paths: %u packets sent again that were only late' % again
+    group = [median(EIGHT_PATHS + more, '--wire', 'ub', '--tps', '8') for more in ('', ',loss=1e-3', ',loss0=0.1')]
+    print('8 channels instead: %.1f Gb/s, %u again (%u); loss 1e-3: %.1f, %u (%u); one path 0.1: %.1f, %u (%u)' % (
+        group[0] + group[1] + group[2]))
+    if group[0][0] < 95 or group[0][1] != 0 or group[1][0] < 0.95 * group[0][0]:
+        yield '8 channels: each does not take a path of its own'
 
 
-bad = list(losses()) + list(paths())
+bad = list(losses()) + list(latencies()) + list(paths())
 print('\n'.join(bad))
 sys.exit(1 if bad else 0)

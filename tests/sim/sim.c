@@ -181,17 +181,18 @@ open_ports(struct sim *s, const char *name)
 						    .seed = s->cfg.seed * 4 + i,
 						    .hold = 512,
 						    .socket_id = -1};
-		struct hca_port *below = wire[i];
+		struct hca_port *sent;
 		struct hca_port_stall_config sc = {.seed = s->cfg.seed * 4 + 2 + i,
 						   .socket_id = -1};
 
 		snprintf(pool, sizeof(pool), "%s%u", name, i);
 		side->wire = wire[i];
+		sim_check(s, hca_port_impair_open(&ic, wire[i], &side->impair) == 0, "no impair");
+		sent = side->impair;
 		if (s->pcap != NULL)
-			sim_check(s, hca_port_pcap_open(s->pcap, wire[i], -1, &below) == 0,
+			sim_check(s, hca_port_pcap_open(s->pcap, side->impair, -1, &sent) == 0,
 				  "no capture");
-		sim_check(s, hca_port_impair_open(&ic, below, &side->impair) == 0, "no impair");
-		sim_check(s, hca_port_stall_open(&sc, side->impair, &side->stall) == 0, "no stall");
+		sim_check(s, hca_port_stall_open(&sc, sent, &side->stall) == 0, "no stall");
 	}
 }
 

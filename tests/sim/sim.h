@@ -8,8 +8,9 @@
  * everything is idle, so that a timeout of a second takes milliseconds.
  *
  * Ports per side: stall -> impair -> wire. The impairment of side i applies to what i sends. With
- * SIM_PCAP=FILE in the environment the wire is captured, SIM_VERBOSE=1 prints the counters of each
- * run.
+ * SIM_PCAP=FILE in the environment what both send is captured, before it is impaired; each
+ * simulation of a program begins the file anew, so all of them are read from a pipe.
+ * SIM_VERBOSE=1 prints the counters of each run.
  */
 
 #include <setjmp.h>

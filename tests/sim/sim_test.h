@@ -73,11 +73,13 @@ sim_each_way(const char *program, const char *test, void (*fn)(const struct sim_
 static inline int
 sim_main_of(const struct CMUnitTest *tests, size_t n)
 {
-	const char *filter = getenv("CMOCKA_TEST_FILTER");
+	const char *filter = getenv("CMOCKA_TEST_FILTER"), *skip = getenv("CMOCKA_SKIP_FILTER");
 
 	sim_on_fail = sim_cmocka_fail;
 	if (filter != NULL)
 		cmocka_set_test_filter(filter);
+	if (skip != NULL)
+		cmocka_set_skip_filter(skip);
 	return _cmocka_run_group_tests("sim", tests, n, NULL, NULL);
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons that speak UB, joined by memif, and a program of URMA on each.
 
-test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS URMA-BOUND URMA-UNRELIABLE OTHER-PROGRAM...
+test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS URMA-BOUND URMA-UNRELIABLE URMA-FORMS OTHER-PROGRAM...
 """
 import os
 import subprocess
@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, folder  # noqa: E402
 
-BINARY, EXAMPLE, PEERS, BOUND, UNRELIABLE, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
+BINARY, EXAMPLE, PEERS, BOUND, UNRELIABLE, FORMS, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
 LIMIT_S = 240  # what takes longer hangs
 IPS = ('10.67.0.1', '10.67.0.2')
 MACS = ('02:00:00:67:00:01', '02:00:00:67:00:02')
@@ -27,7 +27,7 @@ class Daemons(unittest.TestCase):
         for side, role in enumerate(('server', 'client')):
             daemon = Daemon(BINARY, self.place, 'urma%d%s' % (os.getpid(), 'ab'[side]),
                             'net_memif0,role=%s,%s' % (role, wire), [IPS[side] + '/24'],
-                            {'ub': {'enable': 'yes'}, 'port': {'mac': MACS[side]},
+                            {'ub': {'enable': 'yes', 'timeout_us': 1000000}, 'port': {'mac': MACS[side]},
                              'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}})
             self.daemons.append(daemon)
             self.addCleanup(daemon.close)
@@ -85,6 +85,14 @@ class Daemons(unittest.TestCase):
 
     def test_unreliable(self):
         self.run_pair(UNRELIABLE)
+
+    def test_forms(self):
+        """Several SGEs, byte enables, all atomics of all lengths; nothing is sent again."""
+        self.run_pair(FORMS)
+        for daemon in self.daemons:
+            counters = daemon.ask('/softhca/ub/counters')
+            self.assertGreater(counters['ub_rx_tp_packets'], 0)
+            self.assertEqual({name: n for name, n in counters.items() if n and name.startswith('ub_resent_')}, {})
 
     def test_alone(self):
         """Programs that talk to themselves by the address of their host."""

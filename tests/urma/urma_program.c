@@ -18,15 +18,17 @@ must(int good, const char *what)
 urma_jetty_t *
 new_jetty(struct program *p, urma_transport_mode_t mode)
 {
+	/* a receive without a channel has one more, for the address in front */
+	uint8_t sges = mode == URMA_TM_UM ? 1 : SGES;
 	urma_jfs_cfg_t sends = {.depth = DEPTH,
 				.trans_mode = mode,
-				.max_sge = 1,
+				.max_sge = sges,
 				.rnr_retry = 7,
 				.err_timeout = 20,
 				.jfc = p->jfc};
 	urma_jfr_cfg_t receives = {.depth = DEPTH,
 				   .trans_mode = mode,
-				   .max_sge = 1,
+				   .max_sge = sges,
 				   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT,
 				   .token_value.token = TOKEN,
 				   .jfc = p->jfc};

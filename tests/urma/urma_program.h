@@ -18,6 +18,7 @@
 #define PART (256u << 10)
 #define TOKEN 0x1234567u
 #define DEPTH 16u
+#define SGES 16u
 
 struct program {
 	urma_context_t *ctx;

@@ -76,6 +76,15 @@ def good(v6=False, first=0xfffffe):
             ba(ack(p[4], status=0x60), v6=v6), ab(write(p[4], 3, 7, 1, tassn=7), v6=v6)]
 
 
+def bare():
+    """A Read of 5 bytes, a fetch and add, and their responses, without TAIDETAH and OFSTETAH."""
+    read = struct.pack('>BBHIQII', 6, 0x10, 1, 16, 0x1000, 0x77 << 8, 5)
+    add = struct.pack('>BBHIQII', 11, 0x10, 2, 16, 0x1000, 0x77 << 8, 4) + bytes(8)
+    return [ab(rtph(1, 0x11, 0x22, 5, 1, 1) + read), ab(rtph(1, 0x11, 0x22, 6, 2, 1) + add),
+            ba(rtph(1, 0x22, 0x11, 9, 1, 1, 3) + struct.pack('>BBHI', 0x12, 0, 1, 16) + bytes(8)),
+            ba(rtph(1, 0x22, 0x11, 10, 2, 1) + struct.pack('>BBHI', 0x13, 0, 2, 16) + bytes(4))]
+
+
 def pcap(frames):
     data = struct.pack('<IHHIIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
     for f in frames:
@@ -143,6 +152,7 @@ BROKEN = [
     ('behind MaxRcvPSN', at(G, 3, ba(sack(F, 0, 0b1101)))),
     ('length of an acknowledgement', at(G, 5, ba(ack(0) + bytes(4)))),
     ('in flight', [ab(write(i, i + 1, 4, 1)) for i in range(2049)]),
+    ('too short for its headers', bare()),
     ('inside a record', None),
 ]
 
@@ -156,6 +166,9 @@ def main():
         complaints, frames = ub_check.check(data)
         if complaints or not frames:
             bad.append('%s, %d frames: %s' % (name, frames, complaints))
+    complaints, frames = ub_check.check(pcap(bare()), bare=True)
+    if complaints or frames != 4:
+        bad.append('bare: %s' % complaints)
     for rule, frames in BROKEN:
         data = pcap(frames) if frames is not None else pcap(G)[:-1]
         complaints, _ = ub_check.check(data)
@@ -163,7 +176,7 @@ def main():
             bad.append('"%s" is not found, but: %s' % (rule, complaints))
     for line in bad:
         print(line)
-    print('%d good captures, %d broken ones, %d wrong' % (len(captures), len(BROKEN), len(bad)))
+    print('%d good captures, %d broken ones, %d wrong' % (len(captures) + 1, len(BROKEN), len(bad)))
     return 1 if bad else 0
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ub_check.py [--window N] [--partial] FILE...: checks captures of UB over Ethernet by the rules of
+"""ub_check.py [--window N] [--partial] [--bare] FILE...: checks captures of UB by the rules of
 the wire alone, without anything of the device: each frame's form and ICRC, and across frames of a
 TP: PSNs used in order, once each, resent alike; TPMSNs contiguous; all packets but the last of an
 operation one MTU; acknowledgements to who sent, at the port it sent from, of what was sent; the
-window. The capture has each frame once, at its sender. --partial: it may begin in the middle."""
+window. The capture has each frame once, at its sender. --partial: it may begin in the middle.
+--bare: Reads, atomics and their responses have no TAIDETAH and no OFSTETAH."""
 import struct
 import sys
 import zlib
@@ -16,6 +17,7 @@ MAETAH = {3: 8, 4: 12, 5: 8}        # offset of MAETAH behind BTAH's begin, by o
 REQUESTS = {0: 8, 1: 24, 3: 16, 4: 36, 5: 40, 6: 24, 0x14: 16, 0x15: 16, 0x17: 16, 0x10: 4,
             **{op: 20 for op in range(7, 16)}}      # bytes behind BTAH, default forms
 RESPONSES = {0x11: 0, 0x12: 8, 0x13: 4}
+BARE = {6: 8, 0x12: 8, 0x13: 4, **{op: 4 for op in range(7, 16)}}   # bytes that are not there then
 TOKENLESS = (0x10, 0x15)
 
 
@@ -65,7 +67,8 @@ def be(data, at, size):
 class Frame:
     """What is read of one frame; raises Wrong. None of it is UB: self.ub is False."""
 
-    def __init__(self, data):
+    def __init__(self, data, bare=False):
+        self.bare = bare
         at = 18 if data[12:14] == b'\x81\x00' else 14
         kind = be(data, at - 2, 2)
         self.ub = False
@@ -155,6 +158,7 @@ class Frame:
                 self.head += 4
             if self.ta in (0x14, 0x18):
                 self.head += be(ta, 8 + 4 * (ta[1] & 1) + 12, 4) // 8
+        self.head -= BARE.get(self.ta, 0) if self.bare else 0
         self.size = len(ta) - self.head - self.pad
         need(self.size >= 0, 'too short for its headers')
         need((self.size + self.pad) % 4 == 0 and self.pad == -self.size % 4, 'pad count')
@@ -252,13 +256,13 @@ class Channel:
 
 
 class Checker:
-    def __init__(self, window=2048, partial=False):
-        self.window, self.partial = window, partial
+    def __init__(self, window=2048, partial=False, bare=False):
+        self.window, self.partial, self.bare = window, partial, bare
         self.channels = {}
         self.frames = 0
 
     def take(self, data):
-        f = Frame(data)
+        f = Frame(data, self.bare)
         if not f.ub:
             return
         self.frames += 1
@@ -275,9 +279,9 @@ class Checker:
             channel.answer(f)
 
 
-def check(data, window=2048, partial=False):
+def check(data, window=2048, partial=False, bare=False):
     """Complaints about a capture, and the number of its frames of UB."""
-    checker, bad = Checker(window, partial), []
+    checker, bad = Checker(window, partial, bare), []
     try:
         for number, frame in enumerate(frames_of(data), 1):
             try:
@@ -290,8 +294,8 @@ def check(data, window=2048, partial=False):
 
 
 def main(args):
-    window, partial = 2048, '--partial' in args
-    args = [a for a in args if a != '--partial']
+    window, partial, bare = 2048, '--partial' in args, '--bare' in args
+    args = [a for a in args if a not in ('--partial', '--bare')]
     if args[:1] == ['--window']:
         window, args = int(args[1]), args[2:]
     if not args:
@@ -299,7 +303,7 @@ def main(args):
     total = 0
     for path in args:
         with open(path, 'rb') as file:
-            bad, frames = check(file.read(), window, partial)
+            bad, frames = check(file.read(), window, partial, bare)
         for line in bad[:100]:
             print('%s: %s' % (path, line))
         print('%s: %d frames of UB, %d complaints' % (path, frames, len(bad)))

@@ -12,11 +12,14 @@
 
 #include <rte_malloc.h>
 
+#include "abi_ub.h"
 #include "core/mbuf.h"
 #include "core/table.h"
 #include "port/port_fabric.h"
 #include "port/port_wrap.h"
+#include "wire/roce_opcode.h"
 #include "wire/udp_template.h"
+#include "wire/wire_view.h"
 
 #define HOLD_DEFAULT 4096u
 #define PS UINT64_C(1000)	      /* per ns */
@@ -202,6 +205,21 @@ is_lost(struct port_fabric *p, const struct path *q)
 	return q->loss != 0 && (uint32_t)hca_port_random(&p->rng) < q->loss;
 }
 
+/* Acknowledgements are not sent again if they are lost. */
+static bool
+is_data(const struct rte_mbuf *m)
+{
+	struct hca_wire_view v;
+	uint8_t kind;
+
+	if (hca_wire_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &v) != 0)
+		return false;
+	if (v.wire == HCA_WIRE_UB)
+		return v.opcode == HCA_UB_TP_RTP;
+	kind = hca_roce_opcodes[v.opcode].kind;
+	return kind != HCA_PKT_ACK && kind != HCA_PKT_CNP;
+}
+
 /* Bytes that wait at a path when a frame gets there. */
 static uint64_t
 waiting(const struct port_fabric *p, const struct path *q, uint64_t at)
@@ -230,6 +248,7 @@ carry(struct port_fabric *p, struct rte_mbuf *c, uint64_t at)
 	hca_port_count(&q->carried, 1);
 	if (is_lost(p, q)) {
 		hca_port_count(&p->stats.lost, 1);
+		hca_port_count(&p->stats.lost_data, is_data(c));
 		rte_pktmbuf_free(c);
 		return;
 	}

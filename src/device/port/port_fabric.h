@@ -74,6 +74,7 @@ struct hca_port_fabric_config {
 	X(frames)    /* taken from the sender */ \
 	X(arrived)   /* passed to the inner port */ \
 	X(lost)	     /* by chance */ \
+	X(lost_data) /* of these requests and responses: no acknowledgements */ \
 	X(overflown) /* dropped by a full queue */ \
 	X(marked)    /* with CE */ \
 	X(stalled)   /* bursts that were not taken whole */ \

@@ -385,6 +385,14 @@ mark_ecn(struct port_impair *p, struct rte_mbuf *m)
 	hca_port_count(&p->stats.ecn_marked, 1);
 }
 
+/* It must not come back to the sender, who has sent it as it was. */
+static bool
+is_damaged(const struct fate *f)
+{
+	return f->ecn || f->fault == HCA_FAULT_ECN || f->fault == HCA_FAULT_TRUNCATE ||
+	       (f->fault >= HCA_FAULT_CORRUPT_PAYLOAD && f->fault <= HCA_FAULT_CORRUPT_RANDOM);
+}
+
 /* Apply a fault to the frame's contents. */
 static void
 damage(struct port_impair *p, struct rte_mbuf *m, const struct fate *f)
@@ -456,6 +464,10 @@ apply(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint64_t 
 		hca_port_count(&p->stats.duplicated, 1);
 	if (offer(p, m, now))
 		return true;
+	if (is_damaged(f) && hold_copy(p, m, now, UINT64_MAX)) {
+		rte_pktmbuf_free(m);
+		return true;
+	}
 	p->pass_next = true;
 	return false;
 }

@@ -13,7 +13,8 @@
  *
  * A frame that is duplicated or held back is a copy from a pool of this port (the sender gets its
  * mbuf back at once); at most `hold` frames are held. When that many are held, a delay makes the
- * port stall, and with other faults the frame passes.
+ * port stall, and with other faults the frame passes. So is one that was damaged while the inner
+ * port has no room: the sender never gets a frame back that is not as it was sent.
  *
  * Owned by the composition. One thread at a time may change settings; changes take effect at the
  * next burst. After rules were cleared, add a new one only when no worker can still be in that

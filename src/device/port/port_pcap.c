@@ -306,25 +306,25 @@ wanted(const struct hca_pcap_ng *ng, const uint8_t *data, uint32_t len, enum dir
 	return v.dst == ng->remote_qpn || v.src == ng->qpn;
 }
 
+/* The caller holds the file's lock. */
 static void
 write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
 	    enum direction way)
 {
-	if (c->is_ng && !wanted(&c->ng, data, caplen, way))
-		return;
-	pthread_mutex_lock(&c->lock);
-	if (c->frames < c->max) {
-		bool there =
-			c->is_ng ? put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way)
-				 : put_classic(c, data, caplen, len, now);
+	bool there;
 
-		hca_port_count(&c->frames, there);
-		hca_port_count(&c->lost, !there);
-	}
-	pthread_mutex_unlock(&c->lock);
+	if ((c->is_ng && !wanted(&c->ng, data, caplen, way)) || c->frames >= c->max)
+		return;
+	there = c->is_ng ? put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way)
+			 : put_classic(c, data, caplen, len, now);
+	hca_port_count(&c->frames, there);
+	hca_port_count(&c->lost, !there);
 }
 
-/* The receiver may change a frame that the inner port has accepted: copy it first. */
+/*
+ * The receiver may change a frame that the inner port has accepted: copy it first. It may also
+ * answer before the frame is in the file: the answer, which goes to the same file, waits.
+ */
 static uint16_t
 write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
@@ -335,9 +335,11 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 		p->copy[i].caplen = RTE_MIN(m[i]->data_len, COPY_BYTES);
 		memcpy(p->copy[i].data, rte_pktmbuf_mtod(m[i], void *), p->copy[i].caplen);
 	}
+	pthread_mutex_lock(&p->file->lock);
 	took = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
 	for (uint16_t i = 0; i < took; i++)
 		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now, SENT);
+	pthread_mutex_unlock(&p->file->lock);
 	return took;
 }
 
@@ -373,9 +375,13 @@ pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	if (!p->both_ways || got == 0 || __atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
 		return got;
 	pthread_mutex_lock(&p->lock);
-	for (uint16_t i = 0; i < got && p->file != NULL; i++)
-		write_frame(p->file, rte_pktmbuf_mtod(m[i], const uint8_t *), m[i]->data_len,
-			    m[i]->data_len, now, RECEIVED);
+	if (p->file != NULL) {
+		pthread_mutex_lock(&p->file->lock);
+		for (uint16_t i = 0; i < got; i++)
+			write_frame(p->file, rte_pktmbuf_mtod(m[i], const uint8_t *),
+				    m[i]->data_len, m[i]->data_len, now, RECEIVED);
+		pthread_mutex_unlock(&p->file->lock);
+	}
 	pthread_mutex_unlock(&p->lock);
 	return got;
 }

@@ -5,7 +5,8 @@
 /*
  * A port that writes every frame it transmits to a classic pcap file (nanosecond times, Ethernet)
  * and passes it on; on request also every frame it receives (for a link in memory, both ends would
- * write it). Several ports may share one file.
+ * write it). Several ports may share one file: a frame stands in front of what is sent in answer to
+ * it.
  *
  * Classic files are for debugging and for the decoders of the tests: the lcores of encap and decap
  * make system calls. A pcapng file is written by a separate thread (pcap_writer.h): a slow or full

@@ -2,6 +2,7 @@
 
 #include "../../test_eal.h"
 #include "port_rig.h"
+#include "wire/roce_opcode.h"
 
 struct rig_sink sink;
 struct rte_mempool *pool;
@@ -98,7 +99,8 @@ rig_frame_of(uint8_t opcode, uint32_t psn, uint32_t qpn, uint32_t sqpn, bool vla
 					   .pkey = 0xffff,
 					   .qpn = qpn,
 					   .udp.sport = 0xc000};
-	const struct roce_packet pk = {.opcode = opcode, .psn = psn, .payload_len = 64};
+	const uint32_t payload = hca_roce_opcodes[opcode].has_payload ? 64 : 0;
+	const struct roce_packet pk = {.opcode = opcode, .psn = psn, .payload_len = payload};
 	const struct roce_headers h = {.reth = {.len = 64}, .deth = {.src_qpn = sqpn}};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 	struct hca_udp_template t;

@@ -44,9 +44,9 @@ void rig_sink_clear(void);
 /* The same, with frames with PSN 0 .. n - 1 to receive. */
 struct hca_port *rig_source(unsigned int n);
 
-/* A 64-byte frame of that opcode for that QP; with a VLAN tag on request. */
 /* A UB packet without payload: TPACK or TAACK, by the opcode of its transport header. */
 struct rte_mbuf *rig_ub_frame(uint8_t opcode, uint32_t psn, uint32_t tpn, uint32_t source_tpn);
+/* A frame of that opcode for that QP, of 64 bytes if it has any; with a VLAN tag on request. */
 struct rte_mbuf *rig_frame_of(uint8_t opcode, uint32_t psn, uint32_t qpn, uint32_t sqpn, bool vlan);
 /* A WRITE ONLY to RIG_QPN. */
 struct rte_mbuf *rig_frame(uint32_t psn);

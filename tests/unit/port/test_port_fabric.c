@@ -259,6 +259,28 @@ losses_follow_the_seed(void **state)
 	assert_int_equal(run_losses("rate=100,loss=0,loss0=1", 5, a), 0);
 }
 
+/* What is sent again: of both wires everything but acknowledgements. */
+static void
+lost_data(void **state)
+{
+	struct hca_port *p = open_fabric("rate=100,loss=1", 0, 1);
+	struct rte_mbuf *m[] = {
+		rig_ub_frame(HCA_UB_TP_ACK, 1, 2, 3),
+		rig_frame_of(HCA_BTH_RC_ACK, 1, 2, 3, false),
+		rig_frame_of(HCA_BTH_CNP, 1, 2, 3, false),
+		rig_ub_frame(HCA_UB_TP_RTP, 1, 2, 3),
+		rig_frame(1),
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(p->ops->tx(p, &m[i], 1, START + 1000 * i), 1);
+		assert_int_equal(stats(p).lost, i + 1);
+		assert_int_equal(stats(p).lost_data, i < 3 ? 0 : i - 2);
+	}
+	rig_done(p);
+}
+
 /* No room in the network, then none behind it. */
 static void
 room(void **state)
@@ -344,8 +366,8 @@ main(void)
 		cmocka_unit_test(link_stalls),	cmocka_unit_test(paths_and_skew),
 		cmocka_unit_test(ports_spread), cmocka_unit_test(queue_drops_tail),
 		cmocka_unit_test(ecn_marks),	cmocka_unit_test(losses_follow_the_seed),
-		cmocka_unit_test(room),		cmocka_unit_test(texts),
-		cmocka_unit_test(refuses),
+		cmocka_unit_test(lost_data),	cmocka_unit_test(room),
+		cmocka_unit_test(texts),	cmocka_unit_test(refuses),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);

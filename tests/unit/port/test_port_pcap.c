@@ -5,11 +5,13 @@
 #include "../../test_path.h"
 #include "port_rig.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "port/port_pcap.h"
+#include "wire/wire_view.h"
 
 static void
 capture(void **state)
@@ -84,12 +86,95 @@ capture_of_both_ways(void **state)
 	rig_done(p);
 }
 
+#define ANSWER_MS 50u /* an answer that nothing delays takes less */
+
+static struct hca_port *peer;
+static struct rte_mbuf *the_answer;
+static pthread_t answerer;
+static bool answered;
+
+static void *
+answer(void *arg)
+{
+	(void)arg;
+	peer->ops->tx(peer, &the_answer, 1, 2);
+	__atomic_store_n(&answered, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* The peer's thread has the frame, and sends its answer before this call returns if it can. */
+static uint16_t
+tx_to_peer(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	(void)p;
+	(void)now;
+	assert_int_equal(n, 1);
+	rte_pktmbuf_free(m[0]);
+	assert_int_equal(pthread_create(&answerer, NULL, answer, NULL), 0);
+	for (uint32_t i = 0; i < ANSWER_MS && !__atomic_load_n(&answered, __ATOMIC_ACQUIRE); i++)
+		usleep(1000);
+	return n;
+}
+
+static void
+close_nothing(struct hca_port *p)
+{
+	(void)p;
+}
+
+static uint32_t
+next_psn(FILE *f)
+{
+	struct hca_wire_view v;
+	uint8_t bytes[512];
+	uint32_t head[4];
+
+	assert_int_equal(fread(head, sizeof(head), 1, f), 1);
+	assert_in_range(head[2], 1, sizeof(bytes));
+	assert_int_equal(fread(bytes, head[2], 1, f), 1);
+	assert_int_equal(hca_wire_parse(bytes, head[2], &v), 0);
+	return v.psn;
+}
+
+/* Two ports with a thread each share a file: an answer stands behind what it answers. */
+static void
+answers_come_later(void **state)
+{
+	static const struct hca_port_ops ops = {.tx = tx_to_peer, .close = close_nothing};
+	struct hca_port to_peer = {.ops = &ops, .max_frame = 4400, .queue_size = 64}, *p;
+	char path[TEST_PATH_MAX];
+	struct hca_pcap *file;
+	FILE *f;
+
+	(void)state;
+	close(mkstemp(test_path(path, "pcap")));
+	assert_int_equal(hca_pcap_open(path, 0, &file), 0);
+	assert_int_equal(hca_port_pcap_open(file, &to_peer, -1, &p), 0);
+	assert_int_equal(hca_port_pcap_open(file, rig_sink(), -1, &peer), 0);
+	the_answer = rig_frame(2);
+	rig_send(p, 1, 1);
+	assert_int_equal(pthread_join(answerer, NULL), 0);
+	hca_port_pcap_attach(p, NULL);
+	hca_port_pcap_attach(peer, NULL);
+	assert_int_equal(hca_pcap_close(file), 0);
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	assert_int_equal(fseek(f, 24, SEEK_SET), 0);
+	assert_int_equal(next_psn(f), 1);
+	assert_int_equal(next_psn(f), 2);
+	fclose(f);
+	unlink(path);
+	p->ops->close(p);
+	rig_done(peer);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capture),
 		cmocka_unit_test(capture_of_both_ways),
+		cmocka_unit_test(answers_come_later),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);

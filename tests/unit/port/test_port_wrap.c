@@ -288,7 +288,7 @@ delay_is_bounded(void **state)
 	rig_done(p);
 }
 
-/* The inner port refuses: the frame stays with the caller, and its fate is not decided again. */
+/* The inner port refuses: what was damaged waits here, another frame stays with the caller. */
 static void
 inner_full(void **state)
 {
@@ -297,18 +297,46 @@ inner_full(void **state)
 					   .nth = 1,
 					   .count = 1,
 					   .fault = HCA_FAULT_CORRUPT_ICRC};
-	struct hca_port *p = new_impair(8);
-	struct rte_mbuf *m = rig_frame(1);
+	struct hca_port *p = new_impair(1);
+	struct rte_mbuf *m[2] = {rig_frame(1), rig_frame(2)};
 
 	(void)state;
 	hca_port_impair_rule(p, &dup);
 	sink.room = 0;
-	assert_int_equal(p->ops->tx(p, &m, 1, 1), 0);
-	assert_int_equal(p->ops->tx(p, &m, 1, 2), 0);
+	assert_int_equal(p->ops->tx(p, m, 2, 1), 1);
+	assert_int_equal(p->ops->tx(p, m + 1, 1, 2), 0);
+	assert_int_equal(hca_port_impair_held(p), 1);
 	sink.room = 4;
-	assert_int_equal(p->ops->tx(p, &m, 1, 3), 1);
+	assert_int_equal(p->ops->tx(p, m + 1, 1, 3), 1);
+	assert_int_equal(sink.n, 2);
 	assert_int_equal(rig_psn_of(0), -2);
+	assert_int_equal(rig_psn_of(1), 2);
 	assert_int_equal(stats(p).corrupted, 1);
+	rig_done(p);
+}
+
+/* No frame can be held: it comes back damaged, and is not damaged again. */
+static void
+inner_and_hold_full(void **state)
+{
+	const struct hca_fault_rule corrupt = {.opcode = HCA_FAULT_ANY,
+					       .psn = HCA_FAULT_ANY,
+					       .nth = 1,
+					       .count = 2,
+					       .fault = HCA_FAULT_CORRUPT_ICRC};
+	struct hca_port *p = new_impair(1);
+	struct rte_mbuf *m[2] = {rig_frame(1), rig_frame(2)};
+
+	(void)state;
+	hca_port_impair_rule(p, &corrupt);
+	sink.room = 0;
+	assert_int_equal(p->ops->tx(p, m, 2, 1), 1);
+	assert_int_equal(p->ops->tx(p, m + 1, 1, 2), 0);
+	sink.room = 4;
+	assert_int_equal(p->ops->tx(p, m + 1, 1, 3), 1);
+	assert_int_equal(rig_psn_of(0), -2);
+	assert_int_equal(rig_psn_of(1), -2);
+	assert_int_equal(stats(p).corrupted, 2);
 	rig_done(p);
 }
 
@@ -485,6 +513,7 @@ main(void)
 		cmocka_unit_test(corruption),
 		cmocka_unit_test(delay_is_bounded),
 		cmocka_unit_test(inner_full),
+		cmocka_unit_test(inner_and_hold_full),
 		cmocka_unit_test(one_qp),
 		cmocka_unit_test(both_wires),
 		cmocka_unit_test(marks),

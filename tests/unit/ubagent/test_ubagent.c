@@ -36,7 +36,8 @@ struct host {
 
 static struct host host[HOSTS];
 static uint64_t now;
-static sem_t answer; /* the neighbour that host 1 asks for */
+static sem_t answer;   /* the neighbour that host 1 asks for */
+static uint32_t spray; /* of agents: log2 of source ports + 1 */
 
 static uint64_t
 clock_of(void *arg)
@@ -75,7 +76,8 @@ open_host(unsigned int i, bool asks)
 				       .seed = 77 + i,
 				       .now = clock_of,
 				       .progress = carry,
-				       .tps = TPS};
+				       .tps = TPS,
+				       .spray = spray};
 	uint8_t mac[6];
 
 	h->fake = fake_hw_create();
@@ -111,6 +113,19 @@ static int
 setup(void **state)
 {
 	return start(false);
+}
+
+#define SPRAY_LOG 2u
+
+static int
+setup_spraying(void **state)
+{
+	int err;
+
+	spray = SPRAY_LOG + 1;
+	err = start(false);
+	spray = 0;
+	return err;
 }
 
 static int
@@ -406,6 +421,44 @@ test_just_dead(void **state)
 	assert_int_equal(unimport(0, old), 0);
 }
 
+/* The channels of a host together take each path once that its low bits choose. */
+static void
+expect_ports(uint32_t of_each)
+{
+	uint32_t number, tpn[FAKE_TPS], paths = 2 * TPS * of_each;
+	uint64_t taken = 0;
+	struct hca_tpc c;
+
+	for (unsigned int peer = 1; peer <= 2; peer++) {
+		assert_int_equal(import(0, peer, &number), 0);
+		(void)group_of(0, number);
+	}
+	assert_int_equal(hca_driver_list_tps(host[0].drv, 0, tpn, FAKE_TPS), 2 * TPS);
+	for (uint32_t i = 0; i < 2 * TPS; i++) {
+		assert_int_equal(hca_driver_query_tp(host[0].drv, tpn[i], &c), 0);
+		assert_int_equal(1u << hca_tpc_get(&c, HCA_TPC_SPORTS_LOG), of_each);
+		for (uint32_t k = 0; k < of_each; k++) {
+			uint32_t port = hca_tpc_get(&c, HCA_TPC_SPORT) + k;
+
+			assert_in_range(port, 0xc000, 0xffff);
+			taken |= UINT64_C(1) << port % paths;
+		}
+	}
+	assert_int_equal(taken, (UINT64_C(1) << paths) - 1);
+}
+
+static void
+test_ports(void **state)
+{
+	expect_ports(1);
+}
+
+static void
+test_ports_of_spray(void **state)
+{
+	expect_ports(1u << SPRAY_LOG);
+}
+
 /* The event of a dead channel tells its users, and the peer. */
 static void
 test_dies(void **state)
@@ -506,6 +559,8 @@ main(void)
 		TEST(test_import),
 		TEST(test_no_answer),
 		TEST(test_just_dead),
+		TEST(test_ports),
+		cmocka_unit_test_setup_teardown(test_ports_of_spray, setup_spraying, teardown),
 		TEST(test_dies),
 		TEST(test_idle),
 		TEST(test_client_ends),
