@@ -479,6 +479,8 @@ sim_poll(struct sim *s)
 		for (unsigned int i = 0; i < 2; i++)
 			if (s->side[i].drv != NULL)
 				hca_driver_poll(s->side[i].drv);
+	if (s->watch != NULL)
+		s->watch(s->watch_arg);
 	return work;
 }
 

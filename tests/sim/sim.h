@@ -102,6 +102,9 @@ struct sim {
 	struct hca_threads *threads;
 	struct hca_pcap *pcap;
 	struct sim_model *model; /* sim_model.h */
+	/* Called at the end of each sim_poll(), also while a command is awaited. NULL: not. */
+	void (*watch)(void *arg);
+	void *watch_arg;
 };
 
 /* Start the EAL, if it does not run, and open the two HCAs. Fails the test on errors. */

@@ -3,7 +3,8 @@
 /*
  * A channel never waits for one of its users: what may go wrong with a Jetty, a segment, a program
  * or a peer, while a bystander uses the same channel. Its packets flow on: nothing is sent again,
- * no timer expires, and the bystander's requests take as long as before.
+ * no timer expires, and the bystander's requests take as long as before. Where the others' work
+ * takes turns with it, as long as beside the same work without a fault.
  *
  * SIM_ROUNDS: how often a receiver is not ready.
  */
@@ -39,6 +40,8 @@ struct faulty {
 	struct softhca_mr bad_mr;
 	struct softhca_context *client;
 	urma_context_t *ctx;
+	urma_jfc_t *client_jfc;
+	bool well; /* what goes in the middle of its work goes behind it instead */
 };
 
 static struct faulty faulty;
@@ -87,6 +90,23 @@ drain(struct faulty *x)
 
 		take(x, &cr);
 	}
+}
+
+/* Times the bystander beside the same work with and without faults, which come during requests. */
+static void
+run_well_and_faulty(struct faulty *x, void (*fault)(void *arg, uint32_t i))
+{
+	uint64_t allowed = x->allowed;
+
+	x->well = true;
+	x->allowed &= ALLOW(URMA_CR_SUCCESS);
+	ub_bystander_beside(&x->b);
+	drain(x);
+	x->well = false;
+	x->allowed = allowed;
+	x->b.during = fault;
+	ub_bystander_run(&x->b);
+	x->b.during = NULL;
 }
 
 static void
@@ -163,9 +183,9 @@ make_jetty(struct faulty *x, urma_context_t *ctx, urma_jfc_t *send_jfc, urma_jfc
 	return jetty;
 }
 
-/* It writes and reads 1 MiB, and goes in the middle. */
+/* One that writes or reads 1 MiB. */
 static void
-destroy_midway(void *arg, uint32_t i)
+work_of_jetty(void *arg, uint32_t i)
 {
 	struct faulty *x = arg;
 	struct ub_pair *p = x->b.p;
@@ -178,23 +198,34 @@ destroy_midway(void *arg, uint32_t i)
 			   x->n % 2 ? RESULT : FROM, x->n % 2 ? FROM : TO, MIB, 0);
 		sd->jetty = usual;
 		x->n++;
-	} else if (i % EVERY == 1) {
+		x->posted += x->well;
+	} else if (x->well && i % EVERY == EVERY - 1) {
+		drain(x);
 		FINE(x, urma_delete_jetty(x->jetty));
 	}
+}
+
+static void
+destroy_jetty(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+
+	if (i % EVERY == 1)
+		FINE(x, urma_delete_jetty(x->jetty));
 }
 
 static void
 destroyed_in(const struct sim_config *cfg)
 {
 	struct faulty *x =
-		begin(cfg, (struct ub_pair_config){0}, ALLOW(URMA_CR_SUCCESS), destroy_midway);
+		begin(cfg, (struct ub_pair_config){0}, ALLOW(URMA_CR_SUCCESS), work_of_jetty);
 	struct ub_pair *p = x->b.p;
 	uint64_t packets = ub_pair_counter(p, 0, HCA_CTR_ub_packets);
 
-	x->b.busy = true;
-	ub_bystander_run(&x->b);
+	run_well_and_faulty(x, destroy_jetty);
 	sim_check(p->s, ub_pair_counter(p, 0, HCA_CTR_ub_packets) - packets > 100,
 		  "it sent nothing");
+	sim_check(p->s, x->done < 2 * UB_BYSTANDER_REQUESTS / EVERY, "all was done in time");
 	finish(x);
 }
 
@@ -253,6 +284,7 @@ become_client(struct faulty *x)
 	MADE(x, x->ctx);
 	sd->send_jfc = urma_create_jfc(x->ctx, &depth);
 	MADE(x, sd->send_jfc);
+	x->client_jfc = sd->send_jfc;
 	sd->ctx = x->ctx;
 	sd->jetty = make_jetty(x, x->ctx, sd->send_jfc, sd->send_jfc);
 	sd->seg = urma_register_seg(x->ctx, &seg);
@@ -287,23 +319,40 @@ start_client(struct faulty *x)
 }
 
 static void
-kill_client(void *arg, uint32_t i)
+work_of_client(void *arg, uint32_t i)
 {
 	struct faulty *x = arg;
 
 	if (i % EVERY == 0)
 		start_client(x);
-	else if (i % EVERY == 1)
-		end_client(x);
+	if (!x->well || i % EVERY != EVERY - 1)
+		return;
+	for (uint32_t k = 0; k < 8; k++) {
+		urma_cr_t cr = ub_pair_next(x->b.p, x->client_jfc, 1000 * UB_PAIR_MS);
+
+		UB_PAIR_EQ(x->b.p, cr.status, URMA_CR_SUCCESS);
+	}
+	end_client(x);
+}
+
+static void
+kill_client(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+	urma_cr_t cr[8];
+
+	if (i % EVERY != 1)
+		return;
+	sim_check(x->b.p->s, urma_poll_jfc(x->client_jfc, 8, cr) < 8, "all was done in time");
+	end_client(x);
 }
 
 static void
 killed_in(const struct sim_config *cfg)
 {
-	struct faulty *x = begin(cfg, (struct ub_pair_config){0}, 0, kill_client);
+	struct faulty *x = begin(cfg, (struct ub_pair_config){0}, 0, work_of_client);
 
-	x->b.busy = true;
-	ub_bystander_run(&x->b);
+	run_well_and_faulty(x, kill_client);
 	finish(x);
 }
 
@@ -347,9 +396,8 @@ key_of_another_in(const struct sim_config *cfg)
 /* ---- a segment that goes ---- */
 
 static void
-lose_segment(void *arg, uint32_t i)
+use_segment(struct faulty *x)
 {
-	struct faulty *x = arg;
 	struct ub_pair *p = x->b.p;
 	urma_token_t token = {77};
 	urma_seg_cfg_t cfg = {.va = (uintptr_t)p->side[1].mem + TO,
@@ -359,27 +407,47 @@ lose_segment(void *arg, uint32_t i)
 					  .access = URMA_ACCESS_READ | URMA_ACCESS_WRITE}};
 	urma_target_seg_t *usual = p->side[0].to_seg;
 
-	if (i % EVERY == 0) {
-		drain(x);
-		x->seg = urma_register_seg(p->side[1].ctx, &cfg);
-		MADE(x, x->seg);
-		x->imported = urma_import_seg(p->side[0].ctx, &x->seg->seg, &token, 0,
-					      (urma_import_seg_flag_t){0});
-		MADE(x, x->imported);
-		p->side[0].to_seg = x->imported;
-		for (uint32_t k = 0; k < 16; k++)
-			ub_pair_rw(p, 0, k % 4 == 3 ? URMA_OPC_READ : URMA_OPC_WRITE,
-				   k % 4 == 3 ? RESULT : FROM, TO, 60000, x->posted++);
-		p->side[0].to_seg = usual;
-	} else if (i % EVERY == 1) {
-		FINE(x, urma_unregister_seg(x->seg));
-		memset(p->side[1].mem + TO, 0, MIB);
-	} else if (i % EVERY == EVERY - 1) {
-		drain(x);
-		for (uint32_t k = 0; k < MIB; k++)
-			UB_PAIR_EQ(p, p->side[1].mem[TO + k], 0);
-		FINE(x, urma_unimport_seg(x->imported));
-	}
+	x->seg = urma_register_seg(p->side[1].ctx, &cfg);
+	MADE(x, x->seg);
+	x->imported = urma_import_seg(p->side[0].ctx, &x->seg->seg, &token, 0,
+				      (urma_import_seg_flag_t){0});
+	MADE(x, x->imported);
+	p->side[0].to_seg = x->imported;
+	for (uint32_t k = 0; k < 16; k++)
+		ub_pair_rw(p, 0, k % 4 == 3 ? URMA_OPC_READ : URMA_OPC_WRITE,
+			   k % 4 == 3 ? RESULT : FROM, TO, 60000, x->posted++);
+	p->side[0].to_seg = usual;
+}
+
+static void
+lose_segment(struct faulty *x)
+{
+	FINE(x, urma_unregister_seg(x->seg));
+	memset(x->b.p->side[1].mem + TO, 0, MIB);
+}
+
+static void
+work_on_segment(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+
+	if (i % EVERY == 0)
+		use_segment(x);
+	if (i % EVERY != EVERY - 1)
+		return;
+	drain(x);
+	if (x->well)
+		lose_segment(x);
+	for (uint32_t k = 0; k < MIB; k++)
+		UB_PAIR_EQ(x->b.p, x->b.p->side[1].mem[TO + k], 0);
+	FINE(x, urma_unimport_seg(x->imported));
+}
+
+static void
+lose_segment_midway(void *arg, uint32_t i)
+{
+	if (i % EVERY == 1)
+		lose_segment(arg);
 }
 
 static void
@@ -388,10 +456,9 @@ segment_in(const struct sim_config *cfg)
 	struct faulty *x = begin(cfg, (struct ub_pair_config){0},
 				 ALLOW(URMA_CR_SUCCESS) | ALLOW(URMA_CR_REM_ACCESS_ABORT_ERR) |
 					 ALLOW(URMA_CR_REM_DATA_POISON),
-				 lose_segment);
+				 work_on_segment);
 
-	x->b.busy = true;
-	ub_bystander_run(&x->b);
+	run_well_and_faulty(x, lose_segment_midway);
 	sim_check(x->b.p->s, x->count[URMA_CR_REM_ACCESS_ABORT_ERR] != 0, "all were in time");
 	finish(x);
 }

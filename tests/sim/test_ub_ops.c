@@ -2,7 +2,7 @@
 
 /* Each operation of UB from a program's call to the peer's memory and back, over a good link. */
 
-#include "ub_pair.h"
+#include "ub_atomic.h"
 
 #define PROGRAM "sim-ub-ops"
 
@@ -13,12 +13,14 @@
 
 static struct ub_pair pair;
 
-/* In both forms of packets. */
+/* In each form of packets; nothing is sent again. */
 static void
-in_both(const struct sim_config *cfg, void (*fn)(struct ub_pair *p))
+in_forms(const struct sim_config *cfg, void (*fn)(struct ub_pair *p))
 {
 	static const struct ub_pair_config forms[] = {
 		{.gid = SIM_GID_V4, .tps = 1},
+		{.gid = SIM_GID_V4_VLAN, .tps = 2, .small_mtu = true},
+		{.gid = SIM_GID_V6, .tps = 1},
 		{.gid = SIM_GID_V6_VLAN,
 		 .tps = 3,
 		 .passive = true,
@@ -32,8 +34,9 @@ in_both(const struct sim_config *cfg, void (*fn)(struct ub_pair *p))
 		c.sim = *cfg;
 		ub_pair_open(&pair, &c);
 		fn(&pair);
+		UB_PAIR_EQ(&pair, ub_pair_again(&pair), 0);
+		UB_PAIR_EQ(&pair, ub_pair_timeouts(&pair), 0);
 		for (unsigned int k = 0; k < 2; k++) {
-			UB_PAIR_EQ(&pair, ub_pair_counter(&pair, k, HCA_CTR_ub_tp_timeouts), 0);
 			UB_PAIR_EQ(&pair, ub_pair_counter(&pair, k, HCA_CTR_ub_tp_duplicates), 0);
 			UB_PAIR_EQ(&pair, ub_pair_counter(&pair, k, HCA_CTR_ub_tp_broken), 0);
 		}
@@ -41,10 +44,10 @@ in_both(const struct sim_config *cfg, void (*fn)(struct ub_pair *p))
 	}
 }
 
-#define IN_BOTH(n) \
+#define IN_FORMS(n) \
 	static void n##_in(const struct sim_config *cfg) \
 	{ \
-		in_both(cfg, n##_of); \
+		in_forms(cfg, n##_of); \
 	} \
 	SIM_TEST(n)
 
@@ -186,112 +189,10 @@ notifies_of(struct ub_pair *p)
 	}
 }
 
-/* ---- atomics ---- */
-
-#define SMALL(v, n) ((n) == 8 ? (v) : (v) & ((UINT64_C(1) << (8 * (n))) - 1))
-
-static uint64_t
-expected(urma_opcode_t opcode, uint64_t old, uint64_t operand)
-{
-	switch (opcode) {
-	case URMA_OPC_FADD:
-		return old + operand;
-	case URMA_OPC_FSUB:
-		return old - operand;
-	case URMA_OPC_FAND:
-		return old & operand;
-	case URMA_OPC_FOR:
-		return old | operand;
-	case URMA_OPC_FXOR:
-		return old ^ operand;
-	default:
-		return operand;
-	}
-}
-
 static void
-fetches_of(struct ub_pair *p)
+atomics_of(struct ub_pair *p)
 {
-	static const urma_opcode_t codes[] = {URMA_OPC_FADD, URMA_OPC_FSUB, URMA_OPC_FAND,
-					      URMA_OPC_FOR, URMA_OPC_FXOR};
-	uint64_t id = 0;
-
-	for (unsigned int i = 0; i < RTE_DIM(codes); i++) {
-		for (uint32_t n = 1; n <= 8; n *= 2) {
-			uint64_t old = sim_random(&p->rng), operand = sim_random(&p->rng);
-			uint64_t want = SMALL(expected(codes[i], old, operand), n);
-
-			want |= n == 8 ? 0 : old >> (8 * n) << (8 * n);
-			set_word(p, 1, TO, old);
-			set_word(p, 0, RESULT, 0);
-			ub_pair_atomic(p, 0, codes[i], RESULT, TO, n, operand, ++id);
-			ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-			UB_PAIR_EQ(p, word(p, 0, RESULT), SMALL(old, n));
-			UB_PAIR_EQ(p, word(p, 1, TO), want);
-		}
-	}
-}
-
-static void
-compare_swap(struct ub_pair *p, urma_opcode_t opcode, uint64_t compare, uint64_t swap, uint64_t id)
-{
-	urma_sge_t own = ub_pair_local(p, 0, RESULT, 8), peers = ub_pair_remote(p, 0, TO, 8);
-	urma_jfs_wr_t wr = ub_pair_request(p, 0, opcode, id);
-
-	wr.cas =
-		(urma_cas_wr_t){.dst = &peers, .src = &own, .cmp_data = compare, .swap_data = swap};
-	ub_pair_post(p, 0, &wr);
-	ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-}
-
-static void
-swaps_of(struct ub_pair *p)
-{
-	set_word(p, 1, TO, 100);
-	compare_swap(p, URMA_OPC_CAS, 99, 5, 1);
-	UB_PAIR_EQ(p, word(p, 0, RESULT), 100);
-	UB_PAIR_EQ(p, word(p, 1, TO), 100);
-	compare_swap(p, URMA_OPC_CAS, 100, 5, 2);
-	UB_PAIR_EQ(p, word(p, 0, RESULT), 100);
-	UB_PAIR_EQ(p, word(p, 1, TO), 5);
-	compare_swap(p, URMA_OPC_SWAP, 0, UINT64_C(0x1122334455667788), 3);
-	UB_PAIR_EQ(p, word(p, 0, RESULT), 5);
-	UB_PAIR_EQ(p, word(p, 1, TO), UINT64_C(0x1122334455667788));
-}
-
-/* Atomic load gives the old value, atomic store nothing; operands of 64 bytes. */
-static void
-loads_and_stores_of(struct ub_pair *p)
-{
-	urma_sge_t own = ub_pair_local(p, 0, RESULT, 8), peers = ub_pair_remote(p, 0, TO, 8);
-	urma_jfs_wr_t wr = ub_pair_request(p, 0, SOFTHCA_URMA_OPC_ATOMIC_LOAD, 1);
-	uint8_t operand[64], old[64];
-
-	set_word(p, 1, TO, 7);
-	wr.faa = (urma_faa_wr_t){.dst = &peers,
-				 .src = &own,
-				 .operand = 9,
-				 .op = SOFTHCA_URMA_ATOMIC_UMAX};
-	ub_pair_post(p, 0, &wr);
-	ub_pair_done(p, 0, 1, URMA_CR_SUCCESS);
-	UB_PAIR_EQ(p, word(p, 0, RESULT), 7);
-	UB_PAIR_EQ(p, word(p, 1, TO), 9);
-
-	wr = ub_pair_request(p, 0, SOFTHCA_URMA_OPC_ATOMIC_STORE, 2);
-	wr.faa = (urma_faa_wr_t){.dst = &peers, .operand = 1, .op = SOFTHCA_URMA_ATOMIC_ADD};
-	ub_pair_post(p, 0, &wr);
-	ub_pair_done(p, 0, 2, URMA_CR_SUCCESS);
-	UB_PAIR_EQ(p, word(p, 0, RESULT), 7);
-	UB_PAIR_EQ(p, word(p, 1, TO), 10);
-
-	memcpy(old, p->side[1].mem + FROM, sizeof(old));
-	memcpy(operand, p->side[0].mem + FROM, sizeof(operand));
-	ub_pair_atomic(p, 0, URMA_OPC_FXOR, RESULT, FROM, 64, (uintptr_t)operand, 3);
-	ub_pair_done(p, 0, 3, URMA_CR_SUCCESS);
-	ub_pair_same_bytes(p, p->side[0].mem + RESULT, old, sizeof(old));
-	for (unsigned int i = 0; i < sizeof(old); i++)
-		old[i] ^= operand[i];
-	ub_pair_same_bytes(p, p->side[1].mem + FROM, old, sizeof(old));
+	ub_atomic_all(p, RESULT, TO);
 }
 
 /* ---- forms of requests ---- */
@@ -350,56 +251,6 @@ inlines_of(struct ub_pair *p)
 		ub_pair_same(p, 1, TO, FROM + i, sizes[i]);
 		ub_pair_same(p, 1, RECV, FROM + i, sizes[i]);
 	}
-}
-
-/* SGEs of odd lengths that follow each other, an empty one among them. */
-static uint32_t
-pieces(struct ub_pair *p, unsigned int side, uint32_t at, urma_sge_t *sge)
-{
-	static const uint32_t sizes[UB_PAIR_SGES] = {1, 4099, 0, 70000, 3, 1024, 13, 30001};
-	uint32_t n = 0;
-
-	for (unsigned int i = 0; i < UB_PAIR_SGES; i++) {
-		sge[i] = ub_pair_local(p, side, at + n, sizes[i]);
-		n += sizes[i];
-	}
-	return n;
-}
-
-static void
-several_sges_of(struct ub_pair *p)
-{
-	urma_sge_t own[UB_PAIR_SGES], peers;
-	urma_jfs_wr_t wr = ub_pair_request(p, 0, URMA_OPC_WRITE, 1);
-	urma_jfr_wr_t recv = {.src = {own, UB_PAIR_SGES}, .user_ctx = 3};
-	uint32_t n = pieces(p, 0, FROM, own);
-
-	peers = ub_pair_remote(p, 0, TO, n);
-	wr.rw.src = (urma_sg_t){own, UB_PAIR_SGES};
-	wr.rw.dst = (urma_sg_t){&peers, 1};
-	ub_pair_post(p, 0, &wr);
-	ub_pair_done(p, 0, 1, URMA_CR_SUCCESS);
-	ub_pair_same(p, 1, TO, FROM, n);
-
-	pieces(p, 0, RESULT, own);
-	peers = ub_pair_remote(p, 0, FROM, n);
-	wr = ub_pair_request(p, 0, URMA_OPC_READ, 2);
-	wr.rw.src = (urma_sg_t){&peers, 1};
-	wr.rw.dst = (urma_sg_t){own, UB_PAIR_SGES};
-	ub_pair_post(p, 0, &wr);
-	ub_pair_done(p, 0, 2, URMA_CR_SUCCESS);
-	ub_pair_same(p, 0, RESULT, FROM, n);
-
-	pieces(p, 1, RECV, own);
-	sim_check(p->s, urma_post_jfr_wr(p->side[1].jfr, &recv, NULL) == URMA_SUCCESS, "post");
-	pieces(p, 0, FROM + 100, own);
-	wr = ub_pair_request(p, 0, URMA_OPC_SEND, 3);
-	wr.tjetty = p->side[0].to_jfr;
-	wr.send.src = (urma_sg_t){own, UB_PAIR_SGES};
-	ub_pair_post(p, 0, &wr);
-	ub_pair_received(p, 1, 3, n);
-	ub_pair_done(p, 0, 3, URMA_CR_SUCCESS);
-	ub_pair_same(p, 1, RECV, FROM + 100, n);
 }
 
 /* Many requests at once both ways, more than a TP takes; all complete in order. */
@@ -531,6 +382,7 @@ datagrams_of(struct ub_pair *p)
 	urma_jetty_t *agent[2] = {make_agent(p, 0), make_agent(p, 1)};
 	urma_sge_t sge = ub_pair_local(p, 1, RECV, 2000);
 	urma_jfr_wr_t recv = {.src = {&sge, 1}};
+	bool is_v4 = p->cfg.gid == SIM_GID_V4 || p->cfg.gid == SIM_GID_V4_VLAN;
 	uint64_t id = 0;
 	urma_cr_t cr;
 
@@ -546,7 +398,7 @@ datagrams_of(struct ub_pair *p)
 		UB_PAIR_EQ(p, cr.remote_id.id, ((struct urma_queue *)agent[0])->number);
 		ub_pair_same(p, 1, RECV + 40, FROM + i, sizes[i]);
 		/* the source's address is behind that of the header's start */
-		UB_PAIR_EQ(p, p->side[1].mem[RECV + (p->cfg.gid == SIM_GID_V4 ? 35 : 23)], 1);
+		UB_PAIR_EQ(p, p->side[1].mem[RECV + (is_v4 ? 35 : 23)], 1);
 		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
 	}
 	/* nobody waits for it: it is counted and dropped */
@@ -596,48 +448,34 @@ away_of(struct ub_pair *p)
 }
 
 SIM_TEST(bare)
-IN_BOTH(away)
-IN_BOTH(one_write)
-IN_BOTH(datagrams)
-IN_BOTH(writes)
-IN_BOTH(reads)
-IN_BOTH(sends)
-IN_BOTH(immediates)
-IN_BOTH(notifies)
-IN_BOTH(fetches)
-IN_BOTH(swaps)
-IN_BOTH(loads_and_stores)
-IN_BOTH(enables)
-IN_BOTH(inlines)
-IN_BOTH(several_sges)
-IN_BOTH(many)
-IN_BOTH(beyond)
-IN_BOTH(jfs)
-IN_BOTH(orders)
+IN_FORMS(away)
+IN_FORMS(one_write)
+IN_FORMS(datagrams)
+IN_FORMS(writes)
+IN_FORMS(reads)
+IN_FORMS(sends)
+IN_FORMS(immediates)
+IN_FORMS(notifies)
+IN_FORMS(atomics)
+IN_FORMS(enables)
+IN_FORMS(inlines)
+IN_FORMS(many)
+IN_FORMS(beyond)
+IN_FORMS(jfs)
+IN_FORMS(orders)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_write),
-		cmocka_unit_test(datagrams),
-		cmocka_unit_test(bare),
-		cmocka_unit_test(writes),
-		cmocka_unit_test(reads),
-		cmocka_unit_test(sends),
-		cmocka_unit_test(immediates),
-		cmocka_unit_test(notifies),
-		cmocka_unit_test(fetches),
-		cmocka_unit_test(swaps),
-		cmocka_unit_test(loads_and_stores),
-		cmocka_unit_test(enables),
-		cmocka_unit_test(inlines),
-		cmocka_unit_test(several_sges),
-		cmocka_unit_test(many),
-		cmocka_unit_test(beyond),
-		cmocka_unit_test(jfs),
-		cmocka_unit_test(orders),
-		cmocka_unit_test(away),
+		cmocka_unit_test(one_write),  cmocka_unit_test(datagrams),
+		cmocka_unit_test(bare),	      cmocka_unit_test(writes),
+		cmocka_unit_test(reads),      cmocka_unit_test(sends),
+		cmocka_unit_test(immediates), cmocka_unit_test(notifies),
+		cmocka_unit_test(atomics),    cmocka_unit_test(enables),
+		cmocka_unit_test(inlines),    cmocka_unit_test(many),
+		cmocka_unit_test(beyond),     cmocka_unit_test(jfs),
+		cmocka_unit_test(orders),     cmocka_unit_test(away),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

@@ -5,6 +5,7 @@
  * (ub_strict.h): every operation, and how long each kind of loss takes, in simulated time.
  */
 
+#include "ub_atomic.h"
 #include "ub_strict.h"
 
 #define PROGRAM "sim-ub-strict"
@@ -21,30 +22,38 @@ static struct ub_strict peer;
 static const struct way {
 	const char *name;
 	uint8_t mode, rule;
-	bool v6, large; /* packets of 4096 bytes */
 } ways[] = {
-	{"SACK", HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, false, false},
-	{"SACK over IPv6, 4096", HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, true, true},
-	{"DROP", HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, false, false},
-	{"DROP over IPv6, 4096", HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, true, true},
-	{"TRACK", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, false, false},
-	{"TRACK over IPv6, 4096", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, true, true},
+	{"SACK", HCA_TP_MODE_SACK, HCA_TP_RULE_TIME},
+	{"DROP", HCA_TP_MODE_DROP, HCA_TP_RULE_NAK},
+	{"TRACK", HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE},
+};
+
+static const struct form {
+	const char *name;
+	bool v6, small; /* packets of 1024 bytes */
+} forms[] = {
+	{"IPv4, 1024", false, true},
+	{"IPv4, 4096", false, false},
+	{"IPv6, 1024", true, true},
+	{"IPv6, 4096", true, false},
 };
 
 static void
-run(const struct way *way, void (*fn)(struct ub_pair *p, struct ub_strict *x))
+run(const struct sim_way *layout, const struct way *way, const struct form *form, const char *test,
+    void (*fn)(struct ub_pair *p, struct ub_strict *x))
 {
-	struct ub_pair_config c = {.sim = {.layout = HCA_LAYOUT_RTC,
+	struct ub_pair_config c = {.sim = {.layout = layout->layout,
 					   .link_depth = 4096, /* of a peer that goes back */
 					   .seed = sim_env("SIM_SEED", 1)},
 				   .mode = way->mode,
 				   .rule = way->rule,
 				   .go_back = way->mode == HCA_TP_MODE_DROP,
-				   .gid = way->v6 ? SIM_GID_V6 : SIM_GID_V4,
-				   .small_mtu = !way->large,
+				   .gid = form->v6 ? SIM_GID_V6 : SIM_GID_V4,
+				   .small_mtu = form->small,
 				   .rto_base = RTO_US};
 
-	sim_set_repeat("SIM_SEED=%llu " PROGRAM " (%s)", (unsigned long long)c.sim.seed, way->name);
+	sim_set_repeat("SIM_SEED=%llu SIM_LAYOUT=%s CMOCKA_TEST_FILTER=%s " PROGRAM " (%s, %s)",
+		       (unsigned long long)c.sim.seed, layout->name, test, way->name, form->name);
 	ub_pair_open(&pair, &c);
 	ub_strict_open(&peer, &pair);
 	fn(&pair, &peer);
@@ -53,17 +62,31 @@ run(const struct way *way, void (*fn)(struct ub_pair *p, struct ub_strict *x))
 	ub_pair_close(&pair);
 }
 
-/* In every way; or, of losses, in that of one mode. */
+/* In all forms and layouts; of the stepped one no times are known. mode: of all, or of one. */
+static void
+everywhere(const char *test, int mode, void (*fn)(struct ub_pair *p, struct ub_strict *x))
+{
+	for (unsigned int l = 0; l < SIM_WAYS; l++) {
+		if (sim_ways[l].executor != SIM_DIRECT || !sim_way_wanted(&sim_ways[l]))
+			continue;
+		for (unsigned int i = 0; i < RTE_DIM(ways) * RTE_DIM(forms); i++) {
+			const struct way *way = &ways[i / RTE_DIM(forms)];
+
+			if (mode < 0 || way->mode == mode)
+				run(&sim_ways[l], way, &forms[i % RTE_DIM(forms)], test, fn);
+		}
+	}
+}
+
 #define TEST(n) \
 	static void n(void **state) \
 	{ \
-		for (unsigned int i = 0; i < RTE_DIM(ways); i++) \
-			run(&ways[i], n##_of); \
+		everywhere(#n, -1, n##_of); \
 	}
-#define TEST_IN(n, way) \
+#define TEST_IN(n, mode) \
 	static void n(void **state) \
 	{ \
-		run(&ways[way], n##_of); \
+		everywhere(#n, HCA_TP_MODE_##mode, n##_of); \
 	}
 
 /* ---- operations ---- */
@@ -106,17 +129,31 @@ reads_of(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, x->again, 0);
 }
 
+/* A plain one, which changes no immediate, and one with an immediate. */
 static void
 sends_of(struct ub_pair *p, struct ub_strict *x)
 {
 	uint64_t id = 0;
 
-	for (unsigned int i = 0; i < RTE_DIM(lengths); i++) {
-		ub_pair_send(p, 0, p->side[0].to_jetty, FROM + i, lengths[i], ++id);
+	for (unsigned int i = 0; i < 2 * RTE_DIM(lengths); i++) {
+		uint32_t n = lengths[i / 2];
+		urma_sge_t own = ub_pair_local(p, 0, FROM + i, n);
+		urma_jfs_wr_t wr = ub_pair_request(p, 0, URMA_OPC_SEND, ++id);
+
+		memset(p->side[1].mem + UB_PAIR_RECV, 0, n + 1);
+		x->immediate = 0;
+		wr.send.src = (urma_sg_t){&own, 1};
+		if (i % 2)
+			ub_pair_send(p, 0, p->side[0].to_jetty, FROM + i, n, id);
+		else
+			ub_pair_post(p, 0, &wr);
 		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-		ub_pair_same(p, 1, UB_PAIR_RECV, FROM + i, lengths[i]);
-		UB_PAIR_EQ(p, x->immediate, id);
+		ub_pair_same(p, 1, UB_PAIR_RECV, FROM + i, n);
+		UB_PAIR_EQ(p, p->side[1].mem[UB_PAIR_RECV + n], 0);
+		UB_PAIR_EQ(p, x->immediate, i % 2 ? id : 0);
 	}
+	UB_PAIR_EQ(p, x->requests[0x00], RTE_DIM(lengths));
+	UB_PAIR_EQ(p, x->requests[0x01], RTE_DIM(lengths));
 	UB_PAIR_EQ(p, x->again, 0);
 }
 
@@ -162,104 +199,12 @@ enables_of(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, x->requests[0x14], 5);
 }
 
-/* ---- atomics ---- */
-
-/* What the peer's memory must be: the operation, done here byte by byte. */
 static void
-model(urma_opcode_t opcode, uint8_t *v, const uint8_t *operand, uint32_t n)
+atomics_of(struct ub_pair *p, struct ub_strict *x)
 {
-	int carry = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		switch (opcode) {
-		case URMA_OPC_FADD:
-			carry += v[i] + operand[i];
-			break;
-		case URMA_OPC_FSUB:
-			carry += v[i] - operand[i];
-			break;
-		case URMA_OPC_FAND:
-			carry = v[i] & operand[i];
-			break;
-		case URMA_OPC_FOR:
-			carry = v[i] | operand[i];
-			break;
-		case URMA_OPC_FXOR:
-			carry = v[i] ^ operand[i];
-			break;
-		default:
-			carry = operand[i];
-		}
-		v[i] = (uint8_t)carry;
-		carry >>= 8;
-	}
-}
-
-static void
-fetches_of(struct ub_pair *p, struct ub_strict *x)
-{
-	static const urma_opcode_t codes[] = {URMA_OPC_FADD, URMA_OPC_FSUB, URMA_OPC_FAND,
-					      URMA_OPC_FOR, URMA_OPC_FXOR};
-	uint64_t id = 0;
-
-	for (unsigned int i = 0; i < RTE_DIM(codes); i++) {
-		for (uint32_t n = 1; n <= 64; n *= 2) {
-			uint8_t old[64], want[64], operand[64] = {0};
-			uint64_t value;
-
-			memcpy(old, p->side[1].mem + FROM, n);
-			memcpy(want, old, n);
-			for (uint32_t k = 0; k < n; k++)
-				operand[k] = (uint8_t)sim_random(&p->rng);
-			model(codes[i], want, operand, n);
-			memcpy(&value, operand, sizeof(value));
-			ub_pair_atomic(p, 0, codes[i], RESULT, FROM, n,
-				       n > 8 ? (uintptr_t)operand : value, ++id);
-			ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-			ub_pair_same_bytes(p, p->side[0].mem + RESULT, old, n);
-			ub_pair_same_bytes(p, p->side[1].mem + FROM, want, n);
-		}
-	}
-	UB_PAIR_EQ(p, x->again, 0);
-}
-
-static void
-swap(struct ub_pair *p, urma_opcode_t opcode, uint32_t n, uint8_t *compare, uint8_t *with,
-     uint64_t id)
-{
-	urma_sge_t own = ub_pair_local(p, 0, RESULT, n), peers = ub_pair_remote(p, 0, FROM, n);
-	urma_jfs_wr_t wr = ub_pair_request(p, 0, opcode, id);
-	uint64_t c, w;
-
-	memcpy(&c, compare, 8);
-	memcpy(&w, with, 8);
-	wr.cas = (urma_cas_wr_t){.dst = &peers,
-				 .src = &own,
-				 .cmp_data = n > 8 ? (uintptr_t)compare : c,
-				 .swap_data = n > 8 ? (uintptr_t)with : w};
-	ub_pair_post(p, 0, &wr);
-	ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-}
-
-static void
-swaps_of(struct ub_pair *p, struct ub_strict *x)
-{
-	uint8_t old[64], with[64];
-	uint64_t id = 0;
-
-	for (uint32_t n = 1; n <= 64; n *= 2) {
-		memcpy(old, p->side[1].mem + FROM, 64);
-		for (uint32_t k = 0; k < 64; k++)
-			with[k] = (uint8_t)~old[k];
-		swap(p, URMA_OPC_CAS, n, with, with, ++id); /* differs */
-		ub_pair_same_bytes(p, p->side[1].mem + FROM, old, 64);
-		swap(p, URMA_OPC_CAS, n, old, with, ++id);
-		ub_pair_same_bytes(p, p->side[0].mem + RESULT, old, n);
-		ub_pair_same_bytes(p, p->side[1].mem + FROM, with, n);
-		swap(p, URMA_OPC_SWAP, n, with, old, ++id);
-		ub_pair_same_bytes(p, p->side[0].mem + RESULT, with, n);
-		ub_pair_same_bytes(p, p->side[1].mem + FROM, old, n);
-	}
+	ub_atomic_all(p, RESULT, FROM + 64);
+	for (unsigned int op = 0x07; op <= 0x0f; op++)
+		UB_PAIR_EQ(p, x->requests[op], (op == 0x09 || op == 0x0a ? 8 : 1) * 7 * 2);
 	UB_PAIR_EQ(p, x->again, 0);
 }
 
@@ -271,12 +216,13 @@ write_with(struct ub_pair *p, struct ub_strict *x, struct ub_strict_losses lose)
 {
 	static uint64_t id;
 	uint64_t began = p->s->now;
+	uint32_t n = 10 * x->mtu;
 
 	x->lose = lose;
-	memset(p->side[1].mem + TO, 0, 10240);
-	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 10240, ++id);
+	memset(p->side[1].mem + TO, 0, n);
+	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, n, ++id);
 	ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-	ub_pair_same(p, 1, TO, FROM, 10240);
+	ub_pair_same(p, 1, TO, FROM, n);
 	return p->s->now - began;
 }
 
@@ -338,22 +284,29 @@ lost_taack_of(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, x->again, 0);
 }
 
+/* A Read of ten packets, of which one is lost; returns how long it took. */
+static uint64_t
+read_without(struct ub_pair *p, struct ub_strict *x, unsigned int lost)
+{
+	uint64_t began = p->s->now;
+	uint32_t n = 10 * x->mtu;
+
+	x->lose.responses = lost;
+	memset(p->side[0].mem + RESULT, 0, n);
+	ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, n, lost);
+	ub_pair_done(p, 0, lost, URMA_CR_SUCCESS);
+	ub_pair_same(p, 0, RESULT, FROM, n);
+	return p->s->now - began;
+}
+
 /* Packets of a Read_response: the first, one in the middle, the one that leaves at the end. */
 static void
 lost_response_of(struct ub_pair *p, struct ub_strict *x)
 {
 	static const unsigned int which[] = {1, 5, 10};
-	uint64_t id = 0, began;
 
-	for (unsigned int i = 0; i < RTE_DIM(which); i++) {
-		x->lose.responses = which[i];
-		memset(p->side[0].mem + RESULT, 0, 10240);
-		began = p->s->now;
-		ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, 10240, ++id);
-		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-		ub_pair_same(p, 0, RESULT, FROM, 10240);
-		within(p, p->s->now - began, 0, 20 * US);
-	}
+	for (unsigned int i = 0; i < RTE_DIM(which); i++)
+		within(p, read_without(p, x, which[i]), 0, 20 * US);
 }
 
 /* Mode DROP: the packet behind the hole is refused, and all from the hole on is sent again. */
@@ -385,15 +338,10 @@ drop_lost_nak_of(struct ub_pair *p, struct ub_strict *x)
 static void
 drop_lost_response_of(struct ub_pair *p, struct ub_strict *x)
 {
-	uint64_t id = 0, dropped = ub_pair_counter(p, 0, HCA_CTR_ub_tp_out_of_order);
+	uint64_t dropped = ub_pair_counter(p, 0, HCA_CTR_ub_tp_out_of_order);
 
-	for (unsigned int i = 1; i <= 10; i += 3) {
-		x->lose.responses = i;
-		memset(p->side[0].mem + RESULT, 0, 10240);
-		ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, 10240, ++id);
-		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-		ub_pair_same(p, 0, RESULT, FROM, 10240);
-	}
+	for (unsigned int i = 1; i <= 10; i += 3)
+		within(p, read_without(p, x, i), 0, 20 * US);
 	sim_check(p->s, ub_pair_counter(p, 0, HCA_CTR_ub_tp_out_of_order) > dropped,
 		  "nothing was out of order");
 }
@@ -415,37 +363,28 @@ TEST(reads)
 TEST(sends)
 TEST(notifies)
 TEST(enables)
-TEST(fetches)
-TEST(swaps)
-TEST_IN(lost_data, 0)
-TEST_IN(lost_ack, 0)
-TEST_IN(lost_sack, 0)
-TEST_IN(lost_taack, 0)
-TEST_IN(lost_response, 0)
-TEST_IN(drop_lost_data, 2)
-TEST_IN(drop_lost_nak, 2)
-TEST_IN(drop_lost_response, 2)
-TEST_IN(track_lost_data, 4)
+TEST(atomics)
+TEST_IN(lost_data, SACK)
+TEST_IN(lost_ack, SACK)
+TEST_IN(lost_sack, SACK)
+TEST_IN(lost_taack, SACK)
+TEST_IN(lost_response, SACK)
+TEST_IN(drop_lost_data, DROP)
+TEST_IN(drop_lost_nak, DROP)
+TEST_IN(drop_lost_response, DROP)
+TEST_IN(track_lost_data, TRACK)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes),
-		cmocka_unit_test(reads),
-		cmocka_unit_test(sends),
-		cmocka_unit_test(notifies),
-		cmocka_unit_test(enables),
-		cmocka_unit_test(fetches),
-		cmocka_unit_test(swaps),
-		cmocka_unit_test(lost_data),
-		cmocka_unit_test(lost_ack),
-		cmocka_unit_test(lost_sack),
-		cmocka_unit_test(lost_taack),
-		cmocka_unit_test(lost_response),
-		cmocka_unit_test(drop_lost_data),
-		cmocka_unit_test(drop_lost_nak),
-		cmocka_unit_test(drop_lost_response),
+		cmocka_unit_test(writes),	   cmocka_unit_test(reads),
+		cmocka_unit_test(sends),	   cmocka_unit_test(notifies),
+		cmocka_unit_test(enables),	   cmocka_unit_test(atomics),
+		cmocka_unit_test(lost_data),	   cmocka_unit_test(lost_ack),
+		cmocka_unit_test(lost_sack),	   cmocka_unit_test(lost_taack),
+		cmocka_unit_test(lost_response),   cmocka_unit_test(drop_lost_data),
+		cmocka_unit_test(drop_lost_nak),   cmocka_unit_test(drop_lost_response),
 		cmocka_unit_test(track_lost_data),
 	};
 

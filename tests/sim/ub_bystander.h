@@ -6,9 +6,9 @@
  * Somebody who uses the same channel as the one who is attacked, or attacks: the JFS of side 0
  * writes and reads 4 KiB in turn, one request after the other, and is timed, in simulated time.
  *
- * First alone, then while others misbehave: its requests succeed, with the right data; 99 of 100
- * take at most a tenth longer, or one loop of the simulation, which is its unit of time; no packet
- * is sent again and no timer expires, at either end.
+ * First alone, or beside others who behave, then while they misbehave: its requests succeed, with
+ * the right data; 99 of 100 take at most a tenth longer, or one loop of the simulation, which is
+ * its unit of time; no packet is sent again and no timer expires, at either end.
  */
 
 #include "ub_pair.h"
@@ -19,18 +19,24 @@
 
 struct ub_bystander {
 	struct ub_pair *p;
-	uint64_t alone; /* ns: 99 of 100 requests took at most as long */
-	bool busy;	/* others have so much to do that it takes turns: its time says nothing */
+	uint64_t usual; /* ns: 99 of 100 requests took at most as long, alone or beside others */
+	uint64_t ended; /* when the last request had completed */
 	uint64_t again, timeouts;
 	uint64_t requests;
-	/* Called with each completion of somebody else, and before each request. NULL: not. */
+	/*
+	 * Called with each completion of somebody else, before each request i, and when it has been
+	 * posted: what waits for the HCA there does so while the request is under way. NULL: not.
+	 */
 	void (*other)(void *arg, const urma_cr_t *cr);
 	void (*disturb)(void *arg, uint32_t i);
+	void (*during)(void *arg, uint32_t i);
 	void *arg;
 };
 
 /* Times it alone. */
 void ub_bystander_open(struct ub_bystander *b, struct ub_pair *p);
+/* Times it beside others who do what they may: that is what is usual from now on. */
+void ub_bystander_beside(struct ub_bystander *b);
 /* Times it while disturb() and what it began do their work. */
 void ub_bystander_run(struct ub_bystander *b);
 /* One request; returns how long it took. */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include "sim_link.h"
+#include "ub_atomic.h"
 #include "ub_mix.h"
 
 #define SLOTS 16u /* requests of a side that are open */
 #define SLOT (UB_PAIR_PART / SLOTS)
 #define RECEIVES 2u /* of each kind: fewer than may be sent, so that some are not ready */
 #define COUNTER (UB_PAIR_TO + UB_PAIR_PART - 8u) /* of the fetch-adds */
+#define CHAIN (UB_PAIR_TO + UB_PAIR_PART - 32u)	 /* of the swaps */
 #define NOTIFY (SLOT - 16u)			 /* in a slot */
+#define VALUE (SLOT - 128u)			 /* in a slot: of the other atomics */
+#define ENABLES_MAX (HCA_UB_BE_MAX / 8u)
 
 enum kind {
 	WRITE,
@@ -18,6 +22,9 @@ enum kind {
 	WRITE_NOTIFY,
 	FETCH_ADD,
 	WRITE_INLINE,
+	WRITE_ENABLES,
+	SWAP,
+	ATOMIC,
 	KINDS
 };
 
@@ -26,6 +33,9 @@ struct request {
 	uint32_t len;
 	uint32_t from; /* of the data, in whoever's memory */
 	bool received;
+	uint8_t enables[ENABLES_MAX];
+	bool returns; /* of ATOMIC: the old value */
+	uint8_t old[UB_ATOMIC_MAX], changed[UB_ATOMIC_MAX];
 };
 
 struct mix_side {
@@ -33,6 +43,8 @@ struct mix_side {
 	uint32_t posted, done;
 	uint32_t adds;
 	bool fetched[UB_MIX_REQUESTS]; /* old values that fetch-adds have seen */
+	uint32_t swaps;
+	bool swapped[UB_MIX_REQUESTS + 1]; /* values that swaps have found, and that of the start */
 	uint32_t recv_want, recv_got;
 };
 
@@ -41,6 +53,7 @@ struct mix {
 	struct mix_side side[2];
 	uint32_t n;
 	uint64_t completions; /* hash */
+	const struct ub_mix_beside *beside;
 };
 
 static struct mix mix;
@@ -53,79 +66,142 @@ slot_of(uint64_t id)
 
 /* ---- posting ---- */
 
-static void
-post_rw(struct mix *m, unsigned int side, const struct request *q, urma_opcode_t opcode,
-	uint32_t id)
+/* Some SGEs that follow each other; often one. */
+static uint32_t
+pieces(struct mix *m, unsigned int side, uint32_t at, uint32_t len, urma_sge_t *sge)
 {
 	struct ub_pair *p = &m->p;
+	uint32_t n = sim_below(&p->rng, 2) == 0 ? 1 : 1 + sim_below(&p->rng, UB_PAIR_SGES);
 
-	if (opcode == URMA_OPC_READ) {
-		memset(p->side[side].mem + UB_PAIR_READ + slot_of(id), 0, q->len + 1);
-		ub_pair_rw(p, side, opcode, UB_PAIR_READ + slot_of(id), q->from, q->len, id);
-		return;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = i + 1 == n ? len : sim_below(&p->rng, len + 1);
+
+		sge[i] = ub_pair_local(p, side, at, k);
+		at += k;
+		len -= k;
 	}
-	memset(p->side[1 - side].mem + UB_PAIR_TO + slot_of(id), 0, q->len + 1);
-	ub_pair_rw(p, side, opcode, q->from, UB_PAIR_TO + slot_of(id), q->len, id);
+	return n;
+}
+
+static const urma_opcode_t opcodes[KINDS] = {
+	[WRITE] = URMA_OPC_WRITE,	  [READ] = URMA_OPC_READ,
+	[SEND] = URMA_OPC_SEND_IMM,	  [SEND_JFR] = URMA_OPC_SEND_IMM,
+	[WRITE_IMM] = URMA_OPC_WRITE_IMM, [WRITE_NOTIFY] = URMA_OPC_WRITE_NOTIFY,
+	[WRITE_INLINE] = URMA_OPC_WRITE,  [WRITE_ENABLES] = SOFTHCA_URMA_OPC_WRITE_BE,
+};
+
+static void
+post_send(struct mix *m, unsigned int side, const struct request *q, uint32_t id)
+{
+	struct ub_pair_side *sd = &m->p.side[side];
+	urma_jfs_wr_t wr = ub_pair_request(&m->p, side, opcodes[q->kind], id);
+	urma_sge_t own[UB_PAIR_SGES];
+
+	wr.tjetty = q->kind == SEND ? sd->to_jetty : sd->to_jfr;
+	wr.send.src = (urma_sg_t){own, pieces(m, side, q->from, q->len, own)};
+	wr.send.imm_data = id;
+	ub_pair_post(&m->p, side, &wr);
 }
 
 static void
-post_special(struct mix *m, unsigned int side, const struct request *q, uint32_t id)
+post_rw(struct mix *m, unsigned int side, const struct request *q, uint32_t id)
 {
 	struct ub_pair *p = &m->p;
-	uint32_t to = UB_PAIR_TO + slot_of(id);
-	urma_sge_t own = ub_pair_local(p, side, q->from, q->len);
-	urma_sge_t dst[2] = {ub_pair_remote(p, side, to, q->len),
-			     ub_pair_remote(p, side, to + NOTIFY, 8)};
-	bool is_inline = q->kind == WRITE_INLINE;
-	urma_jfs_wr_t wr =
-		ub_pair_request(p, side, is_inline ? URMA_OPC_WRITE : URMA_OPC_WRITE_NOTIFY, id);
+	urma_jfs_wr_t wr = ub_pair_request(p, side, opcodes[q->kind], id);
+	bool read = q->kind == READ;
+	uint32_t to = (read ? UB_PAIR_READ : UB_PAIR_TO) + slot_of(id);
+	uint8_t *changed = p->side[read ? side : 1 - side].mem + to;
+	urma_sge_t peers[2] = {ub_pair_remote(p, side, read ? q->from : to, q->len),
+			       ub_pair_remote(p, side, to + NOTIFY, 8)};
+	urma_sge_t own[UB_PAIR_SGES];
+	uint32_t n = pieces(m, side, read ? to : q->from, q->len, own);
 
-	memset(p->side[1 - side].mem + to, 0, q->len + 1);
-	memset(p->side[1 - side].mem + to + NOTIFY, 0, 8);
-	wr.flag.bs.inline_flag = is_inline;
-	wr.rw.src = (urma_sg_t){&own, 1};
-	wr.rw.dst = (urma_sg_t){dst, is_inline ? 1 : 2};
-	wr.rw.notify_data = ~(uint64_t)id;
+	memset(changed, 0, q->len + 1);
+	memset(changed + NOTIFY, 0, 8);
+	wr.flag.bs.inline_flag = q->kind == WRITE_INLINE;
+	wr.rw.src = read ? (urma_sg_t){peers, 1} : (urma_sg_t){own, n};
+	wr.rw.dst =
+		read ? (urma_sg_t){own, n} : (urma_sg_t){peers, q->kind == WRITE_NOTIFY ? 2 : 1};
+	wr.rw.notify_data = q->kind == WRITE_IMM ? id : ~(uint64_t)id;
+	wr.rw.byte_enables = q->enables;
 	ub_pair_post(p, side, &wr);
+}
+
+/* Any atomic on a value that nobody else uses. */
+static void
+post_atomic(struct mix *m, unsigned int side, struct request *q, uint32_t id)
+{
+	struct ub_pair *p = &m->p;
+	uint8_t *value = p->side[1 - side].mem + UB_PAIR_TO + slot_of(id) + VALUE;
+	struct ub_atomic a;
+
+	for (uint32_t i = 0; i < UB_ATOMIC_MAX; i++)
+		value[i] = (uint8_t)sim_random(&p->rng);
+	memcpy(q->old, value, UB_ATOMIC_MAX);
+	memcpy(q->changed, value, UB_ATOMIC_MAX);
+	q->len = 1u << sim_below(&p->rng, 7);
+	a = ub_atomic_draw(sim_below(&p->rng, UB_ATOMIC_KINDS), q->len, q->old, &p->rng);
+	ub_atomic_model(&a, q->changed);
+	q->returns = ub_atomic_returns(&a);
+	ub_atomic_post(p, side, &a, UB_PAIR_READ + slot_of(id), UB_PAIR_TO + slot_of(id) + VALUE,
+		       id);
+}
+
+/* Each leaves its number, from 1, and finds that of the one before it. */
+static void
+post_swap(struct mix *m, unsigned int side, uint32_t id)
+{
+	struct ub_atomic a = {.opcode = URMA_OPC_SWAP, .len = 8};
+	uint64_t number = ++m->side[side].swaps;
+
+	memcpy(a.swap, &number, sizeof(number));
+	ub_atomic_post(&m->p, side, &a, UB_PAIR_READ + slot_of(id), CHAIN, id);
+}
+
+static void
+draw_request(struct mix *m, struct request *q)
+{
+	static const uint32_t lengths[] = {0, 1, 8, 100, 1024, 4097, 9000, 66000, 100001};
+	struct sim_rng *rng = &m->p.rng;
+
+	q->kind = (enum kind)sim_below(rng, KINDS);
+	q->len = lengths[sim_below(rng, RTE_DIM(lengths))];
+	if (q->kind == WRITE_INLINE)
+		q->len %= UB_PAIR_INLINE + 1;
+	if (q->kind == WRITE_ENABLES)
+		q->len = HCA_UB_BE_MIN << sim_below(rng, 5);
+	q->from = UB_PAIR_FROM + sim_below(rng, UB_PAIR_PART - q->len);
+	for (uint32_t i = 0; i < ENABLES_MAX; i++)
+		q->enables[i] = (uint8_t)sim_random(rng);
 }
 
 static void
 post_one(struct mix *m, unsigned int side)
 {
-	static const uint32_t lengths[] = {0, 1, 8, 100, 1024, 4097, 9000, 66000, 100001};
-	struct ub_pair *p = &m->p;
 	struct mix_side *ms = &m->side[side];
 	uint32_t id = ms->posted++;
 	struct request *q = &ms->request[id];
 
-	q->kind = (enum kind)sim_below(&p->rng, KINDS);
-	q->len = lengths[sim_below(&p->rng, RTE_DIM(lengths))];
-	q->from = UB_PAIR_FROM + sim_below(&p->rng, UB_PAIR_PART - q->len);
+	draw_request(m, q);
 	ms->recv_want += q->kind == SEND || q->kind == SEND_JFR || q->kind == WRITE_IMM;
 	switch (q->kind) {
-	case WRITE:
-		post_rw(m, side, q, URMA_OPC_WRITE, id);
-		break;
-	case READ:
-		post_rw(m, side, q, URMA_OPC_READ, id);
-		break;
-	case WRITE_IMM:
-		post_rw(m, side, q, URMA_OPC_WRITE_IMM, id);
-		break;
 	case SEND:
-		ub_pair_send(p, side, p->side[side].to_jetty, q->from, q->len, id);
-		break;
 	case SEND_JFR:
-		ub_pair_send(p, side, p->side[side].to_jfr, q->from, q->len, id);
+		post_send(m, side, q, id);
 		break;
 	case FETCH_ADD:
 		ms->adds++;
-		ub_pair_atomic(p, side, URMA_OPC_FADD, UB_PAIR_READ + slot_of(id), COUNTER, 8, 1,
-			       id);
+		ub_pair_atomic(&m->p, side, URMA_OPC_FADD, UB_PAIR_READ + slot_of(id), COUNTER, 8,
+			       1, id);
+		break;
+	case SWAP:
+		post_swap(m, side, id);
+		break;
+	case ATOMIC:
+		post_atomic(m, side, q, id);
 		break;
 	default:
-		q->len = q->kind == WRITE_INLINE ? q->len % (UB_PAIR_INLINE + 1) : q->len;
-		post_special(m, side, q, id);
+		post_rw(m, side, q, id);
 	}
 }
 
@@ -133,7 +209,14 @@ post_one(struct mix *m, unsigned int side)
 static void
 post_recv(struct mix *m, unsigned int side, uint32_t slot)
 {
-	ub_pair_recv(&m->p, side, slot >= RECEIVES, UB_PAIR_RECV + slot * SLOT, SLOT, slot);
+	struct ub_pair_side *sd = &m->p.side[side];
+	urma_sge_t sge[UB_PAIR_SGES];
+	urma_jfr_wr_t wr = {.src = {sge, pieces(m, side, UB_PAIR_RECV + slot * SLOT, SLOT, sge)},
+			    .user_ctx = slot};
+	urma_status_t status = slot >= RECEIVES ? urma_post_jfr_wr(sd->jfr, &wr, NULL)
+						: urma_post_jetty_recv_wr(sd->jetty, &wr, NULL);
+
+	sim_check(m->p.s, status == URMA_SUCCESS, "receive: %s", softhca_urma_reason());
 }
 
 /* ---- completions ---- */
@@ -161,6 +244,40 @@ check_fetched(struct mix *m, unsigned int side, uint32_t id)
 }
 
 static void
+check_swapped(struct mix *m, unsigned int side, uint64_t found)
+{
+	struct mix_side *ms = &m->side[side];
+
+	sim_check(m->p.s, found <= ms->swaps && !ms->swapped[found], "side %u: swap found %lu",
+		  side, (unsigned long)found);
+	ms->swapped[found] = true;
+}
+
+static void
+check_enabled(struct mix *m, unsigned int side, uint32_t id)
+{
+	const struct request *q = &m->side[side].request[id];
+	const uint8_t *have = m->p.side[1 - side].mem + UB_PAIR_TO + slot_of(id);
+	const uint8_t *from = m->p.side[side].mem + q->from;
+
+	for (uint32_t i = 0; i < q->len; i++)
+		UB_PAIR_EQ(&m->p, have[i], q->enables[i / 8] >> i % 8 & 1 ? from[i] : 0);
+}
+
+static void
+check_atomic(struct mix *m, unsigned int side, uint32_t id)
+{
+	const struct request *q = &m->side[side].request[id];
+	struct ub_pair *p = &m->p;
+
+	ub_pair_same_bytes(p, p->side[1 - side].mem + UB_PAIR_TO + slot_of(id) + VALUE, q->changed,
+			   UB_ATOMIC_MAX);
+	if (q->returns)
+		ub_pair_same_bytes(p, p->side[side].mem + UB_PAIR_READ + slot_of(id), q->old,
+				   q->len);
+}
+
+static void
 check_request(struct mix *m, unsigned int side, uint32_t id)
 {
 	const struct request *q = &m->side[side].request[id];
@@ -174,6 +291,16 @@ check_request(struct mix *m, unsigned int side, uint32_t id)
 		break;
 	case FETCH_ADD:
 		check_fetched(m, side, id);
+		break;
+	case SWAP:
+		memcpy(&told, p->side[side].mem + UB_PAIR_READ + slot_of(id), 8);
+		check_swapped(m, side, told);
+		break;
+	case ATOMIC:
+		check_atomic(m, side, id);
+		break;
+	case WRITE_ENABLES:
+		check_enabled(m, side, id);
 		break;
 	case WRITE_NOTIFY:
 		memcpy(&told, p->side[1 - side].mem + UB_PAIR_TO + slot_of(id) + NOTIFY, 8);
@@ -232,7 +359,7 @@ take_received(struct mix *m, unsigned int side, const urma_cr_t *cr)
 static bool
 turn(struct mix *m)
 {
-	bool more = false;
+	bool more = m->beside != NULL && m->beside->turn(&m->p);
 
 	for (unsigned int i = 0; i < 2; i++) {
 		struct mix_side *ms = &m->side[i];
@@ -264,6 +391,9 @@ check_end(struct mix *m)
 		sim_impair(m->p.s, i, NULL);
 		memcpy(&sum, m->p.side[1 - i].mem + COUNTER, sizeof(sum));
 		UB_PAIR_EQ(&m->p, sum, m->side[i].adds);
+		/* the number that no swap has found is there */
+		memcpy(&sum, m->p.side[1 - i].mem + CHAIN, sizeof(sum));
+		check_swapped(m, i, sum);
 		UB_PAIR_EQ(&m->p, ub_pair_counter(&m->p, i, HCA_CTR_ub_tp_broken), 0);
 	}
 }
@@ -271,13 +401,23 @@ check_end(struct mix *m)
 uint64_t
 ub_mix_run(const struct ub_pair_config *c, const struct hca_impair *bad, uint32_t n)
 {
+	return ub_mix_beside(c, bad, n, NULL);
+}
+
+uint64_t
+ub_mix_beside(const struct ub_pair_config *c, const struct hca_impair *bad, uint32_t n,
+	      const struct ub_mix_beside *beside)
+{
 	struct mix *m = &mix;
 	uint64_t end, hash;
 
 	memset(m->side, 0, sizeof(m->side));
 	m->n = n;
 	m->completions = 0;
+	m->beside = beside;
 	ub_pair_open(&m->p, c);
+	if (beside != NULL)
+		beside->begin(&m->p);
 	for (unsigned int i = 0; i < 2; i++) {
 		sim_impair(m->p.s, i, bad);
 		for (uint32_t k = 0; k < 2 * RECEIVES; k++)
@@ -289,67 +429,12 @@ ub_mix_run(const struct ub_pair_config *c, const struct hca_impair *bad, uint32_
 			  m->side[0].done, m->side[1].done, n, m->side[0].recv_got,
 			  m->side[0].recv_want);
 	check_end(m);
+	if (beside != NULL)
+		beside->end(&m->p);
 	if (getenv("SIM_VERBOSE") != NULL)
 		sim_summary(m->p.s);
 	sim_settle(m->p.s);
 	hash = sim_hash_all(m->p.s) ^ m->completions;
 	ub_pair_close(&m->p);
 	return hash;
-}
-
-/* ---- random configurations ---- */
-
-const struct hca_impair ub_mix_bad_link = {.drop = 0.01,
-					   .dup = 0.02,
-					   .reorder = 0.03,
-					   .reorder_ns = 20000,
-					   .corrupt = 0.01,
-					   .truncate = 0.005};
-
-/* Modes and rules that fit, and whether packets take several paths. */
-static const struct {
-	uint8_t mode, rule;
-	bool go_back;
-	uint8_t flags;
-} kinds_of_tp[] = {
-	{HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, true, 0},
-	{HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, false, 0},
-	{HCA_TP_MODE_SACK, HCA_TP_RULE_NONE, false, HCA_TP_FLAG_SPRAY},
-	{HCA_TP_MODE_SACK, HCA_TP_RULE_HIGH, false, 0},
-	{HCA_TP_MODE_SACK, HCA_TP_RULE_MARK, false, HCA_TP_FLAG_RSP_BE},
-	{HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, false, 0},
-	{HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, false, HCA_TP_FLAG_SPRAY},
-};
-
-uint64_t
-ub_mix_random(const struct sim_config *cfg, uint32_t n)
-{
-	static const enum sim_gid gids[] = {SIM_GID_V4, SIM_GID_V6, SIM_GID_V4_VLAN,
-					    SIM_GID_V6_VLAN};
-	struct sim_rng rng = {cfg->seed};
-	uint32_t kind = sim_below(&rng, RTE_DIM(kinds_of_tp));
-	struct hca_impair bad = {.drop = 0.001 * sim_below(&rng, 30),
-				 .dup = 0.001 * sim_below(&rng, 30),
-				 .reorder = 0.001 * sim_below(&rng, 50),
-				 .reorder_ns = 1000 * (1 + sim_below(&rng, 40)),
-				 .corrupt = 0.001 * sim_below(&rng, 15),
-				 .truncate = 0.001 * sim_below(&rng, 10),
-				 .delay_ns = 1000 * sim_below(&rng, 20)};
-	struct ub_pair_config c = {.sim = *cfg,
-				   .tps = 3,
-				   .gid = gids[sim_below(&rng, RTE_DIM(gids))],
-				   .mode = kinds_of_tp[kind].mode,
-				   .rule = kinds_of_tp[kind].rule,
-				   .go_back = kinds_of_tp[kind].go_back,
-				   .flags = kinds_of_tp[kind].flags,
-				   .small_mtu = sim_below(&rng, 2),
-				   .passive = sim_below(&rng, 2),
-				   .reorder = kinds_of_tp[kind].flags & HCA_TP_FLAG_SPRAY ? 20 : 0,
-				   .requests = 2 + sim_below(&rng, 60),
-				   .retries = 15,
-				   .err_timeout = 24,
-				   .min_rnr_timer = 2,
-				   .rto_base = 100};
-
-	return ub_mix_run(&c, &bad, n);
 }

@@ -4,8 +4,9 @@
 
 /*
  * All operations of UB at once, both ways, between two HCAs: data is what it was, each request is
- * executed once (fetch-adds return each value once), completions come once and in order, sums of
- * counters hold, nothing is left. Any executor.
+ * executed once (fetch-adds and swaps of one value return each value once, atomics on others leave
+ * what one execution does), completions come once and in order, sums of counters hold, nothing is
+ * left. Any executor.
  */
 
 #include "ub_pair.h"
@@ -20,7 +21,22 @@ extern const struct hca_impair ub_mix_bad_link;
  */
 uint64_t ub_mix_run(const struct ub_pair_config *c, const struct hca_impair *bad, uint32_t n);
 
-/* Over three TPs; their modes, rules, addresses, MTU and limits, and faults come from the seed. */
+/*
+ * Something else beside, over the same HCAs: at the begin; in each turn, true: there is more to do;
+ * at the end, over links that are good again.
+ */
+struct ub_mix_beside {
+	void (*begin)(struct ub_pair *p);
+	bool (*turn)(struct ub_pair *p);
+	void (*end)(struct ub_pair *p);
+};
+uint64_t ub_mix_beside(const struct ub_pair_config *c, const struct hca_impair *bad, uint32_t n,
+		       const struct ub_mix_beside *beside);
+
+/*
+ * Over three TPs; their modes, rules, addresses, MTU and limits, and faults come from the seed:
+ * odds for all frames, and rules for a few.
+ */
 uint64_t ub_mix_random(const struct sim_config *cfg, uint32_t n);
 
 #endif

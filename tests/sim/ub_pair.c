@@ -20,6 +20,28 @@ ub_pair_counter(const struct ub_pair *p, unsigned int side, enum hca_counter c)
 	return hca_counter_value(p->side[side].h, c);
 }
 
+uint64_t
+ub_pair_again(const struct ub_pair *p)
+{
+	static const enum hca_counter again[] = {
+#define X(n) HCA_CTR_##n,
+		HCA_UB_AGAIN_LIST(X)
+#undef X
+	};
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < 2 * RTE_DIM(again); i++)
+		n += ub_pair_counter(p, i % 2, again[i / 2]);
+	return n;
+}
+
+uint64_t
+ub_pair_timeouts(const struct ub_pair *p)
+{
+	return ub_pair_counter(p, 0, HCA_CTR_ub_tp_timeouts) +
+	       ub_pair_counter(p, 1, HCA_CTR_ub_tp_timeouts);
+}
+
 /* ---- channels ---- */
 
 static uint32_t

@@ -22,7 +22,7 @@
 #define UB_PAIR_MEM (8u << 20)
 #define UB_PAIR_DEPTH 256u
 #define UB_PAIR_INLINE 128u
-#define UB_PAIR_SGES 8u
+#define UB_PAIR_SGES 16u	   /* as many as there may be */
 #define UB_PAIR_SEND_TOKEN 0x5eedu /* of queues */
 #define UB_PAIR_SEG_TOKEN 0xdeadbeefu
 #define UB_PAIR_MS 1000000ull
@@ -100,6 +100,9 @@ void ub_pair_permit(struct ub_pair *p, unsigned int side, const struct softhca_c
 struct hca_tp *ub_pair_tp(struct ub_pair *p, unsigned int side, uint32_t tpi);
 
 uint64_t ub_pair_counter(const struct ub_pair *p, unsigned int side, enum hca_counter c);
+/* Packets that both sides have sent again, and their timeouts. */
+uint64_t ub_pair_again(const struct ub_pair *p);
+uint64_t ub_pair_timeouts(const struct ub_pair *p);
 
 /* SGEs in a side's own memory, and in the peer's as imported. */
 urma_sge_t ub_pair_local(struct ub_pair *p, unsigned int side, uint32_t at, uint32_t len);

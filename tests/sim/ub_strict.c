@@ -11,8 +11,6 @@
 #define UDP 8u
 #define TPH (ETH + IP + UDP)
 #define TAH (TPH + 16u)
-#define AT_ONCE_NS \
-	600u /* what side 0 must acknowledge at once, it does in the loop that receives it */
 
 #define RULE(x, condition, ...) sim_check((x)->p->s, condition, "strict peer: " __VA_ARGS__)
 
@@ -44,14 +42,23 @@ put(uint8_t *p, unsigned int n, uint32_t v)
 }
 
 static uint32_t
+by_bit(uint32_t v)
+{
+	for (unsigned int k = 0; k < 8; k++)
+		v = v >> 1 ^ (v & 1 ? 0xedb88320u : 0);
+	return v;
+}
+
+static uint32_t
 crc32(uint32_t crc, const uint8_t *p, uint32_t n)
 {
+	static uint32_t of_byte[256];
+
+	for (uint32_t i = 0; of_byte[255] == 0; i++)
+		of_byte[i] = by_bit(i);
 	crc = ~crc;
-	while (n-- > 0) {
-		crc ^= *p++;
-		for (unsigned int k = 0; k < 8; k++)
-			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
-	}
+	while (n-- > 0)
+		crc = crc >> 8 ^ of_byte[(uint8_t)crc ^ *p++];
 	return ~crc;
 }
 
@@ -325,52 +332,6 @@ ub_strict_answer(struct ub_strict *x, unsigned int n)
 	memmove(x->kept, x->kept + n, x->kept_n * sizeof(x->kept[0]));
 }
 
-static void
-add(uint8_t *v, const uint8_t *operand, uint32_t n)
-{
-	unsigned int carry = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		carry += v[i] + operand[i];
-		v[i] = (uint8_t)carry;
-		carry >>= 8;
-	}
-}
-
-static void
-change(struct ub_strict *x, uint8_t op, uint8_t *v, const uint8_t *first, const uint8_t *second,
-       uint32_t n)
-{
-	uint8_t minus[64];
-
-	switch (op) {
-	case 0x07:
-		if (memcmp(v, first, n) == 0)
-			memcpy(v, second, n);
-		break;
-	case 0x08:
-		memcpy(v, first, n);
-		break;
-	case 0x0c:
-		for (uint32_t i = 0; i < n; i++)
-			minus[i] = (uint8_t)~first[i];
-		for (uint32_t i = 0; i < n && ++minus[i] == 0; i++)
-			continue;
-		add(v, minus, n);
-		break;
-	case 0x0d:
-	case 0x0e:
-	case 0x0f:
-		for (uint32_t i = 0; i < n; i++)
-			v[i] = op == 0x0d   ? v[i] & first[i]
-			       : op == 0x0e ? v[i] | first[i]
-					    : v[i] ^ first[i];
-		break;
-	default: /* load, store and fetch add: ADD alone is asked for */
-		add(v, first, n);
-	}
-}
-
 static uint8_t *
 memory(struct ub_strict *x, uint64_t address, uint64_t n)
 {
@@ -404,6 +365,7 @@ struct request {
 	const uint8_t *btah, *at, *end; /* next header; end of the payload */
 	uint32_t psn, tpmsn;
 	bool last, first;
+	uint8_t user_op; /* of load and store */
 };
 
 static void
@@ -517,8 +479,19 @@ on_fetch(struct ub_strict *x, struct request *r)
 	}
 	RULE(x, address % length == 0 && r->end - r->at == 2 * (int32_t)length, "operands");
 	memcpy(old, at, length);
-	change(x, op, at, r->at, r->at + length, length);
+	ub_strict_change(op, r->user_op, at, r->at, r->at + length, length);
 	atomic_response(x, r->btah, old, op == 0x09 ? 0 : length);
+}
+
+static void
+user_operation(struct ub_strict *x, struct request *r)
+{
+	uint32_t header = get(r->at, 4);
+
+	RULE(x, r->btah[0] == 0x09 || r->btah[0] == 0x0a, "UDETAH with opcode %#x", r->btah[0]);
+	RULE(x, (header & 0xff8fffff) == 0, "UDETAH is %#x", header);
+	r->user_op = (uint8_t)(header >> 20);
+	r->at += 4;
 }
 
 static void
@@ -535,7 +508,9 @@ execute(struct ub_strict *x, const uint8_t *f, uint32_t len, uint32_t psn)
 	RULE(x, (r.btah[1] & 0xf6) == 0x10, "BTAH byte 1 is %#x", r.btah[1]);
 	RULE(x, (r.btah[4] & 0x81) == 0 && (get(r.btah + 5, 3) & 0xe00000) == 0, "BTAH");
 	if (r.btah[1] & 1)
-		r.at += 4;
+		user_operation(x, &r);
+	else
+		RULE(x, r.btah[0] != 0x09 && r.btah[0] != 0x0a, "load or store without UDETAH");
 	if (r.btah[0] <= 0x01)
 		on_send(x, &r);
 	else if (r.btah[0] == 0x06 || (r.btah[0] >= 0x07 && r.btah[0] <= 0x0f))
@@ -624,6 +599,21 @@ on_packet(struct ub_strict *x, const uint8_t *f, uint32_t len)
 	execute(x, f, len, psn);
 }
 
+/*
+ * What side 0 must acknowledge at once, it does in the loop that receives it, or in as many as it
+ * passes workers: that of decap, that of TPR, that of encap.
+ */
+static uint64_t
+at_once(const struct ub_strict *x)
+{
+	const struct sim *s = x->p->s;
+	unsigned int workers = s->cfg.layout == HCA_LAYOUT_RTC	  ? 1
+			       : s->cfg.layout == HCA_LAYOUT_TXRX ? 2
+								  : 3;
+
+	return workers * s->cfg.tick_ns + s->cfg.tick_ns / 5;
+}
+
 /* Side 0 acknowledges; what it says is missing is sent again. */
 static void
 on_ack(struct ub_strict *x, const uint8_t *f, uint32_t len, bool sack)
@@ -637,7 +627,7 @@ on_ack(struct ub_strict *x, const uint8_t *f, uint32_t len, bool sack)
 		psn = (psn - 1) & PSN_MASK; /* it names what is expected */
 	RULE(x, get(f + ETH + IP, 2) == 0xc123, "an acknowledgement from another port");
 	RULE(x, ahead(psn, x->una) >= -1 && ahead(x->next, psn) > 0, "acknowledges PSN %#x", psn);
-	RULE(x, x->owed_since == 0 || x->p->s->now <= x->owed_since + AT_ONCE_NS,
+	RULE(x, x->owed_since == 0 || x->p->s->now <= x->owed_since + at_once(x),
 	     "acknowledged %lu ns after A or `last`", x->p->s->now - x->owed_since);
 	x->una = (psn + 1) & PSN_MASK;
 	x->owed_since = 0;

@@ -77,6 +77,9 @@ struct ub_strict {
 void ub_strict_open(struct ub_strict *x, struct ub_pair *p);
 /* Answers to the n requests that were kept first. */
 void ub_strict_answer(struct ub_strict *x, unsigned int n);
+/* TAOpcode, the operation of UDETAH, and two operands: what becomes of v. */
+void ub_strict_change(uint8_t op, uint8_t user_op, uint8_t *v, const uint8_t *first,
+		      const uint8_t *second, uint32_t n);
 /* All is acknowledged both ways. */
 void ub_strict_check(struct ub_strict *x);
 
