@@ -64,9 +64,9 @@ class Static(unittest.TestCase):
         while 'serves on TCP port' not in (line := server.stdout.readline()):
             self.assertNotEqual(line, '')
         claimant = self.claimant(claimed)
-        for gid in '1', '2':
+        for gid in '1', '2', '3', '4':
             client = self.perf(daemons[1], 1, '--client', '10.99.0.1:%d' % port, '--op', 'read', '--size',
-                               '4096', '--duration', '0.6', '--verify', '--gid-index', gid,
+                               '4096', '--duration', '0.25', '--verify', '--gid-index', gid,
                                '--ack-timeout', '17')
             self.addCleanup(client.kill)
             out = client.communicate(timeout=READY_S)[0]
@@ -79,22 +79,14 @@ class Static(unittest.TestCase):
         self.assertGreater(right, 0)
         self.assertEqual(astray, 0)
 
-    def test_peers(self):
-        there = ('10.66.0.2', '2001:db8:66::2')
-        daemons = [self.daemon(0, {'address': ['10.66.0.1/24', '2001:db8:66::1/64'],
-                                   'neighbour': ['%s %s' % (ip, MACS[1]) for ip in there]}),
-                   self.daemon(1, {'address': ['10.66.0.2/24', '2001:db8:66::2/64']})]
-        self.traffic(daemons, there)
-
-    def test_routers(self):
-        """Nobody but the claimant answers for the routers' addresses."""
-        here, there = ['10.66.0.254', '2001:db8:66::fe'], ['10.78.0.254', '2001:db8:78::fe']
-        daemons = [self.daemon(side, {'address': addresses, 'gateway': routers,
-                                      'neighbour': ['%s %s' % (ip, MACS[1 - side]) for ip in routers]})
-                   for side, addresses, routers in (
-                       (0, ['10.66.0.1/24', '2001:db8:66::1/64'], here),
-                       (1, ['10.78.0.2/24', '2001:db8:78::2/64'], there))]
-        self.traffic(daemons, here)
+    def test_peers_and_routers(self):
+        """To peers of the prefix, and through routers for whose addresses nobody but the claimant answers."""
+        peers, routers = ['10.66.0.2', '2001:db8:66::2'], ['10.66.0.254', '2001:db8:66::fe']
+        daemons = [self.daemon(0, {'address': ['10.66.0.1/24', '2001:db8:66::1/64'], 'gateway': routers,
+                                   'neighbour': ['%s %s' % (ip, MACS[1]) for ip in peers + routers]}),
+                   self.daemon(1, {'address': ['10.66.0.2/24', '2001:db8:66::2/64', '10.78.0.2/24',
+                                               '2001:db8:78::2/64']})]
+        self.traffic(daemons, peers + routers)
 
 
 if __name__ == '__main__':
