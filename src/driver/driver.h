@@ -148,7 +148,13 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 }
 /* Clear an entry; clearing an empty one is no error. */
 int hca_driver_clear_gid(struct hca_driver *drv, uint32_t index);
+/*
+ * Enter a static neighbour, which answers and claims of others never change: a destination, or the
+ * next hop of destinations.
+ */
 int hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6]);
+/* The MAC address of a static neighbour; false: there is no such entry. */
+bool hca_driver_get_neigh(struct hca_driver *drv, const uint8_t gid[16], uint8_t mac[6]);
 /*
  * Set a new MAC address of a neighbour on the VLAN of that GID: connected QPs use it at once.
  * Unlike hca_driver_set_neigh() this does not add it to the table: config.resolve is called again

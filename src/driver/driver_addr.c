@@ -160,6 +160,19 @@ hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_
 	return err;
 }
 
+bool
+hca_driver_get_neigh(struct hca_driver *drv, const uint8_t gid[16], uint8_t mac[6])
+{
+	const struct driver_neigh *neigh;
+
+	pthread_mutex_lock(&drv->lock);
+	neigh = find_neigh(drv, gid);
+	if (neigh != NULL)
+		memcpy(mac, neigh->mac, sizeof(neigh->mac));
+	pthread_mutex_unlock(&drv->lock);
+	return neigh != NULL;
+}
+
 /*
  * The device changes its QPs. The table is not changed: its entry would outlive what the kernel
  * knows.

@@ -265,7 +265,7 @@ static const struct driver drivers[] = {
 	{"eth_af_packet", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_packet},
 	{"net_af_xdp", ENDPOINT_DEVICE_NETDEV | ENDPOINT_DEVICE_KEEP_MTU, complete_af_xdp},
 	{"net_memif", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_MEMIF, complete_memif},
-	{"net_vhost", ENDPOINT_DEVICE_MEMORY, complete_vhost},
+	{"net_vhost", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_VHOST, complete_vhost},
 	{"net_virtio_user", ENDPOINT_DEVICE_MEMORY | ENDPOINT_DEVICE_SHARED, complete_virtio_user},
 	{"net_tap", 0, complete_tap},
 	{"net_null", ENDPOINT_DEVICE_MEMORY, complete_null},

@@ -24,6 +24,7 @@ enum endpoint_device_trait {
 	ENDPOINT_DEVICE_NETDEV = 1 << 4,   /* uses an interface of the kernel: `interface` */
 	ENDPOINT_DEVICE_KEEP_MTU = 1 << 5, /* setting the MTU would change that of the interface */
 	ENDPOINT_DEVICE_SHARED = 1 << 6,   /* hands its memory to the peer in few files */
+	ENDPOINT_DEVICE_VHOST = 1 << 7,	   /* front-ends of vhost-user connect to it */
 };
 
 struct endpoint_device {

@@ -12,6 +12,7 @@
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
 #include "endpoint_port.h"
+#include "endpoint_vhost.h"
 #include "port/port_ethdev.h"
 #include "port/port_memif.h"
 
@@ -257,12 +258,15 @@ endpoint_port_open(struct endpoint_port *p, const struct endpoint_config *c)
 void
 endpoint_port_close(struct endpoint_port *p)
 {
+	struct endpoint_vhost *vhost = p->probed ? endpoint_vhost_end(&p->device) : NULL;
+
 	if (p->top != NULL)
 		p->top->ops->close(p->top);
 	p->top = p->wire = NULL;
 	if (p->probed)
 		rte_eal_hotplug_remove("vdev", p->device.name);
 	p->probed = false;
+	endpoint_vhost_ended(vhost);
 	if (p->device.path[0] != '\0')
 		unlink(p->device.path);
 }

@@ -313,6 +313,14 @@ next_hop(const struct arp_nd *a, const uint8_t gid[16], uint16_t vlan_id)
 	return gid;
 }
 
+void
+arp_nd_next_hop(const struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id,
+		struct arp_nd_hop *hop)
+{
+	memcpy(hop->gid, next_hop(a, dgid, vlan_id), sizeof(hop->gid));
+	hop->vlan_id = vlan_id;
+}
+
 int
 arp_nd_lookup(struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id, uint64_t now,
 	      uint8_t mac[6], struct arp_nd_hop *hop)

@@ -94,6 +94,10 @@ void arp_nd_tick(struct arp_nd *a, uint64_t now);
 /* Announce the own addresses again, after the link came back. */
 void arp_nd_announce(struct arp_nd *a, uint64_t now);
 
+/* Find the next hop to dgid from an own address in a VLAN; asks nobody. */
+void arp_nd_next_hop(const struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id,
+		     struct arp_nd_hop *hop);
+
 /*
  * Find the MAC address for sending to dgid from an own address in a VLAN, and the next hop that it
  * belongs to.

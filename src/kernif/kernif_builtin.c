@@ -134,6 +134,9 @@ kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid
 	if (g == NULL)
 		return -EINVAL;
 	vlan_id = g->vlan_id;
+	arp_nd_next_hop(k->responder, dgid, vlan_id, &hop);
+	if (hca_driver_get_neigh(k->drv, hop.gid, mac))
+		return 0;
 	for (;;) {
 		err = arp_nd_lookup(k->responder, dgid, vlan_id, kernif_now(), mac, &hop);
 		if (err != -EAGAIN || waited >= kernif_patience(k) || kernif_stopping(k))

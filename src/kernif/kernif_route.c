@@ -249,6 +249,7 @@ kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[
 	const struct kernel_link *l = g != NULL ? kernel_tables_vlan(&k->tables, g->vlan_id) : NULL;
 	struct arp_nd_hop hop = {0};
 	struct route route;
+	bool fixed = false;
 	uint32_t ifindex;
 	struct nl s;
 	int err;
@@ -263,10 +264,12 @@ kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[
 	err = find_route(&s, ifindex, g->gid, dgid, &route);
 	if (err == 0) {
 		memcpy(hop.gid, route.hop, 16);
-		err = wait_for_neighbour(k, &s, ifindex, hop.gid, mac);
+		fixed = hca_driver_get_neigh(k->drv, hop.gid, mac);
+		if (!fixed)
+			err = wait_for_neighbour(k, &s, ifindex, hop.gid, mac);
 	}
 	nl_close(&s);
-	if (err == 0)
+	if (err == 0 && !fixed)
 		dest_table_note(&k->dests, sgid_index, dgid, &hop, mac);
 	return err;
 }

@@ -6,6 +6,7 @@
  * asserted.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -20,7 +21,8 @@
 
 #define KILLS 40u /* by hand: SOFTHCA_KILLS=1000 */
 #define STOPS 10u
-#define SOME_DEATHS 6
+#define SOME_DEATHS 6u
+#define SOME_QPS 3u
 #define PAIRS 32u
 #define VICTIM_QPS 8u
 #define GIVE_UP_NS 240000000000ull
@@ -189,28 +191,187 @@ stopped_and_killed(void **state)
 	stop_bystanders(&by);
 }
 
+/* ---- many clients ---- */
+
+struct crowd {
+	unsigned int clients, qps; /* QPs of each client */
+	struct peer *peer;
+	struct softhca_qp **more; /* beyond the peer's own: qps - 1 of each client */
+};
+
+/* The further QPs of both ends of a pair of clients, connected to each other. */
+static int
+connect_more(struct crowd *c, unsigned int pair)
+{
+	struct peer *a = &c->peer[2 * pair], *b = a + 1;
+	struct softhca_qp **qa = c->more + 2ul * pair * (c->qps - 1), **qb = qa + c->qps - 1;
+	int err = 0;
+
+	for (unsigned int i = 0; i + 1 < c->qps && err == 0; i++) {
+		struct softhca_qp_init_attr attr[] = {
+			{.send_cq = a->cq,
+			 .recv_cq = a->cq,
+			 .cap = {4, 4, 1, 1, 0},
+			 .qp_type = SOFTHCA_QPT_RC},
+			{.send_cq = b->cq,
+			 .recv_cq = b->cq,
+			 .cap = {4, 4, 1, 1, 0},
+			 .qp_type = SOFTHCA_QPT_RC},
+		};
+
+		qa[i] = softhca_create_qp(a->pd, &attr[0]);
+		qb[i] = softhca_create_qp(b->pd, &attr[1]);
+		if (qa[i] == NULL || qb[i] == NULL) {
+			fprintf(stderr, "QP %u: %s\n", i, softhca_last_error(NULL));
+			return -1;
+		}
+		err = peer_connect_qp(a, qa[i], qb[i]->qp_num, 0, 0);
+		if (err == 0)
+			err = peer_connect_qp(b, qb[i], qa[i]->qp_num, 0, 0);
+	}
+	return err;
+}
+
+static int
+gather(struct crowd *c)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	int err = 0;
+
+	c->peer = calloc(c->clients, sizeof(*c->peer));
+	c->more = calloc((size_t)c->clients * c->qps, sizeof(*c->more));
+	for (unsigned int i = 0; i < c->clients / 2 && err == 0; i++) {
+		struct peer *p = &c->peer[2 * i];
+
+		err = peer_open(&p[0], rig.path[0], &cfg);
+		if (err == 0)
+			err = peer_open(&p[1], rig.path[1], &cfg);
+		if (err == 0)
+			err = peer_connect_pair(&p[0], &p[1]);
+		if (err == 0)
+			err = connect_more(c, i);
+	}
+	return err;
+}
+
+/* On every QP in turn; what does not fit is posted the next time. */
+static void
+chatter(const struct crowd *c)
+{
+	for (uint64_t id = 0;; id++) {
+		for (unsigned int i = 0; i < c->clients; i++) {
+			struct peer *p = &c->peer[i], as = *p;
+			struct softhca_wc wc[16];
+
+			if (id % c->qps != 0)
+				as.qp = c->more[i * (c->qps - 1ul) + id % c->qps - 1];
+			peer_post(&as, SOFTHCA_WR_RDMA_WRITE, id, 0, 65536, 0);
+			softhca_poll_cq(p->cq, 16, wc);
+		}
+	}
+}
+
+static int
+crowd(int sock, void *arg)
+{
+	struct crowd *c = arg;
+	int err = gather(c);
+
+	if (err == 0)
+		err = peer_meet(sock);
+	if (err == 0)
+		chatter(c);
+	return err;
+}
+
+static int
+open_files(pid_t pid)
+{
+	char folder[40];
+	int n = 0;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* The daemon's threads close descriptors after the objects are gone. */
+static int
+files_at_rest(void)
+{
+	int n = open_files(rig.pid), before;
+
+	do {
+		before = n;
+		usleep(20000);
+		n = open_files(rig.pid);
+	} while (n != before);
+	return n;
+}
+
+static int
+visitor(int sock, void *arg)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	struct peer p;
+
+	(void)sock;
+	(void)arg;
+	return peer_open(&p, rig.path[0], &cfg);
+}
+
+static unsigned int
+number_of(const char *name, unsigned int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text != NULL ? (unsigned int)atoi(text) : otherwise;
+}
+
 /*
- * Processes of 64 clients in traffic, attached and killed in turns: in the end nothing is left. By
- * hand, 6,400 clients: DEATHS=100 test_ipc_death many_after_each_other
+ * Processes of 64 clients with traffic on all their QPs, attached and killed in turns: in the end
+ * the daemon has the objects and descriptors that it had before. By hand, 6,400 clients of 32 QPs:
+ * DEATHS=100 DEATHS_QPS=32 test_ipc_death many_after_each_other
  */
 static void
 many_after_each_other(void **state)
 {
-	const char *env = getenv("DEATHS");
-	int deaths = env != NULL ? atoi(env) : SOME_DEATHS;
-	unsigned int pairs = PAIRS;
-	int sock;
+	struct crowd c = {.clients = 2 * PAIRS, .qps = number_of("DEATHS_QPS", SOME_QPS)};
+	unsigned int deaths = number_of("DEATHS", SOME_DEATHS);
+	int files, sock;
+	uint64_t from;
 
-	for (int i = 0; i < deaths; i++) {
-		pid_t pid = rig_fork(victim, &pairs, &sock);
+	rig_join(rig_fork(visitor, NULL, &sock)); /* opens what stays open */
+	close(sock);
+	assert_true(rig_wait_empty(&rig, 0, GIVE_UP_MS) >= 0);
+	files = files_at_rest();
+
+	for (unsigned int i = 0; i < deaths; i++) {
+		pid_t pid = rig_fork(crowd, &c, &sock);
 
 		assert_int_equal(peer_meet(sock), 0);
+		if (i == 0)
+			for (unsigned int side = 0; side < 2; side++)
+				assert_int_equal(rig_ask(&rig, "usage", side, "qps"),
+						 PAIRS * c.qps);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		close(sock);
 	}
 	for (unsigned int side = 0; side < 2; side++)
 		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
+	from = rig_now_ns();
+	while (open_files(rig.pid) != files) { /* its threads are closing them */
+		if (rig_now_ns() - from > GIVE_UP_NS)
+			fail_msg("%d descriptors, %d before", open_files(rig.pid), files);
+		usleep(1000);
+	}
+	printf("%u clients of %u QPs: nothing is left\n", deaths * c.clients, c.qps);
 }
 
 /* ---- one client with very much ---- */

@@ -128,7 +128,11 @@ ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uin
 {
 	bool small = false;
 	struct stat st;
+	int err = check_holes(request, fd, at, page);
 
+	/* seals remain: what is refused can be filled and attached */
+	if (err != 0)
+		return err;
 	/* a small file that cannot grow stays small */
 	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE)
 		small = (fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 ||
@@ -139,5 +143,5 @@ ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uin
 	else if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0)
 		return ipc_fail(-EBADF, "the memfd cannot be sealed against holes: %s",
 				strerror(errno));
-	return check_holes(request, fd, at, page);
+	return check_holes(request, fd, at, page); /* again: now there can be no new ones */
 }

@@ -26,7 +26,10 @@
  * file
  */
 int ipc_file_judge(const struct hca_ctl_segment *request, int fd, uint64_t *page);
-/* Protect a file that was mapped. -EFAULT: it has holes. */
+/*
+ * Protect a file that was mapped. -EFAULT: it has holes; then it is unchanged, and can be filled
+ * and attached.
+ */
 int ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uint64_t page);
 
 /*

@@ -379,6 +379,42 @@ neighbours_move(void **state)
 	end();
 }
 
+/*
+ * A static neighbour that is the next hop of others: neither who answers for its address nor who
+ * claims it changes where they are sent to.
+ */
+static void
+static_next_hop(void **state)
+{
+	static const uint8_t fixed_mac[6] = {2, 9, 0, 0, 0, 9};
+	static const enum kernif_kind kinds[] = {KERNIF_TAP, KERNIF_BUILTIN};
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct kernif_config c = config(kinds[i]);
+
+		begin(&c);
+		wait_gid(1, gid4);
+		wait_gid(2, gid6);
+		if (kinds[i] == KERNIF_TAP)
+			shell("ip route add default via 10.9.0.2 dev kt0");
+		assert_int_equal(hca_driver_set_neigh(drv, host4, fixed_mac), 0);
+		assert_way(host4, 1, fixed_mac);
+		assert_way(far4, 1, fixed_mac);
+		assert_way(host6, 2, host_mac);
+		usleep(1100000); /* the kernel ignores changes within a second */
+		lan_host(lan, new_mac);
+		for (int ms = 0; !was_moved(host6, new_mac); ms += 5) {
+			if (ms > PATIENCE_MS)
+				fail_msg("the move was never told");
+			usleep(5000);
+		}
+		assert_way(far4, 1, fixed_mac);
+		assert_false(was_moved(far4, new_mac) || was_moved(host4, new_mac));
+		end();
+	}
+}
+
 static void
 interface_changes(void **state)
 {
@@ -725,7 +761,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(gids_follow_addresses), cmocka_unit_test(events_lost),
 		cmocka_unit_test(too_many_addresses),	 cmocka_unit_test(next_hops),
 		cmocka_unit_test(neighbours_move),	 cmocka_unit_test(interface_changes),
-		cmocka_unit_test(interface_deleted),
+		cmocka_unit_test(interface_deleted),	 cmocka_unit_test(static_next_hop),
 	};
 	const struct CMUnitTest ways[] = {
 		cmocka_unit_test(asks_from_its_address),
