@@ -93,9 +93,9 @@ rates(const json_t *now, const json_t *before, double seconds)
 
 /* What the HCA says of itself; null where it says nothing. */
 static json_t *
-health(const json_t *status)
+said(const json_t *status, const char *key)
 {
-	json_t *text = json_object_get(status, "health");
+	json_t *text = json_object_get(status, key);
 
 	return text != NULL ? json_incref(text) : json_null();
 }
@@ -202,7 +202,8 @@ picture(const struct top *o, const struct ctl_process *p, const char *hca, const
 	json_t *frame = ctl_frame(p->prefix, hca, "port", rates(now->port, before->port, seconds));
 
 	json_object_set_new(frame, "seconds", json_real(seconds));
-	json_object_set_new(frame, "health", health(now->status));
+	json_object_set_new(frame, "health", said(now->status, "health"));
+	json_object_set_new(frame, "cpu", said(now->status, "cpu"));
 	json_object_set_new(frame, "counters", rates(now->counters, before->counters, seconds));
 	json_object_set_new(frame, "stages", stage_rows(now, before, seconds));
 	json_object_set_new(frame, "qps", qp_rows(now, before, seconds, (size_t)o->qps));
@@ -242,6 +243,7 @@ print_trouble(const json_t *p)
 		"out_of_buffer",
 	};
 	const char *health = json_string_value(json_object_get(p, "health"));
+	const char *cpu = json_string_value(json_object_get(p, "cpu"));
 	bool any = false;
 
 	for (size_t i = 0; i < COUNT(names); i++) {
@@ -255,6 +257,8 @@ print_trouble(const json_t *p)
 	puts(any ? "" : "no errors, no retransmissions");
 	if (health != NULL && strcmp(health, "well") != 0)
 		puts(health);
+	if (cpu != NULL && strcmp(cpu, "enough") != 0)
+		puts(cpu);
 }
 
 static void

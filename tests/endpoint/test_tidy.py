@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a test leaves behind is gone, however it ends: files in TMPDIR, and processes.
+
+test_tidy.py TIDY [unittest arguments]
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TIDY = os.path.abspath(sys.argv[1])
+PATIENCE_S = 240
+# a file, a folder, a process in a session of its own; then its numbers, and it waits
+TEST = r"""
+import os, subprocess, sys, tempfile, time
+folder = tempfile.mkdtemp()
+open(os.path.join(folder, 'file'), 'w').close()
+left = subprocess.Popen(['sleep', '1000'], start_new_session=True)
+print(os.getpid(), left.pid, folder, flush=True)
+time.sleep(float(sys.argv[1]))
+"""
+
+
+def exists(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class Tidy(unittest.TestCase):
+    def leftovers(self, seconds, kill):
+        """Ends a test in some way; the exit status of tidy once nothing is left."""
+        tidy = subprocess.Popen([TIDY, sys.executable, '-c', TEST, seconds], encoding='utf-8',
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with tidy.stdout:
+            test, left, folder = tidy.stdout.readline().split()
+        place = os.path.dirname(folder)
+        self.assertNotEqual(place, tempfile.gettempdir())
+        kill(tidy.pid, int(test))
+        status = tidy.wait(PATIENCE_S)
+        end = time.monotonic() + PATIENCE_S
+
+        def there():
+            return [exists(int(test)), exists(int(left)), os.path.exists(place)]
+
+        while any(there()) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(there(), [False, False, False])
+        return status
+
+    def test_ends(self):
+        self.assertEqual(self.leftovers('0', lambda tidy, test: None), 0)
+
+    def test_killed(self):
+        self.assertEqual(self.leftovers('1000', lambda tidy, test: os.kill(test, signal.SIGKILL)),
+                         128 + signal.SIGKILL)
+
+    def test_killed_with_its_wrapper(self):
+        self.assertEqual(self.leftovers('1000', lambda tidy, test: os.kill(tidy, signal.SIGKILL)),
+                         -signal.SIGKILL)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)
