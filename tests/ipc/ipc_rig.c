@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -311,4 +312,20 @@ rig_tidy(void **state)
 	for (int fd = 0; fd < 1024; fd++)
 		hang_up(fd);
 	return 0;
+}
+
+int
+rig_open_files(pid_t pid)
+{
+	char folder[40];
+	int n = 0;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
 }

@@ -63,6 +63,8 @@ int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
 int rig_tidy(void **state);
 
 uint64_t rig_now_ns(void);
+/* Entries of /proc/PID/fd: descriptors of a process, and what is constant. */
+int rig_open_files(pid_t pid);
 
 #define PEER_BYTES (256u * 1024)
 #define PEER_DEPTH 64u

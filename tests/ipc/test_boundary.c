@@ -7,7 +7,6 @@
  */
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -405,22 +404,6 @@ punched_doorbell(void **state)
 
 /* ---- limits ---- */
 
-static int
-open_files(pid_t pid)
-{
-	char folder[40];
-	int n = 0;
-	DIR *dir;
-
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
-	dir = opendir(folder);
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
-}
-
 /*
  * A daemon without free descriptors refuses clients and requests with descriptors, and serves again
  * when some are free.
@@ -431,7 +414,7 @@ no_descriptors(void **state)
 	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
 	struct rlimit old, low;
 	struct raw r[5], more;
-	int refused = 0, file = full_file(MIB), n = open_files(rig.pid);
+	int refused = 0, file = full_file(MIB), n = rig_open_files(rig.pid);
 	int64_t ended = counted("ended_protocol"), resources;
 
 	open_soon(&more);
@@ -743,10 +726,10 @@ other_daemons(void **state)
 	for (unsigned int i = 0; i < 4; i++) {
 		struct sockaddr_un addr;
 		pid_t pid = fake_daemon(&addr, cases[i].manner, getuid());
-		int before = open_files(getpid());
+		int before = rig_open_files(getpid());
 
 		open_fails(addr.sun_path, cases[i].error, cases[i].words);
-		assert_int_equal(open_files(getpid()), before);
+		assert_int_equal(rig_open_files(getpid()), before);
 		end_fake(&addr, pid);
 	}
 }

@@ -6,7 +6,6 @@
  * asserted.
  */
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -284,32 +283,16 @@ crowd(int sock, void *arg)
 	return err;
 }
 
-static int
-open_files(pid_t pid)
-{
-	char folder[40];
-	int n = 0;
-	DIR *dir;
-
-	snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
-	dir = opendir(folder);
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
-}
-
 /* The daemon's threads close descriptors after the objects are gone. */
 static int
 files_at_rest(void)
 {
-	int n = open_files(rig.pid), before;
+	int n = rig_open_files(rig.pid), before;
 
 	do {
 		before = n;
 		usleep(20000);
-		n = open_files(rig.pid);
+		n = rig_open_files(rig.pid);
 	} while (n != before);
 	return n;
 }
@@ -366,9 +349,9 @@ many_after_each_other(void **state)
 	for (unsigned int side = 0; side < 2; side++)
 		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
 	from = rig_now_ns();
-	while (open_files(rig.pid) != files) { /* its threads are closing them */
+	while (rig_open_files(rig.pid) != files) { /* its threads are closing them */
 		if (rig_now_ns() - from > GIVE_UP_NS)
-			fail_msg("%d descriptors, %d before", open_files(rig.pid), files);
+			fail_msg("%d descriptors, %d before", rig_open_files(rig.pid), files);
 		usleep(1000);
 	}
 	printf("%u clients of %u QPs: nothing is left\n", deaths * c.clients, c.qps);
