@@ -276,6 +276,7 @@ hca_ceu_poll(struct hca *dev, uint64_t now, unsigned int budget)
 	unsigned int work = 0;
 	uint32_t ctrl;
 
+	u->now = now;
 	if (hca_eqs_due(h, now)) {
 		work += hca_eqs_poll(h, now);
 		work += fail_users(h, u);

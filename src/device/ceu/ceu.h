@@ -43,8 +43,10 @@ struct hca_teardown {
 	uint32_t domain;      /* or HCA_DOMAIN_ALL */
 	uint32_t cursor;
 	uint32_t step;
-	uint32_t purged; /* stages that are asked to forget the present object: a bit each */
-	uint64_t token;	 /* RCU */
+	uint32_t purged;    /* stages that are asked to forget the present object: a bit each */
+	uint64_t token;	    /* RCU */
+	uint32_t last_acks; /* step of hca_last_acks_step() */
+	uint64_t until;	    /* ns: last ACKs are not waited for any longer; 0: not asked for yet */
 	/* objects ever enqueued on each edge when the round of edges began */
 	uint64_t mark[HCA_EDGE_N];
 };
@@ -84,6 +86,7 @@ struct hca_ceu {
 	enum hca_ceu_state state;
 	uint8_t status; /* EVENT: status of the finished command */
 	uint32_t ctrl;	/* HCR word 18h of the current command */
+	uint64_t now;	/* of the current poll, ns */
 	const struct hca_cmd_row *row;
 	bool failing; /* QPs of an overrun CQ are being moved to ERR */
 	uint32_t failing_cqi, failing_at;
@@ -129,6 +132,9 @@ hca_round_done(struct hca_core *h, uint64_t token)
 void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32_t domain);
 /* true: every object of the range is reset, its memory free. */
 bool hca_teardown_step(struct hca_core *h, struct hca_teardown *t);
+
+/* The first step of it (last_ack.c): the ACKs that its QPs owe are sent, or it took too long. */
+bool hca_last_acks_step(struct hca_core *h, struct hca_teardown *t);
 
 /*
  * Destroy everything (QPs, CQs, EQs, MPTs, ICM) for CLOSE_HCA and the reset register, or the QPs,

@@ -2,8 +2,8 @@
 
 /*
  * Rounds: how something is taken away from a running engine. For objects that stages keep state of
- * (QPs): state word, RCU round (no stage produces for it any more), edges (what was produced has
- * arrived), purge (what arrived is forgotten), RCU round, free.
+ * (QPs): last ACKs (last_ack.c), state word, RCU round (no stage produces for it any more), edges
+ * (what was produced has arrived), purge (what arrived is forgotten), RCU round, free.
  */
 
 #include "ceu/tp.h"
@@ -11,6 +11,7 @@
 #include "engine/impl.h"
 
 enum teardown_step {
+	TD_LAST_ACKS,
 	TD_STATE,
 	TD_RCU,
 	TD_EDGES,
@@ -218,6 +219,12 @@ bool
 hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 {
 	switch (t->step) {
+	case TD_LAST_ACKS:
+		if (!hca_last_acks_step(h, t))
+			return false;
+		t->cursor = t->first;
+		t->step = TD_STATE;
+		/* fall through */
 	case TD_STATE:
 		if (!reset_all(h, t))
 			return false;

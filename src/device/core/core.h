@@ -49,6 +49,7 @@ struct hca_stage_line {
 	/* while times are taken, see hca_stage_times_enable(); never set back */
 	uint64_t busy_cycles, polls, busy_polls;
 	uint32_t purge_ack; /* [pub] last purge_seq obeyed */
+	uint32_t leave_ack; /* [pub] EE: last leave_seq obeyed */
 } __rte_cache_aligned;
 
 /* Of one worker, which alone uses it */

@@ -68,6 +68,7 @@ struct hca {
 
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */
+	uint32_t leave_seq;			/* [pub] */
 	uint32_t backlog;			/* [pub] encap: frames waiting for the port */
 	struct hca_tx_wait tx_wait;		/* [pub] encap */
 
@@ -135,6 +136,14 @@ hca_purge_ack(struct hca *h, enum hca_stage_id s)
 {
 	__atomic_store_n(&h->line[s].purge_ack, __atomic_load_n(&h->purge_seq, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELEASE);
+}
+
+/* EE owes no ACK any more of the QP that leaves (after a LEAVES message). */
+static inline void
+hca_leave_ack(struct hca *h)
+{
+	__atomic_store_n(&h->line[HCA_STAGE_EE].leave_ack,
+			 __atomic_load_n(&h->leave_seq, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
 
 /* Record by reference. */

@@ -41,7 +41,7 @@
 	X(CEU, PARSER, QP)  /* STATE, PURGE */ \
 	X(CEU, RTC, QP)	    /* STATE, PURGE */ \
 	X(CEU, RRC, QP)	    /* STATE, PURGE */ \
-	X(CEU, EE, QP)	    /* STATE, PURGE */ \
+	X(CEU, EE, QP)	    /* STATE, LEAVES, PURGE */ \
 	X(CEU, TIMER, ANY)  /* PURGE */ \
 	/* UB; they exist where the wire does */ \
 	X(PARSER, TAI, QP)   /* NEW, STATE */ \
@@ -95,6 +95,8 @@ enum hca_msg_flag {
 	HCA_MSG_STATE = 1u << 3, /* cfg.state changed: wake, flush */
 	HCA_MSG_PURGE = 1u << 4, /* forget the object, then acknowledge to the CEU */
 	HCA_MSG_LATE = 1u << 5,	 /* foreign memory did not answer in time: repeat it later */
+	HCA_MSG_LEAVES =
+		1u << 6, /* it will be reset: send the ACK that is owed, then tell the CEU */
 };
 
 /*

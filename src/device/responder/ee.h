@@ -57,6 +57,8 @@ enum ee_flag {
 	EE_RECV_HELD = 1u << 9,
 	EE_LAST_WQE = 1u << 10,	  /* LAST_WQE was raised */
 	EE_ACK_REPEAT = 1u << 11, /* the ACK is for a duplicate with PSN owed_psn */
+	/* the QP will be reset: the CEU waits until the ACK of what was executed is sent */
+	EE_LEAVES = 1u << 12,
 };
 
 /* hca_qp_ee.msg_kind: the unfinished message. */
@@ -142,6 +144,7 @@ struct ee_ctx {
 	uint32_t busy_polls;
 	uint16_t ack_every;
 	bool seen; /* packets arrived since the last poll */
+	bool left; /* the last ACK of a QP with EE_LEAVES is in out */
 	/* counted per burst by the fast path */
 	uint32_t writes, sends;
 	uint32_t not_taken; /* of the burst: dropped before a QP accepted them */

@@ -17,7 +17,25 @@ ee_forget(struct hca *h, struct hca_qp_ee *ee)
 	ee->new_jobs = 0;
 	ee->unacked = 0;
 	ee->msg_kind = EE_MSG_NONE;
-	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED | EE_GAP | EE_RNR);
+	if (unlikely(ee->flags & EE_LEAVES))
+		hca_leave_ack(h);
+	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED | EE_GAP | EE_RNR | EE_LEAVES);
+}
+
+/* The QP will be reset. What is owed lazily is due now. */
+static void
+leave(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+
+	if (ee->unacked != 0)
+		ee->flags |= EE_ACK_OWED;
+	if (!(ee->flags & (EE_ACK_OWED | EE_NAK_OWED))) {
+		hca_leave_ack(h);
+		return;
+	}
+	ee->flags |= EE_LEAVES;
+	ee_list_ready(h, ee_ctx(h), ee, qpi);
 }
 
 /*
@@ -103,9 +121,12 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 		ee_forget(h, &qp->ee);
 		qp->ee.flags = 0;
 		hca_purge_ack(h, HCA_STAGE_EE);
-	} else if (flags & HCA_MSG_STATE) {
-		state_changed(h, qp, qpi);
+		return;
 	}
+	if (flags & HCA_MSG_STATE)
+		state_changed(h, qp, qpi);
+	if (flags & HCA_MSG_LEAVES)
+		leave(h, qp, qpi);
 }
 
 static void

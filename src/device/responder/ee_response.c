@@ -362,14 +362,15 @@ answer(const struct hca_qp_ee *ee, uint32_t *psn)
 
 /* No job is left: everything before epsn was executed and answered. */
 static void
-acknowledge(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+acknowledge(struct hca *h, struct ee_ctx *ctx, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	uint32_t psn;
 	uint8_t syndrome = answer(ee, &psn);
 
 	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, psn, ee->msn);
-	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT | EE_NAK_OWED);
+	ctx->left |= (ee->flags & EE_LEAVES) != 0;
+	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT | EE_NAK_OWED | EE_LEAVES);
 	ee->unacked = 0;
 	count_answer(h, ee, syndrome);
 }
@@ -434,7 +435,7 @@ emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint
 		if (ee_jobs(ee) != 0) {
 			next_response(h, hca_txd(m), qp, qpi);
 		} else {
-			acknowledge(h, hca_txd(m), qp, qpi);
+			acknowledge(h, ctx, hca_txd(m), qp, qpi);
 		}
 	}
 	return n;
@@ -491,5 +492,9 @@ ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
 		room -= visit(h, ctx, &served, room, now, &work);
 	hca_qp_list_join(h, &ctx->ready, EE_READY_LINK, &served);
 	push(h, ctx, now);
+	/* not before: the CEU waits for what has entered the edge */
+	if (unlikely(ctx->left))
+		hca_leave_ack(h);
+	ctx->left = false;
 	return work;
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Last ACKs. A program that has seen the completion of a receive may destroy its QP at once, while
+ * the ACK still waits for the port. The peer, which did nothing wrong, would repeat its request
+ * until it gives up. So EE is asked to send the ACK that it owes before the QP is reset, and
+ * that ACK is waited for until encap has it.
+ */
+
+#include "ceu/ceu.h"
+#include "engine/impl.h"
+
+/* How long ACKs are waited for; a port that has taken nothing for as long is not waited for. */
+#define PATIENCE_NS 50000000u
+
+enum last_ack_step {
+	ASK,
+	ASKED, /* for that of the QP before the cursor */
+	SENT,  /* by EE; it may be on the edge to encap, which would drop it */
+};
+
+static bool
+acknowledges(const struct hca_core *h, const struct hca_teardown *t, uint32_t qpi)
+{
+	const struct hca_qp_cfg *q = &h->qp[qpi].cfg;
+
+	if (q->local_qpn == 0 || (t->domain != HCA_DOMAIN_ALL && t->domain != q->usr_page))
+		return false;
+	return (q->service == HCA_ST_RC || q->service == HCA_ST_XRC_TGT) &&
+	       hca_qp_state(&h->qp[qpi]) >= HCA_QPS_RTR;
+}
+
+static bool
+is_late(const struct hca *h, struct hca_teardown *t)
+{
+	uint64_t since = __atomic_load_n(&h->tx_wait.since, __ATOMIC_ACQUIRE), now = h->ceu->now;
+
+	if (t->until == 0)
+		t->until = now + PATIENCE_NS;
+	return now >= t->until || (since != 0 && now > since + PATIENCE_NS);
+}
+
+/* Ask EE for the next one of the range; false: there is none. */
+static bool
+ask_next(struct hca *h, struct hca_teardown *t)
+{
+	while (t->cursor <= t->last) {
+		uint32_t qpi = t->cursor++;
+
+		if (!acknowledges(&h->core, t, qpi))
+			continue;
+		__atomic_store_n(&h->leave_seq, h->leave_seq + 1, __ATOMIC_RELEASE);
+		hca_msg_send(h, HCA_STAGE_CEU, HCA_STAGE_EE, qpi, HCA_MSG_LEAVES);
+		return true;
+	}
+	return false;
+}
+
+static bool
+is_waited_for(const struct hca *h)
+{
+	return __atomic_load_n(&h->line[HCA_STAGE_EE].leave_ack, __ATOMIC_ACQUIRE) != h->leave_seq;
+}
+
+static bool
+is_on_edge(const struct hca_edge *e, uint64_t mark)
+{
+	return e->ring != NULL && (int64_t)(__atomic_load_n(&e->deq, __ATOMIC_ACQUIRE) - mark) < 0;
+}
+
+bool
+hca_last_acks_step(struct hca_core *core, struct hca_teardown *t)
+{
+	struct hca *h = hca_of(core);
+	const struct hca_edge *e = &h->edge[HCA_EDGE_EE_ENCAP];
+
+	if (hca_object_kind(h, t->first) != HCA_OBJECT_QP || is_late(h, t))
+		return true;
+	switch (t->last_acks) {
+	case ASKED:
+		if (is_waited_for(h))
+			return false;
+		/* fall through */
+	case ASK:
+		t->last_acks = ask_next(h, t) ? ASKED : SENT;
+		t->mark[HCA_EDGE_EE_ENCAP] = __atomic_load_n(&e->enq, __ATOMIC_ACQUIRE);
+		return false;
+	default:
+		return !is_on_edge(e, t->mark[HCA_EDGE_EE_ENCAP]);
+	}
+}
