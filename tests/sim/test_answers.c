@@ -48,6 +48,19 @@ request(struct sim_victim *v, unsigned int which)
 	sim_check(v->s, softhca_post_send(v->qp, &wr, &bad) == 0, "post_send");
 }
 
+/* The request has left: an answer before that would be stale. */
+static void
+send(struct sim_victim *v, unsigned int which)
+{
+	uint64_t before = sim_counter(v->s, 1, "sent_pkts");
+
+	request(v, which);
+	for (unsigned int k = 0; sim_counter(v->s, 1, "sent_pkts") == before; k++) {
+		sim_check(v->s, k < 1000000, "the request is not sent");
+		sim_poll(v->s);
+	}
+}
+
 /* Memory outside the SGE is unchanged; all memory is, if the request is not a READ. */
 static void
 check_memory(struct sim_victim *v, unsigned int which)
@@ -172,8 +185,7 @@ naks_in(const struct sim_config *cfg)
 
 		sim_victim_open(s, &v, SIM_VICTIM_RC, SIM_GID_V4);
 		sim_victim_to(&v, SOFTHCA_QPS_RTS);
-		request(&v, 2);
-		sim_run_for(s, 5000);
+		send(&v, 2);
 		sim_inject_whole(&x, &v.path, HCA_BTH_RC_ACK, SIM_VICTIM_SQ_PSN, false, &h, 0);
 		sim_run_for(s, 200000);
 		if (verdicts[i].status == SOFTHCA_WC_SUCCESS) {
