@@ -186,6 +186,17 @@ tp_eid(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16])
 	return 0;
 }
 
+/* err_timeout 0, in place of which the library has its own: as other programs may ask for it. */
+static int
+create_jetty(struct lib_context *ctx, const struct urma_ctl_jetty *request, uint32_t *number)
+{
+	struct urma_ctl_jetty r = *request;
+
+	if (opened->cfg.for_ever)
+		r.err_timeout = 0;
+	return urma_ctl_driver.create_jetty(ctx, &r, number);
+}
+
 static urma_context_t *
 open_context(struct ub_pair *p, unsigned int side)
 {
@@ -195,6 +206,7 @@ open_context(struct ub_pair *p, unsigned int side)
 	ctl.import_peer = import_peer;
 	ctl.unimport_peer = unimport_peer;
 	ctl.tp_eid = tp_eid;
+	ctl.create_jetty = create_jetty;
 	return urma_context_new(p->s->side[side].ctx, p->cfg.gid, false, &ctl);
 }
 
