@@ -75,6 +75,17 @@ segment(const urma_sge_t *sge)
 	return (const struct urma_segment *)sge->tseg;
 }
 
+/* Of a WQE that none follows yet */
+static inline void
+build_next(struct hca_next_unit *next, const struct request *r)
+{
+	const urma_jfs_wr_flag_t *f = &r->wr->flag;
+
+	*next = (struct hca_next_unit){
+		.flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
+					 (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0))};
+}
+
 static inline uint8_t *
 build_remote(uint8_t *at, const urma_sge_t *sge)
 {

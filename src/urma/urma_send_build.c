@@ -129,11 +129,8 @@ urma_send_build(uint8_t *wqe, const struct request *r)
 	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
 	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
 	uint8_t *at = (uint8_t *)(ub + 1);
-	const urma_jfs_wr_flag_t *f = &r->wr->flag;
 
-	memset(next, 0, sizeof(*next));
-	next->flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
-				      (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0));
+	build_next(next, r);
 	build_ub(ub, r);
 	if (r->to->unreliable)
 		at = build_address(at, &r->to->ah);
@@ -145,7 +142,7 @@ urma_send_build(uint8_t *wqe, const struct request *r)
 		at = build_operands(at, r);
 	if ((r->op->flags & OP_ENABLES) != 0)
 		at = build_padded(at, r->wr->rw.byte_enables, r->operands);
-	if (f->bs.inline_flag)
+	if (r->wr->flag.bs.inline_flag)
 		build_inline(at, r);
 	else
 		build_sges((struct hca_data_unit *)at, r);

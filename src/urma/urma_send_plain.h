@@ -119,12 +119,9 @@ build_plain(uint8_t *wqe, const struct request *r)
 	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
 	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
 	uint8_t *at = (uint8_t *)(ub + 1);
-	const urma_jfs_wr_flag_t *f = &r->wr->flag;
 	struct hca_data_unit *data;
 
-	*next = (struct hca_next_unit){
-		.flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
-					 (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0))};
+	build_next(next, r);
 	build_plain_ub(ub, r);
 	if (r->remote != NULL)
 		at = build_remote(at, r->remote);
