@@ -3,9 +3,11 @@
 #define URMA_SEND_PLAIN_H
 
 /*
- * The usual requests of urma_send.c, which alone includes this behind struct request: Writes, Reads
- * and Sends of one SGE that nothing speaks against, and Writes like the one before them.
+ * The usual requests of urma_send.c, which alone includes this: Writes, Reads and Sends of one SGE
+ * that nothing speaks against, and Writes like the one before them.
  */
+
+#include "urma_send.h"
 
 /* Of a WQE with one SGE: next unit, UB unit, data unit. */
 #define PLAIN_UNITS \
@@ -17,26 +19,6 @@
 #define LIKE_BYTES (PLAIN_UNITS * HCA_WQE_UNIT + sizeof(struct hca_raddr_unit))
 
 /* ---- judging ---- */
-
-static inline bool
-is_imported(const struct urma_queue *q, const urma_target_seg_t *tseg)
-{
-	return tseg != NULL && tseg->urma_ctx == &q->ctx->pub &&
-	       ((const struct urma_segment *)tseg)->mr == NULL;
-}
-
-static inline bool
-is_registered(const struct urma_queue *q, const urma_target_seg_t *tseg)
-{
-	return tseg != NULL && tseg->urma_ctx == &q->ctx->pub &&
-	       ((const struct urma_segment *)tseg)->mr != NULL;
-}
-
-static inline urma_transport_mode_t
-mode_of(const struct urma_queue *q)
-{
-	return q->is_jfs ? q->jfs.jfs_cfg.trans_mode : q->jetty.jetty_cfg.jfs_cfg.trans_mode;
-}
 
 /* What is below the segment is far above it, too. */
 static inline bool
@@ -52,7 +34,7 @@ is_within(const urma_seg_t *seg, uint64_t addr, uint32_t len)
 static inline __attribute__((always_inline)) bool
 judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
 {
-	const struct op *op = &ops[wr->opcode & 255];
+	const struct op *op = &urma_ops[wr->opcode & 255];
 	bool send = op->flags == OP_SEND, read = op->flags == (OP_REMOTE | OP_READ);
 	const urma_sg_t *local = send ? &wr->send.src : read ? &wr->rw.dst : &wr->rw.src;
 	const urma_sg_t *remote = read ? &wr->rw.src : &wr->rw.dst;
@@ -111,23 +93,6 @@ judge_like(const urma_jfs_wr_t *wr, struct request *r)
 
 /* ---- building ---- */
 
-static inline const struct urma_segment *
-segment(const urma_sge_t *sge)
-{
-	return (const struct urma_segment *)sge->tseg;
-}
-
-static inline uint8_t *
-build_remote(uint8_t *at, const urma_sge_t *sge)
-{
-	struct hca_raddr_unit *u = (struct hca_raddr_unit *)at;
-
-	u->raddr = hca_cpu_to_le64(sge->addr);
-	u->rkey = hca_cpu_to_le32(sge->tseg->seg.token_id);
-	u->reserved = 0;
-	return at + sizeof(*u);
-}
-
 /* build_ub() of a request that judge_plain() has taken. */
 static inline void
 build_plain_ub(struct hca_ub_unit *u, const struct request *r)
@@ -154,12 +119,9 @@ build_plain(uint8_t *wqe, const struct request *r)
 	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
 	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
 	uint8_t *at = (uint8_t *)(ub + 1);
-	const urma_jfs_wr_flag_t *f = &r->wr->flag;
 	struct hca_data_unit *data;
 
-	*next = (struct hca_next_unit){
-		.flags = hca_cpu_to_le32((f->bs.complete_enable ? HCA_WQE_FLAG_SIGNALED : 0) |
-					 (f->bs.solicited_enable ? HCA_WQE_FLAG_SOLICITED : 0))};
+	build_next(next, r);
 	build_plain_ub(ub, r);
 	if (r->remote != NULL)
 		at = build_remote(at, r->remote);

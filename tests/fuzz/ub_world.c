@@ -2,17 +2,14 @@
 
 #include "ub_world_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../sim/ub_sums.h"
+#include "fuzz_hca.h"
 
 #include "urma_impl.h"
 
-#define TICK_NS 1000u
-#define SETTLE_IDLE 8u
-#define SETTLE_MAX 20000u
 #define FRAMES 48u /* of the input's that may wait; the honest peer's come beside them */
 
 /* Contents of the memory at the start of every input. */
@@ -69,38 +66,19 @@ ub_world_frame(struct ub_world *w, const uint8_t *frame, uint32_t len)
 
 /* ---- time and completions ---- */
 
-static unsigned int
-poll_once(struct ub_world *w)
-{
-	unsigned int work = 0;
-
-	w->now += TICK_NS;
-	for (unsigned int i = 0; i < hca_workers(w->h); i++)
-		work += hca_poll(w->h, i, w->now);
-	return work;
-}
-
 void
 ub_world_progress(void *arg)
 {
-	poll_once(arg);
+	struct ub_world *w = arg;
+
+	fuzz_poll(w->h, &w->now);
 }
 
 void
 ub_world_poll(struct ub_world *w, unsigned int n)
 {
 	while (n-- > 0)
-		poll_once(w);
-}
-
-static void
-settle(struct ub_world *w)
-{
-	unsigned int idle = 0;
-
-	for (unsigned int i = 0; i < SETTLE_MAX && idle < SETTLE_IDLE; i++)
-		idle = poll_once(w) != 0 ? 0 : idle + 1;
-	fuzz_check(idle == SETTLE_IDLE, "never quiet");
+		fuzz_poll(w->h, &w->now);
 }
 
 /* A send of the attacked Jetty: once, and in order. */
@@ -179,12 +157,12 @@ ub_world_time(struct ub_world *w, uint32_t n)
 	their_request(w);
 	ub_peer_write(w, w->shared ? 0 : 1);
 	for (unsigned int i = 0; i < 1000 && w->their_done != w->their_posted; i++) {
-		poll_once(w);
+		fuzz_poll(w->h, &w->now);
 		reap_theirs(w);
 	}
 	fuzz_check(w->their_done == w->their_posted, "the bystander's request takes 1 ms");
-	for (unsigned int i = 0; i < SETTLE_IDLE; i++)
-		poll_once(w);
+	for (unsigned int i = 0; i < FUZZ_SETTLE_IDLE; i++)
+		fuzz_poll(w->h, &w->now);
 	w->now += (uint64_t)n * n * 10000;
 	ub_world_poll(w, 2);
 }
@@ -276,24 +254,11 @@ make(void)
 
 	fuzz_check(w != NULL, "no memory");
 	fuzz_eal_start();
-	for (uint32_t i = 0; i < UB_WORLD_MEM; i++)
-		pattern[i] = (uint8_t)(i * 167 + (i >> 8) * 13 + 5);
+	fuzz_pattern(pattern, UB_WORLD_MEM);
 	ub_world_make(w);
-	settle(w);
+	fuzz_settle(w->h, &w->now);
 	hca_usage(w->h, &w->base);
 	return w;
-}
-
-/* FUZZ_COUNTERS=1: print how far the inputs came. */
-static void
-show_counters(void)
-{
-	const struct hca *h = w_of_process->h;
-
-	for (unsigned int i = 0; i < hca_counter_count(); i++)
-		if (hca_counter_value(h, i) != 0)
-			fprintf(stderr, "%s=%llu\n", hca_counter_name(i),
-				(unsigned long long)hca_counter_value(h, i));
 }
 
 /* ---- an input's beginning and end ---- */
@@ -325,8 +290,7 @@ ub_world_begin(uint8_t kind, bool honest)
 	if (w == NULL) {
 		fuzz_lsan_disable();
 		w = w_of_process = make();
-		if (getenv("FUZZ_COUNTERS") != NULL)
-			atexit(show_counters);
+		fuzz_show_counters(w->h);
 		fuzz_lsan_enable();
 	}
 	memcpy(w->mem, pattern, UB_WORLD_MEM);
@@ -375,22 +339,7 @@ check_bystander(struct ub_world *w)
 static void
 check_usage(const struct ub_world *w)
 {
-	struct hca_usage u;
-
-	hca_usage(w->h, &u);
-	fuzz_check(u.records == w->base.records && u.full_records == w->base.full_records,
-		   "records leaked: %u, %u", u.records, u.full_records);
-	fuzz_check(u.tx_mbufs == 0 && u.resp_mbufs == 0, "mbufs leaked: %u, %u", u.tx_mbufs,
-		   u.resp_mbufs);
-	fuzz_check(rte_mempool_in_use_count(w->port.pool) == 0, "received frames leaked: %u",
-		   rte_mempool_in_use_count(w->port.pool));
-	fuzz_check(u.edge_objects == 0 && u.backlog == 0 && u.messages == 0,
-		   "left: %u on edges, %u in the backlog, %u messages", u.edge_objects, u.backlog,
-		   u.messages);
-	fuzz_check(u.qps == w->base.qps && u.cqs == w->base.cqs && u.mpts == w->base.mpts &&
-			   u.srqs == w->base.srqs,
-		   "contexts changed: %u QPs, %u CQs, %u MPTs, %u SRQs", u.qps, u.cqs, u.mpts,
-		   u.srqs);
+	fuzz_check_usage(w->h, &w->base, &w->port);
 	for (uint32_t l = 0; l < HCA_TP_LANES; l++)
 		fuzz_check(w->h->ub->pool[l].free_n == w->h->ub->pool[l].count,
 			   "operations leaked: %u of %u are free", w->h->ub->pool[l].free_n,
@@ -404,11 +353,11 @@ stop_attacked(struct ub_world *w)
 
 	fuzz_check(hca_driver_destroy_tp(w->drv, UB_WORLD_TPN(0)) == 0, "TP: %s",
 		   hca_driver_reason());
-	settle(w);
+	fuzz_settle(w->h, &w->now);
 	ub_world_reap(w);
 	/* it may be in ERROR already */
 	(void)urma_modify_jetty(w->jetty, &attr);
-	settle(w);
+	fuzz_settle(w->h, &w->now);
 	ub_world_reap(w);
 	fuzz_check(w->lying || (w->sent_done == w->posted && w->recv_done == w->received),
 		   "%u of %u requests, %u of %u receives completed", w->sent_done, w->posted,
@@ -425,14 +374,14 @@ ub_world_end(struct ub_world *w)
 
 	/* what a program has written may be of gigabytes, so all is quiet only when it is gone */
 	if (!w->lying)
-		settle(w);
+		fuzz_settle(w->h, &w->now);
 	ub_world_time(w, 0);
 	if (!w->lying)
-		settle(w);
+		fuzz_settle(w->h, &w->now);
 	check_bystander(w);
 	stop_attacked(w);
 	w->peer[0].honest = false;
-	settle(w);
+	fuzz_settle(w->h, &w->now);
 	ub_world_reap(w);
 	hca_driver_poll(w->drv);
 	check_memory(w);

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi_tp.h"
+#include "../ub_no_agent.h"
+#include "../ub_tpc.h"
 #include "embed_ctl.h"
-#include "host.h"
+#include "fuzz_hca.h"
 #include "urma_impl.h"
 
 #define JETTY_OF_PEER 0x800u
@@ -57,56 +58,6 @@ make_hca(struct ub_world *w)
 	fuzz_check(hca_create(&cfg, &w->h) == 0, "hca_create");
 }
 
-static void
-make_driver(struct ub_world *w)
-{
-	const uint8_t ours[16] = {[10] = 0xff, 0xff, 10, 77, 0, 1};
-	const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
-	struct hca_hw hw = hca_host_hw(w->h);
-	struct hca_driver_config dc = {.seed = 1, .timeout_ms = 60000};
-	struct hca_ctl_port port = {.speed = 100000,
-				    .state = SOFTHCA_PORT_ACTIVE,
-				    .max_mtu = SOFTHCA_MTU_4096,
-				    .active_mtu = SOFTHCA_MTU_4096};
-
-	hw.progress = ub_world_progress;
-	hw.progress_arg = w;
-	fuzz_check(hca_driver_create(&hw, &dc, &w->drv) == 0, "driver: %s", hca_driver_reason());
-	memcpy(port.mac, mac, 6);
-	fuzz_check(hca_driver_set_gid(w->drv, 0, ours, mac, 0xffff) == 0 &&
-			   hca_driver_set_port(w->drv, &port) == 0,
-		   "addresses: %s", hca_driver_reason());
-	for (uint8_t i = 0; i < 2; i++) {
-		const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 + i)};
-		const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, (uint8_t)(2 + i)};
-
-		fuzz_check(hca_driver_set_neigh(w->drv, peer, peer_mac) == 0, "neighbour: %s",
-			   hca_driver_reason());
-	}
-}
-
-static int
-import_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, uint32_t *number,
-	    uint32_t *tpg)
-{
-	*number = 0;
-	*tpg = request->eid[15] - 2u;
-	return 0;
-}
-
-static int
-unimport_peer(struct lib_context *ctx, uint32_t number)
-{
-	return 0;
-}
-
-static int
-tp_eid(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16])
-{
-	memset(eid, 0, 16);
-	return 0;
-}
-
 static urma_context_t *
 open_context(struct ub_world *w, const char *name, struct softhca_context **lib)
 {
@@ -114,10 +65,7 @@ open_context(struct ub_world *w, const char *name, struct softhca_context **lib)
 	static struct urma_ctl ctl;
 	urma_context_t *ctx;
 
-	ctl = urma_ctl_driver;
-	ctl.import_peer = import_peer;
-	ctl.unimport_peer = unimport_peer;
-	ctl.tp_eid = tp_eid;
+	ctl = ub_no_agent();
 	fuzz_check(embed_ctl_open(w->drv, &cc, lib) == 0, "client: %s", hca_driver_reason());
 	ctx = urma_context_new(*lib, 0, false, &ctl);
 	MADE(ctx);
@@ -240,11 +188,7 @@ static const struct {
 void
 ub_world_open_tp(struct ub_world *w, unsigned int peer, uint8_t kind, bool honest)
 {
-	struct hca_tpc c = {0};
-	const struct {
-		enum hca_tpc_field field;
-		uint32_t value;
-	} fields[] = {
+	const struct ub_tpc_field fields[] = {
 		{HCA_TPC_STATE, kind & 0x80 ? HCA_TPS_PASSIVE : HCA_TPS_ACTIVE},
 		{HCA_TPC_MODE, tp_kinds[kind % RTE_DIM(tp_kinds)].mode},
 		{HCA_TPC_RULE, tp_kinds[kind % RTE_DIM(tp_kinds)].rule},
@@ -266,12 +210,8 @@ ub_world_open_tp(struct ub_world *w, unsigned int peer, uint8_t kind, bool hones
 		 tp_kinds[kind % RTE_DIM(tp_kinds)].flags & HCA_TP_FLAG_SPRAY ? 3 : 0},
 	};
 	const uint8_t eid[16] = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 + peer)};
+	struct hca_tpc c = ub_tpc(fields, RTE_DIM(fields), 0, eid);
 
-	for (unsigned int i = 0; i < RTE_DIM(fields); i++)
-		hca_tpc_set(&c, fields[i].field, fields[i].value);
-	c.path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
-	c.path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 0, 0, 64));
-	memcpy(c.path.rgid, eid, sizeof(eid));
 	fuzz_check(hca_driver_create_tp(w->drv, &c) == 0, "TP: %s", hca_driver_reason());
 	ub_peer_open(w, peer, honest);
 }
@@ -298,7 +238,7 @@ void
 ub_world_make(struct ub_world *w)
 {
 	make_hca(w);
-	make_driver(w);
+	w->drv = fuzz_driver(w->h, ub_world_progress, w, 2);
 	ub_world_open_tp(w, 1, 0, true);
 	w->peer[0].honest = false;
 	ub_world_open_tp(w, 0, 0, false);

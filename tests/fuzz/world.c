@@ -9,12 +9,9 @@
 
 #include "embed_ctl.h"
 #include "engine/pkt.h"
-#include "host.h"
+#include "fuzz_hca.h"
 #include "roce_craft.h"
 
-#define TICK_NS 1000u
-#define SETTLE_IDLE 8u
-#define SETTLE_MAX 20000u
 #define FRAME_MAX 4096u
 #define QUEUE 16u	 /* WQEs of each queue */
 #define SQ_PSN 0xfffff0u /* wraps around soon */
@@ -136,38 +133,25 @@ world_packet(struct world *w, const struct world_packet *p)
 
 /* ---- time and completions ---- */
 
-static unsigned int
-poll_once(struct world *w)
-{
-	unsigned int work = 0;
-
-	w->now += TICK_NS;
-	for (unsigned int i = 0; i < hca_workers(w->h); i++)
-		work += hca_poll(w->h, i, w->now);
-	return work;
-}
-
 static void
 progress(void *arg)
 {
-	poll_once(arg);
+	struct world *w = arg;
+
+	fuzz_poll(w->h, &w->now);
 }
 
 void
 world_poll(struct world *w, unsigned int n)
 {
 	while (n-- > 0)
-		poll_once(w);
+		fuzz_poll(w->h, &w->now);
 }
 
 void
 world_settle(struct world *w)
 {
-	unsigned int idle = 0;
-
-	for (unsigned int i = 0; i < SETTLE_MAX && idle < SETTLE_IDLE; i++)
-		idle = poll_once(w) != 0 ? 0 : idle + 1;
-	fuzz_check(idle == SETTLE_IDLE, "never quiet");
+	fuzz_settle(w->h, &w->now);
 }
 
 void
@@ -287,29 +271,6 @@ make_hca(struct world *w)
 }
 
 static void
-make_driver(struct world *w)
-{
-	const uint8_t ours[16] = {[10] = 0xff, 0xff, 10, 77, 0, 1};
-	const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 77, 0, 2};
-	const uint8_t mac[2][6] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
-	struct hca_hw hw = hca_host_hw(w->h);
-	struct hca_driver_config dc = {.seed = 1, .timeout_ms = 60000};
-	struct hca_ctl_port port = {.speed = 100000,
-				    .state = SOFTHCA_PORT_ACTIVE,
-				    .max_mtu = SOFTHCA_MTU_4096,
-				    .active_mtu = SOFTHCA_MTU_4096};
-
-	hw.progress = progress;
-	hw.progress_arg = w;
-	fuzz_check(hca_driver_create(&hw, &dc, &w->drv) == 0, "driver: %s", hca_driver_reason());
-	memcpy(port.mac, mac[0], 6);
-	fuzz_check(hca_driver_set_gid(w->drv, 0, ours, mac[0], 0xffff) == 0 &&
-			   hca_driver_set_neigh(w->drv, peer, mac[1]) == 0 &&
-			   hca_driver_set_port(w->drv, &port) == 0,
-		   "addresses: %s", hca_driver_reason());
-}
-
-static void
 make_objects(struct world *w)
 {
 	const struct embed_ctl_config cc = {.name = "fuzz"};
@@ -346,10 +307,9 @@ make(void)
 
 	fuzz_check(w != NULL, "no memory");
 	fuzz_eal_start();
-	for (uint32_t i = 0; i < WORLD_MEM; i++)
-		pattern[i] = (uint8_t)(i * 167 + (i >> 8) * 13 + 5);
+	fuzz_pattern(pattern, WORLD_MEM);
 	make_hca(w);
-	make_driver(w);
+	w->drv = fuzz_driver(w->h, progress, w, 1);
 	make_objects(w);
 	world_settle(w);
 	hca_usage(w->h, &w->base);
@@ -429,18 +389,6 @@ first_packets(struct world *w)
 
 static struct world *w_of_process;
 
-/* FUZZ_COUNTERS=1: print how far the inputs came. */
-static void
-show_counters(void)
-{
-	const struct hca *h = w_of_process->h;
-
-	for (unsigned int i = 0; i < hca_counter_count(); i++)
-		if (hca_counter_value(h, i) != 0)
-			fprintf(stderr, "%s=%llu\n", hca_counter_name(i),
-				(unsigned long long)hca_counter_value(h, i));
-}
-
 struct world *
 world_begin(void)
 {
@@ -449,8 +397,7 @@ world_begin(void)
 	if (w == NULL) {
 		fuzz_lsan_disable();
 		w = w_of_process = make();
-		if (getenv("FUZZ_COUNTERS") != NULL)
-			atexit(show_counters);
+		fuzz_show_counters(w->h);
 		fuzz_lsan_enable();
 	}
 	memcpy(w->mem, pattern, WORLD_MEM);
@@ -534,25 +481,6 @@ check_qp(const struct world *w, unsigned int i)
 }
 
 static void
-check_usage(const struct world *w)
-{
-	struct hca_usage u;
-
-	hca_usage(w->h, &u);
-	fuzz_check(u.records == 0 && u.full_records == 0, "records leaked: %u, %u", u.records,
-		   u.full_records);
-	fuzz_check(u.tx_mbufs == 0 && u.resp_mbufs == 0, "mbufs leaked: %u, %u", u.tx_mbufs,
-		   u.resp_mbufs);
-	fuzz_check(rte_mempool_in_use_count(w->port.pool) == 0, "received frames leaked: %u",
-		   rte_mempool_in_use_count(w->port.pool));
-	fuzz_check(u.edge_objects == 0 && u.backlog == 0 && u.messages == 0,
-		   "left: %u on edges, %u in the backlog, %u messages", u.edge_objects, u.backlog,
-		   u.messages);
-	fuzz_check(u.qps == w->base.qps && u.cqs == w->base.cqs && u.mpts == w->base.mpts,
-		   "contexts changed");
-}
-
-static void
 all_to(struct world *w, uint32_t state)
 {
 	const struct softhca_qp_attr a = {.qp_state = state};
@@ -581,5 +509,5 @@ world_end(struct world *w)
 			   softhca_last_error(w->ctx));
 	hca_driver_poll(w->drv);
 	check_memory(w);
-	check_usage(w);
+	fuzz_check_usage(w->h, &w->base, &w->port);
 }

@@ -200,25 +200,7 @@ atomics_of(struct ub_pair *p)
 static void
 enables_of(struct ub_pair *p)
 {
-	uint64_t id = 0;
-
-	for (uint32_t n = HCA_UB_BE_MIN; n <= HCA_UB_BE_MAX; n *= 2) {
-		urma_sge_t own = ub_pair_local(p, 0, FROM, n), peers = ub_pair_remote(p, 0, TO, n);
-		urma_jfs_wr_t wr = ub_pair_request(p, 0, SOFTHCA_URMA_OPC_WRITE_BE, ++id);
-		uint8_t enables[HCA_UB_BE_MAX / 8];
-
-		for (uint32_t i = 0; i < n / 8; i++)
-			enables[i] = (uint8_t)sim_random(&p->rng);
-		memset(p->side[1].mem + TO, 0, n);
-		wr.rw = (urma_rw_wr_t){.src = {&own, 1},
-				       .dst = {&peers, 1},
-				       .byte_enables = enables};
-		ub_pair_post(p, 0, &wr);
-		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
-		for (uint32_t i = 0; i < n; i++)
-			UB_PAIR_EQ(p, p->side[1].mem[TO + i],
-				   enables[i / 8] >> i % 8 & 1 ? p->side[0].mem[FROM + i] : 0);
-	}
+	ub_enables_all(p, FROM, TO);
 }
 
 /* Data that is gone when the call returns. */

@@ -3,10 +3,13 @@
 /*
  * A peer that acknowledges everything and does not answer the requests of one queue. Its requests
  * fail when their time is up, and another queue on the same channel, for which no place was left,
- * goes on when those places lapse; answers that come after all change nothing.
+ * goes on when those places lapse; answers that come after all change nothing. The same with a
+ * queue that waits for ever, but that its requests complete when they are answered after all.
  */
 
 #include "ub_strict.h"
+
+#include "ub/ta_initiator.h"
 
 #define PROGRAM "sim-ub-silent"
 
@@ -17,6 +20,7 @@
 #define MS UB_PAIR_MS
 #define TIMEOUT HCA_ACK_TIMEOUT_NS(14) /* 67 ms */
 #define LIFE HCA_ACK_TIMEOUT_NS(17)    /* 537 ms: twice the timeouts of this TP are 102 ms */
+#define PATIENCE HCA_TAI_PATIENCE
 
 static struct ub_pair pair;
 static struct ub_strict peer;
@@ -105,29 +109,125 @@ late_answers(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, places(p)->open_out, 0);
 }
 
-static void
-silent(void **state)
+/* false: stepped, where no times are known, and so nothing of the strict peer */
+static bool
+begin(const struct sim_config *cfg, uint8_t err_timeout)
 {
-	struct ub_pair_config c = {.sim = {.layout = HCA_LAYOUT_RTC, .seed = 1},
+	struct ub_pair_config c = {.sim = *cfg,
 				   .mode = HCA_TP_MODE_SACK,
 				   .rule = HCA_TP_RULE_TIME,
 				   .small_mtu = true,
 				   .requests = PLACES,
-				   .err_timeout = 14,
+				   .err_timeout = err_timeout,
+				   .for_ever = err_timeout == 0,
 				   .rto_base = 200};
 
+	if (cfg->executor == SIM_STEPPED)
+		return false;
 	ub_pair_open(&pair, &c);
 	ub_strict_open(&peer, &pair);
-	silent_peer(&pair, &peer);
-	late_answers(&pair, &peer);
+	return true;
+}
+
+static void
+end(void)
+{
 	ub_strict_check(&peer);
 	ub_pair_close(&pair);
 }
 
+static void
+silent_in(const struct sim_config *cfg)
+{
+	if (!begin(cfg, 14))
+		return;
+	silent_peer(&pair, &peer);
+	late_answers(&pair, &peer);
+	end();
+}
+
+/* ---- queues that wait ---- */
+
+/* Two turns: what waits without a place leaves all of them to others, and takes them again. */
+static void
+others_go_on(struct ub_pair *p, struct ub_strict *x)
+{
+	for (unsigned int turn = 0; turn < 2; turn++) {
+		uint64_t began = p->s->now;
+
+		post_all(p);
+		sim_run_for(p->s, MS / 10);
+		post_other(p, 100);
+		ub_pair_done(p, 0, 100, URMA_CR_SUCCESS);
+		between(p, p->s->now - began, PATIENCE + LIFE, PATIENCE + 2 * LIFE + MS);
+		UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_places_lapsed), (turn + 1) * PLACES);
+		UB_PAIR_EQ(p, places(p)->open_out, 0);
+	}
+	ub_pair_nothing(p, 3000 * MS);
+	UB_PAIR_EQ(p, x->kept_n, 2 * PLACES);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_requests_timed_out), 0);
+}
+
+/* What was waited for is there, and each place once. */
+static void
+answered_after_all(struct ub_pair *p, struct ub_strict *x)
+{
+	memset(p->side[0].mem + RESULT, 0, 3000);
+	x->silent = 0;
+	ub_strict_answer(x, 2 * PLACES);
+	for (unsigned int turn = 0; turn < 2; turn++)
+		for (uint64_t id = 0; id < PLACES; id++)
+			ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
+	ub_pair_same(p, 0, RESULT, FROM, 3000);
+	UB_PAIR_EQ(p, places(p)->lapsed, 0);
+	UB_PAIR_EQ(p, places(p)->open_out, 0);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_rsp_late), 0);
+	x->silent = p->side[0].jfs->jfs_id.id;
+	for (uint64_t id = 0; id < PLACES + 2; id++)
+		post_other(p, id);
+	sim_run_for(p->s, MS);
+	UB_PAIR_EQ(p, x->kept_n, PLACES);
+	x->silent = 0;
+	ub_strict_answer(x, PLACES);
+	for (uint64_t id = 0; id < PLACES + 2; id++)
+		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
+}
+
+static void
+waits(const struct sim_config *cfg, uint8_t err_timeout)
+{
+	if (!begin(cfg, err_timeout))
+		return;
+	peer.silent = pair.side[0].jetty->jetty_id.id;
+	others_go_on(&pair, &peer);
+	answered_after_all(&pair, &peer);
+	end();
+}
+
+static void
+for_ever_in(const struct sim_config *cfg)
+{
+	waits(cfg, 0);
+}
+
+static void
+for_hours_in(const struct sim_config *cfg)
+{
+	waits(cfg, 31);
+}
+
+SIM_TEST(silent)
+SIM_TEST(for_ever)
+SIM_TEST(for_hours)
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(silent)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(silent),
+		cmocka_unit_test(for_ever),
+		cmocka_unit_test(for_hours),
+	};
 
 	return sim_main_of(tests, RTE_DIM(tests));
 }

@@ -179,23 +179,7 @@ notifies_of(struct ub_pair *p, struct ub_strict *x)
 static void
 enables_of(struct ub_pair *p, struct ub_strict *x)
 {
-	for (uint32_t n = 64; n <= 1024; n *= 2) {
-		urma_sge_t own = ub_pair_local(p, 0, FROM, n), peers = ub_pair_remote(p, 0, TO, n);
-		urma_jfs_wr_t wr = ub_pair_request(p, 0, SOFTHCA_URMA_OPC_WRITE_BE, n);
-		uint8_t enables[128];
-
-		for (uint32_t i = 0; i < n / 8; i++)
-			enables[i] = (uint8_t)sim_random(&p->rng);
-		memset(p->side[1].mem + TO, 0, n);
-		wr.rw = (urma_rw_wr_t){.src = {&own, 1},
-				       .dst = {&peers, 1},
-				       .byte_enables = enables};
-		ub_pair_post(p, 0, &wr);
-		ub_pair_done(p, 0, n, URMA_CR_SUCCESS);
-		for (uint32_t i = 0; i < n; i++)
-			UB_PAIR_EQ(p, p->side[1].mem[TO + i],
-				   enables[i / 8] >> i % 8 & 1 ? p->side[0].mem[FROM + i] : 0);
-	}
+	ub_enables_all(p, FROM, TO);
 	UB_PAIR_EQ(p, x->requests[0x14], 5);
 }
 

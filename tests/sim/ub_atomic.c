@@ -190,3 +190,30 @@ ub_atomic_all(struct ub_pair *p, uint32_t local, uint32_t remote)
 			for (unsigned int k = 0; k < 2; k++)
 				one(p, kind, len, local, remote, ++id);
 }
+
+/* ---- byte enables ---- */
+
+static void
+write_some(struct ub_pair *p, uint32_t local, uint32_t remote, uint32_t n, uint64_t id)
+{
+	urma_sge_t own = ub_pair_local(p, 0, local, n), peers = ub_pair_remote(p, 0, remote, n);
+	urma_jfs_wr_t wr = ub_pair_request(p, 0, SOFTHCA_URMA_OPC_WRITE_BE, id);
+	uint8_t enables[HCA_UB_BE_MAX / 8];
+
+	for (uint32_t i = 0; i < n / 8; i++)
+		enables[i] = (uint8_t)sim_random(&p->rng);
+	memset(p->side[1].mem + remote, 0, n);
+	wr.rw = (urma_rw_wr_t){.src = {&own, 1}, .dst = {&peers, 1}, .byte_enables = enables};
+	ub_pair_post(p, 0, &wr);
+	ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
+	for (uint32_t i = 0; i < n; i++)
+		UB_PAIR_EQ(p, p->side[1].mem[remote + i],
+			   enables[i / 8] >> i % 8 & 1 ? p->side[0].mem[local + i] : 0);
+}
+
+void
+ub_enables_all(struct ub_pair *p, uint32_t local, uint32_t remote)
+{
+	for (uint32_t n = HCA_UB_BE_MIN; n <= HCA_UB_BE_MAX; n *= 2)
+		write_some(p, local, remote, n, n);
+}

@@ -4,7 +4,7 @@
 
 /*
  * Every atomic of UB as a program asks for it, and what it must make of a value: an independent
- * model, byte by byte, least significant first.
+ * model, byte by byte, least significant first. And Writes of some bytes of a range.
  */
 
 #include "ub_pair.h"
@@ -62,5 +62,7 @@ void ub_atomic_post(struct ub_pair *p, unsigned int side, struct ub_atomic *a, u
  * Fails unless old values and results are those of the model and nothing beside is touched.
  */
 void ub_atomic_all(struct ub_pair *p, uint32_t local, uint32_t remote);
+/* Writes with byte enables of each length from side 0, one after the other, likewise. */
+void ub_enables_all(struct ub_pair *p, uint32_t local, uint32_t remote);
 
 #endif

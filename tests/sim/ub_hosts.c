@@ -5,6 +5,8 @@
 #include <rte_ring.h>
 
 #include "../test_eal.h"
+#include "../ub_no_agent.h"
+#include "../ub_tpc.h"
 #include "core/counters.h"
 #include "embed_ctl.h"
 #include "engine/impl.h"
@@ -213,10 +215,7 @@ tpn_of(bool first, uint32_t peer)
 static void
 open_tp(struct ub_hosts *x, bool first, uint32_t peer)
 {
-	const struct {
-		enum hca_tpc_field field;
-		uint32_t value;
-	} fields[] = {
+	const struct ub_tpc_field fields[] = {
 		{HCA_TPC_STATE, HCA_TPS_ACTIVE},
 		{HCA_TPC_MODE, HCA_TP_MODE_SACK},
 		{HCA_TPC_RULE, HCA_TP_RULE_TIME},
@@ -237,14 +236,12 @@ open_tp(struct ub_hosts *x, bool first, uint32_t peer)
 		{HCA_TPC_SPORT, 0xc000 + peer},
 	};
 	struct ub_host *t = &x->host[first ? 0 : peer];
-	struct hca_tpc image = {0};
 	uint32_t tpn = tpn_of(first, peer), group;
+	struct hca_tpc image;
+	uint8_t eid[16];
 
-	for (unsigned int i = 0; i < RTE_DIM(fields); i++)
-		hca_tpc_set(&image, fields[i].field, fields[i].value);
-	image.path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
-	image.path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 0, 0, 64));
-	eid_of(x, first ? peer : 0, image.path.rgid);
+	eid_of(x, first ? peer : 0, eid);
+	image = ub_tpc(fields, RTE_DIM(fields), 0, eid);
 	CALL(hca_driver_create_tp(t->drv, &image));
 	if (!first)
 		return;
@@ -280,39 +277,13 @@ ub_hosts_again(const struct ub_hosts *x, uint32_t host)
 
 /* ---- clients ---- */
 
-/* Of host 0 alone: others import nobody. */
-static int
-import_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, uint32_t *number,
-	    uint32_t *tpg)
-{
-	*number = 0;
-	*tpg = request->eid[15] - 2u;
-	return 0;
-}
-
-static int
-unimport_peer(struct lib_context *ctx, uint32_t number)
-{
-	return 0;
-}
-
-static int
-tp_eid(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16])
-{
-	memset(eid, 0, 16);
-	return 0;
-}
-
 static void
 open_client(struct ub_host *t)
 {
 	static struct urma_ctl ctl;
 	const struct embed_ctl_config cc = {.name = "star", .kick_fd = hca_kick_fd(t->h)};
 
-	ctl = urma_ctl_driver;
-	ctl.import_peer = import_peer;
-	ctl.unimport_peer = unimport_peer;
-	ctl.tp_eid = tp_eid;
+	ctl = ub_no_agent();
 	CALL(embed_ctl_open(t->drv, &cc, &t->client));
 	t->ctx = urma_context_new(t->client, 0, false, &ctl);
 	UB_HOSTS_CHECK(t->ctx != NULL, "context: %s", softhca_urma_reason());

@@ -4,6 +4,9 @@
 
 #include "ub_pair.h"
 
+#include "../ub_no_agent.h"
+#include "../ub_tpc.h"
+
 #define GROUP 0u
 
 #define CHECK(p, condition, ...) sim_check((p)->s, condition, __VA_ARGS__)
@@ -60,10 +63,7 @@ void
 ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
 {
 	const struct ub_pair_config *c = &p->cfg;
-	const struct {
-		enum hca_tpc_field field;
-		uint32_t value;
-	} fields[] = {
+	const struct ub_tpc_field fields[] = {
 		{HCA_TPC_STATE, side == 1 && c->passive ? HCA_TPS_PASSIVE : HCA_TPS_ACTIVE},
 		{HCA_TPC_MODE, c->mode},
 		{HCA_TPC_RULE, c->rule},
@@ -85,13 +85,11 @@ ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
 		{HCA_TPC_SPORT, 0xc000 + 16 * tpi},
 		{HCA_TPC_SPORTS_LOG, c->flags & HCA_TP_FLAG_SPRAY ? 3 : 0},
 	};
-	struct hca_tpc image = {0};
+	struct hca_tpc image;
+	uint8_t gid[16];
 
-	for (unsigned int i = 0; i < RTE_DIM(fields); i++)
-		hca_tpc_set(&image, fields[i].field, fields[i].value);
-	image.path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
-	image.path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, c->gid, 0, 64));
-	sim_gid(1 - side, c->gid, image.path.rgid);
+	sim_gid(1 - side, c->gid, gid);
+	image = ub_tpc(fields, RTE_DIM(fields), c->gid, gid);
 	CALL(p, hca_driver_create_tp(p->s->side[side].drv, &image));
 }
 
@@ -173,17 +171,15 @@ import_peer(struct lib_context *ctx, const struct urma_ctl_peer *request, uint32
 	return 0;
 }
 
+/* err_timeout 0, in place of which the library has its own: as other programs may ask for it. */
 static int
-unimport_peer(struct lib_context *ctx, uint32_t number)
+create_jetty(struct lib_context *ctx, const struct urma_ctl_jetty *request, uint32_t *number)
 {
-	return 0;
-}
+	struct urma_ctl_jetty r = *request;
 
-static int
-tp_eid(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16])
-{
-	memset(eid, 0, 16);
-	return 0;
+	if (opened->cfg.for_ever)
+		r.err_timeout = 0;
+	return urma_ctl_driver.create_jetty(ctx, &r, number);
 }
 
 static urma_context_t *
@@ -191,10 +187,9 @@ open_context(struct ub_pair *p, unsigned int side)
 {
 	static struct urma_ctl ctl;
 
-	ctl = urma_ctl_driver;
+	ctl = ub_no_agent();
 	ctl.import_peer = import_peer;
-	ctl.unimport_peer = unimport_peer;
-	ctl.tp_eid = tp_eid;
+	ctl.create_jetty = create_jetty;
 	return urma_context_new(p->s->side[side].ctx, p->cfg.gid, false, &ctl);
 }
 

@@ -52,6 +52,7 @@ struct ub_pair_config {
 	uint8_t min_rnr_timer; /* [the library's] */
 	uint8_t rnr_retry;     /* [7] */
 	uint8_t err_timeout;   /* [the library's] */
+	bool for_ever;	       /* queues wait for answers */
 	bool suspend;	       /* a failure suspends the queue */
 	bool no_token;	       /* neither queues nor memory ask for a value */
 };

@@ -2,6 +2,7 @@
 
 #include "ub_rig.h"
 
+#include "../ub_tpc.h"
 #include "ceu/ceu.h"
 #include "ceu/tp.h"
 #include "port/port_wrap.h"
@@ -505,29 +506,12 @@ command(struct ub_rig *r, unsigned int side, hca_cmd_fn fn, uint32_t tpn, const 
 	free(c);
 }
 
-static void
-fill_path(unsigned int side, enum sim_gid gid, struct hca_qpc_path *p)
-{
-	uint64_t mac = UINT64_C(0x020000000000) | (2 - side);
-
-	*p = (struct hca_qpc_path){
-		.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0)),
-		.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, gid, 0, 64)),
-		.mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(mac, 0)),
-		.dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(mac)),
-	};
-	sim_gid(1 - side, gid, p->rgid);
-}
-
 void
 ub_rig_open_tp(struct ub_rig *r, unsigned int side, uint32_t tpi)
 {
 	const struct ub_rig_config *c = &r->cfg;
 	struct ub_rig_tp *t = &r->side[side].tp[tpi];
-	const struct {
-		enum hca_tpc_field field;
-		uint32_t value;
-	} fields[] = {
+	const struct ub_tpc_field fields[] = {
 		{HCA_TPC_STATE, side == 0 ? HCA_TPS_ACTIVE : HCA_TPS_PASSIVE},
 		{HCA_TPC_MODE, c->mode},
 		{HCA_TPC_RULE, c->rule},
@@ -549,11 +533,15 @@ ub_rig_open_tp(struct ub_rig *r, unsigned int side, uint32_t tpi)
 		{HCA_TPC_SPORT, 0xc000 + 16 * tpi},
 		{HCA_TPC_SPORTS_LOG, c->ports_log},
 	};
-	struct hca_tpc image = {0};
+	uint64_t mac = UINT64_C(0x020000000000) | (2 - side);
+	enum sim_gid gid = c->gid[tpi - 1];
+	struct hca_tpc image;
+	uint8_t peer[16];
 
-	for (unsigned int i = 0; i < RTE_DIM(fields); i++)
-		hca_tpc_set(&image, fields[i].field, fields[i].value);
-	fill_path(side, c->gid[tpi - 1], &image.path);
+	sim_gid(1 - side, gid, peer);
+	image = ub_tpc(fields, RTE_DIM(fields), gid, peer);
+	image.path.mac_lo = hca_cpu_to_be32(HCA_QPC_MAKE_MAC_LO(mac, 0));
+	image.path.dmac_hi = hca_cpu_to_be32(HCA_QPC_MAC_HI(mac));
 	memset(t, 0, sizeof(*t));
 	t->next = (c->psn + side) & HCA_PSN_MASK;
 	command(r, side, hca_cmd_sw2hw_tp, tpn_of(side, tpi), &image);

@@ -69,8 +69,18 @@ nothing_completes(struct program *p)
 }
 
 static void
-serve(struct program *p, const char *place, const char *of_user)
+leave(struct program *p)
 {
+	must(urma_unbind_jetty(p->jetty) == URMA_SUCCESS, "urma_unbind_jetty");
+	unimport_peer(p);
+}
+
+static void
+serve(struct program *p, const char *place)
+{
+	char of_user[4096];
+
+	beside(of_user, sizeof(of_user), place, "user");
 	receive(p, 2 * PART, PART, 1);
 	offer(p, place);
 	find_peer(p, of_user, URMA_TM_RC);
@@ -80,13 +90,16 @@ serve(struct program *p, const char *place, const char *of_user)
 	received(p, 2); /* not the stranger's */
 	send_from(p, p->jetty, 3);
 	sent(p, 3, URMA_CR_SUCCESS);
+	leave(p);
 }
 
 static void
-use(struct program *p, const char *place, const char *of_user)
+use(struct program *p, const char *place)
 {
 	urma_jetty_t *stranger = new_jetty(p, URMA_TM_RM);
+	char of_user[4096];
 
+	beside(of_user, sizeof(of_user), place, "user");
 	find_peer(p, place, URMA_TM_RC);
 	bind(p);
 	receive(p, 2 * PART, PART, 3);
@@ -100,27 +113,11 @@ use(struct program *p, const char *place, const char *of_user)
 	sent(p, 2, URMA_CR_SUCCESS);
 	received(p, 3);
 	must(urma_delete_jetty(stranger) == URMA_SUCCESS, "urma_delete_jetty");
+	leave(p);
 }
 
 int
 main(int argc, char **argv)
 {
-	struct program p = {0};
-	char of_user[4096];
-
-	if (argc != 4 || (strcmp(argv[2], "serve") != 0 && strcmp(argv[2], "use") != 0)) {
-		fprintf(stderr, "usage: %s DEVICE serve|use PLACE\n", argv[0]);
-		return 2;
-	}
-	snprintf(of_user, sizeof(of_user), "%s.user", argv[3]);
-	open_program(&p, argv[1], URMA_TM_RC, 0);
-	if (strcmp(argv[2], "serve") == 0)
-		serve(&p, argv[3], of_user);
-	else
-		use(&p, argv[3], of_user);
-	must(urma_unbind_jetty(p.jetty) == URMA_SUCCESS, "urma_unbind_jetty");
-	unimport_peer(&p);
-	close_program(&p);
-	printf("verified\n");
-	return 0;
+	return play(argc, argv, &(struct roles){URMA_TM_RC, serve, use});
 }

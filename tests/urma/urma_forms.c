@@ -65,27 +65,15 @@ far(const struct program *p, uint32_t len)
 static void
 put(struct program *p, uint32_t from, uint32_t len)
 {
-	urma_sge_t mine = own(p, from, len), theirs = far(p, len);
-	urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE};
-
-	wr.rw.src = (urma_sg_t){&mine, 1};
-	wr.rw.dst = (urma_sg_t){&theirs, 1};
-	post(p, &wr);
-	next(p);
+	transfer(p, URMA_OPC_WRITE, from, FAR_PART, len);
 }
 
 /* The server's bytes at PART */
 static const uint8_t *
 get(struct program *p, uint32_t len)
 {
-	urma_sge_t mine = own(p, PART, len), theirs = far(p, len);
-	urma_jfs_wr_t wr = {.opcode = URMA_OPC_READ};
-
 	memset(p->mem + PART, 0xee, len);
-	wr.rw.src = (urma_sg_t){&theirs, 1};
-	wr.rw.dst = (urma_sg_t){&mine, 1};
-	post(p, &wr);
-	next(p);
+	transfer(p, URMA_OPC_READ, PART, FAR_PART, len);
 	return p->mem + PART;
 }
 
@@ -338,18 +326,5 @@ use(struct program *p, const char *place)
 int
 main(int argc, char **argv)
 {
-	struct program p = {0};
-
-	if (argc != 4 || (strcmp(argv[2], "serve") != 0 && strcmp(argv[2], "use") != 0)) {
-		fprintf(stderr, "usage: %s DEVICE serve|use PLACE\n", argv[0]);
-		return 2;
-	}
-	open_program(&p, argv[1], URMA_TM_RM, 0);
-	if (strcmp(argv[2], "serve") == 0)
-		serve(&p, argv[3]);
-	else
-		use(&p, argv[3]);
-	close_program(&p);
-	printf("verified\n");
-	return 0;
+	return play(argc, argv, &(struct roles){URMA_TM_RM, serve, use});
 }

@@ -6,19 +6,6 @@
 
 #define FAR_PART (2 * PART) /* where the remote side is */
 
-static void
-transfer(struct program *p, urma_opcode_t opcode, uint32_t near, uint32_t len)
-{
-	urma_sge_t mine = own(p, near, len);
-	urma_sge_t far = {p->to_seg->seg.ubva.va + FAR_PART, len, p->to_seg};
-	urma_jfs_wr_t wr = {.opcode = opcode};
-
-	wr.rw.src = (urma_sg_t){opcode == URMA_OPC_READ ? &far : &mine, 1};
-	wr.rw.dst = (urma_sg_t){opcode == URMA_OPC_READ ? &mine : &far, 1};
-	post(p, &wr);
-	next(p);
-}
-
 /* Its old value lies at PART. */
 static uint64_t
 atomic(struct program *p, urma_opcode_t opcode, uint64_t operand, uint64_t compare)
@@ -78,10 +65,10 @@ main(int argc, char **argv)
 	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		memset(p.mem + FAR_PART, 0, PART);
 		memset(p.mem + PART, 0, PART);
-		transfer(&p, URMA_OPC_WRITE, 0, lengths[i]);
+		transfer(&p, URMA_OPC_WRITE, 0, FAR_PART, lengths[i]);
 		same(p.mem + FAR_PART, p.mem, lengths[i], "what was written");
 		must(lengths[i] == PART || p.mem[FAR_PART + lengths[i]] == 0, "and no more");
-		transfer(&p, URMA_OPC_READ, PART, lengths[i]);
+		transfer(&p, URMA_OPC_READ, PART, FAR_PART, lengths[i]);
 		same(p.mem + PART, p.mem, lengths[i], "what was read");
 	}
 	atomics(&p);

@@ -27,19 +27,6 @@ serve(struct program *p, const char *place)
 
 /* ---- the user ---- */
 
-static void
-transfer(struct program *p, urma_opcode_t opcode, uint32_t mine, uint32_t theirs)
-{
-	urma_sge_t near = own(p, mine, PART);
-	urma_sge_t far = {p->to_seg->seg.ubva.va + theirs, PART, p->to_seg};
-	urma_jfs_wr_t wr = {.opcode = opcode};
-
-	wr.rw.src = (urma_sg_t){opcode == URMA_OPC_READ ? &far : &near, 1};
-	wr.rw.dst = (urma_sg_t){opcode == URMA_OPC_READ ? &near : &far, 1};
-	post(p, &wr);
-	next(p);
-}
-
 /* What the server has there does not change. */
 static void
 add_nothing(struct program *p)
@@ -71,8 +58,8 @@ static void
 use(struct program *p, const char *place)
 {
 	find_peer(p, place, URMA_TM_RM);
-	transfer(p, URMA_OPC_WRITE, 0, 2 * PART);
-	transfer(p, URMA_OPC_READ, PART, 2 * PART);
+	transfer(p, URMA_OPC_WRITE, 0, 2 * PART, PART);
+	transfer(p, URMA_OPC_READ, PART, 2 * PART, PART);
 	same(p->mem + PART, p->mem, PART, "what was written and read back");
 	add_nothing(p);
 	message(p);
@@ -82,18 +69,5 @@ use(struct program *p, const char *place)
 int
 main(int argc, char **argv)
 {
-	struct program p = {0};
-
-	if (argc != 4 || (strcmp(argv[2], "serve") != 0 && strcmp(argv[2], "use") != 0)) {
-		fprintf(stderr, "usage: %s DEVICE serve|use PLACE\n", argv[0]);
-		return 2;
-	}
-	open_program(&p, argv[1], URMA_TM_RM, 0);
-	if (strcmp(argv[2], "serve") == 0)
-		serve(&p, argv[3]);
-	else
-		use(&p, argv[3]);
-	close_program(&p);
-	printf("verified\n");
-	return 0;
+	return play(argc, argv, &(struct roles){URMA_TM_RM, serve, use});
 }

@@ -98,6 +98,31 @@ close_program(struct program *p)
 	free(p->mem);
 }
 
+int
+play(int argc, char **argv, const struct roles *roles)
+{
+	struct program p = {0};
+
+	if (argc != 4 || (strcmp(argv[2], "serve") != 0 && strcmp(argv[2], "use") != 0)) {
+		fprintf(stderr, "usage: %s DEVICE serve|use PLACE\n", argv[0]);
+		return 2;
+	}
+	open_program(&p, argv[1], roles->mode, 0);
+	if (strcmp(argv[2], "serve") == 0)
+		roles->serve(&p, argv[3]);
+	else
+		roles->use(&p, argv[3]);
+	close_program(&p);
+	printf("verified\n");
+	return 0;
+}
+
+void
+beside(char *name, size_t bytes, const char *place, const char *what)
+{
+	snprintf(name, bytes, "%s.%s", place, what);
+}
+
 /* Sleeps for an event; what completed before the JFC was armed is looked for after 100 ms. */
 static void
 await(struct program *p)
@@ -223,4 +248,17 @@ post(struct program *p, urma_jfs_wr_t *wr)
 	wr->flag.bs.complete_enable = 1;
 	wr->tjetty = p->to;
 	must(urma_post_jetty_send_wr(p->jetty, wr, NULL) == URMA_SUCCESS, "post");
+}
+
+void
+transfer(struct program *p, urma_opcode_t opcode, uint32_t near, uint32_t far, uint32_t len)
+{
+	urma_sge_t mine = own(p, near, len);
+	urma_sge_t theirs = {p->to_seg->seg.ubva.va + far, len, p->to_seg};
+	urma_jfs_wr_t wr = {.opcode = opcode};
+
+	wr.rw.src = (urma_sg_t){opcode == URMA_OPC_READ ? &theirs : &mine, 1};
+	wr.rw.dst = (urma_sg_t){opcode == URMA_OPC_READ ? &mine : &theirs, 1};
+	post(p, &wr);
+	next(p);
 }

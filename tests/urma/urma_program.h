@@ -32,6 +32,13 @@ struct program {
 	urma_target_seg_t *to_seg;
 };
 
+/* Of two programs that work with each other */
+struct roles {
+	urma_transport_mode_t mode;
+	void (*serve)(struct program *p, const char *place);
+	void (*use)(struct program *p, const char *place);
+};
+
 /* Events of the JFC so far */
 extern int events_seen;
 
@@ -39,6 +46,10 @@ void must(int good, const char *what);
 /* On the device's last address; events: completions come with events. */
 void open_program(struct program *p, char *device, urma_transport_mode_t mode, int events);
 void close_program(struct program *p);
+/* The main() of both: "DEVICE serve PLACE" or "DEVICE use PLACE"; at the end "verified" is said. */
+int play(int argc, char **argv, const struct roles *roles);
+/* "PLACE.WHAT": another file of the same two programs */
+void beside(char *name, size_t bytes, const char *place, const char *what);
 /* The Jetty and segment of a peer, which have the token of all programs. */
 void import_peer(struct program *p, const urma_jetty_id_t *jetty, const urma_seg_t *seg,
 		 urma_transport_mode_t mode);
@@ -59,5 +70,7 @@ void same(const void *a, const void *b, size_t n, const char *what);
 urma_sge_t own(const struct program *p, uint32_t at, uint32_t len);
 void receive(struct program *p, uint32_t at, uint32_t len, uint64_t id);
 void post(struct program *p, urma_jfs_wr_t *wr);
+/* A Write or Read between own memory at `near` and the peer's at `far`; it is complete. */
+void transfer(struct program *p, urma_opcode_t opcode, uint32_t near, uint32_t far, uint32_t len);
 
 #endif

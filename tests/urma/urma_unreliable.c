@@ -91,12 +91,6 @@ alone(struct program *p)
 
 /* ---- two programs ---- */
 
-static void
-beside(char *name, size_t bytes, const char *place, const char *what)
-{
-	snprintf(name, bytes, "%s.%s", place, what);
-}
-
 /* All messages at least once; the file tells the user that it may end. */
 static void
 serve(struct program *p, const char *place)
@@ -123,6 +117,7 @@ serve(struct program *p, const char *place)
 		receive(p, at, ROOM, cr.user_ctx);
 	}
 	offer(p, done);
+	unimport_peer(p);
 }
 
 static void
@@ -147,6 +142,7 @@ use(struct program *p, const char *place)
 	do
 		send_all(p);
 	while (access(done, F_OK) != 0);
+	unimport_peer(p);
 }
 
 int
@@ -154,14 +150,10 @@ main(int argc, char **argv)
 {
 	struct program p = {0};
 
-	must(argc == 2 || argc == 4, "usage: urma_unreliable DEVICE [serve|use PLACE]");
+	if (argc != 2)
+		return play(argc, argv, &(struct roles){URMA_TM_UM, serve, use});
 	open_program(&p, argv[1], URMA_TM_UM, 0);
-	if (argc == 2)
-		alone(&p);
-	else if (strcmp(argv[2], "serve") == 0)
-		serve(&p, argv[3]);
-	else
-		use(&p, argv[3]);
+	alone(&p);
 	unimport_peer(&p);
 	close_program(&p);
 	printf("verified\n");

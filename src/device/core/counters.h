@@ -406,14 +406,15 @@
 	X(ub_tp_timeouts_put_off) /* this worker did not run when the time was up */ \
 	X(ub_tp_retries_exceeded) \
 	/* UB, initiator: responses used; segments of requests, each sending counted, and what \
-	 * became of it; those sent again; requests without an answer; Jettys suspended by a \
-	 * failure; times that one had to wait for room */ \
+	 * became of it; those sent again, those overdue; requests without an answer; Jettys \
+	 * suspended by a failure; times that one had to wait for room */ \
 	X(ub_responses) \
 	X(ub_segments) \
 	X(ub_segments_done) \
 	X(ub_segments_failed) \
 	X(ub_segments_not_ready) \
 	X(ub_segments_reissued) \
+	X(ub_segments_overdue) \
 	X(ub_requests_timed_out) \
 	X(ub_suspended) \
 	X(ub_parked_room) \

@@ -290,25 +290,20 @@ bad_address(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
 		       : HCA_CTR_rx_bad_source;
 }
 
-/* The IP destination as a GID. */
-static void
-destination(const uint8_t *l3, uint8_t gid[16])
+/* One of the packet's IP addresses, by its offset in either header, as a GID. */
+static inline void
+gid_at(const uint8_t *l3, size_t in_ipv4, size_t in_ipv6, uint8_t gid[16])
 {
 	if (l3[0] >> 4 == 4)
-		hca_gid_from_ip4(gid, l3 + offsetof(struct hca_ipv4_hdr, daddr));
+		hca_gid_from_ip4(gid, l3 + in_ipv4);
 	else
-		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, daddr), 16);
+		memcpy(gid, l3 + in_ipv6, 16);
 }
 
-/* The same for its source. */
-static void
-source(const uint8_t *l3, uint8_t gid[16])
-{
-	if (l3[0] >> 4 == 4)
-		hca_gid_from_ip4(gid, l3 + offsetof(struct hca_ipv4_hdr, saddr));
-	else
-		memcpy(gid, l3 + offsetof(struct hca_ipv6_hdr, saddr), 16);
-}
+/* address: saddr, daddr */
+#define GID_OF(l3, address, gid) \
+	gid_at(l3, offsetof(struct hca_ipv4_hdr, address), offsetof(struct hca_ipv6_hdr, address), \
+	       gid)
 
 /* Whether a datagram is for any address of this port, in its VLAN; groups were found by theirs. */
 static bool
@@ -320,7 +315,7 @@ is_for_us(const struct hca *h, struct hca_decap_roce *d, const struct hca_rxd *r
 
 	if (r->flags & HCA_RXD_GROUP)
 		return true;
-	destination(l3, gid);
+	GID_OF(l3, daddr, gid);
 	if (likely(d->own_gids == gids && d->own_vlan == vlan && memcmp(d->own, gid, 16) == 0))
 		return true;
 	if (!hca_gid_is_own(h->ctxmgt, gid, vlan))
@@ -447,7 +442,7 @@ group_of(const struct hca *h, struct rte_mbuf *m)
 {
 	uint8_t gid[16];
 
-	destination(rte_pktmbuf_mtod_offset(m, const uint8_t *, hca_rxd(m)->l3_off), gid);
+	GID_OF(rte_pktmbuf_mtod_offset(m, const uint8_t *, hca_rxd(m)->l3_off), daddr, gid);
 	return hca_mcast_find(&h->core, gid);
 }
 
@@ -478,7 +473,7 @@ is_own_voice(const struct hca *h, const struct hca_qp *qp, const struct hca_rxd 
 	if (likely(!qp->cfg.no_own_group) ||
 	    (hca_get_be32(p + r->ext_off + 4) & HCA_QPN_MASK) != qp->cfg.source_qpn)
 		return false;
-	source(p + r->l3_off, gid);
+	GID_OF(p + r->l3_off, saddr, gid);
 	return hca_gid_is_own(h->ctxmgt, gid, HCA_VLAN_VID(r->vlan));
 }
 

@@ -55,6 +55,8 @@ enum hca_tai_counted {
 	HCA_TAI_COUNTED_ORDERED = 1u << 0, /* open_ordered */
 	HCA_TAI_COUNTED_READ = 1u << 1,	   /* open_reads: it does not end with a TAACK */
 	HCA_TAI_COUNTED_SEND = 1u << 2,	   /* open_sends */
+	/* its place is among hca_tp.tai.abandoned or lapsed, although it is waited for */
+	HCA_TAI_COUNTED_OVERDUE = 1u << 3,
 };
 
 #define HCA_TAI_SEGMENT 65536u	       /* bytes: most multiples of every MTU */
@@ -69,6 +71,8 @@ enum hca_tai_counted {
  */
 #define HCA_TAI_RUN (4 * HCA_TAI_SEGMENT)
 #define HCA_TAI_LATE_NS 2000000u /* until late foreign memory is stored to again */
+/* Until a request is overdue that the peer has said nothing about, ns: as if it were given up */
+#define HCA_TAI_PATIENCE HCA_ACK_TIMEOUT_NS(17)
 #define HCA_TAI_NO_OP UINT32_MAX
 #define HCA_TAI_NONE UINT32_MAX
 
@@ -337,6 +341,10 @@ unsigned int hca_tai_search(struct hca *h);
 
 /* A request of the TP that is counted in open_out was given up. */
 void hca_tai_given_up(struct hca *h, uint32_t tpi);
+/* One is open and the peer has it, and has been silent for long: its place will lapse. */
+void hca_tai_overdue(struct hca *h, struct hca_jetty_segment *s);
+/* What was open is not any more: its place at the TP. */
+void hca_tai_place_back(struct hca *h, struct hca_jetty_segment *s);
 /* n such requests are over after all; false: there are not so many. */
 bool hca_tai_given_up_over(struct hca *h, uint32_t tpi, uint32_t n);
 /* The time has come for some: they give their places back. */

@@ -7,6 +7,9 @@
  * lives of the TP. A life is longer than a peer that answers can take: its answer, and before that
  * the request, are sent again until the TP is given up.
  *
+ * A Jetty may wait much longer than that, or for ever. So a request that is overdue is counted as
+ * if it were given up, and it is waited for without a place.
+ *
  * What has lapsed may be answered all the same. Such answers are not about requests that have
  * places, so the first ones that are about none are held to be theirs: a place is never given back
  * twice.
@@ -14,7 +17,7 @@
 
 #include "ub/ta_initiator.h"
 
-#define LIFE_MIN HCA_ACK_TIMEOUT_NS(17) /* a request's time if its Jetty does not say another */
+#define LIFE_MIN HCA_TAI_PATIENCE
 #define LIFE_MAX UINT64_C(60000000000)
 
 /* Twice the time in which a TP without answers of the transport is given up. */
@@ -69,6 +72,28 @@ hca_tai_given_up_over(struct hca *h, uint32_t tpi, uint32_t n)
 	tp->tai.lapsed -= late;
 	release(h, tp, tpi, n - late);
 	return true;
+}
+
+void
+hca_tai_overdue(struct hca *h, struct hca_jetty_segment *s)
+{
+	s->counted |= HCA_TAI_COUNTED_OVERDUE;
+	hca_tai_given_up(h, s->number);
+	HCA_COUNT(h, TAI, ub_segments_overdue);
+}
+
+void
+hca_tai_place_back(struct hca *h, struct hca_jetty_segment *s)
+{
+	struct hca_tp *tp = hca_tai_tp(h, s->number);
+
+	if (unlikely(s->counted & HCA_TAI_COUNTED_OVERDUE)) {
+		s->counted &= (uint8_t)~HCA_TAI_COUNTED_OVERDUE;
+		(void)hca_tai_given_up_over(h, s->number, 1);
+		return;
+	}
+	__atomic_store_n(&tp->tai.open_out, tp->tai.open_out - 1, __ATOMIC_RELAXED);
+	hca_tai_room_of_tp(h, s->number);
 }
 
 static void

@@ -273,8 +273,8 @@ taid_fits(const struct response *p)
 }
 
 /*
- * A TAACK of n requests that are all open, were all sent to that TP and end with a TAACK: nothing
- * else has to be judged.
+ * A TAACK of n requests that are all open, in time, were all sent to that TP and end with a TAACK:
+ * nothing else has to be judged.
  */
 static inline bool
 is_usual(const struct response *p, uint32_t n)
@@ -290,7 +290,7 @@ is_usual(const struct response *p, uint32_t n)
 
 		rte_prefetch0(hca_tai_record(p->h, p->qp, s->cursor));
 		if (unlikely(s->state != HCA_TAI_SEGMENT_OPEN || s->number != p->tpi ||
-			     s->counted & HCA_TAI_COUNTED_READ))
+			     s->counted & (HCA_TAI_COUNTED_READ | HCA_TAI_COUNTED_OVERDUE)))
 			return false;
 	}
 	return true;

@@ -27,14 +27,10 @@ close_segment(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
 void
 hca_tai_attempt_over(struct hca *h, struct hca_jetty_segment *s)
 {
-	struct hca_tp *tp = hca_tai_tp(h, s->number);
-
 	if (s->op != HCA_TAI_NO_OP)
 		hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ANSWERED);
-	if (s->number == HCA_TP_UNRELIABLE)
-		return;
-	__atomic_store_n(&tp->tai.open_out, tp->tai.open_out - 1, __ATOMIC_RELAXED);
-	hca_tai_room_of_tp(h, s->number);
+	if (s->number != HCA_TP_UNRELIABLE)
+		hca_tai_place_back(h, s);
 }
 
 /* Its payload could not be read, and was sent as zeros. */
@@ -131,7 +127,10 @@ hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uin
 			run = 0;
 		}
 		close_done(h, qp, s, &c);
-		run++;
+		if (unlikely(s->counted & HCA_TAI_COUNTED_OVERDUE))
+			hca_tai_place_back(h, s);
+		else
+			run++;
 	}
 	requests_over(h, tpi, run);
 	end_closed(h, qp, qpi, &c);
@@ -154,7 +153,7 @@ static void
 leave_open(struct hca *h, const struct hca_jetty_segment *s)
 {
 	HCA_COUNT(h, TAI, ub_segments_failed);
-	if (s->number != HCA_TP_UNRELIABLE)
+	if (s->number != HCA_TP_UNRELIABLE && !(s->counted & HCA_TAI_COUNTED_OVERDUE))
 		hca_tai_given_up(h, s->number);
 }
 

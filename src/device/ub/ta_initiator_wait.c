@@ -10,6 +10,7 @@
 
 #define TICK_LOG 10u /* of hca_jetty_segment.number */
 #define SEARCH_QPS 256u
+#define FOR_EVER (UINT64_MAX / 2) /* that much may be added to the time */
 
 /* ---- timer ---- */
 
@@ -18,7 +19,7 @@ arm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t deadline)
 {
 	struct hca_qp_tai_wait *w = &qp->tai_wait;
 
-	if (deadline == UINT64_MAX || (w->timer_armed && w->timer_deadline <= deadline))
+	if (deadline >= FOR_EVER || (w->timer_armed && w->timer_deadline <= deadline))
 		return;
 	w->deadline = deadline;
 	__atomic_store_n(&w->timer_deadline, deadline, __ATOMIC_RELAXED);
@@ -26,22 +27,19 @@ arm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t deadline)
 	hca_msg_send(h, HCA_STAGE_TAI, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
 }
 
-/* How long the peer may say nothing about a request, ns; 0: for ever. */
+/* How long the peer may say nothing about a request, ns. */
 static uint64_t
 timeout_of(const struct hca_qp *qp)
 {
 	uint32_t code = hca_qp_ack_timeout(qp) & 31;
 
-	return code != 0 ? HCA_ACK_TIMEOUT_NS(code) : 0;
+	return code != 0 ? HCA_ACK_TIMEOUT_NS(code) : FOR_EVER;
 }
 
 void
 hca_tai_expect(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
-	uint64_t timeout = timeout_of(qp);
-
-	if (timeout != 0 && !qp->tai_wait.timer_armed)
-		arm(h, qp, qpi, hca_tai_ctx(h)->now + timeout);
+	arm(h, qp, qpi, hca_tai_ctx(h)->now + RTE_MIN(timeout_of(qp), HCA_TAI_PATIENCE));
 }
 
 /* ---- not ready ---- */
@@ -88,7 +86,7 @@ check_wait(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segm
 	s->state = HCA_TAI_SEGMENT_AGAIN;
 	qp->tai_wait.again++;
 	hca_tai_wake(h, qpi);
-	return UINT64_MAX;
+	return FOR_EVER;
 }
 
 static void
@@ -104,32 +102,51 @@ time_out(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor)
 	hca_tai_fail(h, qp, qpi, cursor, HCA_UB_STATUS_ACK_TIMEOUT);
 }
 
+/*
+ * One that has been silent since then, and is waited for. While its operation is in the lane, the
+ * peer may not have it yet. Returns when to look at its place again.
+ */
+static uint64_t
+check_place(struct hca *h, struct hca_jetty_segment *s, uint64_t active)
+{
+	uint64_t now = hca_tai_ctx(h)->now;
+
+	if (s->counted & HCA_TAI_COUNTED_OVERDUE)
+		return FOR_EVER;
+	if (now < active + HCA_TAI_PATIENCE)
+		return active + HCA_TAI_PATIENCE;
+	if (s->op != HCA_TAI_NO_OP)
+		return now + HCA_TAI_PATIENCE;
+	hca_tai_overdue(h, s);
+	return FOR_EVER;
+}
+
 /* One that an answer is due of: not of its own, but some answer of its request. */
 static uint64_t
-check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, const struct hca_jetty_segment *s)
+check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s)
 {
-	uint64_t timeout = timeout_of(qp), due;
+	uint64_t active = hca_tai_record(h, qp, s->cursor)->active;
+	uint64_t due = active + timeout_of(qp);
 
-	if (timeout == 0 || s->number == HCA_TP_UNRELIABLE)
-		return UINT64_MAX;
-	due = hca_tai_record(h, qp, s->cursor)->active + timeout;
+	if (s->number == HCA_TP_UNRELIABLE)
+		return FOR_EVER;
 	if (hca_tai_ctx(h)->now < due)
-		return due;
+		return RTE_MIN(due, check_place(h, s, active));
 	time_out(h, qp, qpi, s->cursor);
-	return UINT64_MAX;
+	return FOR_EVER;
 }
 
 void
 hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
-	uint64_t next = UINT64_MAX;
+	uint64_t next = FOR_EVER;
 
 	if (!qp->tai_wait.timer_armed)
 		return;
 	__atomic_store_n(&qp->tai_wait.timer_armed, 0, __ATOMIC_RELAXED);
 	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
 		struct hca_jetty_segment *s = hca_tai_segment(qp, t);
-		uint64_t due = UINT64_MAX;
+		uint64_t due = FOR_EVER;
 
 		if (s->state == HCA_TAI_SEGMENT_WAIT)
 			due = check_wait(h, qp, qpi, s);

@@ -217,7 +217,7 @@ struct hca_tp_lane {
 struct hca_tp_tai {
 	uint32_t taken;	    /* of the request lane: operations taken back, free running */
 	uint32_t open_out;  /* [pub] requests without an answer, at most cfg.requests */
-	uint32_t abandoned; /* of these, such that nobody waits for any more */
+	uint32_t abandoned; /* of these, such that nobody waits for any more, or are overdue */
 	uint32_t aged;	    /* of these, for a whole life of the TP */
 	uint32_t lapsed;    /* not counted in open_out any more, and never answered */
 	uint32_t reserved;

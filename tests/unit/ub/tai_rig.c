@@ -300,6 +300,23 @@ rig_release_all(struct tai_rig *r)
 	}
 }
 
+/* ---- time ---- */
+
+void
+rig_expire(struct tai_rig *r, uint64_t now)
+{
+	fx_take_msgs(r->fx, HCA_STAGE_TAI, HCA_STAGE_TIMER, RIG_QPI);
+	r->now = now;
+	hca_msg_send(r->h, HCA_STAGE_TIMER, HCA_STAGE_TAI, RIG_QPI, HCA_MSG_EXPIRED);
+	rig_poll(r);
+}
+
+uint64_t
+rig_armed_for(const struct tai_rig *r)
+{
+	return r->qp->tai_wait.timer_armed ? r->qp->tai_wait.timer_deadline : 0;
+}
+
 /* ---- answers ---- */
 
 struct hca_ub_headers

@@ -69,6 +69,13 @@ uint32_t rig_skip(struct tai_rig *r);
 void rig_release(struct tai_rig *r, uint32_t tpi, uint32_t n);
 void rig_release_all(struct tai_rig *r);
 
+/* ---- time ---- */
+
+/* The wheel's entry of Jetty RIG_QPI expires. */
+void rig_expire(struct tai_rig *r, uint64_t now);
+/* When that will be; 0: there is none. */
+uint64_t rig_armed_for(const struct tai_rig *r);
+
 /* ---- answers ---- */
 
 struct hca_ub_headers rig_response(uint8_t opcode, const struct hca_qp *qp, uint16_t tassn);

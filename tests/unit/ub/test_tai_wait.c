@@ -8,22 +8,6 @@
 
 #include "hca.h"
 
-/* The wheel's entry of the Jetty expires. */
-static void
-expire(struct tai_rig *r, uint64_t now)
-{
-	fx_take_msgs(r->fx, HCA_STAGE_TAI, HCA_STAGE_TIMER, RIG_QPI);
-	r->now = now;
-	hca_msg_send(r->h, HCA_STAGE_TIMER, HCA_STAGE_TAI, RIG_QPI, HCA_MSG_EXPIRED);
-	rig_poll(r);
-}
-
-static uint64_t
-armed_for(struct tai_rig *r)
-{
-	return r->qp->tai_wait.timer_armed ? r->qp->tai_wait.timer_deadline : 0;
-}
-
 static void
 post(struct tai_rig *r, uint8_t op, uint32_t len)
 {
@@ -44,15 +28,15 @@ test_not_ready(void **state)
 	op = rig_next(r, 1);
 	assert_int_equal(HCA_BITS(op->ta4, 1, 1), 0);
 	rig_taack(r, 1, 0, HCA_UB_RSP_RNR, 12);
-	due = armed_for(r);
+	due = rig_armed_for(r);
 	assert_true(due >= r->now + 8192000 && due <= r->now + 8192000 + 1024);
 	assert_int_equal(r->h->ub->tp[1].tai.open_out, 0);
 	assert_int_equal(r->qp->tai.open, 1);
 	assert_true(op->flags & HCA_TA_OP_ANSWERED);
-	expire(r, due - 5000); /* too early */
+	rig_expire(r, due - 5000); /* too early */
 	assert_int_equal(rig_skip(r), 0);
-	assert_true(armed_for(r) == due);
-	expire(r, due);
+	assert_true(rig_armed_for(r) == due);
+	rig_expire(r, due);
 	assert_int_equal(rig_skip(r), 0); /* the first one is in the lane */
 	rig_release_all(r);
 	op = rig_any(r, &tpi);
@@ -83,7 +67,7 @@ test_part_is_not_ready(void **state)
 	rig_skip(r);
 	rig_taack(r, 1, 2, HCA_UB_RSP_PAGE_FAULT, 0);
 	rig_release_all(r);
-	expire(r, r->now + 10000);
+	rig_expire(r, r->now + 10000);
 	op = rig_any(r, &tpi);
 	assert_int_equal(op->tassn, 2);
 	assert_int_equal(op->payload, 100);
@@ -105,7 +89,7 @@ test_too_often(void **state)
 		rig_expect_none(r);
 		rig_taack(r, tpi, 0, HCA_UB_RSP_RNR, 0);
 		rig_release_all(r);
-		expire(r, r->now + 10000);
+		rig_expire(r, r->now + 10000);
 	}
 	rig_expect(r, 0, HCA_UB_STATUS_RNR_EXC);
 	assert_null(rig_any(r, &tpi));
@@ -123,7 +107,7 @@ test_for_ever(void **state)
 		assert_non_null(rig_any(r, &tpi));
 		rig_taack(r, tpi, 0, HCA_UB_RSP_RNR, HCA_UB_RNR_TIMER_MAX);
 		rig_release_all(r);
-		expire(r, r->now + HCA_UB_RNR_NS(HCA_UB_RNR_TIMER_MAX) + 1024);
+		rig_expire(r, r->now + HCA_UB_RNR_NS(HCA_UB_RNR_TIMER_MAX) + 1024);
 	}
 	rig_expect_none(r);
 }
@@ -173,12 +157,12 @@ test_no_answer(void **state)
 	uint64_t from = r->now;
 
 	post(r, HCA_OP_ATOMIC, 8);
-	assert_true(armed_for(r) == from + TIMEOUT);
+	assert_true(rig_armed_for(r) == from + TIMEOUT);
 	rig_skip(r);
 	rig_release_all(r);
-	expire(r, from + TIMEOUT - 1);
+	rig_expire(r, from + TIMEOUT - 1);
 	rig_expect_none(r);
-	expire(r, from + TIMEOUT);
+	rig_expire(r, from + TIMEOUT);
 	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
 	assert_int_equal(rig_skip(r), 0); /* never again */
 	assert_int_equal(RIG_COUNTER(r, ub_requests_timed_out), 1);
@@ -208,7 +192,7 @@ test_places_lapse(void **state)
 	assert_int_equal(rig_skip(r), 2);
 	rig_release_all(r);
 	assert_true(hca_tai_deadline(r->h, r->now) == UINT64_MAX);
-	expire(r, from + TIMEOUT);
+	rig_expire(r, from + TIMEOUT);
 	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
 	rig_expect(r, 1, HCA_UB_STATUS_ACK_TIMEOUT);
 	assert_int_equal(tp->tai.open_out, 2);
@@ -247,7 +231,7 @@ test_late_answers(void **state)
 	post(r, HCA_OP_SEND, 8);
 	rig_skip(r);
 	rig_release_all(r);
-	expire(r, r->now + TIMEOUT);
+	rig_expire(r, r->now + TIMEOUT);
 	for (unsigned int i = 0; i < 2; i++) {
 		r->now += hca_tai_life(tp);
 		rig_poll(r);
@@ -256,7 +240,7 @@ test_late_answers(void **state)
 	post(r, HCA_OP_SEND, 8);
 	rig_skip(r);
 	rig_release_all(r);
-	expire(r, r->now + TIMEOUT);
+	rig_expire(r, r->now + TIMEOUT);
 	assert_int_equal(tp->tai.open_out, 1);
 	rig_taack(r, 1, 0, 0, 0);
 	assert_int_equal(tp->tai.open_out, 1);
@@ -292,9 +276,15 @@ test_never(void **state)
 {
 	struct tai_rig *r = *state;
 
+	uint64_t from = r->now;
+
 	r->qp->cfg.ack_timeout = 0;
 	post(r, HCA_OP_SEND, 8);
-	assert_true(armed_for(r) == 0);
+	rig_release_all(r);
+	for (unsigned int i = 1; i < 10; i++)
+		rig_expire(r, from + i * TIMEOUT);
+	rig_expect_none(r);
+	assert_true(rig_armed_for(r) == 0);
 }
 
 /* An answer of the request puts it off. */
@@ -309,10 +299,10 @@ test_sign_of_life(void **state)
 	rig_skip(r);
 	r->now = from + 1000000;
 	rig_taack(r, 1, 0, 0, 0);
-	expire(r, from + TIMEOUT);
+	rig_expire(r, from + TIMEOUT);
 	rig_expect_none(r);
-	assert_true(armed_for(r) == from + 1000000 + TIMEOUT);
-	expire(r, from + 1000000 + TIMEOUT);
+	assert_true(rig_armed_for(r) == from + 1000000 + TIMEOUT);
+	rig_expire(r, from + 1000000 + TIMEOUT);
 	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
 }
 
@@ -324,7 +314,7 @@ test_late_answer_of_many(void **state)
 
 	r->h->ub->tpg[RIG_GROUP].count = 1;
 	post(r, HCA_OP_RDMA_WRITE, 8);
-	expire(r, r->now + TIMEOUT);
+	rig_expire(r, r->now + TIMEOUT);
 	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
 	post(r, HCA_OP_RDMA_WRITE, 8);
 	assert_int_equal(r->h->ub->tp[1].tai.open_out, 2);
@@ -343,7 +333,7 @@ test_given_up_unsent(void **state)
 	struct hca_ta_op *op;
 
 	post(r, HCA_OP_RDMA_WRITE, 8);
-	expire(r, r->now + TIMEOUT);
+	rig_expire(r, r->now + TIMEOUT);
 	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
 	op = rig_next(r, 1);
 	assert_int_equal(op->flags, HCA_TA_OP_ORPHAN);
@@ -390,7 +380,7 @@ test_late_memory(void **state)
 	h.ofstetah.offset = 1;
 	rig_answer(r, 1, &h, data, 1024);
 	rig_expect_none(r);
-	expire(r, r->now + HCA_TAI_LATE_NS + 2000);
+	rig_expire(r, r->now + HCA_TAI_LATE_NS + 2000);
 	assert_int_equal(rig_any(r, &tpi)->tassn, 0);
 	rig_answer(r, tpi, &h, data, 1024);
 	h.rtph.last = 0;
