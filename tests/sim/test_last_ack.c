@@ -10,14 +10,45 @@
 
 #define PROGRAM "test_last_ack"
 #define MS 1000000ull
-#define FLOOD 16u /* READs of 64 KiB, whose responses are more than encap keeps for the port */
-#define ROUNDS 12u
+#define FLOODS 16u /* QPs of side 1 whose requests fill what encap keeps for the port */
+#define ROUNDS 8u
 
-enum way {
-	DESTROYED,
-	RESET,
-	WAYS
+struct rig {
+	struct sim *s;
+	struct sim_duo flood[FLOODS];
+	uint64_t free_at; /* when the port of side 1 takes frames again */
 };
+
+static void
+stall(struct rig *r, uint64_t ns)
+{
+	const struct hca_port_stall_rules nothing = {.stall_every = 1000 * SIM_S,
+						     .stall_for = 1000 * SIM_S - 1};
+
+	hca_port_stall_set(r->s->side[1].stall, &nothing);
+	r->free_at = r->s->now + ns;
+}
+
+/* At the end of each poll, also while a command is awaited. */
+static void
+look_at_clock(void *arg)
+{
+	const struct hca_port_stall_rules none = {0};
+	struct rig *r = arg;
+
+	if (r->s->now >= r->free_at)
+		hca_port_stall_set(r->s->side[1].stall, &none);
+}
+
+static void
+open_rig(struct rig *r, const struct sim_config *cfg)
+{
+	*r = (struct rig){.s = sim_open(cfg), .free_at = UINT64_MAX};
+	for (unsigned int i = 0; i < FLOODS; i++)
+		sim_duo_open(r->s, &r->flood[i]);
+	r->s->watch = look_at_clock;
+	r->s->watch_arg = r;
+}
 
 static unsigned int
 reap(struct sim *s, struct softhca_cq *cq)
@@ -28,21 +59,56 @@ reap(struct sim *s, struct softhca_cq *cq)
 	return n;
 }
 
+static bool
+await(struct sim *s, struct softhca_cq *cq, uint64_t ns)
+{
+	for (uint64_t end = s->now + ns; reap(s, cq) == 0; sim_poll(s))
+		if (s->now >= end)
+			return false;
+	return true;
+}
+
 static void
-take_away(struct sim *s, struct sim_duo *d, enum way way)
+close_rig(struct rig *r)
+{
+	struct sim *s = r->s;
+
+	r->free_at = 0;
+	sim_run_for(s, 20 * MS);
+	for (unsigned int i = 0; i < FLOODS; i++) {
+		(void)reap(s, r->flood[i].own[1]);
+		sim_duo_close(&r->flood[i]);
+	}
+	sim_close(s);
+}
+
+/* The port takes nothing for ns from now on, and there is no room before it. */
+static void
+stall_and_fill(struct rig *r, uint64_t ns)
+{
+	for (unsigned int i = 0; i < FLOODS; i++)
+		(void)reap(r->s, r->flood[i].own[1]);
+	stall(r, ns);
+	for (unsigned int i = 0; i < FLOODS; i++)
+		sim_duo_post(&r->flood[i], 1, SOFTHCA_WR_RDMA_WRITE, 65536, 1, 0);
+	sim_run_for(r->s, MS / 4);
+}
+
+static void
+take_away(struct sim *s, struct sim_duo *d, bool destroy)
 {
 	const struct softhca_qp_attr a = {.qp_state = SOFTHCA_QPS_RESET};
-	int rc = way == DESTROYED ? softhca_destroy_qp(d->qp[1])
-				  : softhca_modify_qp(d->qp[1], &a, SOFTHCA_QP_STATE);
+	int rc = destroy ? softhca_destroy_qp(d->qp[1])
+			 : softhca_modify_qp(d->qp[1], &a, SOFTHCA_QP_STATE);
 
 	sim_check(s, rc == 0, "the QP stays: %d", rc);
 }
 
 static void
-close_rest(struct sim *s, struct sim_duo *d, enum way way)
+close_rest(struct sim *s, struct sim_duo *d, bool destroyed)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		if (i == 0 || way != DESTROYED)
+		if (i == 0 || !destroyed)
 			sim_check(s, softhca_destroy_qp(d->qp[i]) == 0, "destroy_qp");
 		sim_check(s, softhca_dereg_mr(d->mr[i]) == 0, "dereg_mr");
 		sim_check(s, softhca_destroy_cq(d->own[i]) == 0, "destroy_cq");
@@ -50,103 +116,66 @@ close_rest(struct sim *s, struct sim_duo *d, enum way way)
 	}
 }
 
-/* Poll until a completion is there, no longer than that; what side 1 answers beside it goes on. */
-static bool
-await(struct sim *s, struct softhca_cq *cq, struct sim_duo *flood, uint64_t ns)
-{
-	uint64_t end = s->now + ns;
-
-	while (reap(s, cq) == 0) {
-		unsigned int n = reap(s, flood->own[0]);
-
-		if (s->now >= end)
-			return false;
-		sim_duo_post(flood, 0, SOFTHCA_WR_RDMA_READ, 65536, n, 0);
-		sim_poll(s);
-	}
-	return true;
-}
-
-/* Returns whether the ACK was not sent when the QP was taken away. */
-static bool
-one_message(struct sim *s, struct sim_duo *flood, enum way way)
+static void
+one_message(struct rig *r, bool destroy)
 {
 	struct sim_duo d = {.depth = 8};
-	bool waits;
+	struct sim *s = r->s;
 
 	sim_duo_open(s, &d);
-	sim_duo_recv(&d, 1, 3000, 1);
-	sim_duo_post(&d, 0, SOFTHCA_WR_SEND, 3000, 1, 0);
-	sim_check(s, await(s, d.own[1], flood, 100 * MS), "the message does not arrive");
-	waits = reap(s, d.own[0]) == 0;
-	take_away(s, &d, way);
-	sim_check(s, !waits || await(s, d.own[0], flood, 20 * MS), "the peer gets no ACK");
-	close_rest(s, &d, way);
-	return waits;
+	stall_and_fill(r, 2 * MS);
+	sim_duo_send(&d, 0, 1, 0);
+	sim_check(s, await(s, d.own[1], MS), "the message does not arrive");
+	sim_check(s, reap(s, d.own[0]) == 0, "the ACK has not waited");
+	take_away(s, &d, destroy);
+	sim_check(s, await(s, d.own[0], 10 * MS), "the peer gets no ACK");
+	close_rest(s, &d, destroy);
 }
 
-/* A port that takes frames for 1 ms, and then none for 7. */
 static void
 taken_away_in(const struct sim_config *cfg)
 {
-	const struct hca_port_stall_rules stalls = {.stall_every = 8 * MS, .stall_for = 7 * MS};
+	struct rig r;
 
-	for (enum way way = 0; way < WAYS; way++) {
-		struct sim *s = sim_open(cfg);
-		struct sim_duo flood = {.depth = 64};
-		unsigned int waited = 0;
-
-		sim_duo_open(s, &flood);
-		hca_port_stall_set(s->side[1].stall, &stalls);
-		sim_duo_post(&flood, 0, SOFTHCA_WR_RDMA_READ, 65536, FLOOD, 0);
-		sim_run_for(s, MS);
-		for (unsigned int k = 0; k < ROUNDS; k++)
-			waited += one_message(s, &flood, way);
-		sim_check(s, waited != 0, "no ACK had to wait");
-		sim_duo_close(&flood);
-		sim_close(s);
-	}
+	open_rig(&r, cfg);
+	for (unsigned int k = 0; k < ROUNDS; k++)
+		one_message(&r, k & 1);
+	close_rig(&r);
 }
 SIM_TEST(taken_away)
 
-/* A port that takes nothing at all holds up nobody for long, and many no longer than one. */
+/* A port that takes nothing for long holds up nobody for long, and many no longer than one. */
 static void
-dead_port_in(const struct sim_config *cfg)
+long_stall_in(const struct sim_config *cfg)
 {
-	const struct hca_port_stall_rules dead = {.stall_every = 10 * SIM_S,
-						  .stall_for = 10 * SIM_S - 1000};
-	struct sim *s = sim_open(cfg);
-	struct sim_duo flood = {.depth = 64}, d[8] = {{0}};
+	struct sim_duo d[4] = {{0}};
+	struct rig r;
 	uint64_t from;
 
-	sim_duo_open(s, &flood);
-	for (unsigned int i = 0; i < 8; i++)
-		sim_duo_open(s, &d[i]);
-	hca_port_stall_set(s->side[1].stall, &dead);
-	sim_duo_post(&flood, 0, SOFTHCA_WR_RDMA_READ, 65536, FLOOD, 0);
-	sim_run_for(s, MS);
-	for (unsigned int i = 0; i < 8; i++)
+	open_rig(&r, cfg);
+	for (unsigned int i = 0; i < 4; i++)
+		sim_duo_open(r.s, &d[i]);
+	stall_and_fill(&r, SIM_S);
+	for (unsigned int i = 0; i < 4; i++)
 		sim_duo_send(&d[i], 0, 1, 0);
-	sim_run_for(s, MS);
-	from = s->now;
-	for (unsigned int i = 0; i < 8; i++)
-		sim_check(s, softhca_destroy_qp(d[i].qp[1]) == 0, "destroy_qp");
-	sim_check(s, s->now - from < 80 * MS, "the port held up who destroys a QP for %llu us",
-		  (unsigned long long)(s->now - from) / 1000);
-	for (unsigned int i = 0; i < 8; i++)
-		close_rest(s, &d[i], DESTROYED);
-	hca_port_stall_set(s->side[1].stall, &(struct hca_port_stall_rules){0});
-	sim_duo_close(&flood);
-	sim_close(s);
+	sim_run_for(r.s, MS / 4);
+	from = r.s->now;
+	for (unsigned int i = 0; i < 4; i++)
+		take_away(r.s, &d[i], true);
+	sim_check(r.s, r.s->now - from < 80 * MS, "destroyed after %llu us",
+		  (unsigned long long)(r.s->now - from) / 1000);
+	for (unsigned int i = 0; i < 4; i++)
+		close_rest(r.s, &d[i], true);
+	close_rig(&r);
 }
-SIM_TEST(dead_port)
+SIM_TEST(long_stall)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(taken_away),
-		cmocka_unit_test(dead_port),
+		cmocka_unit_test(long_stall),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));
