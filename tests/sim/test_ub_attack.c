@@ -378,74 +378,7 @@ responses_in(const struct sim_config *cfg)
 			run_attack(cfg, &attacks[i]);
 }
 
-/* ---- datagrams ---- */
-
-#define STORM 10u /* per request of the bystander */
-#define RECEIVES 8u
-
-/* Unreliable Sends to the Jetty of side 1, with the right token. */
-static void
-storm(void *arg, uint32_t i)
-{
-	struct ub_pair *p = ((struct ub_bystander *)arg)->p;
-	const struct hca_tp *tp = ub_pair_tp(p, 0, 1);
-	struct hca_ub_path path = {.udp = {.dmac = {2, 0, 0, 0, 0, 2},
-					   .smac = {2, 0, 0, 0, 0, 1},
-					   .ip_version = 4,
-					   .hop_limit = 64,
-					   .sport = 0xc999}};
-	struct hca_ub_headers h = {.rtph = {.opcode = HCA_UB_TP_UTP, .last = 1},
-				   .btah = {.opcode = HCA_UB_TA_SEND,
-					    .ee = HCA_UB_EE_NORMAL,
-					    .tv_en = 1,
-					    .mt_en = 1,
-					    .rc_id = 9},
-				   .mtetah = {.tc_id = p->side[1].jetty->jetty_id.id},
-				   .tvetah = {UB_PAIR_SEND_TOKEN}};
-	uint8_t frame[512], payload[64] = {1};
-	struct hca_udp_template t;
-	int n;
-
-	memcpy(path.udp.sip, tp->cfg.own_eid, 16);
-	memcpy(path.udp.dip, tp->cfg.peer_eid, 16);
-	hca_ub_template_fill(&path, &t);
-	n = ub_build(hca_icrc_select(), &t, &h, payload, sizeof(payload), frame, sizeof(frame));
-	sim_check(p->s, n > 0, "build: %d", n);
-	for (uint32_t k = 0; k < STORM; k++) {
-		struct rte_mbuf *m = rte_pktmbuf_alloc(p->side[1].h->tx_pool);
-
-		sim_check(p->s, m != NULL, "no mbuf");
-		memcpy(rte_pktmbuf_append(m, (uint16_t)n), frame, (uint32_t)n);
-		sim_check(p->s, sim_link_inject(p->s->side[1].wire, m), "the link is full");
-	}
-}
-
-/* They take what receives there are; nobody else waits for them. */
-static void
-datagrams_in(const struct sim_config *cfg)
-{
-	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100000};
-	struct ub_bystander *b = &attacker.b;
-	struct ub_pair *p = &pair;
-
-	ub_pair_open(p, &c);
-	ub_bystander_open(b, p);
-	for (uint32_t i = 0; i < RECEIVES; i++)
-		ub_pair_recv(p, 1, false, UB_PAIR_RECV, 4096, i);
-	b->disturb = storm;
-	b->arg = b;
-	ub_bystander_run(b);
-	for (uint32_t i = 0; i < RECEIVES; i++)
-		ub_pair_received(p, 1, i, 40 + 64); /* behind the addresses */
-	sim_run_for(p->s, UB_PAIR_MS);
-	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_rx_utp), STORM * UB_BYSTANDER_REQUESTS);
-	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_no_receive),
-		   STORM * UB_BYSTANDER_REQUESTS - RECEIVES);
-	ub_pair_close(p);
-}
-
 SIM_TEST(requests)
-SIM_TEST(datagrams)
 SIM_TEST(responses)
 
 int
@@ -454,7 +387,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests),
 		cmocka_unit_test(responses),
-		cmocka_unit_test(datagrams),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));
