@@ -104,17 +104,32 @@ time_out(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor)
 	hca_tai_fail(h, qp, qpi, cursor, HCA_UB_STATUS_ACK_TIMEOUT);
 }
 
+/* Timeouts of a Jetty are put off once until it has another answer or one counts. */
+static uint16_t
+excuse_of(const struct hca_qp *qp)
+{
+	return (uint16_t)(qp->tai_wait.answers + 1);
+}
+
 /* One that an answer is due of: not of its own, but some answer of its request. */
 static uint64_t
-check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, const struct hca_jetty_segment *s)
+check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, const struct hca_jetty_segment *s,
+	     bool excusable)
 {
-	uint64_t timeout = timeout_of(qp), due;
+	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
+	uint64_t timeout = timeout_of(qp), now = hca_tai_ctx(h)->now;
 
 	if (timeout == 0 || s->number == HCA_TP_UNRELIABLE)
 		return UINT64_MAX;
-	due = hca_tai_record(h, qp, s->cursor)->active + timeout;
-	if (hca_tai_ctx(h)->now < due)
-		return due;
+	if (now < r->active + timeout)
+		return r->active + timeout;
+	if (excusable && hca_ub_away_at(&hca_tai_ctx(h)->away, r->active + timeout)) {
+		HCA_COUNT(h, TAI, ub_requests_put_off);
+		qp->tai_wait.excused = excuse_of(qp);
+		r->active = now;
+		return now + timeout;
+	}
+	qp->tai_wait.excused = 0;
 	time_out(h, qp, qpi, s->cursor);
 	return UINT64_MAX;
 }
@@ -122,6 +137,7 @@ check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, const struct hca_je
 void
 hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
+	bool excusable = qp->tai_wait.excused != excuse_of(qp);
 	uint64_t next = UINT64_MAX;
 
 	if (!qp->tai_wait.timer_armed)
@@ -134,7 +150,7 @@ hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		if (s->state == HCA_TAI_SEGMENT_WAIT)
 			due = check_wait(h, qp, qpi, s);
 		else if (hca_tai_outstanding(s))
-			due = check_answer(h, qp, qpi, s);
+			due = check_answer(h, qp, qpi, s, excusable);
 		next = RTE_MIN(next, due);
 	}
 	arm(h, qp, qpi, next);
