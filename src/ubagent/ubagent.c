@@ -167,12 +167,14 @@ do_mail(struct ubagent *a, uint64_t now)
 {
 	struct mail_letter l;
 	struct hca_ctl_ah ah;
+	enum mail_kind kind;
 	unsigned int n = 0;
-	int got;
 
-	while ((got = mail_take(&a->mail, &l)) != 0) {
+	while ((kind = mail_take(&a->mail, &l)) != MAIL_NONE) {
 		n++;
-		if (got < 0)
+		if (kind == MAIL_BAD)
+			ubagent_count(a, UBAGENT_bad);
+		if (kind != MAIL_LETTER)
 			continue;
 		ubagent_count(a, UBAGENT_received);
 		if (!a->cfg.asks || hops_find(a, l.own, l.peer, &ah)) {
@@ -427,7 +429,7 @@ farewell(struct ubagent *a)
 			a->cfg.progress(a->cfg.arg);
 		else
 			usleep(FAREWELL_US);
-		while (mail_take(&a->mail, &l) != 0)
+		while (mail_take(&a->mail, &l) != MAIL_NONE)
 			;
 	}
 }

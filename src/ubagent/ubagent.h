@@ -52,7 +52,7 @@ struct ubagent_config {
 	X(sent, "messages given to the device") \
 	X(not_sent, "messages dropped: no room, or no address") \
 	X(received, "messages taken from the device") \
-	X(bad, "datagrams that are none, or to an address that is not ours") \
+	X(bad, "receives that hold no datagram, such as what came over a channel") \
 	X(kept, "messages that waited for the MAC address of their peer") \
 	X(not_kept, "messages of unknown peers that found no place to wait") \
 	X(unresolved, "peers whose MAC address was not found") \

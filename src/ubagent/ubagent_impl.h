@@ -51,10 +51,15 @@ struct mail_letter {
 	uint32_t slot;
 };
 
-/*
- * Take a completion: 1: a message, to be given back; 0: nothing is there; -1: something else.
- */
-int mail_take(struct mail *m, struct mail_letter *letter);
+/* What a completion was. */
+enum mail_kind {
+	MAIL_NONE, /* there is none */
+	MAIL_SENT,
+	MAIL_BAD,    /* a receive without a datagram, which was given back */
+	MAIL_LETTER, /* to be given back */
+};
+
+enum mail_kind mail_take(struct mail *m, struct mail_letter *letter);
 void mail_give_back(struct mail *m, uint32_t slot);
 
 /* ---- who has imported what: ubagent_account.c; under its lock, a leaf ---- */

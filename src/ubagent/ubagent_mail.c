@@ -322,7 +322,7 @@ read_addresses(const uint8_t *p, struct mail_letter *l)
 }
 
 /* What came over a channel is no message of the setting up of channels. */
-static int
+static enum mail_kind
 read_receive(struct mail *m, const struct hca_cqe_ub *cqe, struct mail_letter *l)
 {
 	uint32_t bytes = hca_le32_to_cpu(cqe->bytes);
@@ -333,24 +333,23 @@ read_receive(struct mail *m, const struct hca_cqe_ub *cqe, struct mail_letter *l
 	if (cqe->status != HCA_UB_STATUS_OK || hca_le32_to_cpu(cqe->tpn) != 0 ||
 	    bytes < MAIL_ADDRESSES || bytes > MAIL_RECEIVE_BYTES || !read_addresses(at, l)) {
 		mail_give_back(m, l->slot);
-		return -1;
+		return MAIL_BAD;
 	}
 	l->bytes = at + MAIL_ADDRESSES;
 	l->len = bytes - MAIL_ADDRESSES;
-	return 1;
+	return MAIL_LETTER;
 }
 
-int
+enum mail_kind
 mail_take(struct mail *m, struct mail_letter *letter)
 {
 	struct hca_cqe_ub *cqe = next_cqe(m);
-	int what = 1;
+	enum mail_kind what = MAIL_SENT;
 
 	if (!mail_due(m))
-		return 0;
+		return MAIL_NONE;
 	if ((cqe->is_send & 1) != 0) {
 		m->sq_tail++;
-		what = -1;
 	} else {
 		what = read_receive(m, cqe, letter);
 	}

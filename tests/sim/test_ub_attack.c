@@ -5,9 +5,11 @@
  * too: each has the counter and the error of docs/ub.md, nothing else happens, and the bystander
  * does not notice. Packets of the attacker are changed on the link: all of the transport is right.
  *
- * What attacks the transport is in test_ub_tp.c.
+ * What attacks the transport is in test_ub_forged.c, what needs no peer that lies in
+ * test_ub_owner.c, floods are in test_ub_storm.c.
  */
 
+#include "ub_blame.h"
 #include "ub_bystander.h"
 #include "ub_craft.h"
 
@@ -19,6 +21,7 @@
 #define TO UB_PAIR_TO
 #define RESULT UB_PAIR_READ
 #define ATTACKS 20u
+#define LONGEST 8192u /* Read */
 
 static struct ub_pair pair;
 
@@ -32,12 +35,17 @@ struct attack {
 	void (*change)(struct ub_pair *p, uint8_t *tah, const struct hca_ub_layout *at);
 	urma_cr_status_t status;
 	enum hca_counter counter; /* of the end that receives it */
+	/* of Reads whose answer is not as long as they ask for; 0: 64 bytes, answered with 64 */
+	uint32_t len, asks;
+	uint32_t stored;       /* bytes of it, in front of what is wrong */
+	enum hca_counter also; /* at side 0, of what follows; 0: none */
 };
 
 struct attacker {
 	struct ub_bystander b;
 	const struct attack *attack;
-	uint32_t number; /* of its Jetty */
+	uint32_t number;	   /* of its Jetty */
+	struct softhca_mr *region; /* of side 1, for verbs */
 	uint64_t posted, done;
 };
 
@@ -114,6 +122,17 @@ CHANGE(other_life)
 {
 	hca_ub_maetah_set_token_id(tah + at->maetah,
 				   hca_ub_maetah_token_id(tah + at->maetah) ^ 0x20000);
+}
+
+CHANGE(region_of_verbs)
+{
+	hca_ub_maetah_set_token_id(tah + at->maetah, HCA_KEY_TOKEN_ID(attacker.region->rkey));
+}
+
+/* The peer answers what it is asked for: the answer is longer or shorter than was meant. */
+CHANGE(another_length)
+{
+	hca_ub_maetah_set_length(tah + at->maetah, attacker.attack->asks);
 }
 
 CHANGE(wrong_token)
@@ -233,6 +252,7 @@ CHANGE(other_queue_type)
 #define REFUSED URMA_CR_REM_ACCESS_ABORT_ERR
 #define UNKNOWN URMA_CR_REM_UNSUPPORTED_REQ_ERR
 #define SILENCE URMA_CR_ACK_TIMEOUT_ERR
+#define LENGTH URMA_CR_REM_RESP_LEN_ERR
 
 static const struct attack attacks[] = {
 	{"E_bit", URMA_OPC_WRITE, false, e_bit, REFUSED, HCA_CTR_ub_ta_exclusive},
@@ -240,12 +260,19 @@ static const struct attack attacks[] = {
 	{"version", URMA_OPC_WRITE, false, version, UNKNOWN, HCA_CTR_ub_ta_bad_version},
 	{"opcode", URMA_OPC_WRITE, false, no_opcode, UNKNOWN, HCA_CTR_ub_ta_bad_opcode},
 	{"writeback", URMA_OPC_WRITE, false, management, UNKNOWN, HCA_CTR_ub_ta_not_offered},
-	{"RC type", URMA_OPC_WRITE, false, sequence, SILENCE, HCA_CTR_ub_ta_sequence},
+	{"RC type", URMA_OPC_WRITE, false, sequence, SILENCE, HCA_CTR_ub_ta_sequence,
+	 .also = HCA_CTR_ub_rsp_unknown_queue},
 	{"ODR", URMA_OPC_WRITE, false, order, UNKNOWN, HCA_CTR_ub_ta_bad_code},
 	{"poison", URMA_OPC_WRITE, false, poison, REFUSED, HCA_CTR_ub_ta_poison},
 	{"TokenID", URMA_OPC_WRITE, false, nobodys_memory, REFUSED, HCA_CTR_ub_token_unknown},
 	{"TokenID of another life", URMA_OPC_READ, false, other_life, REFUSED,
 	 HCA_CTR_ub_token_unknown},
+	{"region of verbs, write", URMA_OPC_WRITE, false, region_of_verbs, REFUSED,
+	 HCA_CTR_ub_token_not_exported},
+	{"region of verbs, read", URMA_OPC_READ, false, region_of_verbs, REFUSED,
+	 HCA_CTR_ub_token_not_exported},
+	{"region of verbs, atomic", URMA_OPC_FADD, false, region_of_verbs, REFUSED,
+	 HCA_CTR_ub_token_not_exported},
 	{"token, write", URMA_OPC_WRITE, false, wrong_token, REFUSED, HCA_CTR_ub_token_mismatch},
 	{"token, read", URMA_OPC_READ, false, wrong_token, REFUSED, HCA_CTR_ub_token_mismatch},
 	{"token, atomic", URMA_OPC_FADD, false, wrong_token, REFUSED, HCA_CTR_ub_token_mismatch},
@@ -270,8 +297,19 @@ static const struct attack attacks[] = {
 	 HCA_CTR_ub_rsp_unknown_request},
 	{"TASSN", URMA_OPC_WRITE, true, other_number, SILENCE, HCA_CTR_ub_rsp_unknown_request},
 	{"TAID", URMA_OPC_READ, true, other_taid, SILENCE, HCA_CTR_ub_rsp_bad},
-	{"place", URMA_OPC_READ, true, other_place, URMA_CR_REM_RESP_LEN_ERR,
-	 HCA_CTR_ub_rsp_bad_place},
+	{"place", URMA_OPC_READ, true, other_place, LENGTH, HCA_CTR_ub_rsp_bad_place},
+	{"longer", URMA_OPC_READ, false, another_length, LENGTH, HCA_CTR_ub_rsp_bad_place,
+	 .len = 64, .asks = 128},
+	{"longer at its end", URMA_OPC_READ, false, another_length, LENGTH,
+	 HCA_CTR_ub_rsp_bad_place, .len = 4160, .asks = 4224, .stored = 4096},
+	{"a packet more", URMA_OPC_READ, false, another_length, LENGTH, HCA_CTR_ub_rsp_bad_place,
+	 .len = 4096, .asks = 4160, .also = HCA_CTR_ub_rsp_abandoned},
+	{"much longer", URMA_OPC_READ, false, another_length, LENGTH, HCA_CTR_ub_rsp_bad_place,
+	 .len = 64, .asks = 5000, .also = HCA_CTR_ub_rsp_abandoned},
+	{"shorter", URMA_OPC_READ, false, another_length, LENGTH, HCA_CTR_ub_rsp_bad_place,
+	 .len = 64, .asks = 32},
+	{"a packet less", URMA_OPC_READ, false, another_length, LENGTH, HCA_CTR_ub_rsp_bad_place,
+	 .len = 8192, .asks = 4096},
 	{"32 done", URMA_OPC_WRITE, true, too_many_done, SILENCE, HCA_CTR_ub_rsp_unknown_request},
 	{"status", URMA_OPC_WRITE, true, no_status, SILENCE, HCA_CTR_ub_rsp_malformed},
 	{"poisoned Read", URMA_OPC_READ, true, poisoned, URMA_CR_REM_DATA_POISON,
@@ -281,6 +319,12 @@ static const struct attack attacks[] = {
 };
 
 /* ---- running one ---- */
+
+static uint32_t
+length_of(const struct attack *attack)
+{
+	return attack->len != 0 ? attack->len : 64;
+}
 
 static void
 attack_once(void *arg, uint32_t i)
@@ -294,10 +338,10 @@ attack_once(void *arg, uint32_t i)
 		ub_pair_atomic(p, 0, URMA_OPC_FADD, RESULT, TO + 64, 8, 1, a->posted);
 	else if (a->attack->opcode == URMA_OPC_SEND_IMM)
 		ub_pair_send(p, 0, p->side[0].to_jetty, FROM, 64, a->posted);
+	else if (a->attack->opcode == URMA_OPC_READ)
+		ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, length_of(a->attack), a->posted);
 	else
-		ub_pair_rw(p, 0, a->attack->opcode,
-			   a->attack->opcode == URMA_OPC_READ ? RESULT : FROM,
-			   a->attack->opcode == URMA_OPC_READ ? FROM : TO, 64, a->posted);
+		ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 64, a->posted);
 	a->posted++;
 }
 
@@ -315,34 +359,67 @@ take(void *arg, const urma_cr_t *cr)
 
 /* Nothing was written where the attacker may write, or was to read into. */
 static void
-check_memory(struct ub_pair *p, bool answered)
+check_memory(struct ub_pair *p, const struct attack *attack)
 {
-	for (uint32_t i = 0; i < 256; i++) {
+	for (uint32_t i = 0; i < 2 * LONGEST; i++) {
 		/* a Write whose answer is changed was executed */
-		if (!answered)
+		if (!attack->responses)
 			UB_PAIR_EQ(p, p->side[1].mem[TO + i], 0);
-		UB_PAIR_EQ(p, p->side[0].mem[RESULT + i], 0);
+		if (i >= attack->stored)
+			UB_PAIR_EQ(p, p->side[0].mem[RESULT + i], 0);
 	}
 }
 
+/* The end that counts what came to it: of a changed answer, or of one to a changed question. */
+static unsigned int
+victim_of(const struct attack *attack)
+{
+	return attack->responses || attack->asks != 0 ? 0 : 1;
+}
+
 static void
-run_attack(const struct sim_config *cfg, const struct attack *attack)
+check_blame(struct attacker *a, const struct ub_blame *blame)
+{
+	const struct attack *attack = a->attack;
+	const struct ub_owed owed[] = {
+		{victim_of(attack), attack->counter, ATTACKS},
+		{0, attack->also, attack->also != 0 ? ATTACKS : 0},
+		{0, HCA_CTR_ub_requests_timed_out, attack->status == SILENCE ? ATTACKS : 0},
+	};
+
+	ub_blame_check(blame, a->b.p, attack->name, owed, RTE_DIM(owed));
+}
+
+static void
+open_attack(const struct sim_config *cfg, struct attacker *a, const struct attack *attack)
 {
 	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100000, .err_timeout = 13};
-	struct attacker *a = &attacker;
-	unsigned int victim = attack->responses ? 0 : 1;
-	uint64_t before;
 
 	memset(a, 0, sizeof(*a));
 	ub_pair_open(&pair, &c);
+	a->region =
+		softhca_reg_mr(pair.s->side[1].pd, pair.side[1].mem, UB_PAIR_MEM,
+			       SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
+				       SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC);
+	sim_check(pair.s, a->region != NULL, "reg_mr: %s", softhca_last_error(NULL));
 	ub_bystander_open(&a->b, &pair);
 	a->attack = attack;
 	a->number = pair.side[0].jetty->jetty_id.id;
 	a->b.other = take;
 	a->b.disturb = attack_once;
 	a->b.arg = a;
-	before = ub_pair_counter(&pair, victim, attack->counter);
-	sim_link_lose(pair.s->side[victim == 1 ? 0 : 1].wire, change, a);
+}
+
+static void
+run_attack(const struct sim_config *cfg, const struct attack *attack)
+{
+	unsigned int sender = attack->responses ? 1 : 0;
+	struct attacker *a = &attacker;
+	struct ub_blame blame;
+
+	open_attack(cfg, a, attack);
+	ub_blame_begin(&blame, &pair);
+	sim_link_lose(pair.s->side[sender].wire, change, a);
 	for (uint32_t i = 0; i < ATTACKS; i++)
 		ub_pair_recv(&pair, 1, false, UB_PAIR_RECV, 64, i);
 	ub_bystander_run(&a->b);
@@ -351,14 +428,14 @@ run_attack(const struct sim_config *cfg, const struct attack *attack)
 
 		take(a, &cr);
 	}
-	sim_check(pair.s, ub_pair_counter(&pair, victim, attack->counter) == before + ATTACKS,
-		  "%s: %s is %lu", attack->name, hca_counter_name(attack->counter),
-		  (unsigned long)(ub_pair_counter(&pair, victim, attack->counter) - before));
-	check_memory(&pair, attack->responses);
-	sim_link_lose(pair.s->side[victim == 1 ? 0 : 1].wire, NULL, NULL);
+	sim_run_for(pair.s, UB_PAIR_MS);
+	check_blame(a, &blame);
+	check_memory(&pair, attack);
+	sim_link_lose(pair.s->side[sender].wire, NULL, NULL);
 	UB_PAIR_EQ(&pair, hca_tp_state(ub_pair_tp(&pair, 0, 1)), HCA_TPS_ACTIVE);
 	UB_PAIR_EQ(&pair, hca_tp_state(ub_pair_tp(&pair, 1, 1)), HCA_TPS_ACTIVE);
 	ub_bystander_request(&a->b);
+	softhca_dereg_mr(a->region);
 	ub_pair_close(&pair);
 }
 
@@ -378,74 +455,7 @@ responses_in(const struct sim_config *cfg)
 			run_attack(cfg, &attacks[i]);
 }
 
-/* ---- datagrams ---- */
-
-#define STORM 10u /* per request of the bystander */
-#define RECEIVES 8u
-
-/* Unreliable Sends to the Jetty of side 1, with the right token. */
-static void
-storm(void *arg, uint32_t i)
-{
-	struct ub_pair *p = ((struct ub_bystander *)arg)->p;
-	const struct hca_tp *tp = ub_pair_tp(p, 0, 1);
-	struct hca_ub_path path = {.udp = {.dmac = {2, 0, 0, 0, 0, 2},
-					   .smac = {2, 0, 0, 0, 0, 1},
-					   .ip_version = 4,
-					   .hop_limit = 64,
-					   .sport = 0xc999}};
-	struct hca_ub_headers h = {.rtph = {.opcode = HCA_UB_TP_UTP, .last = 1},
-				   .btah = {.opcode = HCA_UB_TA_SEND,
-					    .ee = HCA_UB_EE_NORMAL,
-					    .tv_en = 1,
-					    .mt_en = 1,
-					    .rc_id = 9},
-				   .mtetah = {.tc_id = p->side[1].jetty->jetty_id.id},
-				   .tvetah = {UB_PAIR_SEND_TOKEN}};
-	uint8_t frame[512], payload[64] = {1};
-	struct hca_udp_template t;
-	int n;
-
-	memcpy(path.udp.sip, tp->cfg.own_eid, 16);
-	memcpy(path.udp.dip, tp->cfg.peer_eid, 16);
-	hca_ub_template_fill(&path, &t);
-	n = ub_build(hca_icrc_select(), &t, &h, payload, sizeof(payload), frame, sizeof(frame));
-	sim_check(p->s, n > 0, "build: %d", n);
-	for (uint32_t k = 0; k < STORM; k++) {
-		struct rte_mbuf *m = rte_pktmbuf_alloc(p->side[1].h->tx_pool);
-
-		sim_check(p->s, m != NULL, "no mbuf");
-		memcpy(rte_pktmbuf_append(m, (uint16_t)n), frame, (uint32_t)n);
-		sim_check(p->s, sim_link_inject(p->s->side[1].wire, m), "the link is full");
-	}
-}
-
-/* They take what receives there are; nobody else waits for them. */
-static void
-datagrams_in(const struct sim_config *cfg)
-{
-	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100000};
-	struct ub_bystander *b = &attacker.b;
-	struct ub_pair *p = &pair;
-
-	ub_pair_open(p, &c);
-	ub_bystander_open(b, p);
-	for (uint32_t i = 0; i < RECEIVES; i++)
-		ub_pair_recv(p, 1, false, UB_PAIR_RECV, 4096, i);
-	b->disturb = storm;
-	b->arg = b;
-	ub_bystander_run(b);
-	for (uint32_t i = 0; i < RECEIVES; i++)
-		ub_pair_received(p, 1, i, 40 + 64); /* behind the addresses */
-	sim_run_for(p->s, UB_PAIR_MS);
-	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_rx_utp), STORM * UB_BYSTANDER_REQUESTS);
-	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_no_receive),
-		   STORM * UB_BYSTANDER_REQUESTS - RECEIVES);
-	ub_pair_close(p);
-}
-
 SIM_TEST(requests)
-SIM_TEST(datagrams)
 SIM_TEST(responses)
 
 int
@@ -454,7 +464,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests),
 		cmocka_unit_test(responses),
-		cmocka_unit_test(datagrams),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

@@ -10,8 +10,7 @@
  */
 
 #include "ub_bystander.h"
-
-#include "sim_link.h"
+#include "ub_client.h"
 
 #define PROGRAM "sim-ub-isolate"
 
@@ -38,9 +37,7 @@ struct faulty {
 	urma_target_seg_t *seg, *imported;
 	struct urma_segment bad;
 	struct softhca_mr bad_mr;
-	struct softhca_context *client;
-	urma_context_t *ctx;
-	urma_jfc_t *client_jfc;
+	struct ub_client client;
 	bool well; /* what goes in the middle of its work goes behind it instead */
 };
 
@@ -130,7 +127,7 @@ use_bad_key(void *arg, uint32_t i)
 
 	if (i % EVERY != 0)
 		return;
-	p->side[0].seg = &x->bad.pub;
+	p->side[0].seg = x->well ? good : &x->bad.pub;
 	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 20000, x->posted++);
 	ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, 20000, x->posted++);
 	ub_pair_send(p, 0, p->side[0].to_jfr, FROM, 20000, x->posted++);
@@ -138,19 +135,37 @@ use_bad_key(void *arg, uint32_t i)
 	ub_pair_recv(p, 1, true, RECV, 20000, i);
 }
 
+/* Receives end so; afterwards memory is as it was. */
+static void
+end_receives(struct faulty *x, urma_cr_status_t status)
+{
+	struct ub_pair *p = x->b.p;
+	urma_cr_t cr;
+
+	drain(x);
+	while (urma_poll_jfc(p->side[1].recv_jfc, 1, &cr) == 1)
+		UB_PAIR_EQ(p, cr.status, status);
+	memset(p->side[1].mem + TO, 0, 20000);
+	memset(p->side[1].mem + RECV, 0, 20000);
+	memset(p->side[0].mem + RESULT, 0, 20000);
+}
+
 static void
 bad_key_in(const struct sim_config *cfg)
 {
 	struct faulty *x = begin(cfg, (struct ub_pair_config){.small_mtu = true},
-				 ALLOW(URMA_CR_LOC_ACCESS_ERR), use_bad_key);
+				 ALLOW(URMA_CR_SUCCESS), use_bad_key);
 	struct ub_pair *p = x->b.p;
-	urma_cr_t cr;
 
 	x->bad = *(struct urma_segment *)p->side[0].seg;
 	x->bad_mr = *x->bad.mr;
 	x->bad_mr.lkey ^= 0x100;
 	x->bad.mr = &x->bad_mr;
-	memset(p->side[0].mem + RESULT, 0, 20000);
+	x->well = true;
+	ub_bystander_beside(&x->b);
+	end_receives(x, URMA_CR_SUCCESS);
+	x->well = false;
+	x->allowed = ALLOW(URMA_CR_LOC_ACCESS_ERR);
 	ub_bystander_run(&x->b);
 	drain(x);
 	sim_check(p->s, ub_pair_counter(p, 0, HCA_CTR_ub_poisoned) != 0, "nothing was poisoned");
@@ -159,8 +174,7 @@ bad_key_in(const struct sim_config *cfg)
 			   p->side[1].mem[TO + i] | p->side[0].mem[RESULT + i] |
 				   p->side[1].mem[RECV + i],
 			   0);
-	while (urma_poll_jfc(p->side[1].recv_jfc, 1, &cr) == 1)
-		UB_PAIR_EQ(p, cr.status, URMA_CR_LOC_DATA_POISON);
+	end_receives(x, URMA_CR_LOC_DATA_POISON);
 	finish(x);
 }
 
@@ -261,47 +275,15 @@ no_receives_in(const struct sim_config *cfg)
 
 /* ---- a program that is killed ---- */
 
-/* Another client of side 0, which stands in its place; its memory is leaked as it dies. */
+/* Another client of side 0, whose memory is leaked as it dies. */
 static void
-become_client(struct faulty *x)
+make_client(struct faulty *x)
 {
-	struct ub_pair *p = x->b.p;
-	struct ub_pair_side *sd = &p->side[0];
-	urma_seg_cfg_t seg = {.va = (uintptr_t)sd->mem,
-			      .len = UB_PAIR_MEM,
-			      .flag.bs.access = URMA_ACCESS_LOCAL_ONLY};
-	urma_rjetty_t r = {.jetty_id = p->side[1].jetty->jetty_id,
-			   .trans_mode = URMA_TM_RM,
-			   .type = URMA_JETTY,
-			   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT};
-	urma_token_t send = {UB_PAIR_SEND_TOKEN}, memory = {UB_PAIR_SEG_TOKEN};
-	urma_jfc_cfg_t depth = {.depth = 64};
-
 	if (__lsan_disable != NULL)
 		__lsan_disable();
-	x->client = sim_client(p->s, 0);
-	x->ctx = urma_context_new(x->client, p->cfg.gid, false, urma_ctx_of(sd->ctx)->ctl);
-	MADE(x, x->ctx);
-	sd->send_jfc = urma_create_jfc(x->ctx, &depth);
-	MADE(x, sd->send_jfc);
-	x->client_jfc = sd->send_jfc;
-	sd->ctx = x->ctx;
-	sd->jetty = make_jetty(x, x->ctx, sd->send_jfc, sd->send_jfc);
-	sd->seg = urma_register_seg(x->ctx, &seg);
-	MADE(x, sd->seg);
-	sd->to_jetty = urma_import_jetty(x->ctx, &r, &send);
-	MADE(x, sd->to_jetty);
-	sd->to_seg = urma_import_seg(x->ctx, &p->side[1].seg->seg, &memory, 0,
-				     (urma_import_seg_flag_t){0});
-	MADE(x, sd->to_seg);
+	ub_client_open(x->b.p, &x->client, &(struct ub_client_config){0});
 	if (__lsan_enable != NULL)
 		__lsan_enable();
-}
-
-static void
-end_client(struct faulty *x)
-{
-	sim_check(x->b.p->s, softhca_close(x->client) == 0, "close: %s", softhca_last_error(NULL));
 }
 
 /* With a Jetty that has much to do. */
@@ -311,7 +293,8 @@ start_client(struct faulty *x)
 	struct ub_pair *p = x->b.p;
 	struct ub_pair_side usual = p->side[0];
 
-	become_client(x);
+	make_client(x);
+	p->side[0] = x->client.own;
 	for (uint32_t k = 0; k < 8; k++)
 		ub_pair_rw(p, 0, k % 2 ? URMA_OPC_READ : URMA_OPC_WRITE, k % 2 ? RESULT : FROM,
 			   k % 2 ? FROM : TO, MIB / 4, k);
@@ -328,11 +311,11 @@ work_of_client(void *arg, uint32_t i)
 	if (!x->well || i % EVERY != EVERY - 1)
 		return;
 	for (uint32_t k = 0; k < 8; k++) {
-		urma_cr_t cr = ub_pair_next(x->b.p, x->client_jfc, 1000 * UB_PAIR_MS);
+		urma_cr_t cr = ub_pair_next(x->b.p, x->client.own.send_jfc, 1000 * UB_PAIR_MS);
 
 		UB_PAIR_EQ(x->b.p, cr.status, URMA_CR_SUCCESS);
 	}
-	end_client(x);
+	ub_client_kill(x->b.p, &x->client);
 }
 
 static void
@@ -343,8 +326,9 @@ kill_client(void *arg, uint32_t i)
 
 	if (i % EVERY != 1)
 		return;
-	sim_check(x->b.p->s, urma_poll_jfc(x->client_jfc, 8, cr) < 8, "all was done in time");
-	end_client(x);
+	sim_check(x->b.p->s, urma_poll_jfc(x->client.own.send_jfc, 8, cr) < 8,
+		  "all was done in time");
+	ub_client_kill(x->b.p, &x->client);
 }
 
 static void
@@ -366,8 +350,8 @@ key_of_another_in(const struct sim_config *cfg)
 	struct ub_pair *p = x->b.p;
 	struct ub_pair_side usual = p->side[0], client;
 
-	become_client(x);
-	client = p->side[0];
+	make_client(x);
+	client = x->client.own;
 	x->bad = *(struct urma_segment *)client.seg;
 	x->bad_mr = *x->bad.mr;
 	x->bad_mr.lkey = ((struct urma_segment *)usual.seg)->mr->lkey;
@@ -389,7 +373,7 @@ key_of_another_in(const struct sim_config *cfg)
 	ub_pair_same(p, 1, TO, FROM, 64);
 	for (uint32_t k = 0; k < 64; k++)
 		UB_PAIR_EQ(p, p->side[1].mem[TO + 4096 + k], 0);
-	end_client(x);
+	ub_client_kill(x->b.p, &x->client);
 	finish(x);
 }
 
@@ -593,41 +577,6 @@ peer_gone_in(const struct sim_config *cfg)
 	ub_pair_close(p);
 }
 
-/* ---- a peer that asks too much ---- */
-
-static bool
-lose_all(void *arg, uint8_t *frame, uint32_t len)
-{
-	return true;
-}
-
-/* More requests open than agreed: the channel is given up, and nothing of them is executed. */
-static void
-too_many_in(const struct sim_config *cfg)
-{
-	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100, .retries = 2, .requests = 8};
-	struct ub_pair *p = &pair;
-
-	ub_pair_open(p, &c);
-	ub_pair_close_tp(p, 0, 1);
-	p->cfg.requests = 64; /* what side 1 has not agreed to */
-	ub_pair_open_tp(p, 0, 1);
-	ub_pair_set_group(p, 0);
-	sim_link_lose(p->s->side[1].wire, lose_all, NULL);
-	for (uint32_t i = 0; i < 16; i++)
-		ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, 64, i);
-	for (uint32_t i = 0; i < 16; i++)
-		ub_pair_done(p, 0, i, URMA_CR_ACK_TIMEOUT_ERR);
-	UB_PAIR_EQ(p, hca_tp_state(ub_pair_tp(p, 1, 1)), HCA_TPS_ERROR);
-	sim_check(p->s, ub_pair_counter(p, 1, HCA_CTR_ub_ta_too_many) != 0, "not counted");
-	UB_PAIR_EQ(p,
-		   ub_pair_counter(p, 1, HCA_CTR_ub_requests) -
-			   ub_pair_counter(p, 1, HCA_CTR_ub_requests_abandoned),
-		   8);
-	sim_link_lose(p->s->side[1].wire, NULL, NULL);
-	ub_pair_close(p);
-}
-
 SIM_TEST(bad_key)
 SIM_TEST(destroyed)
 SIM_TEST(no_receives)
@@ -636,7 +585,6 @@ SIM_TEST(key_of_another)
 SIM_TEST(segment)
 SIM_TEST(rotation)
 SIM_TEST(peer_gone)
-SIM_TEST(too_many)
 
 int
 main(void)
@@ -646,7 +594,6 @@ main(void)
 		cmocka_unit_test(no_receives),	  cmocka_unit_test(killed),
 		cmocka_unit_test(key_of_another), cmocka_unit_test(segment),
 		cmocka_unit_test(rotation),	  cmocka_unit_test(peer_gone),
-		cmocka_unit_test(too_many),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

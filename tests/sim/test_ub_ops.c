@@ -416,7 +416,10 @@ bare_in(const struct sim_config *cfg)
 	ub_pair_close(p);
 }
 
-/* No worker runs for some time, whatever is under way: nothing is sent again. */
+/*
+ * No worker runs for some time, whatever is under way: nothing is sent again, and no request fails
+ * whose answer is there when that was longer than its timeout.
+ */
 static void
 away_of(struct ub_pair *p)
 {
@@ -424,7 +427,7 @@ away_of(struct ub_pair *p)
 		ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 200, i + 1);
 		for (unsigned int k = i % 20; k > 0; k--)
 			sim_poll(p->s);
-		sim_pass(p->s, 5000000);
+		sim_pass(p->s, i % 3 == 2 ? 1000 * UB_PAIR_MS : 5 * UB_PAIR_MS);
 		ub_pair_done(p, 0, i + 1, URMA_CR_SUCCESS);
 	}
 }

@@ -7,6 +7,7 @@
  */
 
 #include "ub_bystander.h"
+#include "ub_client.h"
 
 #define PROGRAM "sim-ub-stranger"
 
@@ -21,77 +22,11 @@ static struct ub_pair pair;
 
 struct stranger {
 	struct ub_bystander b;
-	struct softhca_context *client;
-	struct ub_pair_side own; /* its objects, on side 0 */
+	struct ub_client client; /* on side 0 */
 	uint64_t posted;
 };
 
 static struct stranger other;
-
-#define MADE(x, object) \
-	sim_check((x)->b.p->s, (object) != NULL, #object ": %s", softhca_urma_reason())
-#define FINE(x, call) \
-	sim_check((x)->b.p->s, (call) == URMA_SUCCESS, #call ": %s", softhca_urma_reason())
-
-static void
-import_all(struct stranger *x)
-{
-	struct ub_pair_side *sd = &x->own;
-	const struct ub_pair_side *peer = &x->b.p->side[1];
-	urma_rjetty_t r = {.jetty_id = peer->jetty->jetty_id,
-			   .trans_mode = URMA_TM_RM,
-			   .type = URMA_JETTY,
-			   .flag.bs.token_policy = URMA_TOKEN_PLAIN_TEXT};
-	urma_token_t send = {UB_PAIR_SEND_TOKEN}, memory = {UB_PAIR_SEG_TOKEN};
-
-	x->b.p->strangers = true;
-	sd->to_jetty = urma_import_jetty(sd->ctx, &r, &send);
-	MADE(x, sd->to_jetty);
-	sd->to_seg =
-		urma_import_seg(sd->ctx, &peer->seg->seg, &memory, 0, (urma_import_seg_flag_t){0});
-	MADE(x, sd->to_seg);
-}
-
-static void
-open_client(struct stranger *x)
-{
-	struct ub_pair *p = x->b.p;
-	struct ub_pair_side *sd = &x->own;
-	urma_jfc_cfg_t depth = {.depth = 64};
-	urma_seg_cfg_t seg = {.va = (uintptr_t)p->side[0].mem,
-			      .len = UB_PAIR_MEM,
-			      .flag.bs.access = URMA_ACCESS_LOCAL_ONLY};
-	urma_jfr_cfg_t receives = {.depth = 16, .trans_mode = URMA_TM_RM};
-	urma_jetty_cfg_t both = {.jfs_cfg = {.depth = 16, .trans_mode = URMA_TM_RM},
-				 .jfr_cfg = &receives};
-
-	x->client = sim_client(p->s, 0);
-	*sd = p->side[0];
-	sd->ctx = urma_context_new(x->client, p->cfg.gid, false, urma_ctx_of(p->side[0].ctx)->ctl);
-	MADE(x, sd->ctx);
-	sd->send_jfc = urma_create_jfc(sd->ctx, &depth);
-	MADE(x, sd->send_jfc);
-	receives.jfc = both.jfs_cfg.jfc = sd->send_jfc;
-	sd->jetty = urma_create_jetty(sd->ctx, &both);
-	MADE(x, sd->jetty);
-	sd->seg = urma_register_seg(sd->ctx, &seg);
-	MADE(x, sd->seg);
-	import_all(x);
-}
-
-static void
-close_client(struct stranger *x)
-{
-	struct ub_pair_side *sd = &x->own;
-
-	FINE(x, urma_unimport_seg(sd->to_seg));
-	FINE(x, urma_unimport_jetty(sd->to_jetty));
-	FINE(x, urma_delete_jetty(sd->jetty));
-	FINE(x, urma_unregister_seg(sd->seg));
-	FINE(x, urma_delete_jfc(sd->send_jfc));
-	FINE(x, urma_delete_context(sd->ctx));
-	sim_check(x->b.p->s, softhca_close(x->client) == 0, "close: %s", softhca_last_error(NULL));
-}
 
 /* One request of each kind; all of them end so. */
 static void
@@ -100,7 +35,7 @@ try_all(struct stranger *x, urma_cr_status_t status)
 	struct ub_pair *p = x->b.p;
 	struct ub_pair_side usual = p->side[0];
 
-	p->side[0] = x->own;
+	p->side[0] = x->client.own;
 	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, LENGTH, 0);
 	ub_pair_rw(p, 0, URMA_OPC_READ, RESULT, FROM, LENGTH, 1);
 	ub_pair_send(p, 0, p->side[0].to_jetty, FROM, LENGTH, 2);
@@ -139,7 +74,8 @@ not_imported_in(const struct sim_config *cfg)
 	memset(x, 0, sizeof(*x));
 	ub_pair_open(p, &c);
 	ub_bystander_open(&x->b, p);
-	open_client(x);
+	p->strangers = true;
+	ub_client_open(p, &x->client, &(struct ub_client_config){0});
 	requests = ub_pair_counter(p, 1, HCA_CTR_ub_requests);
 	x->b.disturb = disturb;
 	x->b.arg = x;
@@ -149,15 +85,15 @@ not_imported_in(const struct sim_config *cfg)
 	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_not_imported), x->posted);
 	/* one that has imported it, and gives it back, while the bystander goes on */
 	ub_pair_recv(p, 1, false, RECV, LENGTH, 7);
-	ub_pair_permit(p, 0, x->client, 0, true);
+	ub_pair_permit(p, 0, x->client.lib, 0, true);
 	try_all(x, URMA_CR_SUCCESS);
 	ub_pair_received(p, 1, 7, LENGTH);
-	ub_pair_permit(p, 0, x->client, 0, false);
+	ub_pair_permit(p, 0, x->client.lib, 0, false);
 	try_all(x, URMA_CR_ACK_TIMEOUT_ERR);
 	ub_bystander_request(&x->b);
 	ub_bystander_check(&x->b);
 	UB_PAIR_EQ(p, hca_tp_state(ub_pair_tp(p, 0, 1)), HCA_TPS_ACTIVE);
-	close_client(x);
+	ub_client_close(p, &x->client);
 	ub_pair_close(p);
 }
 

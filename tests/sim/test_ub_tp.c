@@ -2,6 +2,7 @@
 
 /* UB's transport from stage to stage, over a bad link; what a peer that lies cannot do. */
 
+#include "ub_forge.h"
 #include "ub_rig.h"
 
 #include "engine/record_ub.h"
@@ -178,51 +179,13 @@ peer_gone_in(const struct sim_config *cfg)
 
 /* ---- attacks ---- */
 
-/* What a hostile peer sends; the zero value is what the real peer would. */
-struct forged {
-	uint8_t from;	   /* last byte of the source address, 0: the peer's */
-	uint32_t dst, src; /* TPNs, 0: the right ones */
-	bool vlan;
-	struct hca_ub_headers headers;
-};
-
-/* A frame for side 1 from side 0. */
-static uint32_t
-forge(struct ub_rig *r, struct forged *f, uint8_t *frame)
+/* What a hostile peer sends to side 1. */
+static void
+inject(struct ub_rig *r, const struct ub_forged *f)
 {
-	const struct hca_tp *tp = ub_rig_tp(r, 0, 1);
-	struct hca_ub_path p = {.udp = {.dmac = {2, 0, 0, 0, 0, 2},
-					.smac = {2, 0, 0, 0, 0, 1},
-					.vlan = f->vlan,
-					.vlan_tci = 7,
-					.ip_version = 4,
-					.hop_limit = 64,
-					.sport = 0xc010},
-				.src_tpn = tp->cfg.own_tpn,
-				.dst_tpn = tp->cfg.peer_tpn};
-	struct hca_udp_template t;
-	struct hca_wire_view v;
-	struct hca_icrc_span span;
-	uint32_t n, crc;
-	uint8_t *tph;
+	uint8_t frame[UB_ROOM];
 
-	memcpy(p.udp.sip, tp->cfg.own_eid, 16);
-	memcpy(p.udp.dip, tp->cfg.peer_eid, 16);
-	if (f->from != 0)
-		p.udp.sip[15] = f->from;
-	hca_ub_template_fill(&p, &t);
-	f->headers.rtph.src_tpn = f->src != 0 ? f->src : tp->cfg.own_tpn;
-	f->headers.rtph.dst_tpn = f->dst != 0 ? f->dst : tp->cfg.peer_tpn;
-	tph = hca_udp_template_put(&t, 0, frame);
-	n = (uint32_t)hca_ub_put_headers(tph, &f->headers);
-	hca_udp_template_put(&t, n + HCA_UDP_LEN + HCA_ICRC_LEN, frame);
-	hca_ub_put_headers(tph, &f->headers);
-	n += (uint32_t)(tph - frame) + HCA_ICRC_LEN;
-	sim_check(r->s, hca_wire_parse(frame, n, &v) == 0, "forged frame");
-	span = hca_icrc_span_of_view(frame, &v);
-	hca_icrc_select()->crc_burst(&span, &crc, 1);
-	hca_icrc_store(frame + v.icrc, crc);
-	return n;
+	ub_forge_inject(r->s, 1, frame, ub_forge(r->s, ub_rig_tp(r, 0, 1), f, frame));
 }
 
 /* A TAACK that is in order, so that it would be taken. */
@@ -254,15 +217,14 @@ an_answer(struct ub_rig *r, uint8_t opcode, int32_t beyond)
 
 /* The frame changes a counter of side 1, and nothing else. */
 static void
-attack(struct ub_rig *r, struct forged f, enum hca_counter why)
+attack(struct ub_rig *r, struct ub_forged f, enum hca_counter why)
 {
 	struct hca_tp *tp = ub_rig_tp(r, 1, 1);
 	struct hca_tp_rx rx = tp->rx;
 	struct hca_tp_tx tx = tp->tx;
 	uint64_t before = ub_rig_counter(r, 1, why), passed = r->side[1].responses;
-	uint8_t frame[256];
 
-	ub_rig_inject(r, 1, frame, forge(r, &f, frame));
+	inject(r, &f);
 	ub_rig_settle(r, 1000 * MS);
 	CHECK_EQ(r, ub_rig_counter(r, 1, why), before + 1);
 	CHECK_EQ(r, r->side[1].responses, passed);
@@ -280,25 +242,27 @@ attacks_in(const struct sim_config *cfg)
 	uint32_t right = ub_rig_tp(r, 1, 1)->cfg.own_tpn;
 	struct hca_ub_headers h = next_packet(r), cnp = {.rtph = {.opcode = HCA_UB_TP_CNP}};
 
-	attack(r, (struct forged){.from = 9, .headers = h}, HCA_CTR_ub_rx_bad_source);
-	attack(r, (struct forged){.vlan = true, .headers = h}, HCA_CTR_ub_rx_bad_source);
-	attack(r, (struct forged){.dst = right ^ 0x800000, .headers = h},
+	attack(r, (struct ub_forged){.from = 9, .headers = h}, HCA_CTR_ub_rx_bad_source);
+	attack(r, (struct ub_forged){.vlan = true, .headers = h}, HCA_CTR_ub_rx_bad_source);
+	attack(r, (struct ub_forged){.dst = right ^ 0x800000, .headers = h},
 	       HCA_CTR_ub_rx_unknown_tpn);
-	attack(r, (struct forged){.dst = right ^ 2, .headers = h}, HCA_CTR_ub_rx_unknown_tpn);
-	attack(r, (struct forged){.dst = right & ~15u, .headers = h}, HCA_CTR_ub_rx_unknown_tpn);
-	attack(r, (struct forged){.src = 0x123456, .headers = h}, HCA_CTR_ub_rx_bad_peer);
-	attack(r, (struct forged){.headers = cnp}, HCA_CTR_ub_rx_cnp_ignored);
+	attack(r, (struct ub_forged){.dst = right ^ 2, .headers = h}, HCA_CTR_ub_rx_unknown_tpn);
+	attack(r, (struct ub_forged){.dst = right & ~15u, .headers = h}, HCA_CTR_ub_rx_unknown_tpn);
+	attack(r, (struct ub_forged){.src = 0x123456, .headers = h}, HCA_CTR_ub_rx_bad_peer);
+	attack(r, (struct ub_forged){.headers = cnp}, HCA_CTR_ub_rx_cnp_ignored);
 	h.rtph.nlp = HCA_UB_NLP_EIDH;
-	attack(r, (struct forged){.headers = h}, HCA_CTR_ub_rx_bad_eid);
+	attack(r, (struct ub_forged){.headers = h}, HCA_CTR_ub_rx_bad_eid);
 	/* acknowledgements of what was never sent */
-	attack(r, (struct forged){.headers = an_answer(r, HCA_UB_TP_ACK, 1)}, HCA_CTR_ub_acks_bad);
-	attack(r, (struct forged){.headers = an_answer(r, HCA_UB_TP_SACK, 5)}, HCA_CTR_ub_acks_bad);
-	attack(r, (struct forged){.headers = an_answer(r, HCA_UB_TP_SACK, 0)},
+	attack(r, (struct ub_forged){.headers = an_answer(r, HCA_UB_TP_ACK, 1)},
+	       HCA_CTR_ub_acks_bad);
+	attack(r, (struct ub_forged){.headers = an_answer(r, HCA_UB_TP_SACK, 5)},
+	       HCA_CTR_ub_acks_bad);
+	attack(r, (struct ub_forged){.headers = an_answer(r, HCA_UB_TP_SACK, 0)},
 	       HCA_CTR_ub_acks_used);
 	/* far beyond the window: no answer either */
 	h = next_packet(r);
 	h.rtph.psn = hca_tp_psn(h.rtph.psn, 5000);
-	attack(r, (struct forged){.headers = h}, HCA_CTR_ub_tp_invalid);
+	attack(r, (struct ub_forged){.headers = h}, HCA_CTR_ub_tp_invalid);
 	ub_rig_close(r);
 }
 
@@ -312,25 +276,24 @@ attacks_among_others_in(const struct sim_config *cfg)
 	struct ub_rig *r = open_one(cfg);
 	uint32_t right = ub_rig_tp(r, 1, 1)->cfg.own_tpn;
 	struct hca_ub_headers h = next_packet(r);
-	struct forged good, bad[] = {
-				    {.from = 9},	{.dst = right ^ 0x800000},
-				    {.dst = right ^ 2}, {.src = 0x123456},
-				    {.vlan = true},	{.headers.rtph.fake = 1},
-			    };
-	uint8_t frame[256];
+	struct ub_forged good, bad[] = {
+				       {.from = 9},	   {.dst = right ^ 0x800000},
+				       {.dst = right ^ 2}, {.src = 0x123456},
+				       {.vlan = true},	   {.headers.rtph.fake = 1},
+			       };
 
 	h.rtph.psn = hca_tp_psn_before(h.rtph.psn);
-	good = (struct forged){.headers = h};
+	good = (struct ub_forged){.headers = h};
 	for (unsigned int i = 0; i < RTE_DIM(bad); i++) {
 		bool fake = bad[i].headers.rtph.fake;
 
 		bad[i].headers = h;
 		bad[i].headers.rtph.fake = fake;
-		ub_rig_inject(r, 1, frame, forge(r, &good, frame));
-		ub_rig_inject(r, 1, frame, forge(r, &good, frame));
-		ub_rig_inject(r, 1, frame, forge(r, &bad[i], frame));
+		inject(r, &good);
+		inject(r, &good);
+		inject(r, &bad[i]);
 	}
-	ub_rig_inject(r, 1, frame, forge(r, &good, frame));
+	inject(r, &good);
 	ub_rig_settle(r, 1000 * MS);
 	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_rx_bad_source), 2);
 	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_rx_unknown_tpn), 2);
@@ -344,18 +307,17 @@ static void
 broken_numbers_in(const struct sim_config *cfg)
 {
 	struct ub_rig *r = open_one(cfg);
-	struct forged f = {.headers = next_packet(r)};
-	uint8_t frame[256];
+	struct ub_forged f = {.headers = next_packet(r)};
 
 	f.headers.rtph.tpmsn += 5;
-	ub_rig_inject(r, 1, frame, forge(r, &f, frame));
+	inject(r, &f);
 	ub_rig_settle(r, 1000 * MS);
 	CHECK_EQ(r, hca_tp_state(ub_rig_tp(r, 1, 1)), HCA_TPS_ERROR);
 	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_tp_broken), 1);
 	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_tp_invalid), 1);
 	sim_check(r->s, r->side[1].dead != 0, "TAI and TAT were not told");
 	/* the next one is dropped at the door */
-	ub_rig_inject(r, 1, frame, forge(r, &f, frame));
+	inject(r, &f);
 	ub_rig_settle(r, 1000 * MS);
 	CHECK_EQ(r, ub_rig_counter(r, 1, HCA_CTR_ub_rx_tp_state), 1);
 	ub_rig_close(r);

@@ -133,6 +133,8 @@ open_channels(struct ub_pair *p, unsigned int side)
 {
 	uint32_t tpns[UB_PAIR_TPS], group;
 
+	if (p->cfg.maker != NULL)
+		return;
 	for (uint32_t t = 1; t <= p->cfg.tps; t++)
 		ub_pair_open_tp(p, side, t);
 	CALL(p, hca_driver_create_tpg(p->s->side[side].drv, tpns, members(p, side, tpns), &group));
@@ -142,10 +144,17 @@ open_channels(struct ub_pair *p, unsigned int side)
 static void
 close_channels(struct ub_pair *p, unsigned int side)
 {
+	if (p->cfg.maker != NULL)
+		return;
 	CALL(p, hca_driver_destroy_tpg(p->s->side[side].drv, GROUP));
 	for (uint32_t t = 1; t <= p->cfg.tps; t++)
 		if (ub_pair_tp(p, side, t)->cfg.own_tpn != 0)
 			ub_pair_close_tp(p, side, t);
+}
+
+static void
+check_operations(struct ub_pair *p, unsigned int side)
+{
 	for (uint32_t l = 0; l < HCA_TP_LANES; l++)
 		CHECK(p, p->side[side].h->ub->pool[l].free_n == p->side[side].h->ub->pool[l].count,
 		      "side %u: operations leaked", side);
@@ -185,10 +194,13 @@ create_jetty(struct lib_context *ctx, const struct urma_ctl_jetty *request, uint
 static urma_context_t *
 open_context(struct ub_pair *p, unsigned int side)
 {
+	const struct ub_pair_maker *maker = p->cfg.maker;
 	static struct urma_ctl ctl;
 
 	ctl = ub_no_agent();
-	ctl.import_peer = import_peer;
+	ctl.import_peer = maker != NULL ? maker->import_peer : import_peer;
+	if (maker != NULL)
+		ctl.unimport_peer = maker->unimport_peer;
 	ctl.create_jetty = create_jetty;
 	return urma_context_new(p->s->side[side].ctx, p->cfg.gid, false, &ctl);
 }
@@ -314,10 +326,13 @@ ub_pair_open(struct ub_pair *p, const struct ub_pair_config *cfg)
 	opened = p;
 	p->rng.s = p->cfg.sim.seed;
 	p->s = sim_open(&p->cfg.sim);
+	for (unsigned int i = 0; i < 2; i++)
+		p->side[i].h = p->s->side[i].hca;
+	if (p->cfg.maker != NULL)
+		p->cfg.maker->open(p);
 	for (unsigned int i = 0; i < 2; i++) {
 		struct ub_pair_side *sd = &p->side[i];
 
-		sd->h = p->s->side[i].hca;
 		open_channels(p, i);
 		sd->ctx = open_context(p, i);
 		MADE(p, sd->ctx);
@@ -354,6 +369,10 @@ ub_pair_close(struct ub_pair *p)
 		close_channels(p, i);
 		munmap(p->side[i].mem, UB_PAIR_MEM);
 	}
+	if (p->cfg.maker != NULL)
+		p->cfg.maker->close(p);
+	for (unsigned int i = 0; i < 2; i++)
+		check_operations(p, i);
 	sim_close(p->s); /* which checks sums and leaks */
 }
 

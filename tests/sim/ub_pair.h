@@ -34,9 +34,23 @@
 #define UB_PAIR_READ (6u << 20) /* results of Reads and atomics */
 #define UB_PAIR_PART (2u << 20)
 
+struct ub_pair;
+
+/* Who makes the channels, instead of calls of the drivers; one to a peer, TP 1. */
+struct ub_pair_maker {
+	/* There are no programs yet; none any more. */
+	void (*open)(struct ub_pair *p);
+	void (*close)(struct ub_pair *p);
+	/* As in struct urma_ctl. */
+	int (*import_peer)(struct lib_context *ctx, const struct urma_ctl_peer *request,
+			   uint32_t *number, uint32_t *tpg);
+	int (*unimport_peer)(struct lib_context *ctx, uint32_t number);
+};
+
 /* 0 selects the default in brackets. */
 struct ub_pair_config {
 	struct sim_config sim;
+	const struct ub_pair_maker *maker;
 	unsigned int tps;      /* [1] in the group that both use */
 	enum sim_gid gid;      /* [IPv4] */
 	uint8_t mode, rule;    /* [SACK, TIME] if both are 0 */

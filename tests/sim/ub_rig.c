@@ -631,13 +631,3 @@ ub_rig_close(struct ub_rig *r)
 	sim_close(r->s); /* which checks sums and leaks */
 	current = NULL;
 }
-
-void
-ub_rig_inject(struct ub_rig *r, unsigned int side, const uint8_t *frame, uint32_t len)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(r->side[side].h->tx_pool);
-
-	CHECK(r, m != NULL, "no mbuf");
-	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
-	CHECK(r, sim_link_inject(r->s->side[side].wire, m), "the link is full");
-}

@@ -107,7 +107,5 @@ bool ub_rig_taack(struct ub_rig *r, unsigned int side, uint32_t tpi);
 void ub_rig_check(struct ub_rig *r);
 uint64_t ub_rig_counter(const struct ub_rig *r, unsigned int side, enum hca_counter c);
 struct hca_tp *ub_rig_tp(struct ub_rig *r, unsigned int side, uint32_t tpi);
-/* Put a frame before side's port as if the peer had sent it. */
-void ub_rig_inject(struct ub_rig *r, unsigned int side, const uint8_t *frame, uint32_t len);
 
 #endif

@@ -416,6 +416,7 @@
 	X(ub_segments_reissued) \
 	X(ub_segments_overdue) \
 	X(ub_requests_timed_out) \
+	X(ub_requests_put_off) /* this worker did not run when the time was up */ \
 	X(ub_suspended) \
 	X(ub_parked_room) \
 	X(ub_not_for_peer) \

@@ -60,10 +60,10 @@ struct hca_qp_tai {
 
 /* In place of struct hca_qp_rrc; its first members stand where the timer reads them. */
 struct hca_qp_tai_wait {
-	uint64_t answers;     /* [pub] received */
-	uint32_t again;	      /* segments that wait for an operation, to be sent once more */
-	uint16_t timer_armed; /* [pub] the wheel has an entry */
-	uint16_t reserved;
+	uint64_t answers;	 /* [pub] received */
+	uint32_t again;		 /* segments that wait for an operation, to be sent once more */
+	uint16_t timer_armed;	 /* [pub] the wheel has an entry */
+	uint16_t excused;	 /* low bits of answers + 1 when timeouts were put off last */
 	uint64_t timer_deadline; /* [pub] ns, read by timer on ARM */
 	uint64_t deadline;	 /* actual deadline, updated lazily */
 	uint64_t reissued;	 /* [pub] segments sent again after "not ready" */

@@ -390,6 +390,7 @@ hca_tai_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (h->ub == NULL)
 		return 0;
 	ctx->now = now;
+	hca_ub_away_note(h, &ctx->away, now);
 	if (hca_msg_due(h, HCA_STAGE_TAI))
 		n += messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_TPR_TAI], budget, now);

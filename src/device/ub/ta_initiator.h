@@ -29,6 +29,7 @@
 
 #include "engine/record_ub.h"
 #include "requester/record_pool.h"
+#include "ub/away.h"
 #include "ub/ub_stage.h"
 
 /* Bits of hca_qp.tai.flags. */
@@ -102,6 +103,7 @@ struct hca_tai_ctx {
 	uint32_t segment;   /* bytes of a segment of a Write or Read */
 	uint32_t run;	    /* HCA_TAI_RUN; tests set others */
 	uint64_t now;	    /* of the current poll */
+	struct hca_ub_away away;
 	/* those that wait for room, by hca_tai_wait_*() */
 	struct hca_tai_list *wait;
 	struct hca_tai_turn *turn; /* by TPG */

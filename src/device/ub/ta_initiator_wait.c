@@ -121,17 +121,32 @@ check_place(struct hca *h, struct hca_jetty_segment *s, uint64_t active)
 	return FOR_EVER;
 }
 
+/* Timeouts of a Jetty are put off once until it has another answer or one counts. */
+static uint16_t
+excuse_of(const struct hca_qp *qp)
+{
+	return (uint16_t)(qp->tai_wait.answers + 1);
+}
+
 /* One that an answer is due of: not of its own, but some answer of its request. */
 static uint64_t
-check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s)
+check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+	     bool excusable)
 {
-	uint64_t active = hca_tai_record(h, qp, s->cursor)->active;
-	uint64_t due = active + timeout_of(qp);
+	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
+	uint64_t timeout = timeout_of(qp), due = r->active + timeout, now = hca_tai_ctx(h)->now;
 
 	if (s->number == HCA_TP_UNRELIABLE)
 		return FOR_EVER;
-	if (hca_tai_ctx(h)->now < due)
-		return RTE_MIN(due, check_place(h, s, active));
+	if (now < due)
+		return RTE_MIN(due, check_place(h, s, r->active));
+	if (excusable && hca_ub_away_at(&hca_tai_ctx(h)->away, due)) {
+		HCA_COUNT(h, TAI, ub_requests_put_off);
+		qp->tai_wait.excused = excuse_of(qp);
+		r->active = now;
+		return now + RTE_MIN(timeout, HCA_TAI_PATIENCE);
+	}
+	qp->tai_wait.excused = 0;
 	time_out(h, qp, qpi, s->cursor);
 	return FOR_EVER;
 }
@@ -139,6 +154,7 @@ check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_se
 void
 hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
+	bool excusable = qp->tai_wait.excused != excuse_of(qp);
 	uint64_t next = FOR_EVER;
 
 	if (!qp->tai_wait.timer_armed)
@@ -151,7 +167,7 @@ hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 		if (s->state == HCA_TAI_SEGMENT_WAIT)
 			due = check_wait(h, qp, qpi, s);
 		else if (hca_tai_outstanding(s))
-			due = check_answer(h, qp, qpi, s);
+			due = check_answer(h, qp, qpi, s, excusable);
 		next = RTE_MIN(next, due);
 	}
 	arm(h, qp, qpi, next);

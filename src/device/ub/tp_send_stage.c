@@ -12,22 +12,15 @@
 
 #include "engine/timer.h"
 #include "queues/eq.h"
+#include "ub/away.h"
 #include "ub/tp_wire.h"
 #include "ub/ub_stage.h"
 
 struct tps_ctx {
 	struct hca_tp_sched sched;
 	bool stuck; /* packets could leave, but there was no room or no mbuf */
-	/* when this poll began, and that of decap's worker; when one of them was away last */
-	uint64_t now, read, resumed;
+	struct hca_ub_away away;
 };
-
-/*
- * A worker that polls again after so long, and later than a deadline plus what the wheel is
- * inexact by, was kept from its CPU: one that sleeps is woken in time, and by every frame.
- */
-#define AWAY_NS 50000u
-#define LATE_NS (4u << HCA_TIMER_TICK_LOG)
 
 #define UNRELIABLE_WINDOW 128u
 #define UNRELIABLE_PORT 0xc000u
@@ -389,31 +382,14 @@ on_copied(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_
 		release(h, tp, tpi);
 }
 
-/* A poll begins: look whether this worker, or that of decap, was away. */
-static inline void
-note_poll(const struct hca *h, struct tps_ctx *c, uint64_t now)
-{
-	uint8_t decap = h->stage_worker[HCA_STAGE_DECAP];
-	uint64_t read = __atomic_load_n(&h->wake[decap].now, __ATOMIC_RELAXED);
-
-	if (unlikely(now - c->now >= AWAY_NS || read - c->read >= AWAY_NS))
-		c->resumed = now;
-	c->now = now;
-	c->read = read;
-}
-
 /*
- * Whether the time was up while this worker, or that of decap, did not run: an answer may be in the
- * port's queue, or could not be asked for. Once until una moves or a timeout counts, so that a
- * worker that is always late still sends again.
+ * A timeout is put off once until una moves or one counts, so that a worker that is always late
+ * still sends again.
  */
 static bool
 was_away(const struct tps_ctx *c, const struct hca_tp *tp)
 {
-	uint64_t late = tp->tx.deadline + LATE_NS;
-
-	return !tp->tx.excused &&
-	       (c->resumed >= late || (c->now >= late && c->now >= c->read + AWAY_NS));
+	return !tp->tx.excused && hca_ub_away_at(&c->away, tp->tx.deadline);
 }
 
 /* How much longer an answer may take because frames wait for our own port; 0: no longer. */
@@ -513,7 +489,7 @@ hca_tps_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 	if (c == NULL)
 		return 0;
-	note_poll(h, c, now);
+	hca_ub_away_note(h, &c->away, now);
 	if (hca_msg_due(h, HCA_STAGE_TPS))
 		n += messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_TPS], budget, now);

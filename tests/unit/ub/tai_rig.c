@@ -231,6 +231,7 @@ rig_post(struct tai_rig *r, uint8_t op, uint32_t len)
 void
 rig_poll(struct tai_rig *r)
 {
+	r->h->wake[r->h->stage_worker[HCA_STAGE_DECAP]].now = r->now;
 	hca_tai_poll(r->h, r->now, 4096);
 }
 

@@ -366,6 +366,37 @@ test_import(void **state)
 	assert_int_equal(unimport(1, back), 0);
 }
 
+/* What holds no datagram is counted, and its receive serves another message. */
+static void
+test_bad_receives(void **state)
+{
+	const struct hca_cqe_ub bad[] = {
+		{.tpn = hca_cpu_to_le32(5), .bytes = hca_cpu_to_le32(MAIL_ADDRESSES + 16)},
+		{.status = HCA_UB_STATUS_LOCAL_LENGTH,
+		 .bytes = hca_cpu_to_le32(MAIL_ADDRESSES + 16)},
+		{.bytes = hca_cpu_to_le32(MAIL_ADDRESSES - 1)},
+		{.bytes = hca_cpu_to_le32(MAIL_RECEIVE_BYTES + 1)},
+		{.bytes = hca_cpu_to_le32(MAIL_ADDRESSES + 16)}, /* addresses of no version */
+	};
+	const uint32_t n = sizeof(bad) / sizeof(bad[0]);
+	struct host *h = &host[1];
+	uint32_t posted = h->agent->mail.rq_posted, number;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct hca_cqe_ub cqe = bad[i];
+
+		cqe.wqe = hca_cpu_to_le32(h->receives++ << 6);
+		complete(h, cqe);
+	}
+	turn();
+	assert_int_equal(counter(1, "bad"), n);
+	assert_int_equal(counter(1, "received"), 0);
+	assert_int_equal(h->agent->mail.rq_posted, posted + n);
+	assert_int_equal(import(0, 1, &number), 0);
+	(void)group_of(0, number);
+	assert_int_equal(counter(1, "bad"), n);
+}
+
 /* Nobody answers: the import fails after all repetitions, and nothing of it is left. */
 static void
 test_no_answer(void **state)
@@ -557,6 +588,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_import),
+		TEST(test_bad_receives),
 		TEST(test_no_answer),
 		TEST(test_just_dead),
 		TEST(test_ports),

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UB_AWAY_H
+#define UB_AWAY_H
+
+/*
+ * Whether a worker was kept from its CPU when a time was up: then an answer may be in the port's
+ * queue, or could not be asked for. One that polls again after AWAY_NS, and later than a deadline
+ * plus what the wheel is inexact by, was kept: one that sleeps is woken in time, and by every
+ * frame. Each stage that has such deadlines keeps one of these, on its lcore.
+ */
+
+#include "engine/impl.h"
+#include "engine/timer.h"
+
+#define HCA_UB_AWAY_NS 50000u
+#define HCA_UB_LATE_NS (4u << HCA_TIMER_TICK_LOG)
+
+/* When this poll began, and that of decap's worker; when one of them was away last. */
+struct hca_ub_away {
+	uint64_t now, read, resumed;
+};
+
+/* A poll begins. */
+static inline void
+hca_ub_away_note(const struct hca *h, struct hca_ub_away *a, uint64_t now)
+{
+	uint8_t decap = h->stage_worker[HCA_STAGE_DECAP];
+	uint64_t read = __atomic_load_n(&h->wake[decap].now, __ATOMIC_RELAXED);
+
+	if (unlikely(now - a->now >= HCA_UB_AWAY_NS || read - a->read >= HCA_UB_AWAY_NS))
+		a->resumed = now;
+	a->now = now;
+	a->read = read;
+}
+
+/* Whether the deadline, which is over, passed while this worker or that of decap did not run. */
+static inline bool
+hca_ub_away_at(const struct hca_ub_away *a, uint64_t deadline)
+{
+	uint64_t late = deadline + HCA_UB_LATE_NS;
+
+	return a->resumed >= late || (a->now >= late && a->now >= a->read + HCA_UB_AWAY_NS);
+}
+
+#endif
