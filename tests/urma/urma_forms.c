@@ -297,7 +297,7 @@ swaps(struct program *p, uint32_t n)
 		random_bytes(value, n);
 		random_bytes(swap, n);
 		memcpy(compare, value, n);
-		compare[n - 1] ^= round == 0;
+		compare[0] ^= round == 0;
 		put(p, FAR_PART, n);
 		wr.cas = (urma_cas_wr_t){.dst = &theirs,
 					 .src = &old,

@@ -104,7 +104,8 @@ hca_doorbell_page_open(struct hca *h, uint32_t page, bool open)
 	gen = c->page_gen[page];
 	if ((gen & 1) == open)
 		return;
-	__atomic_store_n(&c->page_gen[page], gen + 1, __ATOMIC_RELAXED);
+	/* a worker that looks for an earlier change may find this one, too: the page is cleared */
+	__atomic_store_n(&c->page_gen[page], gen + 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&c->epoch, 1, __ATOMIC_RELEASE);
 }
 
@@ -131,7 +132,7 @@ pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
 {
 	c->epoch_seen = epoch;
 	for (uint32_t page = 0; page < HCA_UAR_PAGES; page++) {
-		uint32_t gen = __atomic_load_n(&c->page_gen[page], __ATOMIC_RELAXED);
+		uint32_t gen = __atomic_load_n(&c->page_gen[page], __ATOMIC_ACQUIRE);
 
 		if (gen == c->gen_seen[page])
 			continue;
