@@ -45,11 +45,12 @@ check_jetty(const struct hca_client *client, const struct hca_ctl_jetty *request
 static int
 make_ready(struct hca_driver *drv, struct driver_qp *qp, const struct hca_ctl_jetty *request)
 {
-	uint32_t mask = HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY, more = 0;
+	uint32_t mask = HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY, more;
 	struct hca_qpc qpc = {0};
 	int err;
 
 	driver_qp_fill(qp, &qpc);
+	more = hca_be32_to_cpu(qpc.flags) & HCA_QPC_PRIVILEGED;
 	if (qp->service == HCA_ST_JETTY)
 		mask |= HCA_QP_ATTR_MIN_RNR_TIMER;
 	if ((request->flags & HCA_CTL_TC_TOKEN) != 0) {

@@ -359,7 +359,7 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 				hca_cpu_to_be32(hca_be32_to_cpu(in->remote_qpn) & HCA_QPN_MASK);
 	}
 	if (is_jetty(in))
-		kept = HCA_QPC_SUSPEND | HCA_QPC_TOKEN | HCA_QPC_ONE_PEER;
+		kept |= HCA_QPC_SUSPEND | HCA_QPC_TOKEN | HCA_QPC_ONE_PEER;
 	image->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
 		(flags & kept));

@@ -34,10 +34,10 @@
  *	+ ub_read_responses + ub_atomic_responses
  * "late": memory of another process did not answer in time; the packet counts as lost.
  * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands
- * (hcr_errors counts these too); sq_management_refused, datagrams to QPN 0 or 1 (so does
- * sq_bad_wqe). The other names say more about what one of these counts, or what had to wait:
- * resp_abandoned, answers owed when the QP was reset or failed; req_no_mbuf and resp_no_mbuf, tries
- * in vain.
+ * (hcr_errors counts these too); sq_management_refused, datagrams to QPN 0 or 1 and, of UB, to
+ * the driver's well-known numbers (so does sq_bad_wqe). The other names say more about what one of
+ * these counts, or what had to wait: resp_abandoned, answers owed when the QP was reset or failed;
+ * req_no_mbuf and resp_no_mbuf, tries in vain.
  */
 
 /*

@@ -314,11 +314,27 @@ parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 	return window_push(v, next, ref);
 }
 
+/* An unreliable Send: 0 or a status. The driver of the peer listens at the lowest numbers. */
+static uint8_t
+judge_datagram(struct hca *h, const struct hca_qp *qp, const struct hca_wqe_ub *w,
+	       struct hca_ud_av *av)
+{
+	uint32_t tc = HCA_UB_TC(hca_le32_to_cpu(w->ub->tc));
+
+	if (hca_wqe_judge_address(h, w->ud, av) != 0)
+		return HCA_UB_STATUS_UNSUPPORTED_OPCODE;
+	if (likely(tc >= HCA_TC_WELL_KNOWN_FREE || qp->cfg.privileged))
+		return 0;
+	HCA_COUNT(h, PARSER, sq_management_refused);
+	return HCA_UB_STATUS_LOCAL_ACCESS;
+}
+
 static void
 judge_jetty_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_wqe_ub *w,
 		struct hca_ud_av *av)
 {
 	struct hca_qp_parser *p = v->p;
+	uint8_t status;
 
 	if (unlikely(v->flush)) {
 		*w = (struct hca_wqe_ub){.status = HCA_UB_STATUS_FLUSHED};
@@ -326,8 +342,11 @@ judge_jetty_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_
 	}
 	hca_wqe_ub_decode(copy, (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log,
 			  p->next_op, w);
-	if (w->status == 0 && w->ud != NULL && hca_wqe_judge_address(h, w->ud, av) != 0)
-		*w = (struct hca_wqe_ub){.status = HCA_UB_STATUS_UNSUPPORTED_OPCODE};
+	if (w->status != 0 || w->ud == NULL)
+		return;
+	status = judge_datagram(h, v->qp, w, av);
+	if (status != 0)
+		*w = (struct hca_wqe_ub){.status = status};
 }
 
 /* WQEs of Jettys. */

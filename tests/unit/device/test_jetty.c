@@ -426,9 +426,11 @@ one_peer(void **state)
 	assert_int_equal(tc(r)->bound, HCA_TC_ANYBODY);
 	assert_int_equal(bind_to(r, JETTY, 7, 0x10403), HCA_STAT_BAD_RES_STATE);
 	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
-	put_flags(qpc(r, HCA_ST_JETTY, JETTY_ATTRS), HCA_ST_JETTY, HCA_QPC_ONE_PEER);
+	assert_false(qp(r)->cfg.privileged);
+	put_flags(qpc(r, HCA_ST_JETTY, JETTY_ATTRS), HCA_ST_JETTY,
+		  HCA_QPC_ONE_PEER | HCA_QPC_PRIVILEGED);
 	assert_int_equal(to_rts(r), HCA_STAT_OK);
-	assert_true(qp(r)->cfg.one_peer && !qp(r)->cfg.suspend);
+	assert_true(qp(r)->cfg.one_peer && !qp(r)->cfg.suspend && qp(r)->cfg.privileged);
 	assert_int_equal(tc(r)->bound, HCA_TC_ALONE);
 	assert_int_equal(bind_to(r, JETTY, 7, HCA_TC_NONE), HCA_STAT_BAD_RES_STATE);
 	assert_int_equal(bind_to(r, JETTY ^ 1u << 12, 7, 0x10403), HCA_STAT_BAD_INDEX);

@@ -186,6 +186,25 @@ one_peer(void **state)
 	assert_non_null(strstr(hca_driver_reason(), "own number"));
 }
 
+static bool
+is_privileged(void)
+{
+	return hca_be32_to_cpu(last_qpc(HCA_CMD_RST2RTS_QPEE)->flags) & HCA_QPC_PRIVILEGED;
+}
+
+/* The device is told whose Jettys may send to well-known numbers of drivers. */
+static void
+whose_jetty_is_privileged(void **state)
+{
+	struct hca_ctl_jetty agent = jetty(0, HCA_ST_JETTY), j = jetty(1, HCA_ST_JETTY);
+	uint32_t number;
+
+	assert_int_equal(create(0, &agent, &number), 0);
+	assert_true(is_privileged());
+	assert_int_equal(create(1, &j, &number), 0);
+	assert_false(is_privileged());
+}
+
 static void
 quota_is_that_of_qps(void **state)
 {
@@ -549,6 +568,7 @@ main(void)
 		T(jettys_that_are_refused),
 		T(states),
 		T(one_peer),
+		T(whose_jetty_is_privileged),
 		T(quota_is_that_of_qps),
 		T(jfr_has_a_cq),
 		T(jfrs_that_are_refused),

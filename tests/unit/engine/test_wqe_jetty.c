@@ -332,18 +332,25 @@ unreliable(uint8_t op_flags, uint32_t len)
 }
 
 static void
-test_unreliable(void **state)
+own_address(struct fx *fx)
 {
 	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
-	struct fx *fx = *state;
 	struct hca_gid_entry *g = &fx->h->ctxmgt->gid[0];
+
+	*g = (struct hca_gid_entry){.ip_version = 4, .valid = 1, .vlan_id = HCA_NO_VLAN};
+	memcpy(g->gid, own, sizeof(own));
+}
+
+static void
+test_unreliable(void **state)
+{
+	struct fx *fx = *state;
 	struct wqe w = unreliable(0, 1024);
 	struct hca_ub_record_full *f;
 
 	assert_int_equal(post(fx, &w, HCA_OP_SEND, w.len)->status,
 			 HCA_UB_STATUS_UNSUPPORTED_OPCODE); /* no such source */
-	*g = (struct hca_gid_entry){.ip_version = 4, .valid = 1, .vlan_id = HCA_NO_VLAN};
-	memcpy(g->gid, own, sizeof(own));
+	own_address(fx);
 	f = (struct hca_ub_record_full *)post(fx, &w, HCA_OP_SEND, w.len);
 	assert_int_equal(f->r.status, 0);
 	assert_int_equal(HCA_UB_TO(f->r.to), HCA_UB_TO_ADDRESS);
@@ -355,6 +362,39 @@ test_unreliable(void **state)
 	assert_int_equal(post(fx, &w, HCA_OP_RDMA_READ, w.len)->status,
 			 HCA_UB_STATUS_UNSUPPORTED_OPCODE);
 	assert_int_equal(FX_COUNTER(fx, PARSER, sq_management_refused), 0);
+}
+
+static void
+set_tc(struct wqe *w, uint32_t tc)
+{
+	hca_put_le32(w->b + sizeof(struct hca_next_unit) + offsetof(struct hca_ub_unit, tc),
+		     HCA_UB_MAKE_TC(tc, HCA_UB_TC_ONE, 0x77));
+}
+
+/* The driver of the peer listens at Jetty 0; it takes an address for that of another driver. */
+static void
+test_unreliable_to_driver(void **state)
+{
+	const uint32_t low[] = {0, 1, HCA_TC_WELL_KNOWN_FREE - 1};
+	struct fx *fx = *state;
+	struct hca_qp *qp = &fx->h->qp[QPI];
+	struct wqe w = unreliable(0, 64);
+
+	own_address(fx);
+	for (unsigned int i = 0; i < RTE_DIM(low); i++) {
+		set_tc(&w, low[i]);
+		assert_int_equal(post(fx, &w, HCA_OP_SEND, w.len)->status,
+				 HCA_UB_STATUS_LOCAL_ACCESS);
+		assert_int_equal(FX_COUNTER(fx, PARSER, sq_management_refused), i + 1);
+		assert_int_equal(FX_COUNTER(fx, PARSER, sq_bad_wqe), i + 1);
+		qp->cfg.privileged = true;
+		assert_int_equal(post(fx, &w, HCA_OP_SEND, w.len)->status, 0);
+		qp->cfg.privileged = false;
+		finish_all(fx);
+	}
+	set_tc(&w, HCA_TC_WELL_KNOWN_FREE);
+	assert_int_equal(post(fx, &w, HCA_OP_SEND, w.len)->status, 0);
+	assert_int_equal(FX_COUNTER(fx, PARSER, sq_management_refused), RTE_DIM(low));
 }
 
 /* ---- bad ones ---- */
@@ -558,23 +598,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(test_write),
-		T(test_queue_of_common_form),
-		T(test_send_inline),
-		T(test_notify_of_many_sges),
-		T(test_atomic_lengths),
-		T(test_store_has_no_result),
-		T(test_byte_enables),
-		T(test_read),
-		T(test_unreliable),
-		T(test_bad_lengths),
-		T(test_bad_codes),
-		T(test_cut_anywhere),
-		T(test_too_long),
-		T(test_error_flushes),
-		T(test_error_of_an_idle_one),
-		T(test_pools),
-		T(test_waits_for_records),
+		T(test_write),		T(test_queue_of_common_form),
+		T(test_send_inline),	T(test_notify_of_many_sges),
+		T(test_atomic_lengths), T(test_store_has_no_result),
+		T(test_byte_enables),	T(test_read),
+		T(test_unreliable),	T(test_unreliable_to_driver),
+		T(test_bad_lengths),	T(test_bad_codes),
+		T(test_cut_anywhere),	T(test_too_long),
+		T(test_error_flushes),	T(test_error_of_an_idle_one),
+		T(test_pools),		T(test_waits_for_records),
 #undef T
 	};
 
