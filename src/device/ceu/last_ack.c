@@ -40,11 +40,11 @@ is_late(const struct hca *h, struct hca_teardown *t)
 	return now >= t->until || (since != 0 && now > since + PATIENCE_NS);
 }
 
-/* Ask EE for the next one of the range; false: there is none. */
+/* Ask EE for the next one of the range; false: there is none, up to the cursor. */
 static bool
 ask_next(struct hca *h, struct hca_teardown *t)
 {
-	while (t->cursor <= t->last) {
+	for (uint32_t n = 0; n < HCA_CEU_GLANCES && t->cursor <= t->last; n++) {
 		uint32_t qpi = t->cursor++;
 
 		if (!acknowledges(&h->core, t, qpi))
@@ -82,7 +82,7 @@ hca_last_acks_step(struct hca_core *core, struct hca_teardown *t)
 			return false;
 		/* fall through */
 	case ASK:
-		t->last_acks = ask_next(h, t) ? ASKED : SENT;
+		t->last_acks = ask_next(h, t) ? ASKED : t->cursor <= t->last ? ASK : SENT;
 		t->mark[HCA_EDGE_EE_ENCAP] = __atomic_load_n(&e->enq, __ATOMIC_ACQUIRE);
 		return false;
 	default:

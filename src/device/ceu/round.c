@@ -158,13 +158,13 @@ purge_acked(const struct hca *h, uint32_t stages)
 	return true;
 }
 
-/* Purge the next live object of the range; false: there is none. */
+/* Purge the next live object of the range; false: there is none, up to the cursor. */
 static bool
 purge_next(struct hca_core *h, struct hca_teardown *t)
 {
 	const struct kind_row *row = row_of(h, t);
 
-	while (t->cursor <= t->last) {
+	for (uint32_t n = 0; n < HCA_CEU_GLANCES && t->cursor <= t->last; n++) {
 		uint32_t obj = t->cursor++;
 
 		if (!row->is_doomed(h, t, obj))
@@ -176,13 +176,9 @@ purge_next(struct hca_core *h, struct hca_teardown *t)
 	return false;
 }
 
-/*
- * Objects checked per poll, so that 16 K QPs do not delay the other stages. Checking an entry costs
- * little; polls cost much if there are more lcores than CPUs.
- */
+/* Objects worked on per poll. */
 #define SLICE 256u
-#define GLANCES 2048u
-#define WORK (GLANCES / SLICE)
+#define WORK (HCA_CEU_GLANCES / SLICE)
 
 /* The next slice [*from, return) of [*cursor, end). */
 static uint32_t
@@ -248,6 +244,8 @@ hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 			t->step = TD_PURGED;
 			return false;
 		}
+		if (t->cursor <= t->last)
+			return false;
 		t->token = hca_round_start(h);
 		t->step = TD_RCU2;
 		return false;
@@ -298,7 +296,7 @@ static bool
 slice_continues(uint32_t *spent, uint32_t cost)
 {
 	*spent += cost;
-	return *spent < GLANCES;
+	return *spent < HCA_CEU_GLANCES;
 }
 
 /* One slice of a step over a table; true: the whole table is done. */

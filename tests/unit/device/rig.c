@@ -69,20 +69,13 @@ block_new(void)
 	return p;
 }
 
-struct rig *
-rig_new(bool init)
-{
-	return rig_new_on(0, init);
-}
-
-struct rig *
-rig_new_on(uint32_t wires, bool init)
+static struct rig *new (uint32_t wires, uint32_t log_qps)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 	struct hca_config cfg = {
 		.name = "t0",
 		.socket_id = -1,
-		.log_qps = RIG_LOG_QPS,
+		.log_qps = log_qps,
 		.log_cqs = RIG_LOG_CQS,
 		.log_eqs = RIG_LOG_EQS,
 		.log_mpts = RIG_LOG_MPTS,
@@ -108,9 +101,29 @@ rig_new_on(uint32_t wires, bool init)
 	r->out = r->driver + D_MBOX_OUT;
 	assert_int_equal(hca_dma_attach(r->h, 0, (uintptr_t)r->driver, RIG_BLOCK), 0);
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, (uintptr_t)r->user, RIG_BLOCK), 0);
+	return r;
+}
+
+struct rig *
+rig_new(bool init)
+{
+	return rig_new_on(0, init);
+}
+
+struct rig *
+rig_new_on(uint32_t wires, bool init)
+{
+	struct rig *r = new (wires, RIG_LOG_QPS);
+
 	if (init)
 		rig_init_hca(r);
 	return r;
+}
+
+struct rig *
+rig_new_wide(uint32_t log_qps)
+{
+	return new (0, log_qps);
 }
 
 void

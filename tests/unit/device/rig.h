@@ -54,6 +54,8 @@ struct rig {
 struct rig *rig_new(bool init);
 /* With these wires: HCA_WIRE_BIT(). */
 struct rig *rig_new_on(uint32_t wires, bool init);
+/* With 1 << log_qps QPs and no ICM. */
+struct rig *rig_new_wide(uint32_t log_qps);
 void rig_free(struct rig *r);
 int rig_eal(void);
 void rig_poll(struct rig *r);

@@ -109,6 +109,31 @@ no_such_domain(void **state)
 	rig_free(r);
 }
 
+/* No poll looks at more than a part of a large table, whoever ends. */
+static void
+in_parts(void **state)
+{
+	struct rig *r = rig_new_wide(14);
+	struct hca_teardown t;
+	unsigned int polls;
+
+	hca_teardown_start(&t, 0, r->h->qp_mask, OTHER);
+	for (polls = 1;; polls++) {
+		uint32_t before = t.cursor;
+		bool done = hca_teardown_step(&r->h->core, &t);
+
+		/* a step begins at 0 */
+		assert_true(t.cursor <= HCA_CEU_GLANCES || t.cursor - before <= HCA_CEU_GLANCES);
+		if (done)
+			break;
+		assert_in_range(t.cursor, 0, r->h->qp_mask + 1);
+		rig_poll(r);
+	}
+	/* two steps look at each QP, two more do something with it */
+	assert_true(polls >= 2 * ((r->h->qp_mask + 1) / HCA_CEU_GLANCES));
+	rig_free(r);
+}
+
 int
 main(void)
 {
@@ -116,6 +141,7 @@ main(void)
 		cmocka_unit_test(everything_of_one),
 		cmocka_unit_test(in_a_pd_of_others),
 		cmocka_unit_test(no_such_domain),
+		cmocka_unit_test(in_parts),
 	};
 
 	if (rig_eal() != 0)
