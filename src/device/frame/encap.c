@@ -182,6 +182,33 @@ keep(struct hca_encap *e, struct rte_mbuf *const *m, unsigned int n, uint64_t no
 	}
 }
 
+/*
+ * A copy and its part of the ICRC are one pass. The ICRCs of the headers are computed together and
+ * last: to load what was just stored in small pieces, the CPU waits until those have left it.
+ */
+void
+hca_encap_copy_long(struct hca *h, struct hca_encap_burst *b)
+{
+	uint32_t crc[HCA_BURST];
+
+	h->icrc->crc_burst(b->head, crc, b->copies);
+	for (unsigned int i = 0; i < b->copies; i++) {
+		const struct hca_encap_copy *c = &b->copy[i];
+		uint8_t *end = c->dst + c->len;
+		uint32_t pad = -c->len & 3, sum;
+
+		hca_tsan_repeat_begin(c->repeat);
+		sum = h->icrc->copy_crc(crc[i], c->dst, c->src, c->len);
+		hca_tsan_repeat_end(c->repeat);
+		if (unlikely(pad != 0)) {
+			memset(end, 0, 4);
+			sum = h->icrc->crc(sum, end, pad);
+		}
+		hca_icrc_store(end + pad, sum);
+	}
+	b->copies = 0;
+}
+
 /* Compute the ICRC of the short frames of the burst together. */
 static void
 finish_icrc(struct hca *h, struct hca_encap_burst *b)
@@ -203,6 +230,7 @@ hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now)
 
 	if (b->frames == 0)
 		return;
+	hca_encap_copy_all(h, b);
 	finish_icrc(h, b);
 	HCA_COUNT_N(h, ENCAP, sent_pkts, b->frames);
 	HCA_COUNT_N(h, ENCAP, port_xmit_data, b->bytes);

@@ -43,14 +43,41 @@ struct hca_encap {
 	bool late; /* the last failed gather was because foreign memory did not answer in time */
 };
 
+/* A long payload that is copied after the headers of its burst, with its part of the ICRC. */
+struct hca_encap_copy {
+	uint8_t *dst;
+	const uint8_t *src;
+	uint32_t len;
+	uint32_t repeat; /* not 0: the memory may be in other use by now, and nobody minds */
+};
+
 /* A burst being built; its counts begin as 0. */
 struct hca_encap_burst {
 	struct rte_mbuf *frame[HCA_BURST];
 	struct hca_icrc_span span[HCA_BURST];
 	uint8_t *icrc_at[HCA_BURST];
-	unsigned int frames, spans;
+	unsigned int frames, spans, copies;
 	uint64_t bytes, payload;
+	struct hca_icrc_span head[HCA_BURST]; /* of the frame of each copy: its headers */
+	struct hca_encap_copy copy[HCA_BURST];
 };
+
+static inline void
+hca_encap_begin(struct hca_encap_burst *b)
+{
+	b->frames = b->spans = b->copies = 0;
+	b->bytes = b->payload = 0;
+}
+
+void hca_encap_copy_long(struct hca *h, struct hca_encap_burst *b);
+
+/* The memory of what was added to the burst is not read again. */
+static inline void
+hca_encap_copy_all(struct hca *h, struct hca_encap_burst *b)
+{
+	if (b->copies != 0)
+		hca_encap_copy_long(h, b);
+}
 
 /* Computes the ICRC of the short frames and gives all to loopback, the port or the backlog. */
 void hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now);
@@ -126,10 +153,49 @@ hca_encap_frame(struct rte_mbuf *m)
 	return (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
 }
 
+/* Copy or gather a payload, whose ICRC so far is *crc; NULL: it is computed later. */
+static __rte_always_inline bool
+hca_encap_read(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, const uint8_t *src,
+	       hca_encap_gather_fn gather, uint8_t *payload, uint32_t *crc)
+{
+	bool there = true;
+
+	hca_tsan_repeat_begin(d->flags & HCA_TXD_REPEAT);
+	if (likely(src != NULL))
+		hca_encap_put(h, payload, src, d->len, crc);
+	else if (d->len != 0)
+		there = gather(h, qp, d, payload, crc);
+	hca_tsan_repeat_end(d->flags & HCA_TXD_REPEAT);
+	return there;
+}
+
+/* A long payload whose headers are head: in one run at src it is copied with those of the burst. */
+static __rte_noinline bool
+hca_encap_finish_long(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *qp,
+		      const struct hca_txd *d, const struct hca_icrc_span *head, uint8_t *payload,
+		      const uint8_t *src, hca_encap_gather_fn gather)
+{
+	uint8_t *end = payload + d->len;
+	uint32_t pad = -(uint32_t)d->len & 3, crc;
+
+	if (likely(src != NULL)) {
+		b->head[b->copies] = *head;
+		b->copy[b->copies++] =
+			(struct hca_encap_copy){payload, src, d->len, d->flags & HCA_TXD_REPEAT};
+		return true;
+	}
+	h->icrc->crc_burst(head, &crc, 1);
+	if (!hca_encap_read(h, qp, d, NULL, gather, payload, &crc))
+		return false;
+	memset(end, 0, 4);
+	hca_icrc_store(end + pad, pad != 0 ? h->icrc->crc(crc, end, pad) : crc);
+	return true;
+}
+
 /*
- * Write payload, pad and (long frames) ICRC after the headers, which end at payload, and add the
- * frame to the burst. src: as hca_encap_find_payload() returned it. false: the payload could not be
- * gathered. Inline in the bursts of a wire, because a call costs 5 % of a 64 B WRITE.
+ * Add the frame to the burst, with payload and pad after the headers, which end at payload. src: as
+ * hca_encap_find_payload() returned it. false: the payload could not be gathered. Inline in the
+ * bursts of a wire, because a call costs 5 % of a 64 B WRITE.
  */
 static __rte_always_inline bool
 hca_encap_finish(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *qp,
@@ -138,33 +204,24 @@ hca_encap_finish(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *
 {
 	const struct hca_txd *d = hca_txd(m);
 	uint8_t *frame = hca_encap_frame(m), *l3 = frame + t->l3, *end = payload + d->len;
-	uint32_t pad = -(uint32_t)d->len & 3, crc = 0;
-	bool fused = d->len >= HCA_ENCAP_FUSED_MIN, there = true;
 	struct hca_icrc_span span =
 		hca_icrc_span_of(wire, t->ip_version, l3, (uint32_t)(payload - l3));
 
 	m->data_off = RTE_PKTMBUF_HEADROOM;
-	if (fused)
-		h->icrc->crc_burst(&span, &crc, 1);
-	hca_tsan_repeat_begin(d->flags & HCA_TXD_REPEAT);
-	if (likely(src != NULL))
-		hca_encap_put(h, payload, src, d->len, fused ? &crc : NULL);
-	else if (d->len != 0)
-		there = gather(h, qp, d, payload, fused ? &crc : NULL);
-	hca_tsan_repeat_end(d->flags & HCA_TXD_REPEAT);
-	if (unlikely(!there))
-		return false;
-	memset(end, 0, 4);
-	if (fused) {
-		if (pad != 0)
-			crc = h->icrc->crc(crc, end, pad);
-		hca_icrc_store(end + pad, crc);
+	if (d->len >= HCA_ENCAP_FUSED_MIN) {
+		if (unlikely(!hca_encap_finish_long(h, b, qp, d, &span, payload, src, gather)))
+			return false;
+		end += -(uint32_t)d->len & 3;
 	} else {
-		span.len = (uint32_t)(end + pad - l3);
+		if (unlikely(!hca_encap_read(h, qp, d, src, gather, payload, NULL)))
+			return false;
+		memset(end, 0, 4);
+		end += -(uint32_t)d->len & 3;
+		span.len = (uint32_t)(end - l3);
 		b->span[b->spans] = span;
-		b->icrc_at[b->spans++] = end + pad;
+		b->icrc_at[b->spans++] = end;
 	}
-	end += pad + HCA_ICRC_LEN;
+	end += HCA_ICRC_LEN;
 	m->ol_flags = 0;
 	m->data_len = (uint16_t)(end - frame);
 	m->pkt_len = m->data_len;

@@ -283,16 +283,17 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 }
 
 static void
-end_run(struct hca *h, const struct hca_encap_burst *b, struct run *r)
+end_run(struct hca *h, struct hca_encap_burst *b, struct run *r)
 {
 	if (!r->any)
 		return;
+	hca_encap_copy_all(h, b);
 	count_sent(r->qp, b, r->frames, r->payload);
 	finish_run(h, r->qpi, r->seq);
 }
 
 static void
-begin_run(struct hca *h, const struct hca_encap_burst *b, struct run *r, const struct hca_txd *d)
+begin_run(struct hca *h, struct hca_encap_burst *b, struct run *r, const struct hca_txd *d)
 {
 	uint32_t state;
 
@@ -347,8 +348,7 @@ request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	const uint8_t *src[HCA_BURST];
 	struct run run = {.any = false};
 
-	b.frames = b.spans = 0;
-	b.bytes = b.payload = 0;
+	hca_encap_begin(&b);
 	find_payloads(h, objs, src, n, true);
 	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
@@ -414,8 +414,7 @@ response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
 
-	b.frames = b.spans = 0;
-	b.bytes = b.payload = 0;
+	hca_encap_begin(&b);
 	find_payloads(h, objs, src, n, false);
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = objs[i];

@@ -65,24 +65,17 @@ finish(struct hca_encap_burst *b, const struct hca_udp_template *t, struct rte_m
 	join(b, m, end + HCA_ICRC_LEN, payload);
 }
 
-/* A long payload from src: its copy and its part of the ICRC are one pass. */
-static __rte_always_inline void
-finish_fused(struct hca *h, struct hca_encap_burst *b, const struct hca_udp_template *t,
-	     struct rte_mbuf *m, uint8_t *payload, const uint8_t *src, uint32_t len)
+/* A long payload from src is copied at the end of the run. */
+static inline void
+finish_long(struct hca_encap_burst *b, const struct hca_udp_template *t, struct rte_mbuf *m,
+	    uint8_t *payload, const uint8_t *src, uint32_t len)
 {
-	uint8_t *l3 = frame_of(m) + t->l3, *end = payload + len;
-	struct hca_icrc_span span =
-		hca_icrc_span_of(HCA_WIRE_UB, t->ip_version, l3, (uint32_t)(payload - l3));
-	uint32_t crc, pad = hca_ub_pad(len);
+	uint8_t *l3 = frame_of(m) + t->l3;
 
-	h->icrc->crc_burst(&span, &crc, 1);
-	crc = h->icrc->copy_crc(crc, payload, src, len);
-	if (unlikely(pad != 0)) {
-		memset(end, 0, 4);
-		crc = h->icrc->crc(crc, end, pad);
-	}
-	hca_icrc_store(end + pad, crc);
-	join(b, m, end + pad + HCA_ICRC_LEN, len);
+	b->head[b->copies] =
+		hca_icrc_span_of(HCA_WIRE_UB, t->ip_version, l3, (uint32_t)(payload - l3));
+	b->copy[b->copies++] = (struct hca_encap_copy){payload, src, len, 0};
+	join(b, m, payload + len + hca_ub_pad(len) + HCA_ICRC_LEN, len);
 }
 
 /* Its own copy of k, so that nobody else's has an address. */
@@ -102,7 +95,7 @@ fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_u
 {
 	if (likely(src != NULL)) {
 		if (k.len >= HCA_ENCAP_FUSED_MIN) {
-			finish_fused(k.h, b, t, m, payload, src, k.len);
+			finish_long(b, t, m, payload, src, k.len);
 			return true;
 		}
 		k.h->icrc->copy(payload, src, k.len);
@@ -264,12 +257,13 @@ struct run {
 
 /* Tell TPS how far the TP's descriptors are finished. */
 static void
-end_run(struct hca *h, const struct hca_encap_burst *b, const struct run *r)
+end_run(struct hca *h, struct hca_encap_burst *b, const struct run *r)
 {
 	struct hca_tp_encap *e;
 
 	if (r->tp == NULL)
 		return;
+	hca_encap_copy_all(h, b);
 	e = &r->tp->encap;
 	__atomic_store_n(&e->tx_packets, e->tx_packets + (b->frames - r->frames), __ATOMIC_RELAXED);
 	__atomic_store_n(&e->tx_bytes, e->tx_bytes + (b->payload - r->payload), __ATOMIC_RELAXED);
@@ -279,7 +273,7 @@ end_run(struct hca *h, const struct hca_encap_burst *b, const struct run *r)
 }
 
 static void
-begin_run(struct hca *h, const struct hca_encap_burst *b, struct run *r, const struct hca_tp_txd *d)
+begin_run(struct hca *h, struct hca_encap_burst *b, struct run *r, const struct hca_tp_txd *d)
 {
 	struct hca_tp *tp = &h->ub->tp[d->tp];
 
@@ -385,8 +379,7 @@ packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	struct hca_encap_burst b;
 
 	find_all(h, objs, found, n);
-	b.frames = b.spans = 0;
-	b.bytes = b.payload = 0;
+	hca_encap_begin(&b);
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_tp_txd *d = hca_ub_txd(objs[i]);
 
@@ -429,8 +422,7 @@ answer_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_encap_burst b;
 
-	b.frames = b.spans = 0;
-	b.bytes = b.payload = 0;
+	hca_encap_begin(&b);
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_ub_answer *a = hca_ub_answer(objs[i]);
 		const struct hca_tp *tp = &h->ub->tp[a->tp];
