@@ -232,6 +232,18 @@ giveway_soon(struct giveway *g)
 	g->soon = true;
 }
 
+/*
+ * This thread has woken another one and may not poll soon: yield, unless a hog is known. The one
+ * that is woken may wait for this CPU until the time slice of this thread ends. Long yields say
+ * nothing here: the other one may work as long.
+ */
+static inline void
+giveway_woke(const struct giveway *g, uint64_t now)
+{
+	if (!giveway_hogged(g, now))
+		g->system->yield();
+}
+
 /* Start a new spell at the next empty poll, because work was announced. */
 static inline void
 giveway_anew(struct giveway *g)

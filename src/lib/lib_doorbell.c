@@ -29,8 +29,10 @@ lib_doorbell_wake(struct lib_uar *uar, uint32_t word)
 
 	if (__atomic_load_n(&uar->kicked, __ATOMIC_RELAXED) == word)
 		return;
-	if (write(uar->kick_fd, &one, sizeof(one)) == sizeof(one))
-		__atomic_store_n(&uar->kicked, word, __ATOMIC_RELAXED);
+	if (write(uar->kick_fd, &one, sizeof(one)) != sizeof(one))
+		return;
+	__atomic_store_n(&uar->kicked, word, __ATOMIC_RELAXED);
+	__atomic_store_n(&uar->woke, true, __ATOMIC_RELAXED);
 }
 
 /*

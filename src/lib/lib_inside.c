@@ -48,6 +48,7 @@ softhca_inside(void)
 		.cq_unlock = lib_cq_unlock,
 		.wait_empty = wait_empty,
 		.wait_over = wait_over,
+		.wait_woke = lib_wait_woke,
 	};
 
 	return &inside;

@@ -28,6 +28,7 @@ struct lib_inside {
 	/* for an empty poll: give way to the worker that the program waits for */
 	void (*wait_empty)(void);
 	void (*wait_over)(void);
+	void (*wait_woke)(struct lib_uar *uar); /* after a post, if uar->woke */
 };
 
 SOFTHCA_API const struct lib_inside *softhca_inside(void);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib_doorbell.h"
+#include "lib_wait.h"
 
 int
 lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr)
@@ -118,5 +119,6 @@ softhca_post_recv(struct softhca_qp *pub, struct softhca_recv_wr *wr,
 		lib_lock_drop(&qp->rq.lock);
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;
+	lib_wait_posted(&lib_qp_ctx(qp)->uar);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib_doorbell.h"
+#include "lib_wait.h"
 
 enum imm_kind {
 	IMM_NONE,
@@ -409,6 +410,7 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 	if (__builtin_expect(err != 0, 0) && bad_wr != NULL)
 		*bad_wr = wr;
 	lib_posted(lib_qp_ctx(qp), wqes);
+	lib_wait_posted(&lib_qp_ctx(qp)->uar);
 	return err;
 }
 
@@ -551,6 +553,7 @@ softhca_wr_complete(struct softhca_wr_batch *batch)
 		announce_chain(qp, first, batch->doorbell);
 	unlock_batch(qp);
 	lib_posted(ctx, count);
+	lib_wait_posted(&ctx->uar);
 	return 0;
 }
 

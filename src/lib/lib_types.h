@@ -36,6 +36,7 @@ struct lib_uar {
 	const uint32_t *sleep_word; /* of the worker that reads the page */
 	int kick_fd;		    /* wakes that worker; -1: it never sleeps */
 	uint32_t kicked;	    /* sleep word at the last kick */
+	bool woke;		    /* kicked since the last lib_wait_posted() */
 	LIB_CACHE_ALIGNED uint32_t next;
 	LIB_CACHE_ALIGNED uint32_t turn[HCA_UAR_FIFO_SLOTS];
 };

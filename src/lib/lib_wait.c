@@ -30,3 +30,10 @@ lib_wait_look(void)
 	giveway_empty(&lib_wait.giveway, now);
 	lib_wait.polls = giveway_shared(&lib_wait.giveway, now) ? 0 : LIB_WAIT_POLLS;
 }
+
+void
+lib_wait_woke(struct lib_uar *uar)
+{
+	__atomic_store_n(&uar->woke, false, __ATOMIC_RELAXED);
+	giveway_woke(&lib_wait.giveway, now_ns());
+}

@@ -3,7 +3,8 @@
 #define LIB_WAIT_H
 
 /*
- * Yielding in poll_cq (giveway.h), because the worker that the program waits for may need this CPU.
+ * Yielding in poll_cq (giveway.h), because the worker that the program waits for may need this CPU,
+ * and in posts that have woken it, because the program may poll memory next, and call nothing.
  * The state belongs to the thread, whatever CQs of whatever contexts it polls. With manual progress
  * the poll runs the engine, and this is not used.
  */
@@ -37,6 +38,16 @@ static inline void
 lib_wait_over(void)
 {
 	giveway_anew(&lib_wait.giveway);
+}
+
+void lib_wait_woke(struct lib_uar *uar);
+
+/* At the end of a post, without locks: another thread of the program may wait for one. */
+static inline void
+lib_wait_posted(struct lib_uar *uar)
+{
+	if (__builtin_expect(__atomic_load_n(&uar->woke, __ATOMIC_RELAXED), 0))
+		lib_wait_woke(uar);
 }
 
 /* Whether this thread is between start_poll and end_poll of the CQ, and has its lock. */

@@ -154,6 +154,8 @@ urma_post_send(struct urma_queue *q, urma_jfs_wr_t *wr, urma_jfs_wr_t **bad_wr)
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;
 	lib_posted(q->ctx->lib, posted);
+	if (__builtin_expect(__atomic_load_n(&q->ctx->lib->uar.woke, __ATOMIC_RELAXED), 0))
+		urma_inside()->wait_woke(&q->ctx->lib->uar);
 	return urma_status(err);
 }
 

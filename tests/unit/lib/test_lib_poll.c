@@ -7,11 +7,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_ctl.h"
+#include "lib_wait.h"
 
 static const struct softhca_qp_cap cap = {
 	.max_send_wr = 4,
@@ -467,6 +469,108 @@ test_manual_does_not(void **state)
 	q = saved;
 }
 
+/* A worker, and the descriptor that wakes it. */
+static struct {
+	uint32_t word; /* odd: it sleeps */
+	int fd;
+} worker;
+
+static int
+setup_worker(void **state)
+{
+	struct lib_uar *uar;
+
+	setup(state);
+	uar = &((struct lib_context *)ctx)->uar;
+	worker.word = 0;
+	worker.fd = eventfd(0, EFD_NONBLOCK);
+	uar->sleep_word = &worker.word;
+	uar->kick_fd = worker.fd;
+	yields = 0;
+	return worker.fd >= 0 ? 0 : -1;
+}
+
+static int
+teardown_worker(void **state)
+{
+	close(worker.fd);
+	lib_wait.giveway.hogged_until = 0;
+	return teardown(state);
+}
+
+static uint64_t
+kicks(void)
+{
+	uint64_t n = 0;
+
+	return read(worker.fd, &n, sizeof(n)) == sizeof(n) ? n : 0;
+}
+
+static void
+post_one(void)
+{
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_false(((struct lib_context *)ctx)->uar.woke);
+}
+
+/*
+ * Who has woken the worker yields to it once: a program that watches memory from then on would keep
+ * the CPU for which the worker may wait.
+ */
+static void
+test_post_that_wakes_gives_way(void **state)
+{
+	post_one();
+	assert_int_equal(kicks(), 0);
+	assert_int_equal(yields, 0);
+	worker.word = 1;
+	post_one();
+	assert_int_equal(kicks(), 1);
+	assert_int_equal(yields, 1);
+	post_one(); /* in the same sleep */
+	assert_int_equal(kicks(), 0);
+	assert_int_equal(yields, 1);
+	worker.word = 3;
+	post_one();
+	assert_int_equal(kicks(), 1);
+	assert_int_equal(yields, 2);
+}
+
+static void
+test_batch_and_receive_that_wake_give_way(void **state)
+{
+	struct lib_qp *qp = (struct lib_qp *)q.qp;
+	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
+	struct softhca_recv_wr recv = {0};
+	struct softhca_wr_batch batch;
+
+	worker.word = 1;
+	softhca_wr_start(&batch, q.qp);
+	assert_int_equal(softhca_wr_add(&batch, &wr), 0);
+	assert_int_equal(yields, 0);
+	assert_int_equal(softhca_wr_complete(&batch), 0);
+	assert_int_equal(kicks(), 1);
+	assert_int_equal(yields, 1);
+	worker.word = 3;
+	qp->rq_record->notify = 1;
+	assert_int_equal(softhca_post_recv(q.qp, &recv, NULL), 0);
+	assert_int_equal(kicks(), 1);
+	assert_int_equal(yields, 2);
+}
+
+/* A yield would cost a time slice of the hog for each post; the worker is woken all the same. */
+static void
+test_no_yield_to_a_hog(void **state)
+{
+	lib_wait.giveway.hogged_until = UINT64_MAX;
+	worker.word = 1;
+	post_one();
+	assert_int_equal(kicks(), 1);
+	assert_int_equal(yields, 0);
+}
+
 int
 main(void)
 {
@@ -486,6 +590,12 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_destroy_cleans, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_manual_progress, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_waiting_gives_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_post_that_wakes_gives_way, setup_worker,
+						teardown_worker),
+		cmocka_unit_test_setup_teardown(test_batch_and_receive_that_wake_give_way,
+						setup_worker, teardown_worker),
+		cmocka_unit_test_setup_teardown(test_no_yield_to_a_hog, setup_worker,
+						teardown_worker),
 		cmocka_unit_test_setup_teardown(test_manual_does_not, setup, teardown),
 	};
 

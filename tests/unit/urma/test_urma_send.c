@@ -3,6 +3,8 @@
 /* Posting: bytes of WQEs, doorbells, what is refused and why. */
 
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "fake_urma.h"
 
@@ -636,16 +638,40 @@ test_unreliable(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A post that wakes the worker gives way to it. */
+static void
+test_wakes(void **state)
+{
+	struct lib_uar *uar = &((struct lib_context *)r.lib)->uar;
+	urma_sge_t src = here(64), dst = there(64);
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_WRITE,
+			    .tjetty = r.peer,
+			    .rw = {.src = {&src, 1}, .dst = {&dst, 1}}};
+	int fd = eventfd(0, EFD_NONBLOCK);
+	uint32_t asleep = 1;
+	uint64_t kicks = 0;
+
+	uar->sleep_word = &asleep;
+	uar->kick_fd = fd;
+	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+	assert_int_equal(read(fd, &kicks, sizeof(kicks)), sizeof(kicks));
+	assert_int_equal(kicks, 1);
+	assert_int_equal(uar->kicked, 1);
+	assert_false(uar->woke);
+	close(fd);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_write),	  TEST(test_no_token),	     TEST(test_immediate),
-		TEST(test_notify),	  TEST(test_fetches),	     TEST(test_compare_swap),
-		TEST(test_byte_enables),  TEST(test_chain),	     TEST(test_behind),
-		TEST(test_behind_a_send), TEST(test_behind_unusual), TEST(test_full),
-		TEST(test_announced),	  TEST(test_unreliable),     TEST(test_refused),
-		TEST(test_single_calls),  TEST(test_receives),	     TEST(test_send_inline),
+		TEST(test_write),	 TEST(test_wakes),	   TEST(test_no_token),
+		TEST(test_immediate),	 TEST(test_notify),	   TEST(test_fetches),
+		TEST(test_compare_swap), TEST(test_byte_enables),  TEST(test_chain),
+		TEST(test_behind),	 TEST(test_behind_a_send), TEST(test_behind_unusual),
+		TEST(test_full),	 TEST(test_announced),	   TEST(test_unreliable),
+		TEST(test_refused),	 TEST(test_single_calls),  TEST(test_receives),
+		TEST(test_send_inline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
