@@ -411,6 +411,47 @@ done_seq(void **state)
 	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
 }
 
+static struct {
+	const struct hca_icrc_ops *icrc;
+	const struct hca_qp *qp;
+	unsigned int copies;
+} watched;
+
+static uint32_t
+watched_copy(uint32_t seed, void *dst, const void *src, size_t n)
+{
+	assert_int_equal(watched.qp->encap.req_done_seq, 0);
+	watched.copies++;
+	return watched.icrc->copy_crc(seed, dst, src, n);
+}
+
+/* Who hears that descriptors are done may use their memory for something else. */
+static void
+long_payloads_are_read_before_they_are_done(void **state)
+{
+	struct frame_rig *r = rig(state);
+	struct hca_icrc_ops ops = *r->h->icrc;
+	struct hca_txd d;
+	void *objs[3];
+
+	watched.icrc = r->h->icrc;
+	watched.qp = r->qp;
+	watched.copies = 0;
+	ops.copy_crc = watched_copy;
+	for (unsigned int i = 0; i < RTE_DIM(objs); i++) {
+		objs[i] = frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 0x200 + i, 1000);
+		hca_txd(objs[i])->seq = i + 1;
+	}
+	d = *hca_txd(objs[RTE_DIM(objs) - 1]);
+	r->h->icrc = &ops;
+	hca_encap_process_req(r->h, objs, RTE_DIM(objs), r->now);
+	r->h->icrc = watched.icrc;
+	assert_int_equal(watched.copies, RTE_DIM(objs));
+	assert_int_equal(r->frames, RTE_DIM(objs));
+	assert_int_equal(r->qp->encap.req_done_seq, RTE_DIM(objs));
+	check_last(r, &d, r->mem + 100);
+}
+
 static void
 copied_over_a_ring(void **state)
 {
@@ -611,6 +652,7 @@ main(void)
 		T(no_requests_in_error),
 		T(another_life),
 		T(done_seq),
+		T(long_payloads_are_read_before_they_are_done),
 		T(copied_over_a_ring),
 		T(short_bursts),
 		T(credit),
