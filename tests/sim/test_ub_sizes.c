@@ -296,7 +296,49 @@ inlines_of(struct ub_pair *p)
 			transfer(p, opcodes[k], len, 1 + len % UB_PAIR_SGES, true);
 }
 
+/* ---- done is said of what has been read ---- */
+
+static struct {
+	struct ub_pair *p;
+	const struct hca_icrc_ops *icrc;
+	const uint32_t *done_seq; /* of the only TP */
+	uint32_t begin, copied;
+} watched;
+
+/* Who hears that packets are done may use their memory for something else. */
+static uint32_t
+watched_copy(uint32_t seed, void *dst, const void *src, size_t n)
+{
+	uint32_t done = __atomic_load_n(watched.done_seq, __ATOMIC_ACQUIRE) - watched.begin;
+
+	sim_check(watched.p->s, done <= watched.copied, "%u packets are done, %u are read", done,
+		  watched.copied);
+	watched.copied++;
+	return watched.icrc->copy_crc(seed, dst, src, n);
+}
+
+static void
+read_before_done_of(struct ub_pair *p)
+{
+	struct hca *h = p->side[0].h;
+	struct hca_icrc_ops ops = *h->icrc;
+	uint32_t packets = MIB / (p->cfg.small_mtu ? 1024 : 4096);
+
+	watched.p = p;
+	watched.icrc = h->icrc;
+	watched.done_seq = &ub_pair_tp(p, 0, 1)->encap.done_seq;
+	watched.begin = *watched.done_seq;
+	watched.copied = 0;
+	ops.copy_crc = watched_copy;
+	h->icrc = &ops;
+	transfer(p, URMA_OPC_WRITE, MIB, 1, false);
+	h->icrc = watched.icrc;
+	UB_PAIR_EQ(p, watched.copied, packets);
+	UB_PAIR_EQ(p, *watched.done_seq - watched.begin, packets);
+}
+
 IN_FORMS(every_length)
+IN_FORMS(read_before_done)
 IN_FORMS(random_lengths)
 IN_FORMS(largest)
 IN_FORMS(inlines)
@@ -305,9 +347,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length),
-		cmocka_unit_test(random_lengths),
-		cmocka_unit_test(inlines),
+		cmocka_unit_test(every_length),	  cmocka_unit_test(read_before_done),
+		cmocka_unit_test(random_lengths), cmocka_unit_test(inlines),
 		cmocka_unit_test(largest),
 	};
 
