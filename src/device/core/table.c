@@ -94,6 +94,18 @@ free_chunk(struct rte_mempool_memhdr *memhdr, void *chunk)
 	rte_free(chunk);
 }
 
+/*
+ * Every page of a pool is written when its objects are made: one call instead of a fault per page.
+ * If it cannot be done they fault.
+ */
+static void
+populate_pages(uint8_t *chunk, size_t bytes)
+{
+	uint8_t *first = RTE_PTR_ALIGN_FLOOR(chunk, page_size());
+
+	(void)madvise(first, (size_t)(chunk + bytes - first), MADV_POPULATE_WRITE);
+}
+
 /* Objects side by side in one block of the heap: with IOVA as VA they may cross pages. */
 static int
 populate_packed(struct rte_mempool *mp, size_t bytes)
@@ -103,6 +115,7 @@ populate_packed(struct rte_mempool *mp, size_t bytes)
 
 	if (chunk == NULL)
 		return -ENOMEM;
+	populate_pages(chunk, bytes);
 	rc = rte_mempool_populate_iova(mp, chunk, rte_malloc_virt2iova(chunk), bytes, free_chunk,
 				       chunk);
 	if (rc <= 0)
