@@ -250,7 +250,7 @@ open_queues(struct ub_pair *p, struct ub_pair_side *sd)
 	MADE(p, sd->jfr);
 }
 
-/* Frames name addresses, so equal runs need equal ones; zeroed. */
+/* Frames name addresses, so equal runs need equal ones; zeroed. Page faults take longest. */
 static uint8_t *
 map_memory(struct ub_pair *p, unsigned int side)
 {
@@ -259,6 +259,7 @@ map_memory(struct ub_pair *p, unsigned int side)
 		mmap(at, UB_PAIR_MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(p, mem != MAP_FAILED, "no memory");
+	(void)madvise(mem, UB_PAIR_MEM, MADV_HUGEPAGE);
 	return mem;
 }
 
