@@ -554,7 +554,7 @@ peer_gone_in(const struct sim_config *cfg)
 	for (uint32_t i = 0; i < 20; i++)
 		ub_pair_done(p, 0, i, URMA_CR_ACK_TIMEOUT_ERR);
 	took = p->s->now - began;
-	/* stages take turns at random: each of the four timeouts is seen later, and so are its ends */
+	/* stages take turns at random, so each of the four timeouts is seen later */
 	if (cfg->executor == SIM_STEPPED)
 		most += series / 10;
 	/* one is put off when its stage was not polled in time; the stepped executor does so */
