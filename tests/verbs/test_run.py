@@ -357,10 +357,13 @@ ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
         """Memory is reached the slow way here, and what does not answer in time is lost, as any
         frame may be: UC and UD do not send it again, and the programs wait for it until they give up."""
         for _ in range(2 if unreliable else 0):
+            self.patience = tools.PATIENCE / 8
             try:
                 return self.both(options, words)
             except AssertionError as lost:
                 print('again, without a message:', str(lost)[-200:])
+            finally:
+                self.patience = tools.PATIENCE
         return self.both(options, words)
 
     def test_programs(self):

@@ -63,6 +63,7 @@ class Tools(unittest.TestCase):
     """Subclasses run programs. softhcad and the library's folder come from the command line."""
     softhcad = library = None
     hca = {}  # keys of section [hca] of the daemons
+    patience = PATIENCE  # with a program that ends when it has done its work
 
     def setUp(self):
         context = folder()
@@ -108,7 +109,7 @@ class Tools(unittest.TestCase):
     def finish(self, process, status=0):
         """What it said, after it ended as it should."""
         try:
-            text = process.communicate(timeout=PATIENCE)[0]
+            text = process.communicate(timeout=self.patience)[0]
         except subprocess.TimeoutExpired:
             process.kill()
             text = process.communicate()[0] + '\nstill running: killed'
