@@ -10,7 +10,8 @@
 
 /*
  * BAR2 is ordinary memory in small pages, so that the composition can replace any page with one
- * that it can share with a process.
+ * that it can share with a process. A page is written first: parts that the kernel first sees
+ * written when pages between them are replaced stay mappings of their own for ever.
  */
 static void *
 map_bar2(void)
@@ -21,6 +22,7 @@ map_bar2(void)
 	if (mem == MAP_FAILED)
 		return NULL;
 	madvise(mem, HCA_BAR2_SIZE, MADV_NOHUGEPAGE);
+	*(volatile uint8_t *)mem = 0;
 	return mem;
 }
 
