@@ -10,8 +10,7 @@
 
 /*
  * BAR2 is ordinary memory in small pages, so that the composition can replace any page with one
- * that it can share with a process. A page is written first: parts that the kernel first sees
- * written when pages between them are replaced stay mappings of their own for ever.
+ * that it can share with a process.
  */
 static void *
 map_bar2(void)
@@ -22,7 +21,6 @@ map_bar2(void)
 	if (mem == MAP_FAILED)
 		return NULL;
 	madvise(mem, HCA_BAR2_SIZE, MADV_NOHUGEPAGE);
-	*(volatile uint8_t *)mem = 0;
 	return mem;
 }
 
