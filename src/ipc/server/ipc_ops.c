@@ -70,9 +70,8 @@ map_uar(struct ipc_session *s, int *out)
 }
 
 /*
- * Before the page's number is released: the client's further doorbells have no effect. Without
- * huge pages, as the rest of BAR2: so they become one mapping again, and the next owner's first
- * access does not fill 2 MiB.
+ * Before the page's number is released: the client's further doorbells have no effect. No advice
+ * follows, because a worker that wrote to the page before it would keep it a mapping of its own.
  */
 static void
 unmap_uar(const struct ipc_session *s)
@@ -82,7 +81,6 @@ unmap_uar(const struct ipc_session *s)
 	if (mmap(page, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		abort(); /* a page was mapped there, so a page can be */
-	madvise(page, HCA_UAR_PAGE_SIZE, MADV_NOHUGEPAGE);
 }
 
 static bool
