@@ -77,6 +77,7 @@ def ub_receive():
         'too-many': b''.join(ub_request(UB_READ, TO_RO, 16, 100, 0) for _ in range(40)) + run * 4,
         'e-bit': ub_request(UB_WRITE, TO_RW, patches=b'\x15\x40') + ub_request(UB_WRITE, TO_RW, patches=b'\x11\x20') +
         run,
+        'reserved-rc-type': ub_request(UB_WRITE, TO_RW, patches=b'\x15\x30') + run,
         'fake': ub_request(UB_WRITE, TO_RW, patches=b'\x08\x40') + run,
         'eidh': ub_request(UB_WRITE, TO_RW, patches=b'\x01\x01') + ub_request(UB_WRITE, TO_RW, patches=b'\x01\x03'),
         'poison': ub_recv(1) + ub_request(UB_SEND, own | 0x80, 0, 0, 64) + ub_request(UB_WRITE, TO_RW | 0x80) + run,

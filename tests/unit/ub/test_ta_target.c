@@ -207,6 +207,7 @@ test_write_refusals(void **state)
 {
 	struct rig *r = *state;
 	struct rig_req p = rig_write(1, 0, 100, 1);
+	const struct hca_ta_op *op;
 
 	p.poison = true;
 	rig_feed(r, p);
@@ -236,6 +237,12 @@ test_write_refusals(void **state)
 	rig_feed(r, p);
 	rig_expect_taack(r, RIG_UNSUPPORTED, 5);
 	assert_int_equal(RIG_COUNTER(r, ub_ta_sequence), 1);
+	p = rig_write(9, 0, 100, 1);
+	p.rc_type = HCA_UB_CODE_RESERVED; /* the answer repeats it */
+	rig_feed(r, p);
+	op = rig_expect(r, HCA_UB_TA_TAACK, RIG_UNSUPPORTED, 9);
+	assert_int_equal(op->rc >> HCA_UB_RC_ID_BITS, HCA_UB_CODE_RESERVED);
+	assert_int_equal(RIG_COUNTER(r, ub_ta_bad_code), 1);
 	p = rig_write(6, RIG_LEN - 10, 11, 1);
 	rig_feed(r, p);
 	rig_expect_taack(r, RIG_ABORT, 6);
