@@ -272,15 +272,21 @@ rig_fork(rig_child_fn fn, void *arg, int *sock)
 	return pid;
 }
 
-void
-rig_join(pid_t pid)
+int
+rig_wait(pid_t pid)
 {
 	int status;
 
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	rig_keep(pid);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	return WEXITSTATUS(status);
+}
+
+void
+rig_join(pid_t pid)
+{
+	assert_int_equal(rig_wait(pid), 0);
 }
 
 /*

@@ -159,7 +159,8 @@ void bystanders_stop(struct bystanders *by);
  */
 typedef int (*rig_child_fn)(int sock, void *arg);
 pid_t rig_fork(rig_child_fn fn, void *arg, int *sock);
-void rig_join(pid_t pid);
+int rig_wait(pid_t pid);  /* its exit status */
+void rig_join(pid_t pid); /* which must be 0 */
 void rig_keep(pid_t pid); /* Beyond this test: rig_tidy() leaves it alone. */
 
 #endif
