@@ -57,34 +57,48 @@ too_long(struct program *p)
 	must(cr.status == URMA_CR_LOC_LEN_ERR, "a message of several packets");
 }
 
+/* A receive of the slot that it names. */
+static void
+receive_slot(struct program *p, uint64_t slot)
+{
+	uint32_t at = PART + (uint32_t)slot * ROOM;
+
+	memset(p->mem + at, 0, ROOM);
+	receive(p, at, ROOM, slot);
+}
+
+/* Until what was sent has come; the first one, which had no receive, may be on its way still. */
+static void
+await(struct program *p, uint64_t id)
+{
+	for (int sent = 0, came = 0; !sent || !came;) {
+		urma_cr_t cr = next(p);
+
+		if (!cr.flag.bs.s_r) {
+			must(cr.user_ctx == id, "what was sent");
+			sent = 1;
+			continue;
+		}
+		came |= cr.imm_data == id;
+		must(came || (id == 1 && cr.imm_data == 0), "what came");
+		received(p, &cr, PART + (uint32_t)cr.user_ctx * ROOM,
+			 cr.imm_data == 0 ? 8 : length_of(id), cr.imm_data);
+		receive_slot(p, cr.user_ctx);
+	}
+}
+
 static void
 alone(struct program *p)
 {
 	import_peer(p, &p->jetty->jetty_id, &p->seg->seg, URMA_TM_UM);
 	send(p, 8, 0);
 	must(next(p).user_ctx == 0, "what is lost is sent, too");
+	/* one for the first message, should it be late */
+	receive_slot(p, 0);
+	receive_slot(p, 1);
 	for (uint32_t i = 1; i < MESSAGES; i++) {
-		uint32_t len = length_of(i);
-		int sent = 0, came = 0;
-
-		memset(p->mem + PART, 0, ROOM);
-		receive(p, PART, ROOM, 1000 + i);
-		send(p, len, i);
-		while (!sent || !came) {
-			urma_cr_t cr = next(p);
-
-			if (cr.flag.bs.s_r && i == 1 && cr.imm_data == 0) {
-				/* the first one was on its way until there was a receive */
-				received(p, &cr, PART, 8, 0);
-				receive(p, PART, ROOM, 1000 + i);
-			} else if (cr.flag.bs.s_r) {
-				received(p, &cr, PART, len, i);
-				came = 1;
-			} else {
-				must(cr.user_ctx == i, "what was sent");
-				sent = 1;
-			}
-		}
+		send(p, length_of(i), i);
+		await(p, i);
 	}
 	too_long(p);
 }
@@ -104,7 +118,7 @@ serve(struct program *p, const char *place)
 	offer(p, place);
 	find_peer(p, of_user, URMA_TM_UM); /* it has sent some already, to no receive */
 	for (uint32_t i = 0; i < DEPTH / 2; i++)
-		receive(p, PART + i * ROOM, ROOM, i);
+		receive_slot(p, i);
 	while (missing != 0) {
 		urma_cr_t cr = next(p);
 		uint32_t at = PART + (uint32_t)cr.user_ctx * ROOM;
@@ -113,8 +127,7 @@ serve(struct program *p, const char *place)
 		received(p, &cr, at, length_of(cr.imm_data), cr.imm_data);
 		missing -= cr.imm_data != 0 && !seen[cr.imm_data];
 		seen[cr.imm_data] = 1;
-		memset(p->mem + at, 0, ROOM);
-		receive(p, at, ROOM, cr.user_ctx);
+		receive_slot(p, cr.user_ctx);
 	}
 	offer(p, done);
 	unimport_peer(p);
