@@ -5,6 +5,7 @@ other end has no UB or nobody answers there.
 
 test_perf_ub.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
+import itertools
 import os
 import signal
 import struct
@@ -55,12 +56,11 @@ class Pair(Case):
 
     def capture(self, client, *words):
         """Path, and what softhca-ctl says: again where not both directions were seen, as nobody had a CPU."""
-        seen, number = set(), 0
-        while seen != {True, False} and client.poll() is None:
+        for number in itertools.count():
             path = os.path.join(self.place, 'frames-%u.pcapng' % number)
             said = self.ctl('capture', path, *words)
-            seen, number = {sent for sent, _ in frames_of(path)}, number + 1
-        return path, said
+            if {sent for sent, _ in frames_of(path)} == {True, False} or client.poll() is not None:
+                return path, said
 
     def nothing_resent(self):
         for d in self.daemons:

@@ -271,15 +271,16 @@ take(struct ub_world *w, unsigned int peer, const struct ub_view *v, const struc
 		answer(w, peer, h);
 }
 
-/* An exclusive request, which programs may ask for; an answer repeats a reserved RC type. */
+/* An exclusive request, which programs may ask for; the answer to a reserved RC type. */
 static bool
-peers_refuse(const uint8_t *frame, const struct ub_view *v, int rc)
+peers_refuse(const struct ub_peer *p, const uint8_t *frame, const struct ub_view *v, int rc)
 {
 	const uint8_t *atah = frame + v->w.transport + v->tp.ta;
 
 	if (rc == UB_REASON(-HCA_UB_DROP_TA_EXCLUSIVE))
 		return true;
-	return rc == UB_REASON(-HCA_UB_DROP_TA_CODE) && (v->ta.op->is & HCA_UB_OP_RESPONSE) &&
+	return rc == UB_REASON(-HCA_UB_DROP_TA_CODE) && !p->honest &&
+	       (v->ta.op->is & HCA_UB_OP_RESPONSE) &&
 	       hca_ub_atah_rc_type(atah) == HCA_UB_CODE_RESERVED &&
 	       hca_ub_atah_rspst(atah) == HCA_UB_RSP_ERROR &&
 	       hca_ub_atah_rspinfo(atah) == HCA_UB_ERROR_UNSUPPORTED;
@@ -298,8 +299,8 @@ ub_peer_hear(void *world, const uint8_t *frame, uint32_t len)
 	peer = v.tp.dst_tpn == UB_PEER_TPN(1);
 	if (peer == 1) /* its own form */
 		rc = ub_parse(frame, len, w->peer[1].form, &v);
-	fuzz_check(rc == 0 || peers_refuse(frame, &v, rc), "sent a malformed frame: %s",
-		   ub_drop_name(rc));
+	fuzz_check(rc == 0 || peers_refuse(&w->peer[peer], frame, &v, rc),
+		   "sent a malformed frame: %s", ub_drop_name(rc));
 	fuzz_check(ub_icrc_ok(hca_icrc_select(), frame, &v.w), "sent a frame with a wrong ICRC");
 	if (v.tp.opcode == HCA_UB_TP_UTP)
 		return;
