@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include <rte_memcpy.h>
+
 #include "ctxmgt/ctxmgt.h"
 #include "frame/decap.h"
 #include "ub/pkt.h"
@@ -149,7 +151,7 @@ note_alike(struct alike *a, const uint8_t *p, uint32_t len, const struct hca_ub_
 #undef X
 	a->len = len;
 	a->rxd = *r;
-	a->rxd.flags |= HCA_UB_RXD_ALIKE;
+	a->rxd.flags = (uint8_t)((r->flags & ~HCA_UB_RXD_ASK) | HCA_UB_RXD_ALIKE);
 	a->span = *span;
 }
 
@@ -166,18 +168,20 @@ is_alike(const struct alike *a, const uint8_t *p, uint32_t len)
 	return differs == 0;
 }
 
+_Static_assert(sizeof(struct hca_ub_rxd) == 32, "copied as a whole");
+
 static inline void
 describe_alike(const struct alike *a, const uint8_t *p, struct hca_ub_rxd *r,
 	       struct hca_icrc_span *span)
 {
 	uint32_t psn = hca_get_be32(p + V4_TPH + 8);
 
-	*r = a->rxd;
+	rte_mov32((uint8_t *)r, (const uint8_t *)&a->rxd);
 	r->psn = psn & HCA_PSN_MASK;
 	r->tpmsn = hca_get_be32(p + V4_TPH + 12) & HCA_PSN_MASK;
 	r->port = hca_get_be16(p + V4_TPH - HCA_UDP_LEN);
 	r->first = p[V4_TPH + HCA_UB_RTPH_LEN];
-	r->flags = (uint8_t)((a->rxd.flags & ~HCA_UB_RXD_ASK) | (psn >> 31) * HCA_UB_RXD_ASK);
+	r->flags = (uint8_t)(a->rxd.flags | (psn >> 31) * HCA_UB_RXD_ASK);
 	*span = a->span;
 	span->data = p + HCA_ETH_LEN;
 }

@@ -109,9 +109,10 @@ fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_u
 /* Headers of a frame that may not be like the one before; returns where the payload begins. */
 static __rte_noinline uint8_t *
 put_headers(struct hca_encap_ub_packet k, const struct hca_udp_template *t,
-	    const struct hca_tp_txd *d, uint8_t opcode, struct rte_mbuf *m, const uint8_t *src,
-	    struct like *like, uint8_t **tah)
+	    const struct hca_tp_txd *d, struct rte_mbuf *m, const uint8_t *src, struct like *like,
+	    uint8_t **tah)
 {
+	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k.op->last_opcode : k.op->opcode;
 	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
 	uint32_t n = t->transport + HCA_UB_RTPH_LEN + entities_len(k.tp) + at->beetah +
 		     enables_of(k.op, at);
@@ -131,13 +132,12 @@ build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_
       struct rte_mbuf *m, const uint8_t *src, struct like *like)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
-	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k.op->last_opcode : k.op->opcode;
 	uint8_t *tah = NULL, *payload;
 
-	if (likely(src != NULL && like->frame != NULL && like->key == like_key(k, d, opcode)))
-		payload = put_like(like, k, t, d, opcode, begin_frame(m, like->payload, k.len));
+	if (likely(src != NULL && is_like(like, k, d)))
+		payload = put_like(like, k, t, d, begin_frame(m, like->payload, k.len));
 	else
-		payload = put_headers(k, t, d, opcode, m, src, like, &tah);
+		payload = put_headers(k, t, d, m, src, like, &tah);
 	return fill(k, b, t, m, src, tah, payload);
 }
 

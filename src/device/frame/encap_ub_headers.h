@@ -4,6 +4,7 @@
 
 /* The headers of UB's packets, from Ethernet to the payload. Included by encap_ub.c only. */
 
+#include <stddef.h>
 #include <string.h>
 
 #include "engine/record_ub.h"
@@ -193,22 +194,38 @@ udp_len_of(struct hca_encap_ub_packet k, const struct hca_ub_layout *at)
  * few words, if it is as long, and the rest is copied.
  */
 struct like {
-	const uint8_t *frame;	/* NULL: none */
-	uint64_t key;		/* like_key() of it */
+	const uint8_t *frame; /* NULL: none */
+	/* what the next one must have in common with it */
+	uint32_t len, op, descriptor;
+	uint64_t btah;		/* without TASSN and RC */
 	uint8_t tah, payload;	/* where they are */
 	uint8_t maetah, tvetah; /* in the transaction headers */
 };
 
 #define LIKE_BYTES 96u /* longest headers that are copied */
 
-/* What two such frames have in common: length, source port, opcode, its flags; ASK may differ. */
-static inline uint64_t
-like_key(struct hca_encap_ub_packet k, const struct hca_tp_txd *d, uint8_t opcode)
+/* Both opcodes, ta1 and ta4. */
+static inline uint32_t
+like_op(const struct hca_ta_op *op)
 {
-	uint32_t flags = d->flags & (uint8_t)~HCA_TP_TXD_ASK;
+	uint32_t w;
 
-	return (uint64_t)k.len << 40 | (uint64_t)flags << 32 | (uint32_t)d->port << 16 |
-	       (uint32_t)opcode << 8 | k.op->ta1;
+	memcpy(&w, (const uint8_t *)op + offsetof(struct hca_ta_op, opcode), sizeof(w));
+	return w;
+}
+
+/* Source port and flags without ASK, which may differ. */
+static inline uint32_t
+like_descriptor(const struct hca_tp_txd *d)
+{
+	return (uint32_t)d->port << 8 | (d->flags & (uint8_t)~HCA_TP_TXD_ASK);
+}
+
+static inline bool
+is_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd *d)
+{
+	return l->frame != NULL && ((l->len ^ k.len) | (l->op ^ like_op(k.op)) |
+				    (l->descriptor ^ like_descriptor(d))) == 0;
 }
 
 static inline void
@@ -222,7 +239,11 @@ note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd 
 	if ((at->headers | usual) != usual || at->maetah == 0 || payload - frame > LIKE_BYTES)
 		return;
 	*l = (struct like){.frame = frame,
-			   .key = like_key(k, d, opcode),
+			   .len = k.len,
+			   .op = like_op(k.op),
+			   .descriptor = like_descriptor(d),
+			   .btah = (uint64_t)opcode << 56 | (uint64_t)k.op->ta1 << 48 |
+				   (uint64_t)(k.op->ta4 & ~MT_EN) << 24,
 			   .tah = (uint8_t)(tah - frame),
 			   .payload = (uint8_t)(payload - frame),
 			   .maetah = at->maetah,
@@ -232,13 +253,13 @@ note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd 
 /* Headers of a frame like the last one; returns where the payload begins. */
 static inline uint8_t *
 put_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_udp_template *t,
-	 const struct hca_tp_txd *d, uint8_t opcode, uint8_t *frame)
+	 const struct hca_tp_txd *d, uint8_t *frame)
 {
 	uint8_t *tah = frame + l->tah;
 
 	memcpy(frame, l->frame, LIKE_BYTES);
 	hca_tp_write_numbers(k.op, d, frame + t->transport);
-	put_btah(k.op, opcode, 0, tah);
+	hca_put_be64(tah, l->btah | (uint64_t)k.op->tassn << 32 | (k.op->rc & 0xffffff));
 	put_maetah(k.op, k.displacement, tah + l->maetah);
 	if (likely(l->tvetah != 0))
 		hca_put_be32(tah + l->tvetah, k.op->req.token);

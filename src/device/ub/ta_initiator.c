@@ -256,21 +256,29 @@ hca_tai_unlist(struct hca *h, uint32_t qpi)
 
 /* ---- records back to their pools ---- */
 
+/* n references, not 0: runs of one kind at once. */
 static void
-return_flush(struct hca_record_pool *p, struct hca_tai_returns *ret)
+return_refs(struct hca *h, const uint32_t *ref, uint32_t n)
 {
-	if (ret->n != 0)
-		rte_ring_sp_enqueue_bulk_elem(p->free, ret->ref, sizeof(ret->ref[0]), ret->n, NULL);
-	ret->n = 0;
+	for (uint32_t i = 0, run; i < n; i += run) {
+		uint32_t kind = ref[i] & HCA_RECREF_FULL;
+		struct hca_record_pool *p = kind != 0 ? &h->ub_rec_full : &h->ub_rec;
+
+		for (run = 1; i + run < n && (ref[i + run] & HCA_RECREF_FULL) == kind; run++)
+			;
+		rte_ring_sp_enqueue_bulk_elem(p->free, &ref[i], sizeof(ref[i]), run, NULL);
+	}
 }
 
 void
-hca_tai_return_all(struct hca *h)
+hca_tai_return(struct hca *h, const struct hca_qp *qp, uint32_t from, uint32_t to)
 {
-	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
+	uint32_t mask = qp->tai.window_mask;
 
-	return_flush(&h->ub_rec, &ctx->ret[0]);
-	return_flush(&h->ub_rec_full, &ctx->ret[1]);
+	for (uint32_t n; from != to; from += n) {
+		n = RTE_MIN(to - from, mask + 1 - (from & mask));
+		return_refs(h, &qp->tai.window[from & mask], n);
+	}
 }
 
 /* ---- messages ---- */
@@ -399,7 +407,6 @@ hca_tai_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (unlikely(ctx->lapse_at <= now))
 		hca_tai_lapse(h);
 	n += serve(h, ctx, budget);
-	hca_tai_return_all(h);
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_TAI);
 	return n;

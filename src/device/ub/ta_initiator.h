@@ -77,12 +77,6 @@ enum hca_tai_counted {
 #define HCA_TAI_NO_OP UINT32_MAX
 #define HCA_TAI_NONE UINT32_MAX
 
-/* References to be returned to a pool. */
-struct hca_tai_returns {
-	uint32_t n;
-	uint32_t ref[64];
-};
-
 struct hca_tai_list {
 	uint32_t head, tail; /* QP indexes, linked by tai.list_next and list_prev */
 	/* waiting: the last of those in front that were woken in vain since the list was served */
@@ -112,7 +106,6 @@ struct hca_tai_ctx {
 	bool search_purges; /* the CEU waits for the end of it */
 	uint64_t lapse_at;  /* of all TPs the first; UINT64_MAX: nothing is abandoned */
 	struct hca_cq_batch batch;
-	struct hca_tai_returns ret[2]; /* two lines, full */
 };
 
 static inline struct hca_tai_ctx *
@@ -280,18 +273,8 @@ hca_tai_room_of_tp(struct hca *h, uint32_t tpi)
 	if (unlikely(hca_tai_ctx(h)->waiting_n != 0))
 		hca_tai_grant_tp(h, tpi);
 }
-/* Records: back to their pools at the end of the poll, or before. */
-void hca_tai_return_all(struct hca *h);
-
-static inline void
-hca_tai_return(struct hca *h, uint32_t ref)
-{
-	struct hca_tai_returns *ret = &hca_tai_ctx(h)->ret[(ref & HCA_RECREF_FULL) != 0];
-
-	ret->ref[ret->n++] = ref;
-	if (unlikely(ret->n == RTE_DIM(ret->ref)))
-		hca_tai_return_all(h);
-}
+/* Records at the positions [from, to) of the window: back to their pools. */
+void hca_tai_return(struct hca *h, const struct hca_qp *qp, uint32_t from, uint32_t to);
 
 /* ---- ta_initiator_cut.c ---- */
 

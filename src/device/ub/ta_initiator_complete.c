@@ -18,8 +18,6 @@ struct completer {
 	bool flushes;
 	uint32_t n;
 	uint32_t done, failed, flushed;
-	uint32_t freed;		 /* records before it are returned: sq_freed later */
-	uint32_t used;		 /* used_from() */
 	uint32_t local;		 /* of its CQEs; in the order of memory */
 	struct hca_cq_cursor cq; /* of successes, in place of cqe[] */
 	struct hca_ub_cqe cqe[CQES];
@@ -136,16 +134,11 @@ finish_all(struct completer *c)
 	uint32_t tail = hca_una_tail(c->qp->sq_una), first = tail;
 
 	for (; tail != c->qp->sq_next; tail++) {
-		uint32_t ref = hca_tai_ref(c->qp, tail);
-		const struct hca_ub_record *r = hca_ub_record(c->h, ref);
+		const struct hca_ub_record *r = hca_tai_record(c->h, c->qp, tail);
 
 		if (r->open != 0)
 			break;
 		finish(c, r, tail);
-		if (likely(c->freed == tail && tail != c->used)) {
-			hca_tai_return(c->h, ref);
-			c->freed++;
-		}
 	}
 	if (tail != first)
 		publish(c, tail);
@@ -167,21 +160,19 @@ give_up_all(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 			 __ATOMIC_RELEASE);
 }
 
-/*
- * Records behind the tail that no operation refers to, in order; those before `freed` are returned
- * already.
- */
+/* Records behind the tail that no operation refers to, in order. */
 static void
-free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t freed, uint32_t used)
+free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 {
-	uint32_t tail = hca_una_tail(qp->sq_una);
+	uint32_t tail = hca_una_tail(qp->sq_una), used = used_from(qp), freed = qp->sq_freed;
 
-	for (; freed != tail && freed != used; freed++)
-		hca_tai_return(h, hca_tai_ref(qp, freed));
-	if (freed == qp->sq_freed)
+	/* both are positions of the window from sq_freed on */
+	if (used - freed < tail - freed)
+		tail = used;
+	if (freed == tail)
 		return;
-	hca_tai_return_all(h);
-	__atomic_store_n(&qp->sq_freed, freed, __ATOMIC_RELEASE);
+	hca_tai_return(h, qp, freed, tail);
+	__atomic_store_n(&qp->sq_freed, tail, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_TAI, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
 }
 
@@ -222,10 +213,8 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	c.flushes = state == HCA_QPS_ERR;
 	c.n = c.done = c.failed = c.flushed = 0;
 	c.cq.cq = NULL;
-	c.freed = qp->sq_freed;
 	if (unlikely(c.flushes))
 		give_up_all(h, qp, qpi);
-	c.used = used_from(qp);
 	finish_all(&c);
 	if (c.done != 0)
 		HCA_COUNT_N(h, TAI, req_completions, c.done);
@@ -236,7 +225,7 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	}
 	if (unlikely(state != HCA_QPS_RTS))
 		say_done(&c, state);
-	free_records(h, qp, qpi, c.freed, c.used);
+	free_records(h, qp, qpi);
 }
 
 void

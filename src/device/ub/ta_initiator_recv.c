@@ -420,7 +420,6 @@ hca_tai_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 		HCA_COUNT_AT(h, HCA_STAGE_TAI, respond(&p, objs[i]));
 	}
-	hca_tai_return_all(h);
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_TAI);
 	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);

@@ -8,6 +8,8 @@
  * locals. Included by ta_initiator_cut.c only.
  */
 
+#include <string.h>
+
 #include "ub/ta_initiator_choose.h"
 #include "ub/ta_initiator_op.h"
 
@@ -20,24 +22,62 @@ longest_plain(const struct hca_tai_ctx *ctx)
 	return cost > HCA_TAI_OVERHEAD ? RTE_MIN(ctx->segment, cost - HCA_TAI_OVERHEAD - 1) : 0;
 }
 
-static inline bool
-is_plain(const struct hca_ub_record *r, uint32_t to, uint32_t longest)
-{
-	uint32_t flags = r->flags & (HCA_REC_FULL | HCA_REC_FENCE);
+/* What a record of a run has in common with the one before it, as a rule. */
+struct plain {
+	uint64_t kind; /* kind_of() it; UINT64_MAX: there is none */
+	uint8_t ta1, ta4, counted;
+	uint32_t rc;
+};
 
-	return ((r->op ^ HCA_OP_RDMA_WRITE) | r->status | flags | (r->to ^ to)) == 0 &&
-	       r->len - 1 < longest && hca_tai_execution_order(r) != HCA_UB_ODR_STRONG;
+/* Operation, flags, status and order. */
+static inline uint64_t
+kind_of(const struct hca_ub_record *r)
+{
+	static const struct hca_ub_record which = {.op = UINT8_MAX,
+						   .flags = UINT8_MAX,
+						   .status = UINT8_MAX,
+						   .order = UINT8_MAX};
+	uint64_t kind, mask;
+
+	memcpy(&kind, r, sizeof(kind));
+	memcpy(&mask, &which, sizeof(mask));
+	return kind & mask;
+}
+
+/* Of any length, to any TP. False: another one has to look at it. */
+static inline bool
+begin_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
+{
+	uint32_t order = hca_tai_execution_order(r);
+
+	if (r->op != HCA_OP_RDMA_WRITE || r->status != 0 ||
+	    r->flags & (HCA_REC_FULL | HCA_REC_FENCE) || order == HCA_UB_ODR_STRONG)
+		return false;
+	p->kind = kind_of(r);
+	p->ta1 = (uint8_t)(HCA_FIELD(5, 4, HCA_UB_EE_NORMAL) |
+			   TV_EN((r->order & HCA_UB_HAS_TOKEN) != 0));
+	p->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) |
+			   FCE((r->flags & HCA_REC_SOLICITED) != 0));
+	p->counted = order != HCA_UB_ODR_NONE ? HCA_TAI_COUNTED_ORDERED : 0;
+	p->rc = qpn | E_BIT((r->order & HCA_UB_EVENT) != 0);
+	return true;
+}
+
+static inline bool
+is_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
+{
+	return likely(kind_of(r) == p->kind) || begin_plain(r, qpn, p);
 }
 
 /* fill_op() of such a request. */
 static inline void
-fill_plain(const struct hca_ub_record *r, uint32_t ref, uint16_t tassn, struct hca_ta_op *op)
+fill_plain(const struct hca_ub_record *r, const struct plain *p, uint32_t ref, uint16_t tassn,
+	   struct hca_ta_op *op)
 {
 	op->opcode = op->last_opcode = HCA_UB_TA_WRITE;
-	op->ta1 = (uint8_t)(HCA_FIELD(5, 4, HCA_UB_EE_NORMAL) |
-			    TV_EN((r->order & HCA_UB_HAS_TOKEN) != 0));
-	op->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) |
-			    FCE((r->flags & HCA_REC_SOLICITED) != 0));
+	op->ta1 = p->ta1;
+	op->ta4 = p->ta4;
+	op->rc = p->rc;
 	op->tassn = tassn;
 	op->source = HCA_TA_OP_LOCAL;
 	op->encap = 0;
@@ -104,6 +144,7 @@ send_run(struct visit *v)
 	uint32_t to = HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, v->group), mask = tp->cfg.window - 1u;
 	uint32_t generation = qp->cfg.generation, qpn = qp->cfg.local_qpn, next = qp->sq_next;
 	uint32_t longest = longest_plain(v->ctx), most = longest_run(v);
+	struct plain plain = {.kind = UINT64_MAX};
 	uint32_t n = 0, cost = 0, ordered = 0;
 	int32_t deficit = qp->tai.deficit;
 	uint16_t tassn = qp->tai.tassn;
@@ -114,29 +155,27 @@ send_run(struct visit *v)
 		struct hca_ub_record *r = hca_ub_record(v->h, ref);
 		struct hca_jetty_segment *s = hca_tai_segment(qp, tassn);
 		struct hca_ta_op *op = hca_tai_op(v->h, index);
-		uint8_t order = hca_tai_execution_order(r) != HCA_UB_ODR_NONE;
 
 		if (n + 2 < most)
 			rte_prefetch0(hca_tai_record(v->h, qp, next + n + 2));
-		if (unlikely(!is_plain(r, to, longest)))
+		if (unlikely(r->to != to || r->len - 1 >= longest || !is_plain(r, qpn, &plain)))
 			break;
 		op->flags = 0;
 		op->object = v->qpi;
 		op->generation = generation;
-		op->rc = qpn | E_BIT((r->order & HCA_UB_EVENT) != 0);
-		fill_plain(r, ref, tassn, op);
+		fill_plain(r, &plain, ref, tassn, op);
 		s->cursor = next + n;
 		s->op = index;
 		s->number = v->member;
 		s->state = HCA_TAI_SEGMENT_OPEN;
 		s->retries = s->packets = 0;
-		s->counted = order != 0 ? HCA_TAI_COUNTED_ORDERED : 0;
+		s->counted = plain.counted;
 		r->first = tassn;
 		r->open++;
 		r->active = now;
 		ring[(at + n) & mask] = index;
 		cost += HCA_TAI_OVERHEAD + r->len;
-		ordered += order;
+		ordered += plain.counted != 0;
 	}
 	if (n != 0)
 		end_run(v, n, cost, ordered);

@@ -140,10 +140,12 @@ void
 hca_tai_done_usual(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n,
 		   uint32_t tpi)
 {
+	struct hca_jetty_segment *ring = qp->tai.segment;
+	uint32_t mask = qp->tai.segment_mask;
 	struct closed c = {0};
 
 	for (uint32_t i = 0; i < n; i++)
-		close_done(h, qp, hca_tai_segment(qp, (uint16_t)(tassn + i)), &c);
+		close_done(h, qp, &ring[(tassn + i) & mask], &c);
 	requests_over(h, tpi, n);
 	end_closed(h, qp, qpi, &c);
 }
@@ -263,21 +265,22 @@ is_back_well(struct hca *h, uint32_t tpi, uint32_t index, uint32_t jetty)
 void
 hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 {
-	const struct hca_tp_lane *lane = &tp->lane[HCA_TP_REQUESTS];
-	uint32_t jetty = HCA_TAI_NONE;
+	const uint32_t *ring = tp->lane[HCA_TP_REQUESTS].ring;
+	uint32_t jetty = HCA_TAI_NONE, taken = tp->tai.taken, mask = tp->cfg.window - 1;
 
-	if (tp->tai.taken == done)
+	if (taken == done)
 		return;
-	while (tp->tai.taken != done) {
-		uint32_t index = lane->ring[tp->tai.taken++ & (tp->cfg.window - 1)];
+	while (taken != done) {
+		uint32_t index = ring[taken++ & mask];
 
-		if (done - tp->tai.taken > 1)
-			rte_prefetch0(hca_tai_op(
-				h, lane->ring[(tp->tai.taken + 1) & (tp->cfg.window - 1)]));
-		if (unlikely(!is_back_well(h, tpi, index, jetty)))
+		rte_prefetch0(hca_tai_op(h, ring[(taken + 1) & mask]));
+		if (unlikely(!is_back_well(h, tpi, index, jetty))) {
+			tp->tai.taken = taken;
 			op_is_back(h, tpi, index, &jetty);
+		}
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
 	}
+	tp->tai.taken = done;
 	jetty_is_back(h, jetty);
 	hca_tai_room_of_ops(h);
 }
@@ -322,9 +325,7 @@ hca_tai_forget(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 	qp->tai.flags = 0;
 	__atomic_store_n(&qp->tai_wait.timer_armed, 0, __ATOMIC_RELAXED);
 	forget_segments(h, qp);
-	for (uint32_t i = qp->sq_freed; i != head; i++)
-		hca_tai_return(h, hca_tai_ref(qp, i));
-	hca_tai_return_all(h);
+	hca_tai_return(h, qp, qp->sq_freed, head);
 	qp->tai.sent = 0;
 	__atomic_store_n(&qp->sq_next, head, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->sq_freed, head, __ATOMIC_RELEASE);

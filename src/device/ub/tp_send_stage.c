@@ -287,15 +287,43 @@ count_unusual(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d
 		HCA_COUNT_AT(h, HCA_STAGE_TPS, counter[slot->why]);
 }
 
-static inline void
-count_sent(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d, struct sent *n)
+static __rte_noinline void
+count_mixed(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d, unsigned int n,
+	    struct sent *sent)
 {
-	if (unlikely(d->tp == HCA_TP_UNRELIABLE || d->flags & HCA_TP_TXD_AGAIN)) {
-		count_unusual(h, tp, d);
-		return;
+	for (unsigned int i = 0; i < n; i++) {
+		if (d[i].tp == HCA_TP_UNRELIABLE || d[i].flags & HCA_TP_TXD_AGAIN) {
+			count_unusual(h, tp, &d[i]);
+			continue;
+		}
+		sent->packets++;
+		sent->ops += d[i].packet == 0;
 	}
-	n->packets++;
-	n->ops += d->packet == 0;
+}
+
+/* The first descriptors, as far as they are of one TP, into mbufs. Returns how many. */
+static inline unsigned int
+describe_run(struct hca *h, const struct hca_tp_txd *d, struct rte_mbuf **m, unsigned int n,
+	     struct sent *sent)
+{
+	uint32_t tpi = d[0].tp;
+	struct hca_tp *tp = &h->ub->tp[tpi];
+	unsigned int i = 0, ops = 0;
+	uint8_t flags = 0;
+
+	do {
+		*hca_ub_txd(m[i]) = d[i];
+		flags |= d[i].flags;
+		ops += d[i].packet == 0;
+	} while (++i < n && d[i].tp == tpi);
+	if (unlikely(tpi == HCA_TP_UNRELIABLE || flags & HCA_TP_TXD_AGAIN)) {
+		count_mixed(h, tp, d, i, sent);
+	} else {
+		sent->packets += i;
+		sent->ops += ops;
+	}
+	arm_if_needed(h, tp, tpi);
+	return i;
 }
 
 /* Descriptors into mbufs, of which there are at least n. */
@@ -304,14 +332,8 @@ describe(struct hca *h, const struct hca_tp_txd *d, struct rte_mbuf **m, unsigne
 {
 	struct sent sent = {0};
 
-	for (unsigned int i = 0; i < n; i++) {
-		struct hca_tp *tp = &h->ub->tp[d[i].tp];
-
-		*hca_ub_txd(m[i]) = d[i];
-		count_sent(h, tp, &d[i], &sent);
-		if (i + 1 == n || d[i + 1].tp != d[i].tp)
-			arm_if_needed(h, tp, d[i].tp);
-	}
+	for (unsigned int i = 0; i < n;)
+		i += describe_run(h, d + i, m + i, n - i, &sent);
 	HCA_COUNT_N(h, TPS, ub_packets, sent.packets);
 	HCA_COUNT_N(h, TPS, ub_ops_sent, sent.ops);
 }
