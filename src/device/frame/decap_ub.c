@@ -115,7 +115,7 @@ is_usual_ip6(const uint8_t *p, uint32_t len, struct hca_wire_view *w, uint32_t *
 struct alike {
 	uint64_t w[5];
 	uint32_t len; /* of the frame; a value larger than any frame: there is nothing to compare */
-	struct hca_ub_rxd rxd;
+	struct hca_ub_rxd rxd __rte_aligned(16);
 	struct hca_icrc_span span;
 };
 

@@ -210,6 +210,8 @@ like_op(const struct hca_ta_op *op)
 {
 	uint32_t w;
 
+	_Static_assert(offsetof(struct hca_ta_op, ta4) == offsetof(struct hca_ta_op, opcode) + 3,
+		       "four bytes in a row");
 	memcpy(&w, (const uint8_t *)op + offsetof(struct hca_ta_op, opcode), sizeof(w));
 	return w;
 }

@@ -8,6 +8,7 @@
  * locals. Included by ta_initiator_cut.c only.
  */
 
+#include <stddef.h>
 #include <string.h>
 
 #include "ub/ta_initiator_choose.h"
@@ -39,6 +40,7 @@ kind_of(const struct hca_ub_record *r)
 						   .order = UINT8_MAX};
 	uint64_t kind, mask;
 
+	_Static_assert(offsetof(struct hca_ub_record, order) < sizeof(kind), "in the first word");
 	memcpy(&kind, r, sizeof(kind));
 	memcpy(&mask, &which, sizeof(mask));
 	return kind & mask;

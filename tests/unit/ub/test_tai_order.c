@@ -263,6 +263,116 @@ test_order_in_a_run(void **state)
 	assert_int_equal(begun(r), 1);
 }
 
+#define KINDS 6u
+
+/* Requests of a run that differ in what their headers say; the operations of them, copied to op. */
+static void
+post_kinds(struct tai_rig *r, struct hca_ta_op op[KINDS])
+{
+	static const struct {
+		uint8_t order, flags;
+	} kind[KINDS] = {
+		{HCA_UB_ODR_NONE, 0},
+		{HCA_UB_ODR_RELAXED | HCA_UB_HAS_TOKEN, 0},
+		{HCA_UB_ODR_RELAXED | HCA_UB_HAS_TOKEN, HCA_REC_SOLICITED},
+		{HCA_UB_ODR_NONE | HCA_UB_EVENT, HCA_REC_SOLICITED},
+		{HCA_UB_ODR_NONE, HCA_REC_SOLICITED},
+		{HCA_UB_ODR_NONE, 0},
+	};
+	uint16_t first = r->qp->tai.tassn;
+
+	for (unsigned int i = 0; i < KINDS; i++)
+		post_plain(r, kind[i].order)->flags |= kind[i].flags;
+	rig_poll(r);
+	assert_int_equal(r->qp->tai.open_ordered, 2);
+	for (unsigned int i = 0; i < KINDS; i++) {
+		struct hca_ta_op *o = rig_next(r, 1);
+
+		assert_non_null(o);
+		op[i] = *o;
+	}
+	rig_release_all(r);
+	rig_taack(r, 1, first, 0, KINDS - 1);
+	assert_int_equal(r->qp->tai.open_ordered, 0);
+}
+
+/* The headers of a run say the same as those of requests that go one by one. */
+static void
+test_headers_in_a_run(void **state)
+{
+	struct tai_rig *r = in_runs(state);
+	struct hca_ta_op one[KINDS], run[KINDS];
+
+	rig_by_turns(r);
+	post_kinds(r, one);
+	hca_tai_ctx(r->h)->run = HCA_TAI_RUN;
+	post_kinds(r, run);
+	for (unsigned int i = 0; i < KINDS; i++) {
+		assert_int_equal(run[i].opcode, one[i].opcode);
+		assert_int_equal(run[i].last_opcode, one[i].last_opcode);
+		assert_int_equal(run[i].ta1, one[i].ta1);
+		assert_int_equal(run[i].ta4, one[i].ta4);
+		assert_int_equal(run[i].rc, one[i].rc);
+	}
+	assert_int_not_equal(run[0].ta1, run[1].ta1);
+	assert_int_not_equal(run[0].ta4, run[1].ta4);
+	assert_int_not_equal(run[1].ta4, run[2].ta4);
+	assert_int_not_equal(run[3].rc, run[4].rc);
+}
+
+static uint32_t
+take_ref(struct hca_record_pool *p)
+{
+	hca_record_pool_refill(p);
+	assert_true(p->stack_n > 0);
+	hca_record_set_stack(p, p->stack_n - 1);
+	return p->stack[p->stack_n];
+}
+
+/* A plain Write whose record is of the pool of short ones. */
+static void
+post_short(struct tai_rig *r)
+{
+	const struct hca_ub_record *full = post_plain(r, 0);
+	struct hca_qp_parser *p = &r->qp->parser;
+	uint32_t *place = &p->window[(p->head - 1) & p->window_mask];
+	struct hca_record_pool *pool = &r->h->ub_rec_full;
+	uint32_t ref = take_ref(&r->h->ub_rec);
+
+	*hca_ub_record(r->h, ref) = *full;
+	pool->stack[pool->stack_n] = *place;
+	hca_record_set_stack(pool, pool->stack_n + 1);
+	*place = ref;
+}
+
+/* Records of both kinds return to their pools, also where the window begins anew. */
+static void
+test_records_return(void **state)
+{
+	struct tai_rig *r = in_runs(state);
+	uint32_t window = r->qp->tai.window_mask + 1, posted = 0;
+
+	for (unsigned int round = 0; posted < 2 * window; round++) {
+		uint16_t first = r->qp->tai.tassn;
+		unsigned int n = 5;
+
+		for (unsigned int i = 0; i < n; i++, posted++)
+			if ((round + i) % 3 == 0)
+				post(r, HCA_OP_RDMA_WRITE, 0);
+			else
+				post_short(r);
+		assert_int_equal(begun(r), n);
+		rig_release_all(r);
+		rig_taack(r, 1, first, 0, n - 1);
+		assert_int_equal(r->qp->sq_freed, posted);
+		while (rig_cqe(r) != NULL)
+			;
+	}
+	rig_check_quiet(r);
+	hca_record_pool_refill(&r->h->ub_rec);
+	assert_int_equal(hca_record_pool_in_use(&r->h->ub_rec), 0);
+}
+
 /* A run ends where its TP has room for no more; below, where there are no more operations. */
 static void
 test_room_in_a_run(void **state)
@@ -303,6 +413,8 @@ main(void)
 		T(test_records_come_back),
 		T(test_bad_record),
 		T(test_order_in_a_run),
+		T(test_headers_in_a_run),
+		T(test_records_return),
 		T(test_room_in_a_run),
 		T(test_operations_in_a_run),
 #undef T
