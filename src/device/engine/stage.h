@@ -14,6 +14,8 @@
 struct hca;
 
 #define HCA_BURST 32u
+/* Objects that a stage takes at once where an edge is a direct call. */
+#define HCA_DIRECT_ROOM (2 * HCA_BURST)
 
 /*
  * Interface of a stage. poll: messages, own lists, ring edges; does at most budget units of work

@@ -16,8 +16,6 @@
 #include "ub/pkt.h"
 #include "wire/wire_view.h"
 
-#define BESIDE_BURST (HCA_BURST / 2) /* frames that a poll takes after a full burst, of UB */
-
 int
 hca_decap_init(struct hca *h)
 {
@@ -155,10 +153,12 @@ judge_mixed(struct hca *h, struct hca_decap *d, uint64_t now)
 
 	d->ub.n_tpr = d->ub.n_tps = 0;
 	for (; from < d->n; from = to) {
-		uint32_t ub = d->ub.frames >> from & 1;
+		uint64_t bits = d->ub.frames >> from;
+		bool ub = bits & 1;
 
-		for (to = from + 1; to < d->n && (d->ub.frames >> to & 1) == ub;)
-			to++;
+		/* there are more bits than frames */
+		to = from + (unsigned int)__builtin_ctzll((ub ? ~bits : bits) |
+							  UINT64_C(1) << (d->n - from));
 		if (ub)
 			hca_decap_ub_judge(h, d, from, to);
 		else
@@ -218,6 +218,8 @@ room_of_all(struct hca *h, bool ub, unsigned int budget)
 {
 	unsigned int room = RTE_MIN(budget, HCA_BURST);
 
+	if (unlikely(ub && room == HCA_BURST))
+		room = HCA_DECAP_BURST;
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_EE]));
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_RRC]));
 	if (likely(!ub))
@@ -230,7 +232,7 @@ room_of_all(struct hca *h, bool ub, unsigned int budget)
 static __rte_always_inline unsigned int
 burst(struct hca *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t now)
 {
-	struct rte_mbuf *m[HCA_BURST];
+	struct rte_mbuf *m[HCA_DECAP_BURST];
 	unsigned int n = take(h, m, room, now);
 	uint64_t bytes = 0;
 
@@ -260,36 +262,19 @@ burst(struct hca *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t n
 	return n;
 }
 
-/*
- * A peer's polls send a burst of packets and, of UB, some acknowledgements beside it. Who took one
- * burst for each of them would have a queue in the port as long as the peer's windows, whose frames
- * have left the cache when they are read.
- */
-static __rte_noinline unsigned int
-rest(struct hca *h, struct hca_decap *d, uint64_t now)
-{
-	unsigned int room = room_of_all(h, true, BESIDE_BURST);
-
-	if (room == 0 || unlikely(d->roce.mcast_n != 0))
-		return 0;
-	return burst(h, d, true, room, now);
-}
-
 unsigned int
 hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
 	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
 	bool ub = h->ub != NULL;
-	unsigned int room, n;
+	unsigned int room = room_of_all(h, ub, budget);
 
-	room = room_of_all(h, ub, budget);
 	d->stuck = room == 0;
 	if (room == 0)
 		return 0;
 	if (unlikely(d->roce.mcast_n != 0))
 		return continue_multicast(h, d, room, now);
-	n = burst(h, d, ub, room, now);
-	return unlikely(ub && n == HCA_BURST) ? n + rest(h, d, now) : n;
+	return burst(h, d, ub, room, now);
 }
 
 /* The port announces its frames itself: graph/sleep.c. */

@@ -14,6 +14,13 @@
 #include "wire/icrc.h"
 
 /*
+ * Frames of a poll where UB is. A peer's polls send a burst of packets and, of UB, some
+ * acknowledgements beside it. Who took one burst for each of them would have a queue in the port as
+ * long as the peer's windows, whose frames have left the cache when they are read.
+ */
+#define HCA_DECAP_BURST (HCA_BURST + HCA_BURST / 2)
+
+/*
  * A multicast being delivered to its members, continued when EE has room. The group is looked up
  * again then, because its entry may have been reused between two polls.
  */
@@ -25,7 +32,7 @@ struct hca_to_members {
 
 /* State of RoCE's part. */
 struct hca_decap_roce {
-	struct hca_to_members mcast[HCA_BURST];
+	struct hca_to_members mcast[HCA_DECAP_BURST];
 	unsigned int mcast_at, mcast_n; /* first unfinished one; end */
 	/* the own address the last datagram was sent to */
 	uint8_t own[16];
@@ -35,24 +42,24 @@ struct hca_decap_roce {
 
 /* State of UB's part: which frames of the burst are of it, a bit each; and where they go. */
 struct hca_decap_ub {
-	uint32_t frames;
+	uint64_t frames;
 	bool last; /* the last frame of the usual form was of it */
 	unsigned int n_tpr, n_tps;
-	void *to_tpr[HCA_BURST], *to_tps[HCA_BURST];
+	void *to_tpr[HCA_DECAP_BURST], *to_tps[HCA_DECAP_BURST];
 };
 
-_Static_assert(HCA_BURST <= 32, "a bit each");
+_Static_assert(HCA_DECAP_BURST < 64, "a bit each");
 
 /* The state of decap. Between description and judging rxd.qpi holds the destination QPN. */
 struct hca_decap {
 	/* frames that have a descriptor, what their ICRC covers, and its value */
-	struct rte_mbuf *frame[HCA_BURST];
-	struct hca_icrc_span span[HCA_BURST];
-	uint32_t icrc[HCA_BURST];
+	struct rte_mbuf *frame[HCA_DECAP_BURST];
+	struct hca_icrc_span span[HCA_DECAP_BURST];
+	uint32_t icrc[HCA_DECAP_BURST];
 	unsigned int n;
 	/* frames to pass on and to free */
-	void *to_ee[HCA_BURST], *to_rrc[HCA_BURST];
-	struct rte_mbuf *dead[HCA_BURST];
+	void *to_ee[HCA_DECAP_BURST], *to_rrc[HCA_DECAP_BURST];
+	struct rte_mbuf *dead[HCA_DECAP_BURST];
 	unsigned int n_ee, n_rrc, n_dead;
 	struct hca_decap_roce roce;
 	struct hca_decap_ub ub;
@@ -102,7 +109,7 @@ struct hca_ub_rxd;
 static inline void
 hca_decap_ub_add(struct hca_decap *d, struct rte_mbuf *m)
 {
-	d->ub.frames |= 1u << d->n;
+	d->ub.frames |= UINT64_C(1) << d->n;
 	d->frame[d->n++] = m;
 }
 

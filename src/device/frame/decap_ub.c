@@ -107,36 +107,40 @@ is_usual_ip6(const uint8_t *p, uint32_t len, struct hca_wire_view *w, uint32_t *
 
 #define V4_TPH (HCA_ETH_LEN + HCA_IPV4_LEN + HCA_UDP_LEN)
 
+typedef uint64_t vec16 __attribute__((vector_size(16)));
+
 /*
  * The words of an IPv4 frame with a TP Packet, from its Ethertype to the TPNs, without IP
  * identification, TTL and both checksums, source port, A, PSN and TPMSN: all that is judged of it
  * before its PSN.
  */
 struct alike {
-	uint64_t w[5];
+	/* all 40 bytes; the last two vectors overlap */
+	vec16 v[3];
 	uint32_t len; /* of the frame; a value larger than any frame: there is nothing to compare */
 	struct hca_ub_rxd rxd __rte_aligned(16);
 	struct hca_icrc_span span;
 };
 
-static inline uint64_t
-word_of(const uint8_t *p, uint64_t be_mask)
-{
-	uint64_t w;
-
-	memcpy(&w, p, sizeof(w));
-	return w & rte_cpu_to_be_64(be_mask);
-}
-
-/* X(i, offset, mask): in the order of the wire. F is the lowest bit but six of byte 50. */
+/*
+ * X(i, offset, first, last): what counts of eight bytes each, in the order of the wire. F is the
+ * lowest bit but six of byte 50.
+ */
 #define ALIKE_LIST(X) \
-	X(0, 12, 0xffffffffffff0000) \
-	X(1, 20, 0xffff00ff0000ffff) \
-	X(2, 28, 0xffffffffffff0000) \
-	X(3, 36, 0xffffffff0000ffff) \
-	X(4, 44, 0xffffffffffff4000)
+	X(0, 12, 0xffffffffffff0000, 0xffff00ff0000ffff) \
+	X(1, 28, 0xffffffffffff0000, 0xffffffff0000ffff) \
+	X(2, 36, 0xffffffff0000ffff, 0xffffffffffff4000)
 
 _Static_assert(V4_TPH == 42, "offsets of ALIKE_LIST");
+
+static inline vec16
+load16(const uint8_t *p)
+{
+	vec16 v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
 
 /* Frames with Entities are looked at one by one. */
 static inline void
@@ -146,7 +150,7 @@ note_alike(struct alike *a, const uint8_t *p, uint32_t len, const struct hca_ub_
 	a->len = UINT32_MAX;
 	if (r->opcode != HCA_UB_TP_RTP || r->tph != V4_TPH || r->ta != HCA_UB_RTPH_LEN)
 		return;
-#define X(i, offset, mask) a->w[i] = word_of(p + (offset), UINT64_C(mask));
+#define X(i, offset, first, last) a->v[i] = load16(p + (offset));
 	ALIKE_LIST(X)
 #undef X
 	a->len = len;
@@ -158,14 +162,16 @@ note_alike(struct alike *a, const uint8_t *p, uint32_t len, const struct hca_ub_
 static inline bool
 is_alike(const struct alike *a, const uint8_t *p, uint32_t len)
 {
-	uint64_t differs = 0;
+	vec16 differs = {0};
 
 	if (a->len != len)
 		return false;
-#define X(i, offset, mask) differs |= word_of(p + (offset), UINT64_C(mask)) ^ a->w[i];
+#define X(i, offset, first, last) \
+	differs |= (load16(p + (offset)) ^ a->v[i]) & \
+		   (vec16){RTE_BE64(UINT64_C(first)), RTE_BE64(UINT64_C(last))};
 	ALIKE_LIST(X)
 #undef X
-	return differs == 0;
+	return (differs[0] | differs[1]) == 0;
 }
 
 _Static_assert(sizeof(struct hca_ub_rxd) == 32, "copied as a whole");
@@ -216,7 +222,7 @@ hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 			break;
 		d->frame[at + i] = m[i];
 	}
-	d->ub.frames |= (uint32_t)(((UINT64_C(1) << i) - 1) << at);
+	d->ub.frames |= ((UINT64_C(1) << i) - 1) << at;
 	d->n = at + i;
 	return i;
 }
@@ -357,34 +363,50 @@ count_passed(struct hca *h, const struct passed *n)
 		HCA_COUNT_N(h, DECAP, ub_rx_ecn_marked, n->marked);
 }
 
+/* Frames from i on that are like the one before, which was accepted. Returns the next one. */
+static inline unsigned int
+pass_alike(struct hca_decap *d, struct passed *n, const struct hca_ub_rxd *last, unsigned int i,
+	   unsigned int to)
+{
+	uint32_t tp = last->tp, generation = last->generation;
+	void **out = &d->ub.to_tpr[d->ub.n_tpr];
+	unsigned int first = i;
+
+	for (; i < to; i++) {
+		struct hca_ub_rxd *r = hca_ub_rxd(d->frame[i]);
+
+		if (!(r->flags & HCA_UB_RXD_ALIKE) || unlikely(!hca_decap_icrc_matches(d, i)))
+			break;
+		r->tp = tp;
+		r->generation = generation;
+		*out++ = d->frame[i];
+	}
+	d->ub.n_tpr += i - first;
+	n->packets += i - first;
+	n->marked += last->ecn == HCA_ECN_CE ? i - first : 0;
+	return i;
+}
+
 void
 hca_decap_ub_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to)
 {
-	/* the last frame, if it was accepted */
-	const struct hca_ub_rxd *last = NULL;
 	struct passed passed = {0};
 
-	for (unsigned int i = from; i < to; i++) {
+	for (unsigned int i = from; i < to;) {
 		struct rte_mbuf *m = d->frame[i];
 		struct hca_ub_rxd *r = hca_ub_rxd(m);
-		enum hca_counter why;
+		enum hca_counter why = HCA_CTR_rx_icrc_encapsulated;
 
-		if (unlikely(!hca_decap_icrc_matches(d, i))) {
-			why = HCA_CTR_rx_icrc_encapsulated;
-		} else if (r->flags & HCA_UB_RXD_ALIKE && likely(last != NULL)) {
-			r->tp = last->tp;
-			r->generation = last->generation;
-			why = HCA_CTR_N;
-		} else {
+		r->flags &= (uint8_t)~HCA_UB_RXD_ALIKE;
+		if (likely(hca_decap_icrc_matches(d, i)))
 			why = judge(h, r, rte_pktmbuf_mtod(m, const uint8_t *));
-		}
+		i++;
 		if (unlikely(why != HCA_CTR_N)) {
 			hca_decap_drop(h, d, m, why);
-			last = NULL;
 			continue;
 		}
 		pass_on(d, &passed, m, r);
-		last = r;
+		i = pass_alike(d, &passed, r, i, to);
 	}
 	count_passed(h, &passed);
 }

@@ -43,7 +43,7 @@ hca_rrc_fini(struct hca *h)
 unsigned int
 hca_rrc_room(struct hca *h)
 {
-	return HCA_BURST;
+	return HCA_DIRECT_ROOM;
 }
 
 /* ---- timer ---- */

@@ -42,7 +42,7 @@ hca_ee_fini(struct hca *h)
 unsigned int
 hca_ee_room(struct hca *h)
 {
-	return HCA_BURST;
+	return HCA_DIRECT_ROOM;
 }
 
 /* ---- refusing ---- */

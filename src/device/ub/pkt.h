@@ -21,7 +21,8 @@ enum hca_ub_rxd_flag {
 	HCA_UB_RXD_LAST = 1u << 0,
 	HCA_UB_RXD_ASK = 1u << 1,  /* A */
 	HCA_UB_RXD_FAKE = 1u << 2, /* F */
-	/* decap: equals the frame before it in the burst in all that is judged before TPR */
+	/* decap: equals the packet that TPR gets before it in all that is judged before TPR, and in
+	 * LAST and FAKE */
 	HCA_UB_RXD_ALIKE = 1u << 3,
 };
 

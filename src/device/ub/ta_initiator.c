@@ -59,7 +59,7 @@ unsigned int
 hca_tai_room(struct hca *h)
 {
 	(void)h;
-	return HCA_BURST;
+	return HCA_DIRECT_ROOM;
 }
 
 /* ---- lists ---- */

@@ -314,7 +314,7 @@ hca_tat_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 unsigned int
 hca_tat_room(struct hca *h)
 {
-	return HCA_BURST;
+	return HCA_DIRECT_ROOM;
 }
 
 /* ---- messages ---- */
