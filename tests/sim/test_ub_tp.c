@@ -153,6 +153,55 @@ lose_all(void *arg, uint8_t *frame, uint32_t len)
 	return true;
 }
 
+/* A packet of side 0 that has come to side 1, which has not looked. */
+static void
+give_packet(struct ub_rig *r)
+{
+	uint64_t frames = r->side[0].frames;
+
+	ub_rig_write(r, 0, 1, 100);
+	while (r->side[0].frames == frames) {
+		ub_rig_poll_side(r, 0);
+		r->now += 100;
+	}
+	r->now += 20000;
+}
+
+/*
+ * An acknowledgement leaves in the loop that has received the packet, and with the packets of that
+ * loop, in front of them, unless it alone comes from another worker.
+ */
+static void
+bursts_in(const struct sim_config *cfg)
+{
+	struct ub_rig *r;
+	uint64_t bursts;
+
+	if (cfg->executor == SIM_STEPPED)
+		return;
+	r = open_one(cfg);
+	bursts = r->side[1].bursts;
+	give_packet(r);
+	ub_rig_poll_side(r, 1);
+	CHECK_EQ(r, r->side[1].bursts, bursts + 1);
+	CHECK_EQ(r, r->side[1].first_answers, 1);
+	CHECK_EQ(r, r->side[1].behind, 0);
+	ub_rig_settle(r, 1000 * MS);
+	bursts = r->side[1].bursts;
+	give_packet(r);
+	for (unsigned int i = 0; i < 5; i++)
+		ub_rig_write(r, 1, 1, 4096);
+	ub_rig_poll_side(r, 1);
+	if (cfg->layout != HCA_LAYOUT_TXRX) {
+		CHECK_EQ(r, r->side[1].bursts, bursts + 1);
+		CHECK_EQ(r, r->side[1].first_answers, 1);
+		CHECK_EQ(r, r->side[1].behind, 5);
+	}
+	ub_rig_settle(r, 1000 * MS);
+	ub_rig_check(r);
+	ub_rig_close(r);
+}
+
 /* The peer is gone: after the last retry the TP is in ERROR and everything goes back. */
 static void
 peer_gone_in(const struct sim_config *cfg)
@@ -610,6 +659,7 @@ SIM_TEST(bad_link_spray)
 SIM_TEST(bad_link_mark)
 SIM_TEST(bad_link_track)
 SIM_TEST(bad_link_drop)
+SIM_TEST(bursts)
 SIM_TEST(peer_gone)
 SIM_TEST(attacks)
 SIM_TEST(attacks_among_others)
@@ -627,25 +677,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_link),
-		cmocka_unit_test(bad_link_sack),
-		cmocka_unit_test(bad_link_spray),
-		cmocka_unit_test(bad_link_mark),
-		cmocka_unit_test(bad_link_track),
-		cmocka_unit_test(bad_link_drop),
-		cmocka_unit_test(peer_gone),
-		cmocka_unit_test(attacks),
-		cmocka_unit_test(attacks_among_others),
-		cmocka_unit_test(broken_numbers),
-		cmocka_unit_test(poison),
-		cmocka_unit_test(orphans),
-		cmocka_unit_test(orphan_again),
-		cmocka_unit_test(answered),
-		cmocka_unit_test(sender_goes),
-		cmocka_unit_test(receiver_goes),
-		cmocka_unit_test(datagrams),
-		cmocka_unit_test(repeatable),
-		cmocka_unit_test(answered_in_time),
+		cmocka_unit_test(good_link),	  cmocka_unit_test(bad_link_sack),
+		cmocka_unit_test(bad_link_spray), cmocka_unit_test(bad_link_mark),
+		cmocka_unit_test(bad_link_track), cmocka_unit_test(bad_link_drop),
+		cmocka_unit_test(bursts),	  cmocka_unit_test(peer_gone),
+		cmocka_unit_test(attacks),	  cmocka_unit_test(attacks_among_others),
+		cmocka_unit_test(broken_numbers), cmocka_unit_test(poison),
+		cmocka_unit_test(orphans),	  cmocka_unit_test(orphan_again),
+		cmocka_unit_test(answered),	  cmocka_unit_test(sender_goes),
+		cmocka_unit_test(receiver_goes),  cmocka_unit_test(datagrams),
+		cmocka_unit_test(repeatable),	  cmocka_unit_test(answered_in_time),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

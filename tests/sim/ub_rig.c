@@ -140,7 +140,8 @@ judge_icrc(struct ub_rig *r, const uint8_t *frame, const struct hca_wire_view *v
 	CHECK(r, crc == hca_icrc_load(frame + v->icrc), "ICRC");
 }
 
-static void
+/* Returns whether it is an acknowledgement. */
+static bool
 judge_frame(struct ub_rig *r, unsigned int side, const uint8_t *frame, uint32_t len)
 {
 	struct hca_ub_tp_view tp;
@@ -153,7 +154,7 @@ judge_frame(struct ub_rig *r, unsigned int side, const uint8_t *frame, uint32_t 
 	CHECK(r, hca_ub_parse_tp(frame + v.transport, v.icrc - v.transport, &tp) == 0, "transport");
 	if (tp.opcode == HCA_UB_TP_UTP) {
 		judge_datagram(r, frame + v.transport, &tp);
-		return;
+		return false;
 	}
 	tpi = v.src & 0xf;
 	CHECK(r, v.src == tpn_of(side, tpi) && v.dst == tpn_of(1 - side, tpi), "TPNs");
@@ -163,6 +164,7 @@ judge_frame(struct ub_rig *r, unsigned int side, const uint8_t *frame, uint32_t 
 		judge_answer(r, &tp);
 	r->hash = sim_hash(r->hash, frame, len);
 	r->side[side].frames++;
+	return tp.opcode != HCA_UB_TP_RTP;
 }
 
 struct judge_port {
@@ -174,10 +176,19 @@ static uint16_t
 judge_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct judge_port *j = (struct judge_port *)p;
+	struct ub_rig_side *side = &current->side[j->side];
 
-	for (uint16_t i = 0; i < n; i++)
-		judge_frame(current, j->side, rte_pktmbuf_mtod(m[i], const uint8_t *),
-			    m[i]->data_len);
+	side->bursts++;
+	side->first_answers = side->behind = 0;
+	for (uint16_t i = 0; i < n; i++) {
+		bool answer = judge_frame(current, j->side, rte_pktmbuf_mtod(m[i], const uint8_t *),
+					  m[i]->data_len);
+
+		if (answer && side->behind == 0)
+			side->first_answers++;
+		else
+			side->behind++;
+	}
 	n = j->wrap.inner->ops->tx(j->wrap.inner, m, n, now);
 	return n;
 }
@@ -409,14 +420,13 @@ poll_stage(struct ub_rig *r, unsigned int side, unsigned int stage, unsigned int
 	return hca_poll_stage(h, stage, r->now, budget);
 }
 
-static unsigned int
-poll_direct(struct ub_rig *r)
+unsigned int
+ub_rig_poll_side(struct ub_rig *r, unsigned int side)
 {
 	unsigned int work = 0;
 
-	for (unsigned int i = 0; i < 2; i++)
-		for (unsigned int stage = 0; stage < HCA_STAGE_N; stage++)
-			work += poll_stage(r, i, stage, HCA_BURST);
+	for (unsigned int stage = 0; stage < HCA_STAGE_N; stage++)
+		work += poll_stage(r, side, stage, HCA_BURST);
 	return work;
 }
 
@@ -435,7 +445,8 @@ unsigned int
 ub_rig_poll(struct ub_rig *r)
 {
 	bool stepped = r->cfg.sim.executor == SIM_STEPPED;
-	unsigned int work = stepped ? poll_stepped(r) : poll_direct(r);
+	unsigned int work =
+		stepped ? poll_stepped(r) : ub_rig_poll_side(r, 0) + ub_rig_poll_side(r, 1);
 
 	r->now += TICK_NS;
 	r->idle = work != 0 ? 0 : r->idle + 1;

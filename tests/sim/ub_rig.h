@@ -69,6 +69,9 @@ struct ub_rig_side {
 	uint64_t poisoned;	      /* of these */
 	uint64_t dead;		      /* TPs of which TPS said so */
 	uint64_t frames;	      /* sent */
+	uint64_t bursts;	      /* given to the port; of the last one: */
+	uint16_t first_answers;	      /* acknowledgements in front */
+	uint16_t behind;	      /* other frames */
 };
 
 struct ub_rig {
@@ -91,6 +94,8 @@ void ub_rig_open_tp(struct ub_rig *r, unsigned int side, uint32_t tpi);
 void ub_rig_close_tp(struct ub_rig *r, unsigned int side, uint32_t tpi);
 
 unsigned int ub_rig_poll(struct ub_rig *r);
+/* All stages of a side once, in their order; the time stands still. */
+unsigned int ub_rig_poll_side(struct ub_rig *r, unsigned int side);
 /* Until no operation is in a lane and nothing is in flight; fails after max_ns. */
 void ub_rig_settle(struct ub_rig *r, uint64_t max_ns);
 void ub_rig_run(struct ub_rig *r, uint64_t ns);

@@ -34,6 +34,7 @@ hca_encap_init(struct hca *h)
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		edges += h->edge[i].process != NULL && h->edge[i].to == HCA_STAGE_ENCAP;
 	e->share = rte_log2_u32(edges);
+	e->room = HCA_ENCAP_BACKLOG >> e->share;
 	return 0;
 }
 
@@ -45,7 +46,8 @@ hca_encap_fini(struct hca *h)
 	if (e == NULL)
 		return;
 	for (; e->tail != e->head; e->tail++)
-		rte_pktmbuf_free(e->backlog[e->tail & (HCA_ENCAP_BACKLOG - 1)]);
+		rte_pktmbuf_free(e->backlog[e->tail & (HCA_ENCAP_RING - 1)]);
+	rte_pktmbuf_free_bulk(e->ub.frame, e->ub.frames);
 	rte_free(e);
 }
 
@@ -58,31 +60,30 @@ backlog_count(const struct hca_encap *e)
 /*
  * Each incoming edge in use may deliver its room in one loop, so each gets an equal share. The
  * destination of a frame is not known yet, so there must be room for it in the port and in the
- * loopback ring.
+ * loopback ring. Answers of UB that wait for packets were pushed into a share of the same loop.
  */
 unsigned int
 hca_encap_room(struct hca *h)
 {
 	const struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
-	uint32_t room = HCA_ENCAP_BACKLOG - backlog_count(e);
 
 	if (unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0))
-		room = RTE_MIN(room, hca_loopback_room(h));
-	return room >> e->share;
+		return RTE_MIN(e->room, hca_loopback_room(h) >> e->share);
+	return e->room;
 }
 
 /*
- * Publish how long the oldest frame has waited and, after a long wait, how long the first ones sent
- * had waited.
+ * The backlog has changed: publish how long the oldest frame has waited and, after a long wait, how
+ * long the first ones sent had waited.
  */
 static void
-note_wait(struct hca *h, const struct hca_encap *e, uint32_t left, uint64_t now)
+note_wait(struct hca *h, struct hca_encap *e, uint32_t left, uint64_t now)
 {
 	struct hca_tx_wait *w = &h->tx_wait;
 	uint32_t n = backlog_count(e);
 
 	if (left != 0) {
-		uint64_t waited = now - e->kept_at[(e->tail - left) & (HCA_ENCAP_BACKLOG - 1)];
+		uint64_t waited = now - e->kept_at[(e->tail - left) & (HCA_ENCAP_RING - 1)];
 		bool old = now > w->left_at + HCA_TX_WAIT_FACTOR * w->waited;
 
 		if (old || HCA_TX_WAIT_FACTOR * waited >= w->waited) {
@@ -91,9 +92,10 @@ note_wait(struct hca *h, const struct hca_encap *e, uint32_t left, uint64_t now)
 			__atomic_store_n(&w->waited, waited, __ATOMIC_RELAXED);
 		}
 	}
-	__atomic_store_n(&w->since, n != 0 ? e->kept_at[e->tail & (HCA_ENCAP_BACKLOG - 1)] : 0,
+	__atomic_store_n(&w->since, n != 0 ? e->kept_at[e->tail & (HCA_ENCAP_RING - 1)] : 0,
 			 __ATOMIC_RELEASE);
 	__atomic_store_n(&h->backlog, n, __ATOMIC_RELAXED);
+	e->room = (HCA_ENCAP_BACKLOG - RTE_MIN(n, HCA_ENCAP_BACKLOG)) >> e->share;
 }
 
 static void
@@ -110,7 +112,7 @@ discard(struct hca *h, struct hca_encap *e, enum hca_counter why)
 {
 	hca_count(&h->line[HCA_STAGE_ENCAP], why, backlog_count(e));
 	for (; e->tail != e->head; e->tail++)
-		rte_pktmbuf_free(e->backlog[e->tail & (HCA_ENCAP_BACKLOG - 1)]);
+		rte_pktmbuf_free(e->backlog[e->tail & (HCA_ENCAP_RING - 1)]);
 }
 
 /* Query the link; report a change. */
@@ -153,8 +155,8 @@ flush_backlog(struct hca *h, struct hca_encap *e, uint64_t now)
 	unsigned int done = 0;
 
 	while (backlog_count(e) != 0) {
-		uint32_t at = e->tail & (HCA_ENCAP_BACKLOG - 1);
-		uint16_t n = RTE_MIN(backlog_count(e), HCA_ENCAP_BACKLOG - at), took;
+		uint32_t at = e->tail & (HCA_ENCAP_RING - 1);
+		uint16_t n = RTE_MIN(backlog_count(e), HCA_ENCAP_RING - at), took;
 
 		took = h->port->ops->tx(h->port, &e->backlog[at], n, now);
 		e->tail += took;
@@ -177,8 +179,8 @@ static void
 keep(struct hca_encap *e, struct rte_mbuf *const *m, unsigned int n, uint64_t now)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		e->kept_at[e->head & (HCA_ENCAP_BACKLOG - 1)] = now;
-		e->backlog[e->head++ & (HCA_ENCAP_BACKLOG - 1)] = m[i];
+		e->kept_at[e->head & (HCA_ENCAP_RING - 1)] = now;
+		e->backlog[e->head++ & (HCA_ENCAP_RING - 1)] = m[i];
 	}
 }
 
@@ -189,7 +191,7 @@ keep(struct hca_encap *e, struct rte_mbuf *const *m, unsigned int n, uint64_t no
 void
 hca_encap_copy_long(struct hca *h, struct hca_encap_burst *b)
 {
-	uint32_t crc[HCA_BURST];
+	uint32_t crc[HCA_ENCAP_FRAMES];
 
 	h->icrc->crc_burst(b->head, crc, b->copies);
 	for (unsigned int i = 0; i < b->copies; i++) {
@@ -213,7 +215,7 @@ hca_encap_copy_long(struct hca *h, struct hca_encap_burst *b)
 static void
 finish_icrc(struct hca *h, struct hca_encap_burst *b)
 {
-	uint32_t crc[HCA_BURST];
+	uint32_t crc[HCA_ENCAP_FRAMES];
 
 	if (b->spans == 0)
 		return;
@@ -335,11 +337,21 @@ hca_encap_gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d
 	return gather_run(h, qp, pd, d->key, access, d->va, d->len, dst, crc);
 }
 
+static inline unsigned int
+drain(struct hca *h, enum hca_edge_id id, uint64_t now, unsigned int budget)
+{
+	struct hca_edge *e = &h->edge[id];
+
+	if (e->ring == NULL)
+		return 0;
+	return hca_edge_drain(h, e, RTE_MIN(hca_encap_room(h), budget), now);
+}
+
 unsigned int
 hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
-	unsigned int done = 0, room;
+	unsigned int done = 0;
 
 	if (unlikely(h->port->ops->poll != NULL))
 		h->port->ops->poll(h->port, now);
@@ -350,16 +362,14 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (unlikely(backlog_count(e) != 0))
 		done += flush_backlog(h, e, now);
 	/* responses first, because they open the peer's window */
-	room = RTE_MIN(hca_encap_room(h), budget);
-	done += hca_edge_drain(h, &h->edge[HCA_EDGE_EE_ENCAP], room, now);
-	room = RTE_MIN(hca_encap_room(h), budget);
-	done += hca_edge_drain(h, &h->edge[HCA_EDGE_RTC_ENCAP], room, now);
+	done += drain(h, HCA_EDGE_EE_ENCAP, now, budget);
+	done += drain(h, HCA_EDGE_RTC_ENCAP, now, budget);
 	if (h->ub == NULL)
 		return done;
-	room = RTE_MIN(hca_encap_room(h), budget);
-	done += hca_edge_drain(h, &h->edge[HCA_EDGE_TPR_ENCAP], room, now);
-	room = RTE_MIN(hca_encap_room(h), budget);
-	done += hca_edge_drain(h, &h->edge[HCA_EDGE_TPS_ENCAP], room, now);
+	done += drain(h, HCA_EDGE_TPR_ENCAP, now, budget);
+	done += drain(h, HCA_EDGE_TPS_ENCAP, now, budget);
+	if (e->ub.frames != 0)
+		hca_encap_ub_transmit(h, now);
 	return done;
 }
 
@@ -369,7 +379,8 @@ hca_encap_deadline(const struct hca *h, uint64_t now)
 {
 	const struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
-	(void)now;
+	if (e->ub.frames != 0)
+		return now;
 	return backlog_count(e) != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
 }
 

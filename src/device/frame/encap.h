@@ -18,7 +18,13 @@
 #include "wire/icrc.h"
 #include "wire/udp_template.h"
 
-#define HCA_ENCAP_BACKLOG 128u /* frames, a power of two, at least 2 bursts */
+#define HCA_ENCAP_BACKLOG 128u /* frames for which there is room, at least 2 bursts */
+/* Places: those, and answers of UB that waited in its burst; a power of two. */
+#define HCA_ENCAP_RING 256u
+#define HCA_ENCAP_FRAMES (HCA_BURST + HCA_BURST / 2) /* of a burst: of UB also answers */
+
+_Static_assert(HCA_ENCAP_RING >= HCA_ENCAP_BACKLOG + HCA_ENCAP_FRAMES, "none is refused");
+
 #define HCA_ENCAP_FUSED_MIN \
 	257u /* payload bytes from which copying and CRC in one pass is faster */
 
@@ -31,18 +37,6 @@ struct hca_encap_ud {
 	uint64_t gids; /* state of the GID table they were made from */
 };
 
-struct hca_encap {
-	struct rte_mbuf *backlog[HCA_ENCAP_BACKLOG];
-	uint64_t kept_at[HCA_ENCAP_BACKLOG]; /* arrival of each, ns */
-	struct hca_encap_ud ud;
-	uint32_t head, tail;	/* free running */
-	uint32_t share;		/* log2 of the incoming edges, rounded up */
-	uint64_t stalled_since; /* 0: the port accepted frames last time */
-	uint64_t link_at;	/* time of the next query of the link */
-	bool discarding, link_down;
-	bool late; /* the last failed gather was because foreign memory did not answer in time */
-};
-
 /* A long payload that is copied after the headers of its burst, with its part of the ICRC. */
 struct hca_encap_copy {
 	uint8_t *dst;
@@ -53,13 +47,28 @@ struct hca_encap_copy {
 
 /* A burst being built; its counts begin as 0. */
 struct hca_encap_burst {
-	struct rte_mbuf *frame[HCA_BURST];
-	struct hca_icrc_span span[HCA_BURST];
-	uint8_t *icrc_at[HCA_BURST];
+	struct rte_mbuf *frame[HCA_ENCAP_FRAMES];
+	struct hca_icrc_span span[HCA_ENCAP_FRAMES];
+	uint8_t *icrc_at[HCA_ENCAP_FRAMES];
 	unsigned int frames, spans, copies;
 	uint64_t bytes, payload;
-	struct hca_icrc_span head[HCA_BURST]; /* of the frame of each copy: its headers */
-	struct hca_encap_copy copy[HCA_BURST];
+	struct hca_icrc_span head[HCA_ENCAP_FRAMES]; /* of the frame of each copy: its headers */
+	struct hca_encap_copy copy[HCA_ENCAP_FRAMES];
+};
+
+struct hca_encap {
+	struct rte_mbuf *backlog[HCA_ENCAP_RING];
+	uint64_t kept_at[HCA_ENCAP_RING]; /* arrival of each, ns */
+	struct hca_encap_ud ud;
+	/* of UB: answers wait in it for the packets of the same poll */
+	struct hca_encap_burst ub;
+	uint32_t head, tail;	/* free running */
+	uint32_t share;		/* log2 of the incoming edges, rounded up */
+	uint32_t room;		/* of the backlog, for each of them */
+	uint64_t stalled_since; /* 0: the port accepted frames last time */
+	uint64_t link_at;	/* time of the next query of the link */
+	bool discarding, link_down;
+	bool late; /* the last failed gather was because foreign memory did not answer in time */
 };
 
 static inline void
@@ -81,6 +90,8 @@ hca_encap_copy_all(struct hca *h, struct hca_encap_burst *b)
 
 /* Computes the ICRC of the short frames and gives all to loopback, the port or the backlog. */
 void hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now);
+/* encap_ub.c: the same of UB's burst, which is empty then. */
+void hca_encap_ub_transmit(struct hca *h, uint64_t now);
 
 /*
  * Gather the descriptor's payload to dst; its key is checked for pd and access. crc: continued over

@@ -38,6 +38,26 @@ frame_of(const struct rte_mbuf *m)
 	return (uint8_t *)m->buf_addr + m->data_off;
 }
 
+void
+hca_encap_ub_transmit(struct hca *h, uint64_t now)
+{
+	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+
+	hca_encap_transmit(h, &e->ub, now);
+	hca_encap_begin(&e->ub);
+}
+
+/* UB's burst with room for n more frames. */
+static inline struct hca_encap_burst *
+burst_for(struct hca *h, unsigned int n, uint64_t now)
+{
+	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+
+	if (unlikely(e->ub.frames + n > HCA_ENCAP_FRAMES))
+		hca_encap_ub_transmit(h, now);
+	return &e->ub;
+}
+
 /* The frame, which ends there, joins the burst. */
 static inline void
 join(struct hca_encap_burst *b, struct rte_mbuf *m, const uint8_t *end, uint32_t payload)
@@ -299,19 +319,34 @@ in_run(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf 
 
 /* Whose memory the payload before was: what was judged of it holds until the end of the poll. */
 struct region {
-	const struct hca_mpt_entry *e; /* NULL: none; in one run of memory */
-	uint32_t key, object, generation;
+	const uint8_t *base;
+	uint64_t start, length; /* 0: none; in one run of memory */
+	uint64_t owner;
+	uint32_t key;
 };
+
+/* Index of the Jetty and its generation. */
+static inline uint64_t
+owner_of(const struct hca_ta_op *op)
+{
+	uint64_t w;
+
+	_Static_assert(offsetof(struct hca_ta_op, generation) ==
+			       offsetof(struct hca_ta_op, object) + 4,
+		       "eight bytes in a row");
+	memcpy(&w, (const uint8_t *)op + offsetof(struct hca_ta_op, object), sizeof(w));
+	return w;
+}
 
 static inline bool
 is_of_region(const struct region *g, struct hca_encap_ub_packet k, uint64_t va)
 {
 	const struct hca_ta_op *op = k.op;
 
-	return g->e != NULL && op->key == g->key && op->object == g->object &&
-	       op->generation == g->generation && op->source == HCA_TA_OP_LOCAL && k.len != 0 &&
-	       !(op->encap & HCA_TA_OP_POISONED) && !(hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN) &&
-	       k.len <= g->e->length && va - g->e->start <= g->e->length - k.len;
+	/* a length of 0 is less than none */
+	return op->key == g->key && owner_of(op) == g->owner && op->source == HCA_TA_OP_LOCAL &&
+	       op->encap == 0 && !(hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN) &&
+	       (uint64_t)k.len - 1 < g->length && va - g->start <= g->length - k.len;
 }
 
 static inline void
@@ -320,13 +355,14 @@ note_region(struct region *g, struct hca_encap_ub_packet k)
 	const struct hca_vtp *v = &k.h->vtp;
 	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(k.op->key) & v->mpt_mask];
 
-	g->e = NULL;
+	g->length = 0;
 	if (k.op->source != HCA_TA_OP_LOCAL || e->base == NULL)
 		return;
-	*g = (struct region){.e = e,
-			     .key = k.op->key,
-			     .object = k.op->object,
-			     .generation = k.op->generation};
+	*g = (struct region){.base = e->base,
+			     .start = e->start,
+			     .length = e->length,
+			     .owner = owner_of(k.op),
+			     .key = k.op->key};
 }
 
 static inline const uint8_t *
@@ -336,7 +372,7 @@ find_payload(struct region *g, struct hca_encap_ub_packet k)
 	const uint8_t *src;
 
 	if (likely(is_of_region(g, k, va)))
-		return g->e->base + (va - g->e->start);
+		return g->base + (va - g->start);
 	src = hca_encap_ub_find(k);
 	if (src != NULL)
 		note_region(g, k);
@@ -348,7 +384,7 @@ static inline void
 find_all(struct hca *h, void *const *objs, struct found *f, unsigned int n)
 {
 	uint32_t tpi = UINT32_MAX, generation = 0;
-	struct region region = {.e = NULL};
+	struct region region = {.length = 0};
 	const struct hca_tp *tp = NULL;
 	bool stale = true;
 
@@ -374,22 +410,21 @@ find_all(struct hca *h, void *const *objs, struct found *f, unsigned int n)
 static void
 packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
+	struct hca_encap_burst *b = burst_for(h, n, now);
 	struct run run = {.tp = NULL, .tpi = UINT32_MAX};
 	struct found found[HCA_BURST];
-	struct hca_encap_burst b;
 
 	find_all(h, objs, found, n);
-	hca_encap_begin(&b);
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_tp_txd *d = hca_ub_txd(objs[i]);
 
 		if (d->tp != run.tpi || d->generation != run.generation)
-			begin_run(h, &b, &run, d);
-		if (unlikely(!in_run(h, &b, &run, objs[i], &found[i])))
+			begin_run(h, b, &run, d);
+		if (unlikely(!in_run(h, b, &run, objs[i], &found[i])))
 			rte_pktmbuf_free(objs[i]);
 	}
-	end_run(h, &b, &run);
-	hca_encap_transmit(h, &b, now);
+	end_run(h, b, &run);
+	hca_encap_ub_transmit(h, now);
 }
 
 void
@@ -417,24 +452,26 @@ answer(struct hca_encap_burst *b, const struct hca_tp *tp, struct rte_mbuf *m)
 	finish(b, t, m, tph + n, 0);
 }
 
+/* They leave with the packets of this poll, or at its end. */
 static void
 answer_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 {
-	struct hca_encap_burst b;
+	struct hca_encap_burst *b = burst_for(h, n, now);
 
-	hca_encap_begin(&b);
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_ub_answer *a = hca_ub_answer(objs[i]);
 		const struct hca_tp *tp = &h->ub->tp[a->tp];
 
 		if (likely(!is_stale(tp, a->generation))) {
-			answer(&b, tp, objs[i]);
+			answer(b, tp, objs[i]);
 			continue;
 		}
 		HCA_COUNT(h, ENCAP, stale_descriptors);
 		rte_pktmbuf_free(objs[i]);
 	}
-	hca_encap_transmit(h, &b, now);
+	/* the ring of looped-back frames has promised room now */
+	if (unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0))
+		hca_encap_ub_transmit(h, now);
 }
 
 void
