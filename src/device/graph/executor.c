@@ -243,8 +243,9 @@ poll_all_ub(struct hca *h, uint64_t now)
 {
 	unsigned int work = 0;
 
-	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		work += stage_poll[s](h, now, HCA_BURST);
+#define X(e, n) work += hca_##n##_poll(h, now, HCA_BURST);
+	HCA_STAGE_LIST(X)
+#undef X
 	return work;
 }
 

@@ -211,13 +211,15 @@ neighbours(const struct hca_tp *tp)
 
 	if (e->opcode != HCA_UB_TA_TAACK || e->answer != 0)
 		return 0;
-	while (n + 1 < tp->tat.owed && n + 1 < HCA_UB_AGGREGATE_MAX) {
+	n = e->more;
+	while (n + 1 < tp->tat.owed) {
 		const struct tat_owed *next = tat_owed_at(tp, n + 1);
 
 		if (next->opcode != HCA_UB_TA_TAACK || next->answer != 0 || next->rc != e->rc ||
-		    next->tassn != (uint16_t)(e->tassn + n + 1))
+		    next->tassn != (uint16_t)(e->tassn + n + 1) ||
+		    n + 1 + next->more >= HCA_UB_AGGREGATE_MAX)
 			break;
-		n++;
+		n += 1u + next->more;
 	}
 	return n;
 }
@@ -313,12 +315,13 @@ tat_answer_room(struct hca *h, struct hca_tp *tp)
 void
 tat_answer_drop(struct hca *h, struct hca_tp *tp, bool all)
 {
-	for (; tp->tat.owed != 0; settle(tp, 1)) {
+	while (tp->tat.owed != 0) {
 		const struct tat_owed *e = tat_owed_at(tp, 0);
 
 		if (e->opcode == HCA_UB_TA_ATOMIC_RESPONSE && e->length != TAT_NONE)
 			tat_op_return(h, tp, e->length);
-		HCA_COUNT(h, TAT, ub_answers_abandoned);
+		HCA_COUNT_N(h, TAT, ub_answers_abandoned, 1u + e->more);
+		settle(tp, 1u + e->more);
 	}
 	take_back_done(h, tp);
 	if (!all)

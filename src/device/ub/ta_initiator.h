@@ -156,10 +156,12 @@ hca_tai_una(const struct hca_qp *qp)
 static inline uint16_t
 hca_tai_una_due(const struct hca_qp *qp)
 {
-	uint16_t una = hca_tai_una(qp);
+	uint16_t una = hca_tai_una(qp), end = qp->tai.tassn;
+	const struct hca_jetty_segment *ring = qp->tai.segment;
+	uint32_t mask = qp->tai.segment_mask;
 
-	for (; una != qp->tai.tassn; una++) {
-		const struct hca_jetty_segment *s = hca_tai_segment(qp, una);
+	for (; una != end; una++) {
+		const struct hca_jetty_segment *s = &ring[una & mask];
 
 		if (s->state != HCA_TAI_SEGMENT_DONE || s->op != HCA_TAI_NO_OP)
 			break;

@@ -131,9 +131,9 @@ finish(struct completer *c, const struct hca_ub_record *r, uint32_t tail)
 static void
 finish_all(struct completer *c)
 {
-	uint32_t tail = hca_una_tail(c->qp->sq_una), first = tail;
+	uint32_t tail = hca_una_tail(c->qp->sq_una), first = tail, end = c->qp->sq_next;
 
-	for (; tail != c->qp->sq_next; tail++) {
+	for (; tail != end; tail++) {
 		const struct hca_ub_record *r = hca_tai_record(c->h, c->qp, tail);
 
 		if (r->open != 0)

@@ -280,16 +280,17 @@ static inline bool
 is_usual(const struct response *p, uint32_t n)
 {
 	uint16_t una = hca_tai_una(p->qp), from = (uint16_t)(p->tassn - una);
+	const struct hca_jetty_segment *ring = p->qp->tai.segment;
+	uint32_t mask = p->qp->tai.segment_mask, tpi = p->tpi;
 
 	if (p->ta.op->kind != HCA_UB_KIND_TAACK || !is_done(p) ||
 	    from + n > (uint16_t)(p->qp->tai.tassn - una))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct hca_jetty_segment *s =
-			hca_tai_segment(p->qp, (uint16_t)(p->tassn + i));
+		const struct hca_jetty_segment *s = &ring[(p->tassn + i) & mask];
 
 		rte_prefetch0(hca_tai_record(p->h, p->qp, s->cursor));
-		if (unlikely(s->state != HCA_TAI_SEGMENT_OPEN || s->number != p->tpi ||
+		if (unlikely(s->state != HCA_TAI_SEGMENT_OPEN || s->number != tpi ||
 			     s->counted & (HCA_TAI_COUNTED_READ | HCA_TAI_COUNTED_OVERDUE)))
 			return false;
 	}

@@ -81,9 +81,13 @@ struct closed {
 	uint32_t n, ordered, reads, sends;
 };
 
-/* close_segment() of one that is outstanding and was answered well, at the counts' expense. */
-static inline void
-close_done(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct closed *c)
+/*
+ * close_segment() of one that is outstanding and was answered well, at the counts' expense; reads:
+ * it may be a Read or an atomic.
+ */
+static __rte_always_inline void
+close_done(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct closed *c,
+	   bool reads)
 {
 	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
 
@@ -95,7 +99,7 @@ close_done(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct
 		r->active = hca_tai_ctx(h)->now;
 	c->n++;
 	c->ordered += (s->counted & HCA_TAI_COUNTED_ORDERED) != 0;
-	c->reads += (s->counted & HCA_TAI_COUNTED_READ) != 0;
+	c->reads += reads && (s->counted & HCA_TAI_COUNTED_READ) != 0;
 	c->sends += (s->counted & HCA_TAI_COUNTED_SEND) != 0;
 }
 
@@ -126,7 +130,7 @@ hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uin
 			tpi = s->number;
 			run = 0;
 		}
-		close_done(h, qp, s, &c);
+		close_done(h, qp, s, &c, true);
 		if (unlikely(s->counted & HCA_TAI_COUNTED_OVERDUE))
 			hca_tai_place_back(h, s);
 		else
@@ -145,7 +149,7 @@ hca_tai_done_usual(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tass
 	struct closed c = {0};
 
 	for (uint32_t i = 0; i < n; i++)
-		close_done(h, qp, &ring[(tassn + i) & mask], &c);
+		close_done(h, qp, &ring[(tassn + i) & mask], &c, false);
 	requests_over(h, tpi, n);
 	end_closed(h, qp, qpi, &c);
 }
@@ -245,42 +249,51 @@ op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
 }
 
 /*
- * op_is_back() of a usual one of the Jetty that is not settled yet. False: it is another one, and
- * nothing has changed.
+ * op_is_back() of those from the place `taken` of the lane on that are usual ones of that Jetty,
+ * which is not settled yet, and back to their pool. Returns the place of the first other one.
  */
-static inline bool
-is_back_well(struct hca *h, uint32_t tpi, uint32_t index, uint32_t jetty)
+static inline uint32_t
+take_back_run(struct hca *h, const struct hca_tp *tp, uint32_t taken, uint32_t done, uint32_t jetty)
 {
-	const struct hca_ta_op *op = hca_tai_op(h, index);
-	struct hca_jetty_segment *s;
+	const uint32_t *lane = tp->lane[HCA_TP_REQUESTS].ring;
+	struct hca_ta_op_pool *pool = &h->ub->pool[HCA_TP_REQUESTS];
+	const struct hca_ta_op *ops = h->ub->ops.op[HCA_TP_REQUESTS];
+	struct hca_jetty_segment *ring = h->qp[jetty].tai.segment;
+	uint32_t mask = tp->cfg.window - 1, ring_mask = h->qp[jetty].tai.segment_mask;
+	uint32_t *free = &pool->free[pool->free_n];
 
-	if (unlikely(op->object != jetty || tpi == HCA_TP_UNRELIABLE ||
-		     op->flags & (HCA_TA_OP_ORPHAN | HCA_TA_OP_FORGOTTEN) || is_poisoned(op)))
-		return false;
-	s = hca_tai_segment(&h->qp[jetty], op->tassn);
-	s->op = HCA_TAI_NO_OP;
-	return true;
+	for (; taken != done; taken++) {
+		uint32_t index = lane[taken & mask];
+		const struct hca_ta_op *op = &ops[index];
+
+		rte_prefetch0(&ops[lane[(taken + 2) & mask]]);
+		if (unlikely(op->object != jetty ||
+			     op->flags & (HCA_TA_OP_ORPHAN | HCA_TA_OP_FORGOTTEN) ||
+			     is_poisoned(op)))
+			break;
+		ring[op->tassn & ring_mask].op = HCA_TAI_NO_OP;
+		*free++ = index;
+	}
+	pool->free_n = (uint32_t)(free - pool->free);
+	return taken;
 }
 
 void
 hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 {
-	const uint32_t *ring = tp->lane[HCA_TP_REQUESTS].ring;
-	uint32_t jetty = HCA_TAI_NONE, taken = tp->tai.taken, mask = tp->cfg.window - 1;
+	const uint32_t *lane = tp->lane[HCA_TP_REQUESTS].ring;
+	uint32_t jetty = HCA_TAI_NONE, mask = tp->cfg.window - 1;
 
-	if (taken == done)
+	if (tp->tai.taken == done)
 		return;
-	while (taken != done) {
-		uint32_t index = ring[taken++ & mask];
+	while (tp->tai.taken != done) {
+		uint32_t index = lane[tp->tai.taken++ & mask];
 
-		rte_prefetch0(hca_tai_op(h, ring[(taken + 1) & mask]));
-		if (unlikely(!is_back_well(h, tpi, index, jetty))) {
-			tp->tai.taken = taken;
-			op_is_back(h, tpi, index, &jetty);
-		}
+		op_is_back(h, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
+		if (likely(jetty != HCA_TAI_NONE && tpi != HCA_TP_UNRELIABLE))
+			tp->tai.taken = take_back_run(h, tp, tp->tai.taken, done, jetty);
 	}
-	tp->tai.taken = done;
 	jetty_is_back(h, jetty);
 	hca_tai_room_of_ops(h);
 }

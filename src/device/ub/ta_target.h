@@ -140,8 +140,9 @@ struct tat_owed {
 	uint32_t token;		/* Read_response */
 	uint32_t length;	/* Read_response: bytes; Atomic_response: operation, or TAT_NONE */
 	uint32_t offset : 24, answer : 8; /* Read_response: KiB; byte 4 of the ATAH */
-	uint32_t rc : 24, spare : 8;
-	uint16_t tassn, spare2;
+	/* more: answers behind it, not written, that differ in their TASSNs: the next ones */
+	uint32_t rc : 24, more : 8;
+	uint16_t tassn, spare;
 };
 
 _Static_assert(sizeof(struct tat_owed) == HCA_TP_OWED_BYTES, "as allocated");

@@ -18,6 +18,7 @@
 #define FIXED_MASK UINT64_C(0xfff7000008e00000)
 #define FIXED ((uint64_t)HCA_UB_TA_WRITE << 56 | (uint64_t)HCA_UB_EE_NORMAL << 52)
 #define RC_MASK UINT64_C(0x3fffff)
+#define TASSN_MASK (UINT64_C(0xffff) << 32)
 
 static inline bool
 is_usual(uint64_t btah)
@@ -31,10 +32,14 @@ struct run {
 	struct hca_tp *tp;
 	const struct hca_ub_layout *at; /* of the last packet; NULL: of none */
 	const struct hca_mpt_entry *e;	/* segment of the last packet; NULL: of none */
-	uint32_t tpi, generation;
+	uint32_t tpi, generation, mtu;
 	uint32_t token_id, value; /* with which e was judged */
 	uint8_t ta1;		  /* byte 1 of the BTAH, for which `at` is right */
 	bool looks;		  /* the ring of open requests may have something */
+	/* the answer written last, how many others it is for, and the BTAH that would join it */
+	struct tat_owed *owed;
+	uint32_t more;
+	uint64_t next;
 };
 
 /* False: nothing of the TP may be executed here. */
@@ -46,7 +51,9 @@ begin(const struct hca *h, const struct hca_ub_rxd *r, struct run *run)
 	*run = (struct run){.tp = tp,
 			    .tpi = r->tp,
 			    .generation = tp->cfg.generation,
-			    .looks = tp->tat.open != 0 || tp->tat.cut};
+			    .mtu = 1u << tp->cfg.mtu_log,
+			    .looks = tp->tat.open != 0 || tp->tat.cut,
+			    .more = HCA_UB_AGGREGATE_MAX};
 	return likely(r->tp != HCA_TP_UNRELIABLE && hca_tp_receives(hca_tp_state(tp)));
 }
 
@@ -70,15 +77,15 @@ is_new(const struct run *run, const struct hca_ub_rxd *r)
 
 /* Bytes of its payload; 0: none, or not as the length says. */
 static inline uint32_t
-payload_len(const struct hca_tp *tp, const struct hca_ub_rxd *r, const struct hca_ub_layout *at,
-	    const uint8_t *tah)
+payload_len(const struct run *run, const struct hca_ub_rxd *r, const uint8_t *tah)
 {
+	const struct hca_ub_layout *at = run->at;
 	uint32_t n = (uint32_t)r->end - r->ta, headers = at->beetah, len;
 
 	if (unlikely(n < headers + r->pad))
 		return 0;
 	len = n - headers - r->pad;
-	if (unlikely(len > 1u << tp->cfg.mtu_log || len != hca_ub_maetah_length(tah + at->maetah)))
+	if (unlikely(len > run->mtu || len != hca_ub_maetah_length(tah + at->maetah)))
 		return 0;
 	return len;
 }
@@ -121,9 +128,26 @@ store(const struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const uin
 		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
 }
 
-/* One packet; owed: where its answer goes. False: it is not the usual one. */
+/* The answer of a request, executed after i others: one for several, where their BTAHs allow. */
+static inline void
+owe(struct run *run, uint64_t btah, unsigned int i)
+{
+	if (likely(((btah ^ run->next) & (TASSN_MASK | RC_MASK)) == 0 &&
+		   run->more < HCA_UB_AGGREGATE_MAX - 1)) {
+		run->owed->more = ++run->more;
+	} else {
+		run->owed = tat_owed_at(run->tp, run->tp->tat.owed + i);
+		*run->owed = (struct tat_owed){.opcode = HCA_UB_TA_TAACK,
+					       .rc = (uint32_t)(btah & RC_MASK),
+					       .tassn = (uint16_t)(btah >> 32)};
+		run->more = 0;
+	}
+	run->next = btah + (UINT64_C(1) << 32);
+}
+
+/* One packet, after i others. False: it is not the usual one. */
 static inline bool
-write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, struct tat_owed *owed)
+write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, unsigned int i)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	const uint8_t *tah = hca_ub_rxd_tph(m) + r->ta;
@@ -142,7 +166,7 @@ write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, struct tat_o
 		run->ta1 = tah[1];
 		run->e = NULL;
 	}
-	len = payload_len(run->tp, r, run->at, tah);
+	len = payload_len(run, r, tah);
 	if (unlikely(len == 0))
 		return false;
 	va = hca_ub_maetah_address(tah + run->at->maetah);
@@ -150,9 +174,7 @@ write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, struct tat_o
 	if (unlikely(e == NULL))
 		return false;
 	store(h, e, va, tah + run->at->beetah, len);
-	*owed = (struct tat_owed){.opcode = HCA_UB_TA_TAACK,
-				  .rc = (uint32_t)(btah & RC_MASK),
-				  .tassn = (uint16_t)(btah >> 32)};
+	owe(run, btah, i);
 	return true;
 }
 
@@ -169,7 +191,7 @@ tat_write_alone(struct hca *h, struct rte_mbuf *const *m, unsigned int n)
 	for (i = 0; i < n; i++) {
 		if (i + 1 < n)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
-		if (unlikely(!write_one(h, &run, m[i], tat_owed_at(run.tp, run.tp->tat.owed + i))))
+		if (unlikely(!write_one(h, &run, m[i], i)))
 			break;
 	}
 	if (i != 0)

@@ -159,6 +159,9 @@ struct hca_tp_tx {
 	uint32_t ops_skipped;  /* never sent */
 	/* of these, what the device's counters have */
 	uint32_t given_up_counted;
+	uint32_t resent_counted[HCA_TP_AGAINS];
+	uint64_t packets_counted;
+	uint64_t sent_counted;
 	uint64_t acked_counted;
 } __rte_cache_aligned;
 

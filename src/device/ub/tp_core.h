@@ -92,6 +92,22 @@ hca_tp_run_take(struct hca_tp_run *run, const struct hca_tp_pkt *p)
 	return true;
 }
 
+/* Likewise, one that equals the one taken before but for PSN, TPMSN, port and A. */
+static inline bool
+hca_tp_run_take_alike(struct hca_tp_run *run, uint32_t psn, uint32_t tpmsn, uint16_t port, bool ask,
+		      bool last)
+{
+	if (unlikely(psn != run->epsn || tpmsn != run->msn))
+		return false;
+	run->epsn = hca_tp_psn(run->epsn, 1);
+	run->msn = hca_tp_psn(run->msn, last);
+	run->ack_msn = tpmsn;
+	run->port = port;
+	run->asked |= ask;
+	run->n++;
+	return true;
+}
+
 static inline void
 hca_tp_run_end(struct hca_tp *tp, const struct hca_tp_run *run)
 {
@@ -176,9 +192,12 @@ struct hca_tp_txd {
 bool hca_tp_pick(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
 		 struct hca_tp_txd *d);
 
-/* The same, up to room packets while tx.deficit lasts, which they are charged to. */
+/*
+ * The same, up to room packets while tx.deficit lasts, which they are charged to; the nth goes into
+ * d[n].
+ */
 uint32_t hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
-			   struct hca_tp_txd *d, uint32_t room);
+			   struct hca_tp_txd *const *d, uint32_t room);
 
 /*
  * Give operations back to their owners: tx.lane[].done, which hca_tp_ack() may have moved, too. In
@@ -215,7 +234,9 @@ struct hca_tp_sched {
 	struct hca_ta_op_pools pools;
 	uint32_t head, tail; /* TPs that may have something to send */
 	uint32_t count;
-	/* called when TP i has nothing more that may leave now; NULL: nobody wants to know */
+	/* called when TP i has sent something; NULL: nobody wants to know */
+	void (*sent)(void *arg, uint32_t i);
+	/* when it has nothing more that may leave now; likewise */
 	void (*idle)(void *arg, uint32_t i);
 	void *arg;
 };
@@ -226,8 +247,8 @@ void hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp,
 void hca_tp_sched_wake(struct hca_tp_sched *s, uint32_t i);
 /* For a purge. */
 void hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i);
-/* Fill d with at most room packets; returns how many. */
-uint32_t hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *d,
+/* At most room packets, the nth into d[n]; returns how many. */
+uint32_t hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *const *d,
 			  uint32_t room);
 
 #endif

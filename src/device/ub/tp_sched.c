@@ -4,6 +4,8 @@
 
 #include "ub/tp_core.h"
 
+#define ALONE (4 * HCA_TP_SCHED_QUANTUM) /* bytes added while no other TP wants to send */
+
 void
 hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 {
@@ -70,17 +72,19 @@ hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i)
 
 /* One turn of TP i: as much as its deficit and the room allow. Returns the number of packets. */
 static inline uint32_t
-turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, struct hca_tp_txd *d, uint32_t room)
+turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, struct hca_tp_txd *const *d, uint32_t room)
 {
 	uint32_t n = hca_tp_pick_burst(&s->tp[i], &s->pools, now, d, room);
 
 	for (uint32_t k = 0; k < n; k++)
-		d[k].tp = i;
+		d[k]->tp = i;
+	if (n != 0 && s->sent != NULL)
+		s->sent(s->arg, i);
 	return n;
 }
 
 uint32_t
-hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *d, uint32_t room)
+hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *const *d, uint32_t room)
 {
 	uint32_t n = 0;
 
@@ -89,8 +93,10 @@ hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *d, uin
 		struct hca_tp_tx *tx = &s->tp[i].tx;
 
 		if (tx->deficit <= 0)
-			tx->deficit += HCA_TP_SCHED_QUANTUM;
+			tx->deficit += s->head == HCA_TP_SCHED_NONE ? ALONE : HCA_TP_SCHED_QUANTUM;
 		n += turn(s, i, now, d + n, room - n);
+		/* those that come have no part in what nobody wanted */
+		tx->deficit = RTE_MIN(tx->deficit, HCA_TP_SCHED_QUANTUM);
 		if (tx->deficit > 0 && n < room) {
 			leave(s, i);
 			if (s->idle != NULL)

@@ -271,15 +271,15 @@ charge(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct hca_
  * d->tp is left to the caller.
  */
 static inline uint32_t
-pick_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, struct hca_tp_txd *d,
-	 uint32_t room)
+pick_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+	 struct hca_tp_txd *const *d, uint32_t room)
 {
 	uint32_t n = 0, lane;
 
 	while (n < room && tp->tx.deficit > 0 && tp_in_flight(tp) < tp->cfg.window &&
 	       (lane = choose_lane(tp, pools)) != HCA_TP_LANES) {
-		send_new(tp, pools, lane, now, &d[n]);
-		charge(tp, pools, &d[n++]);
+		send_new(tp, pools, lane, now, d[n]);
+		charge(tp, pools, d[n++]);
 	}
 	return n;
 }
@@ -302,53 +302,58 @@ only_lane(const struct hca_tp *tp)
  * Ends before the first other operation.
  */
 static inline uint32_t
-pick_run(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, struct hca_tp_txd *d,
-	 uint32_t room)
+pick_run(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+	 struct hca_tp_txd *const *d, uint32_t room)
 {
-	uint32_t lane = only_lane(tp), n = 0, head, next, psn, tpmsn, seq, mask = tp_mask(tp);
+	uint32_t lane = only_lane(tp), n, psn, tpmsn, seq, next, mask = tp_mask(tp);
 	uint32_t generation = tp->cfg.generation, mtu = UINT32_C(1) << tp->cfg.mtu_log;
+	struct hca_tp_slot *slots = tp->tx.slot;
 	struct hca_tp_tx *tx = &tp->tx;
 	int32_t deficit = tx->deficit;
-	uint64_t at = tx->sent_at;
+	uint16_t port = tp->cfg.port;
+	struct hca_ta_op *ops;
+	const uint32_t *ring;
+	uint64_t at;
 
 	if (lane == HCA_TP_LANES || tp->cfg.flags & HCA_TP_FLAG_SPRAY)
 		return 0;
-	head = lane_head(tp, lane);
 	next = tx->lane[lane].next;
+	room = RTE_MIN(room, lane_head(tp, lane) - next);
+	room = RTE_MIN(room, tp->cfg.window - tp_in_flight(tp));
+	ring = tp->lane[lane].ring;
+	ops = pools->op[lane];
 	psn = tx->next;
 	tpmsn = tx->tpmsn;
-	seq = tx->desc_seq;
-	room = RTE_MIN(room, tp->cfg.window - tp_in_flight(tp));
-	for (; n < room && deficit > 0 && next != head; n++, next++) {
-		uint32_t ref = lane_ref(tp, lane, next);
-		struct hca_ta_op *op = hca_ta_op_at(pools, ref);
+	seq = tx->desc_seq + 1;
+	/* that of each is one higher than that of the one before */
+	at = RTE_MAX(now, tx->sent_at + 1);
+	for (n = 0; n < room && deficit > 0; n++) {
+		uint32_t index = ring[(next + n) & mask], number = hca_tp_psn(psn, n);
+		struct hca_ta_op *op = &ops[index];
 
 		if (unlikely(op->payload > mtu || hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN))
 			break;
-		at = RTE_MAX(now, at + 1);
-		seq++;
-		op->tps.psn = psn;
-		op->tps.tpmsn = tpmsn;
-		op->tps.desc_seq = seq;
+		op->tps.psn = number;
+		op->tps.tpmsn = hca_tp_psn(tpmsn, n);
+		op->tps.desc_seq = seq + n;
 		op->tps.flags = HCA_TA_OP_SENT;
-		tx->slot[psn & mask] =
-			(struct hca_tp_slot){.op = ref, .flags = HCA_TP_SLOT_LAST, .sent_at = at};
-		d[n] = (struct hca_tp_txd){.generation = generation,
-					   .op = ref,
-					   .psn = psn,
-					   .seq = seq,
-					   .port = tp->cfg.port,
-					   .flags = HCA_TP_TXD_LAST | HCA_TP_TXD_ASK};
-		psn = hca_tp_psn(psn, 1);
-		tpmsn = hca_tp_psn(tpmsn, 1);
+		slots[number & mask] = (struct hca_tp_slot){.op = hca_ta_opref(lane, index),
+							    .flags = HCA_TP_SLOT_LAST,
+							    .sent_at = at + n};
+		*d[n] = (struct hca_tp_txd){.generation = generation,
+					    .op = hca_ta_opref(lane, index),
+					    .psn = number,
+					    .seq = seq + n,
+					    .port = port,
+					    .flags = HCA_TP_TXD_LAST | HCA_TP_TXD_ASK};
 		deficit -= (int32_t)op->payload + HCA_TP_SCHED_OVERHEAD;
 	}
 	if (n == 0)
 		return 0;
-	tx->sent_at = at;
-	tx->lane[lane].next = next;
-	tx->tpmsn = tpmsn;
-	tx->desc_seq = seq;
+	tx->sent_at = at + n - 1;
+	tx->lane[lane].next = next + n;
+	tx->tpmsn = hca_tp_psn(tpmsn, n);
+	tx->desc_seq = seq + n - 1;
 	tx->deficit = deficit;
 	tx->turn = (uint8_t)(lane ^ 1);
 	tx->since_ask = 0;
@@ -356,13 +361,13 @@ pick_run(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, s
 	tx->ops_sent += n;
 	if (tx->deadline == HCA_TP_NEVER)
 		tx->deadline = now + hca_tp_rto(tp);
-	__atomic_store_n(&tx->next, psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&tx->next, hca_tp_psn(psn, n), __ATOMIC_RELEASE);
 	return n;
 }
 
 uint32_t
 hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
-		  struct hca_tp_txd *d, uint32_t room)
+		  struct hca_tp_txd *const *d, uint32_t room)
 {
 	uint32_t n = 0;
 
@@ -371,8 +376,8 @@ hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64
 		n = pick_run(tp, pools, now, d, room);
 		return n + pick_new(tp, pools, now, d + n, room - n);
 	}
-	while (n < room && tp->tx.deficit > 0 && hca_tp_pick(tp, pools, now, &d[n]))
-		charge(tp, pools, &d[n++]);
+	while (n < room && tp->tx.deficit > 0 && hca_tp_pick(tp, pools, now, d[n]))
+		charge(tp, pools, d[n++]);
 	return n;
 }
 

@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <string.h>
 
 #include <rte_malloc.h>
 
@@ -25,6 +26,7 @@ struct tps_ctx {
 #define UNRELIABLE_WINDOW 128u
 #define UNRELIABLE_PORT 0xc000u
 
+static void tp_sent(void *arg, uint32_t tpi);
 static void tp_idle(void *arg, uint32_t tpi);
 
 /* The lane of unreliable packets, which is there as long as the device. */
@@ -59,6 +61,7 @@ hca_tps_init(struct hca *h)
 	if (c == NULL)
 		return -ENOMEM;
 	hca_tp_sched_init(&c->sched, h->ub->tp, &h->ub->ops);
+	c->sched.sent = tp_sent;
 	c->sched.idle = tp_idle;
 	c->sched.arg = h;
 	hca_timer_watch(h, HCA_OBJECT_TP, &h->ub->tp[0].tx.timer_armed,
@@ -252,7 +255,7 @@ unsigned int
 hca_tps_room(struct hca *h)
 {
 	(void)h;
-	return HCA_BURST;
+	return HCA_DIRECT_ROOM;
 }
 
 void
@@ -265,77 +268,42 @@ hca_tps_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 /* ---- sending ---- */
 
-/* Of a burst. */
-struct sent {
-	unsigned int packets, ops; /* for the first time */
-};
-
-/* Unreliable ones, and those that leave again, by why. */
 static __rte_noinline void
-count_unusual(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
+count_resent(struct hca *h, struct hca_tp_tx *tx)
 {
 	static const uint16_t counter[HCA_TP_AGAINS] = {
 #define X(name, counter) [HCA_TP_AGAIN_##name] = HCA_CTR_ub_##counter,
 		HCA_TP_AGAIN_LIST(X)
 #undef X
 	};
-	const struct hca_tp_slot *slot = &tp->tx.slot[d->psn & (tp->cfg.window - 1u)];
 
-	if (d->tp == HCA_TP_UNRELIABLE)
-		HCA_COUNT(h, TPS, ub_utp_packets);
-	else
-		HCA_COUNT_AT(h, HCA_STAGE_TPS, counter[slot->why]);
-}
-
-static __rte_noinline void
-count_mixed(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d, unsigned int n,
-	    struct sent *sent)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		if (d[i].tp == HCA_TP_UNRELIABLE || d[i].flags & HCA_TP_TXD_AGAIN) {
-			count_unusual(h, tp, &d[i]);
-			continue;
-		}
-		sent->packets++;
-		sent->ops += d[i].packet == 0;
+	for (unsigned int why = 0; why < HCA_TP_AGAINS; why++) {
+		hca_count(&h->line[HCA_STAGE_TPS], counter[why],
+			  tx->resent[why] - tx->resent_counted[why]);
+		tx->resent_counted[why] = tx->resent[why];
 	}
 }
 
-/* The first descriptors, as far as they are of one TP, into mbufs. Returns how many. */
-static inline unsigned int
-describe_run(struct hca *h, const struct hca_tp_txd *d, struct rte_mbuf **m, unsigned int n,
-	     struct sent *sent)
+/* The TP has sent something, again or for the first time. */
+static void
+tp_sent(void *arg, uint32_t tpi)
 {
-	uint32_t tpi = d[0].tp;
+	struct hca *h = arg;
 	struct hca_tp *tp = &h->ub->tp[tpi];
-	unsigned int i = 0, ops = 0;
-	uint8_t flags = 0;
+	struct hca_tp_tx *tx = &tp->tx;
+	uint64_t packets = tx->packets - tx->packets_counted;
 
-	do {
-		*hca_ub_txd(m[i]) = d[i];
-		flags |= d[i].flags;
-		ops += d[i].packet == 0;
-	} while (++i < n && d[i].tp == tpi);
-	if (unlikely(tpi == HCA_TP_UNRELIABLE || flags & HCA_TP_TXD_AGAIN)) {
-		count_mixed(h, tp, d, i, sent);
+	if (unlikely(tpi == HCA_TP_UNRELIABLE)) {
+		HCA_COUNT_N(h, TPS, ub_utp_packets, packets);
 	} else {
-		sent->packets += i;
-		sent->ops += ops;
+		HCA_COUNT_N(h, TPS, ub_packets, packets);
+		HCA_COUNT_N(h, TPS, ub_ops_sent, tx->ops_sent - tx->sent_counted);
+		if (unlikely(memcmp(tx->resent, tx->resent_counted, sizeof(tx->resent)) != 0))
+			count_resent(h, tx);
 	}
+	tx->packets_counted = tx->packets;
+	tx->sent_counted = tx->ops_sent;
 	arm_if_needed(h, tp, tpi);
-	return i;
-}
-
-/* Descriptors into mbufs, of which there are at least n. */
-static inline void
-describe(struct hca *h, const struct hca_tp_txd *d, struct rte_mbuf **m, unsigned int n)
-{
-	struct sent sent = {0};
-
-	for (unsigned int i = 0; i < n;)
-		i += describe_run(h, d + i, m + i, n - i, &sent);
-	HCA_COUNT_N(h, TPS, ub_packets, sent.packets);
-	HCA_COUNT_N(h, TPS, ub_ops_sent, sent.ops);
 }
 
 static unsigned int
@@ -344,7 +312,7 @@ send(struct hca *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
 	struct hca_edge *e = &h->edge[HCA_EDGE_TPS_ENCAP];
 	unsigned int room = RTE_MIN(RTE_MIN(hca_edge_room(h, e), budget), HCA_BURST), n;
 	const struct hca_tp *tp0 = &h->ub->tp[HCA_TP_UNRELIABLE];
-	struct hca_tp_txd d[HCA_BURST];
+	struct hca_tp_txd *d[HCA_BURST];
 	struct rte_mbuf *m[HCA_BURST];
 
 	c->stuck = room == 0;
@@ -355,8 +323,9 @@ send(struct hca *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
 		c->stuck = true;
 		return 0;
 	}
+	for (unsigned int i = 0; i < room; i++)
+		d[i] = hca_ub_txd(m[i]);
 	n = hca_tp_sched_run(&c->sched, now, d, room);
-	describe(h, d, m, n);
 	if (n != room)
 		rte_mempool_put_bulk(h->tx_pool, (void *const *)(m + n), room - n);
 	if (n == 0)

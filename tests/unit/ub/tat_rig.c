@@ -396,6 +396,17 @@ rig_give(struct rig *r, struct rig_req p)
 }
 
 void
+rig_give_burst(struct rig *r, const struct rig_req *p, unsigned int n)
+{
+	void *m[64];
+
+	assert_true(n <= RTE_DIM(m));
+	for (unsigned int i = 0; i < n; i++)
+		m[i] = rig_packet(r, &p[i]);
+	hca_tat_process(r->h, m, n, r->now);
+}
+
+void
 rig_poll(struct rig *r)
 {
 	r->now += 1000;

@@ -107,6 +107,8 @@ int rig_teardown(void **state);
 struct rte_mbuf *rig_packet(struct rig *r, const struct rig_req *p);
 /* Process one packet; no answer is sent yet. */
 void rig_give(struct rig *r, struct rig_req p);
+/* The same of a burst of at most 64. */
+void rig_give_burst(struct rig *r, const struct rig_req *p, unsigned int n);
 void rig_poll(struct rig *r);
 /* Process one packet and poll. */
 void rig_feed(struct rig *r, struct rig_req p);

@@ -83,6 +83,89 @@ test_aggregates_nothing_else(void **state)
 	rig_release(r);
 }
 
+/* Writes of a burst have one answer in the ring together; as many as fit go into one TAACK. */
+static void
+test_bursts(void **state)
+{
+	struct rig *r = *state;
+	struct rig_req p[RIG_REQUESTS];
+
+	/* the ring does not begin anew: one answer stays in it, and its end lies within a burst */
+	for (uint32_t round = 0, n = 1; round < 12; round++) {
+		static const uint8_t size[] = {20, 7, 12, 1, 31, 8};
+		uint32_t total = 0;
+
+		for (uint32_t i = 0; total + size[(round + i) % 6] <= RIG_REQUESTS; i++) {
+			uint32_t k = size[(round + i) % 6];
+
+			for (uint32_t j = 0; j < k; j++)
+				p[j] = rig_write(n + j, 4 * (total + j), 4, (uint8_t)(n + j));
+			rig_give_burst(r, p, k);
+			n += k;
+			total += k;
+		}
+		assert_int_equal(r->tp->tat.open_in, total);
+		rig_poll(r);
+		for (uint32_t seen = 0; seen != total;) {
+			const struct hca_ta_op *op = rig_answer(r);
+
+			assert_int_equal(op->opcode, HCA_UB_TA_TAACK);
+			assert_int_equal(op->tassn, (uint16_t)(n - total + seen));
+			assert_true(op->ta4 < HCA_UB_AGGREGATE_MAX);
+			seen += 1u + op->ta4;
+			assert_true(seen <= total);
+		}
+		assert_int_equal(rig_answers(r), 0);
+		assert_int_equal(r->tp->tat.open_in, 0);
+		rig_release(r);
+	}
+}
+
+/* In a burst, too, only neighbours are answered together. */
+static void
+test_bursts_of_strangers(void **state)
+{
+	struct rig *r = *state;
+	struct rig_req p[32];
+
+	for (uint32_t i = 0; i < 32; i++) {
+		p[i] = rig_write(1 + i, 0, 4, 0);
+		p[i].tassn = (uint16_t)(0xfffb + i); /* wraps behind the fifth */
+	}
+	for (uint32_t i = 8; i < 11; i++)
+		p[i].rc = RIG_RC + 1; /* another queue */
+	for (uint32_t i = 15; i < 32; i++)
+		p[i].tassn++; /* one is missing between */
+	p[20].token++;	      /* refused */
+	rig_give_burst(r, p, 32);
+	rig_poll(r);
+	assert_int_equal(rig_answers(r), 6);
+	expect_one(r, 0xfffb, 7);
+	expect_one(r, 3, 2);
+	expect_one(r, 6, 3);
+	expect_one(r, 11, 4);
+	expect_one(r, 16, RIG_ABORT);
+	expect_one(r, 17, 10);
+	rig_release(r);
+}
+
+/* What a burst is owed is forgotten with its TP, each answer once. */
+static void
+test_burst_of_a_dead_tp(void **state)
+{
+	struct rig *r = *state;
+	struct rig_req p[30];
+
+	for (uint32_t i = 0; i < 30; i++)
+		p[i] = rig_write(1 + i, 0, 4, 0);
+	rig_give_burst(r, p, 30);
+	r->tp->cfg.state = HCA_TPS_ERROR;
+	rig_poll(r);
+	assert_int_equal(rig_answers(r), 0);
+	assert_int_equal(RIG_COUNTER(r, ub_answers_abandoned), 30);
+	assert_int_equal(r->tp->tat.open_in, 0);
+}
+
 /* A peer has at most `requests` open, complete ones without answer or incomplete ones. */
 static void
 test_too_many_requests(void **state)
@@ -222,10 +305,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_aggregates),	      TEST(test_aggregates_nothing_else),
-		TEST(test_too_many_requests), TEST(test_ring_turns),
-		TEST(test_full_lane),	      TEST(test_pool),
-		TEST(test_messages),	      TEST(test_dead_tp_gives_all_back),
+		TEST(test_aggregates),
+		TEST(test_aggregates_nothing_else),
+		TEST(test_bursts),
+		TEST(test_bursts_of_strangers),
+		TEST(test_burst_of_a_dead_tp),
+		TEST(test_too_many_requests),
+		TEST(test_ring_turns),
+		TEST(test_full_lane),
+		TEST(test_pool),
+		TEST(test_messages),
+		TEST(test_dead_tp_gives_all_back),
 	};
 
 	return cmocka_run_group_tests_name("ta_answer", tests, NULL, NULL);

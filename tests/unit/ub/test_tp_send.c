@@ -403,11 +403,18 @@ test_dead(void **state)
 struct many {
 	struct hca_tp tp[TPS];
 	struct hca_tp_sched s;
-	struct hca_tp_txd d[4096];
-	uint64_t bytes[TPS];
+	struct hca_tp_txd d[4096], *at[4096];
+	uint32_t turns[TPS]; /* that have sent something */
 };
 
 static struct many many;
+
+static void
+note_sent(void *arg, uint32_t i)
+{
+	assert_null(arg);
+	many.turns[i]++;
+}
 
 static void
 open_many(void)
@@ -419,6 +426,15 @@ open_many(void)
 		rig_memory(&many.tp[i], 0, 0);
 	}
 	hca_tp_sched_init(&many.s, many.tp, &rig.pools);
+	many.s.sent = note_sent;
+	for (uint32_t i = 0; i < RTE_DIM(many.d); i++)
+		many.at[i] = &many.d[i];
+}
+
+static uint32_t
+run_many(uint32_t room)
+{
+	return hca_tp_sched_run(&many.s, now, many.at, room);
 }
 
 static void
@@ -451,7 +467,7 @@ test_fair(void **state)
 			put(i, payload[i]);
 	}
 	for (uint32_t k = 0; k < 64; k++) {
-		uint32_t n = hca_tp_sched_run(&many.s, now, many.d, 32);
+		uint32_t n = run_many(32);
 
 		assert_int_equal(n, 32);
 		for (uint32_t j = 0; j < n; j++)
@@ -476,17 +492,38 @@ test_turn_goes_on(void **state)
 		put(0, 1024);
 	}
 	for (uint32_t k = 0; k < 26; k++) {
-		assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 1), 1);
+		assert_int_equal(run_many(1), 1);
 		assert_int_equal(many.d[0].tp, 2);
 	}
-	assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 1), 1);
+	assert_int_equal(run_many(1), 1);
 	assert_int_equal(many.d[0].tp, 0);
-	assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 4096), 73);
+	assert_int_equal(run_many(4096), 73);
 	assert_int_equal(many.s.count, 0);
-	assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 4096), 0);
+	assert_int_equal(run_many(4096), 0);
 	put(1, 5);
-	assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 0), 0);
-	assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 4096), 1);
+	assert_int_equal(run_many(0), 0);
+	assert_int_equal(run_many(4096), 1);
+	close_many();
+}
+
+/* One that nobody waits for has its turns in one; what that was too much it has not kept. */
+static void
+test_alone(void **state)
+{
+	uint32_t mine = 0;
+
+	open_many();
+	for (uint32_t k = 0; k < 200; k++)
+		put(0, 1024);
+	assert_int_equal(run_many(64), 64);
+	assert_int_equal(many.turns[0], 1);
+	put(1, 1024);
+	assert_int_equal(run_many(32), 32);
+	while (mine < 32 && many.d[mine].tp == 0)
+		mine++;
+	assert_in_range(mine, 1, HCA_TP_SCHED_QUANTUM / (1024 + HCA_TP_SCHED_OVERHEAD) + 1);
+	assert_int_equal(many.d[mine].tp, 1);
+	assert_int_equal(many.turns[1], 1);
 	close_many();
 }
 
@@ -500,12 +537,12 @@ test_forget(void **state)
 	hca_tp_sched_forget(&many.s, 2);
 	hca_tp_sched_forget(&many.s, 0);
 	assert_int_equal(many.s.count, 2);
-	assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 4096), 2);
+	assert_int_equal(run_many(4096), 2);
 	assert_int_equal(many.d[0].tp, 1);
 	assert_int_equal(many.d[1].tp, 3);
 	assert_int_equal(many.s.count, 0);
 	put(2, 10);
-	assert_int_equal(hca_tp_sched_run(&many.s, now, many.d, 4096), 2);
+	assert_int_equal(run_many(4096), 2);
 	close_many();
 }
 
@@ -532,6 +569,7 @@ main(void)
 		T(test_dead),
 		T(test_fair),
 		T(test_turn_goes_on),
+		T(test_alone),
 		T(test_forget),
 #undef T
 	};

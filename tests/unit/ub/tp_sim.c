@@ -377,13 +377,13 @@ static uint32_t
 send(struct tp_sim *s, uint32_t end)
 {
 	struct sim_end *e = s->end[end];
-	struct hca_tp_txd d;
+	struct hca_tp_txd d, *at = &d;
 	uint32_t n = 0;
 
 	encap(s, end);
 	while (e->port_free < (s->now + s->cfg.poll) * 1000 &&
 	       e->queue_head - e->queue_tail < QUEUE &&
-	       hca_tp_sched_run(&e->sched, s->now, &d, 1) == 1) {
+	       hca_tp_sched_run(&e->sched, s->now, &at, 1) == 1) {
 		if (d.flags & HCA_TP_TXD_AGAIN)
 			s->flow[end].resent++;
 		else
