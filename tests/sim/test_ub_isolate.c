@@ -533,6 +533,57 @@ rotation_in(const struct sim_config *cfg)
 	ub_pair_close(p);
 }
 
+/* ---- a Jetty that guesses tokens ---- */
+
+#define GUESSES 64u
+
+static void
+guess(void *arg, uint32_t i)
+{
+	struct faulty *x = arg;
+	urma_target_seg_t *usual = x->b.p->side[0].to_seg;
+
+	keep(x, UB_PAIR_DEPTH - GUESSES);
+	x->b.p->side[0].to_seg = x->imported;
+	for (uint32_t k = 0; k < GUESSES; k++)
+		ub_pair_rw(x->b.p, 0, URMA_OPC_WRITE, FROM, TO, 8, x->posted++);
+	x->b.p->side[0].to_seg = usual;
+}
+
+/* A request with the right value. */
+static void
+write_rightly(struct faulty *x, urma_cr_status_t status)
+{
+	x->allowed = ALLOW(status);
+	ub_pair_rw(x->b.p, 0, URMA_OPC_WRITE, FROM, TO, 8, x->posted++);
+	drain(x);
+}
+
+/* More wrong values than the peer judges in a second: its TP lives, and others do not notice. */
+static void
+guesses_in(const struct sim_config *cfg)
+{
+	struct faulty *x =
+		begin(cfg, (struct ub_pair_config){0}, ALLOW(URMA_CR_REM_ACCESS_ABORT_ERR), guess);
+	struct ub_pair *p = x->b.p;
+	uint64_t began = p->s->now;
+
+	x->imported = import_with(x, UB_PAIR_SEG_TOKEN ^ 1);
+	ub_bystander_beside(&x->b);
+	while (ub_pair_counter(p, 1, HCA_CTR_ub_token_floods) == 0)
+		guess(x, 0);
+	sim_check(p->s, p->s->now - began < 1000 * UB_PAIR_MS, "it took a second");
+	ub_bystander_run(&x->b);
+	drain(x);
+	sim_check(p->s, ub_pair_counter(p, 1, HCA_CTR_ub_token_suspect) != 0, "all were judged");
+	/* what is right is refused, until the second is over */
+	write_rightly(x, URMA_CR_REM_ACCESS_ABORT_ERR);
+	sim_run_for(p->s, 1000 * UB_PAIR_MS);
+	write_rightly(x, URMA_CR_SUCCESS);
+	FINE(x, urma_unimport_seg(x->imported));
+	finish(x);
+}
+
 /* ---- a peer that is gone ---- */
 
 /* The channel dies when its timeouts are used up, no sooner and not much later. */
@@ -587,6 +638,7 @@ SIM_TEST(killed)
 SIM_TEST(key_of_another)
 SIM_TEST(segment)
 SIM_TEST(rotation)
+SIM_TEST(guesses)
 SIM_TEST(peer_gone)
 
 int
@@ -596,7 +648,8 @@ main(void)
 		cmocka_unit_test(bad_key),	  cmocka_unit_test(destroyed),
 		cmocka_unit_test(no_receives),	  cmocka_unit_test(killed),
 		cmocka_unit_test(key_of_another), cmocka_unit_test(segment),
-		cmocka_unit_test(rotation),	  cmocka_unit_test(peer_gone),
+		cmocka_unit_test(rotation),	  cmocka_unit_test(guesses),
+		cmocka_unit_test(peer_gone),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

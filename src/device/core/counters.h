@@ -254,6 +254,7 @@
 	X(ub_receive_too_long) \
 	X(ub_scatter_late) \
 	X(ub_scatter_gone) \
+	X(ub_token_suspect) \
 	HCA_UB_TOKEN_LIST(X)
 
 #define HCA_COUNTER_LIST(X) \
@@ -422,8 +423,8 @@
 	X(ub_not_for_peer) \
 	X(ub_not_imported) \
 	X(ub_places_lapsed) \
-	/* UB, target: packets used; requests and what became of them; answers; TPs that gave \
-	 * too many wrong tokens */ \
+	/* UB, target: packets used; requests and what became of them; answers; seconds in which a \
+	 * TP brought too many wrong tokens */ \
 	X(ub_ta_used) \
 	X(ub_requests) \
 	X(ub_requests_done) \

@@ -9,6 +9,7 @@
 #include "ub/ta_target.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <rte_malloc.h>
 
@@ -98,19 +99,62 @@ tat_fail(struct hca *h, struct hca_tp *tp, enum hca_counter why)
 	forget_tp(h, tp, false);
 }
 
+/* ---- guessed tokens ---- */
+
+/*
+ * A TP is shared by all users of two hosts, so those who guess are refused by their Jettys, and the
+ * TP goes on. Of a peer that has at most HCA_TP_SUSPECTS Jettys each has a bit of its own.
+ */
+static uint64_t
+suspect_bit(const struct tat_request *q, uint64_t **word)
+{
+	uint32_t at = hca_ub_btah_rc_id(q->tah) & (HCA_TP_SUSPECTS - 1);
+
+	*word = &q->tp->suspects[at / 64];
+	return UINT64_C(1) << (at % 64);
+}
+
+static void
+end_flood(struct hca_tp *tp)
+{
+	memset(tp->suspects, 0, HCA_TP_SUSPECTS / 8);
+	tp->tat.flood = 0;
+	tp->tat.flooded = false;
+}
+
 void
 tat_mismatch(struct tat_request *q)
 {
 	struct hca_tp_tat *tat = &q->tp->tat;
+	uint64_t *word, bit;
 
 	__atomic_store_n(&tat->mismatches, tat->mismatches + 1, __ATOMIC_RELAXED);
 	if (!tat_is_reliable(q))
 		return;
 	if (q->now - tat->flood_from >= TAT_FLOOD_NS) {
+		end_flood(q->tp);
 		tat->flood_from = q->now;
-		tat->flood = 0;
 	}
-	q->flooded = ++tat->flood > TAT_FLOOD;
+	bit = suspect_bit(q, &word);
+	*word |= bit;
+	if (++tat->flood == TAT_FLOOD + 1) {
+		tat->flooded = true;
+		HCA_COUNT(q->h, TAT, ub_token_floods);
+	}
+}
+
+/* During a flood: whether the request is of a Jetty that takes part in it. */
+static bool
+is_suspect(const struct tat_request *q)
+{
+	uint64_t *word, bit;
+
+	if (q->now - q->tp->tat.flood_from >= TAT_FLOOD_NS) {
+		end_flood(q->tp);
+		return false;
+	}
+	bit = suspect_bit(q, &word);
+	return (*word & bit) != 0;
 }
 
 /* ---- executing ---- */
@@ -157,6 +201,8 @@ judge(struct tat_request *q, int rc)
 		tat_refuse(q, TAT_SEQUENCE);
 	else if (unlikely(!fits_mtu(q)))
 		tat_refuse(q, TAT_SUM);
+	else if (unlikely(q->tp->tat.flooded) && is_suspect(q))
+		tat_refuse(q, TAT_SUSPECT);
 }
 
 /* All packets have come: the effects that wait for that, the answer, the receive. */
@@ -209,8 +255,6 @@ request(struct tat_request *q, int rc)
 		tat_open_keep(q, &fresh);
 	}
 	count(q, refused);
-	if (unlikely(q->flooded))
-		tat_fail(q->h, q->tp, HCA_CTR_ub_token_floods);
 }
 
 /* Without TP: one packet, no answer. */

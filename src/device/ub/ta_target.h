@@ -27,7 +27,10 @@
 /* TPs served per poll, and receives flushed per visit. */
 #define TAT_VISITS 64u
 #define TAT_FLUSH_CHUNK 64u
-/* Wrong token values of a peer in one second, beyond which its TP is given up. */
+/*
+ * Wrong token values over a TP in one second, beyond which the Jettys that have sent one are
+ * refused, whatever they send, until the second is over.
+ */
 #define TAT_FLOOD 65536u
 #define TAT_FLOOD_NS UINT64_C(1000000000)
 /* Timer codes of "not ready": no memory of the device for it, and foreign memory that is late. */
@@ -58,7 +61,8 @@
 	X(BAD_RECEIVE, ub_bad_receive, ABORT, LOCAL_ACCESS) /* its queue, WQE or memory */ \
 	X(TOO_LONG, ub_receive_too_long, UNSUPPORTED, LOCAL_LENGTH) \
 	X(LATE, ub_scatter_late, FAULT, LOCAL_ACCESS) \
-	X(GONE, ub_scatter_gone, ABORT, LOCAL_ACCESS)
+	X(GONE, ub_scatter_gone, ABORT, LOCAL_ACCESS) \
+	X(SUSPECT, ub_token_suspect, ABORT, LOCAL_ACCESS) /* its Jetty has guessed too much */
 
 enum tat_why {
 	TAT_FINE,
@@ -175,9 +179,8 @@ struct tat_request {
 	uint32_t rc;	/* RC id */
 	uint32_t least; /* bytes that the receive must have room for, or it is not taken */
 	bool last;
-	bool flooded; /* one wrong token value too many */
-	uint8_t why;  /* enum tat_why: this packet is the reason why its request is refused */
-	uint32_t op;  /* operation with an atomic's result */
+	uint8_t why; /* enum tat_why: this packet is the reason why its request is refused */
+	uint32_t op; /* operation with an atomic's result */
 	struct tat_open *o;
 	struct tat_message *msg; /* of o, NULL: none */
 };

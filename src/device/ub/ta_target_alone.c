@@ -54,7 +54,8 @@ begin(const struct hca *h, const struct hca_ub_rxd *r, struct run *run)
 			    .mtu = 1u << tp->cfg.mtu_log,
 			    .looks = tp->tat.open != 0 || tp->tat.cut,
 			    .more = HCA_UB_AGGREGATE_MAX};
-	return likely(r->tp != HCA_TP_UNRELIABLE && hca_tp_receives(hca_tp_state(tp)));
+	return likely(r->tp != HCA_TP_UNRELIABLE && hca_tp_receives(hca_tp_state(tp)) &&
+		      !tp->tat.flooded);
 }
 
 /* Requests that the peer may have more. */

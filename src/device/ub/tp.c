@@ -27,7 +27,8 @@ hca_tp_fail(struct hca_tp *tp)
 	X(responses, window * sizeof(uint32_t)) \
 	X(requests_lane, window * sizeof(uint32_t)) \
 	X(owed, (size_t)requests *HCA_TP_OWED_BYTES) \
-	X(open, 2 * window * HCA_TP_OPEN_BYTES)
+	X(open, 2 * window * HCA_TP_OPEN_BYTES) \
+	X(suspects, HCA_TP_SUSPECTS / 8)
 
 /* Offsets of the parts from the start of the block. */
 struct layout {
@@ -73,6 +74,7 @@ point_into(struct hca_tp *tp, uint8_t *block)
 	tp->lane[HCA_TP_REQUESTS].ring = (void *)(block + l.requests_lane);
 	tp->owed = block + l.owed;
 	tp->open = block + l.open;
+	tp->suspects = (void *)(block + l.suspects);
 }
 
 void

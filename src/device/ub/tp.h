@@ -52,6 +52,8 @@ enum hca_tp_again {
 /* Memory of TAT in the block, bytes each. */
 #define HCA_TP_OWED_BYTES 32u
 #define HCA_TP_OPEN_BYTES 32u
+/* Places of RC ids, by their low bits: as many as a device has Jettys. */
+#define HCA_TP_SUSPECTS 16384u
 
 /* Writer: CEU; state also by TPS and TPR, through hca_tp_state_cas(). */
 struct hca_tp_cfg {
@@ -241,7 +243,8 @@ struct hca_tp_tat {
 	uint64_t mismatches; /* [pub] wrong token values */
 	uint64_t requests;   /* [pub] begun */
 	bool listed;
-	bool cut; /* a request was answered before its first packets had come */
+	bool cut;     /* a request was answered before its first packets had come */
+	bool flooded; /* suspects are refused until a second after flood_from */
 } __rte_cache_aligned;
 
 /* Writer: encap; the template by the CEU. */
@@ -260,8 +263,9 @@ struct hca_tp {
 	struct hca_tp_tai tai;
 	struct hca_tp_tat tat;
 	struct hca_tp_encap encap;
-	void *owed; /* TAT: `requests` answers it owes, HCA_TP_OWED_BYTES each */
-	void *open; /* TAT: 2 W open operations, HCA_TP_OPEN_BYTES each */
+	void *owed;	    /* TAT: `requests` answers it owes, HCA_TP_OWED_BYTES each */
+	void *open;	    /* TAT: 2 W open operations, HCA_TP_OPEN_BYTES each */
+	uint64_t *suspects; /* TAT: bitmap of HCA_TP_SUSPECTS: a wrong token since flood_from */
 } __rte_cache_aligned;
 
 _Static_assert(sizeof(struct hca_tp_cfg) <= 128, "two lines");

@@ -255,36 +255,73 @@ test_matrix(void **state)
 			 RIG_COUNTER(r, ub_token_mismatch) + RIG_COUNTER(r, ub_tc_token));
 }
 
-/* Guessing values is a matter of a second. */
+/* n wrong values of a Jetty, whose numbers begin at first. */
 static void
-test_flood(void **state)
+guess(struct rig *r, uint32_t rc, uint32_t first, uint32_t n)
 {
-	struct rig *r = *state;
 	struct rig_req p = rig_write(0, 0, 4, 0);
 
+	p.rc = rc;
 	p.token++;
-	for (uint32_t n = 1; n <= TAT_FLOOD; n++) {
-		p.psn = p.tpmsn = n;
-		rig_feed(r, p);
-		rig_release(r);
-	}
-	/* a new second begins anew */
-	r->now += TAT_FLOOD_NS;
-	for (uint32_t n = 1; n <= TAT_FLOOD; n++) {
-		p.psn = p.tpmsn = TAT_FLOOD + n;
+	for (uint32_t i = 0; i < n; i++) {
+		p.psn = p.tpmsn = first + i;
 		rig_give(r, p);
-		if (n % 8 != 0)
+		if (i % 8 != 7 && i != n - 1)
 			continue;
 		hca_tat_poll(r->h, r->now, HCA_BURST);
 		rig_release(r);
 		hca_tat_poll(r->h, r->now, HCA_BURST);
 	}
+}
+
+/* The answer to a right request of a Jetty. */
+static void
+expect_of(struct rig *r, uint32_t rc, uint32_t n, uint8_t answer)
+{
+	struct rig_req p = rig_write(n, 0, 4, 0);
+	const struct hca_ta_op *op;
+
+	p.rc = rc;
+	r->seen = r->tp->lane[HCA_TP_RESPONSES].head;
+	rig_feed(r, p);
+	op = rig_answer(r);
+	assert_int_equal(op->tassn, (uint16_t)n);
+	assert_int_equal(op->rc, rc);
+	assert_int_equal(op->ta4, answer);
+	rig_release(r);
+}
+
+/* A second of the Jetty that guesses is over, whatever it sends; others and the TP go on. */
+static void
+test_flood(void **state)
+{
+	struct rig *r = *state;
+	uint32_t n = 2 * TAT_FLOOD, other = RIG_RC + 1, like = RIG_RC ^ HCA_TP_SUSPECTS / 2;
+
+	guess(r, RIG_RC, 1, TAT_FLOOD);
+	/* a new second begins with nothing */
+	r->now += TAT_FLOOD_NS;
+	guess(r, RIG_RC, TAT_FLOOD + 1, TAT_FLOOD);
+	expect_of(r, RIG_RC, ++n, RIG_OK);
+	guess(r, other, ++n, 1);
 	assert_int_equal(r->tp->cfg.state, HCA_TPS_ACTIVE);
-	p.psn = p.tpmsn = 2 * TAT_FLOOD + 1;
-	rig_give(r, p);
-	assert_int_equal(r->tp->cfg.state, HCA_TPS_ERROR);
 	assert_int_equal(RIG_COUNTER(r, ub_token_floods), 1);
+	expect_of(r, RIG_RC, ++n, RIG_ABORT);
+	expect_of(r, other, ++n, RIG_ABORT);
+	expect_of(r, like, ++n, RIG_OK);
+	/* what is refused so is not judged; another one that guesses is, once */
+	assert_int_equal(RIG_COUNTER(r, ub_token_suspect), 2);
+	guess(r, RIG_RC, ++n, 1);
 	assert_int_equal(RIG_COUNTER(r, ub_token_mismatch), 2 * TAT_FLOOD + 1);
+	guess(r, like, ++n, 1);
+	assert_int_equal(RIG_COUNTER(r, ub_token_mismatch), 2 * TAT_FLOOD + 2);
+	expect_of(r, like, ++n, RIG_ABORT);
+	r->now += TAT_FLOOD_NS;
+	expect_of(r, RIG_RC, ++n, RIG_OK);
+	expect_of(r, like, ++n, RIG_OK);
+	assert_int_equal(RIG_COUNTER(r, ub_token_suspect), 4);
+	assert_int_equal(RIG_COUNTER(r, ub_token_floods), 1);
+	assert_int_equal(r->tp->cfg.state, HCA_TPS_ACTIVE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
