@@ -726,6 +726,10 @@ too_many_clients(void **state)
 	for (int i = 0; i < 7; i++)
 		raw_open(&r[i], rig.path[0]);
 	raw_connect(&r[7], rig.path[0]);
+	assert_int_equal(raw_reply(&r[7], 5000), 1);
+	assert_int_equal(r[7].head.err, -EMFILE);
+	assert_int_equal(r[7].head.seq, 0);
+	assert_non_null(strstr(r[7].head.reason, "the limit of a user"));
 	assert_int_equal(raw_reply(&r[7], 5000), 0);
 	assert_int_equal(counted("refused_clients_per_uid") - before, 1);
 	for (int i = 0; i < 8; i++)

@@ -4,6 +4,7 @@
 doctor says of verbs programs.
 
 test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE LOST [unittest arguments]
+MANY in the environment: a program that opens a device many times.
 """
 import json
 import os
@@ -208,6 +209,10 @@ class Own(Script):
         os.makedirs(os.path.join(home, 'own.sock'), mode=0o700)
         self.assertIn('did not start', self.run_script(EXAMPLE, status=2))
 
+    def test_many(self):
+        """More contexts than a user has in other daemons."""
+        self.assertEqual(self.run_script(os.environ['MANY'], '100'), '100 contexts: ok\n')
+
     def test_pingpong(self):
         said = self.both((), ('ibv_rc_pingpong', '-g', '1', '-n', '100'))
         self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
@@ -239,6 +244,15 @@ class Own(Script):
         self.assertGreater(len(options), 3)
         for option in options:
             self.assertIn('.It Fl -' + option, page)
+
+
+class Many(Script):
+    """As many contexts as the daemon of this user has, and one more."""
+
+    def test_full(self):
+        said = self.run_script('--debug', os.environ['MANY'], '1025', status=2)
+        self.assertIn('it has 1024 clients, its limit', said)
+        self.assertIn('1024 contexts: ENOMEM', said)
 
 
 class Slow(Script):

@@ -87,13 +87,14 @@ ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_f
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
-	unsigned int room = *num_fds, n;
+	unsigned int room = *num_fds, n, resets = 0;
 	ssize_t got;
 
 	*num_fds = 0;
+	/* a reset is told once, in front of what the other end has sent before it closed */
 	do {
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	} while (got < 0 && errno == EINTR);
+	} while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
 	if (got < 0)
 		return errno == ECONNRESET ? 0 : -errno;
 	n = take_fds(&msg, fds, room);

@@ -18,6 +18,10 @@
  * never change. A HELLO of another version is answered in that version, so that the sender accepts
  * the reply: -EPROTONOSUPPORT, `speaks` and a reason. Then the connection ends. Daemons of version
  * 1 that lack this end it without an answer.
+ *
+ * A daemon that takes no more clients answers before it reads the greeting, in its own version and
+ * with seq 0, and ends the connection: -EMFILE: the user's limit; -ENOMEM: the daemon's; with the
+ * limit in the reason.
  */
 
 #include <inttypes.h>

@@ -7,12 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -27,8 +29,9 @@
 #include "lib_sys.h"
 
 #define SLEEP_PAGE 4096u
-#define LOOK_MS 200	/* interval of looks at the daemon */
-#define STOPPED_MS 2000 /* a daemon that was stopped so long is not waited for at the end */
+#define LOOK_MS 200 /* interval of looks at the daemon */
+/* a daemon that was idle so long is not waited for at the begin and the end of a context */
+#define IDLE_MS (IPC_GREETING_SECONDS * 1000u)
 
 struct ipc_channel {
 	int sock;
@@ -68,8 +71,11 @@ reply_fits(const struct ipc_channel *c, enum hca_ctl_op op, const struct ipc_rep
 {
 	const struct hca_ctl_shape *shape = hca_ctl_shape(op);
 
-	if (got < sizeof(*head) || head->version != HCA_CTL_VERSION || head->op != op ||
-	    head->seq != c->seq || head->len != got - sizeof(*head) || head->err > 0)
+	if (got < sizeof(*head) || head->op != op || head->seq != c->seq ||
+	    head->len != got - sizeof(*head) || head->err > 0)
+		return false;
+	/* a full daemon refuses a greeting before it reads its version */
+	if (head->version != HCA_CTL_VERSION && (op != HCA_CTL_HELLO || head->err == 0))
 		return false;
 	if (head->err != 0)
 		return head->len == 0 && num_fds == 0;
@@ -103,24 +109,58 @@ is_stopped(pid_t pid)
 	return state != NULL && (state[1] == ' ') && (state[2] == 'T' || state[2] == 't');
 }
 
+/* Whether the daemon has not read what was sent; false if that is not known. */
+static bool
+is_unread(int sock)
+{
+	int bytes = 0;
+
+	return ioctl(sock, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
 /*
- * Wait for a reply, however many signals come meanwhile. At the end of a context a stopped daemon
- * is given up early, because nothing depends on its answer but memory (lib_share_abandon()).
+ * Whether the daemon does nothing for the reply. A greeting that it has read may wait for its turn
+ * and for other commands; nothing but memory depends on the answer at the end of a context
+ * (lib_share_abandon()).
  */
 static bool
-reply_comes(const struct ipc_channel *c, bool last)
+is_idle(const struct ipc_channel *c, enum hca_ctl_op op)
+{
+	if (op == HCA_CTL_HELLO)
+		return is_unread(c->sock) || is_stopped(c->daemon);
+	return op == HCA_CTL_CLOSE && is_stopped(c->daemon);
+}
+
+/* Wait for a reply, however many signals come meanwhile. */
+static bool
+reply_comes(const struct ipc_channel *c, enum hca_ctl_op op)
 {
 	struct pollfd p = {.fd = c->sock, .events = POLLIN};
-	uint64_t start = now_ms(), ran = start, now = start;
+	uint64_t start = now_ms(), busy = start, now = start;
 
-	while (now - start < IPC_REPLY_SECONDS * 1000 && (!last || now - ran < STOPPED_MS)) {
+	while (now - start < IPC_REPLY_SECONDS * 1000 && now - busy < IDLE_MS) {
 		if (poll(&p, 1, LOOK_MS) > 0)
 			return true;
 		now = now_ms();
-		if (last && !is_stopped(c->daemon))
-			ran = now;
+		if (!is_idle(c, op))
+			busy = now;
 	}
 	return false;
+}
+
+/* No reply has come in time. */
+static int
+silent(struct ipc_channel *c, enum hca_ctl_op op)
+{
+	int err = gone(c);
+
+	if (op != HCA_CTL_HELLO)
+		return err;
+	if (is_stopped(c->daemon))
+		return fail(-ETIMEDOUT, "the daemon does not answer: its process is stopped");
+	return fail(-ETIMEDOUT,
+		    is_unread(c->sock) ? "the daemon does not answer: it does not read the greeting"
+				       : "the daemon does not answer the greeting");
 }
 
 static int
@@ -132,12 +172,11 @@ receive_reply(struct ipc_channel *c, enum hca_ctl_op op, void *answer, struct hc
 	} m;
 	int fds[HCA_CTL_FDS_MAX];
 	unsigned int num_fds = HCA_CTL_FDS_MAX;
-	ssize_t got = 0;
+	ssize_t got;
 
-	if (reply_comes(c, op == HCA_CTL_CLOSE))
-		got = ipc_receive(c->sock, &m, sizeof(m), fds, &num_fds);
-	else
-		num_fds = 0;
+	if (!reply_comes(c, op))
+		return silent(c, op);
+	got = ipc_receive(c->sock, &m, sizeof(m), fds, &num_fds);
 	if (got <= 0) {
 		ipc_close_fds(fds, num_fds);
 		if (got != -EMFILE)
@@ -181,7 +220,7 @@ exchange(struct ipc_channel *c, enum hca_ctl_op op, const void *request, size_t 
 		       extra != NULL ? extra->fds : NULL, hca_ctl_shape(op)->fds_in, 0);
 	if (err == -EBADF && hca_ctl_shape(op)->fds_in != 0 && fcntl(c->sock, F_GETFD) >= 0)
 		return fail(err, "the descriptor is not open"); /* nothing was sent */
-	if (err != 0)
+	if (err != 0 && (err != -EPIPE || op != HCA_CTL_HELLO)) /* it may have been refused */
 		return gone(c);
 	return receive_reply(c, op, answer, extra);
 }
@@ -343,7 +382,7 @@ map_sleep_page(struct ipc_channel *c, int fd, uint32_t offset)
 }
 
 static int
-say_hello(struct ipc_channel *c)
+say_hello(struct ipc_channel *c, const char *path)
 {
 	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
 	struct hca_ctl_welcome welcome;
@@ -351,7 +390,7 @@ say_hello(struct ipc_channel *c)
 	int err = ctl_call(c, HCA_CTL_HELLO, &hello, &welcome, &got), uar_fd, sleep_fd;
 
 	if (err != 0)
-		return lib_fail(err, "%s", reason);
+		return lib_fail(err, "%s: %s", path, reason);
 	uar_fd = got.fds[0];
 	sleep_fd = got.fds[1];
 	c->kick_fd = got.fds[2];
@@ -400,7 +439,7 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 	if (err == 0)
 		c->daemon = daemon_of(c->sock);
 	if (err == 0)
-		err = say_hello(c);
+		err = say_hello(c, path);
 	if (err == -EIO && c->broken)
 		err = ipc_explain_silence(path);
 	if (err == 0)

@@ -55,11 +55,46 @@ check_owner(const char *path, int sock)
 		path, (unsigned int)cred.uid);
 }
 
+static void
+set_limits(int sock, int seconds)
+{
+	struct timeval limit = {.tv_sec = seconds};
+
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
+
+/* It waits while others are being accepted. */
+static int
+connect_soon(int sock, const struct sockaddr_un *addr)
+{
+	int err;
+
+	set_limits(sock, IPC_GREETING_SECONDS);
+	while ((err = connect(sock, (const struct sockaddr *)addr, sizeof(*addr))) != 0 &&
+	       errno == EINTR)
+		;
+	if (err == 0) {
+		set_limits(sock, IPC_REPLY_SECONDS);
+		return 0;
+	}
+	if (errno == EAGAIN)
+		return lib_fail(-ETIMEDOUT,
+				"%s: the daemon does not answer: it has accepted no connection in "
+				"%d seconds",
+				addr->sun_path, IPC_GREETING_SECONDS);
+	err = errno == ECONNREFUSED ? -ENOENT : -errno;
+	return lib_fail(err, "%s: %s", addr->sun_path,
+			err == -ENOENT	 ? "no daemon listens there"
+			: err == -EACCES ? "this user may not use it (see the mode and group of "
+					   "the socket)"
+					 : strerror(-err));
+}
+
 int
 ipc_connect(const char *path, int *out)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct timeval limit = {.tv_sec = IPC_REPLY_SECONDS};
 	int sock, err;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
@@ -68,61 +103,59 @@ ipc_connect(const char *path, int *out)
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return lib_fail(-errno, "socket: %s", strerror(errno));
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	while ((err = connect(sock, (struct sockaddr *)&addr, sizeof(addr))) != 0 && errno == EINTR)
-		; /* it waits while others are being accepted */
+	err = connect_soon(sock, &addr);
+	if (err == 0)
+		err = check_owner(path, sock);
 	if (err != 0) {
-		err = errno == ECONNREFUSED ? -ENOENT : -errno;
-		lib_fail(err, "%s: %s", path,
-			 err == -ENOENT ? "no daemon listens there" : strerror(errno));
 		close(sock);
 		return err;
-	}
-	if (check_owner(path, sock) != 0) {
-		close(sock);
-		return -EACCES;
 	}
 	*out = sock;
 	return 0;
 }
 
-/* Whether the daemon answers a HELLO of this version. */
+/* Daemons of this version end a connection with another version in silence; later ones answer. */
+#define SILENT_VERSION 1
+
+/* Whether the daemon welcomes a greeting of that version. */
 static bool
-answers(const char *path, uint16_t version)
+welcomes(const char *path, uint16_t version)
 {
 	const struct {
 		struct ipc_request head;
 		struct hca_ctl_hello hello;
 	} m = {{version, HCA_CTL_HELLO, sizeof(struct hca_ctl_hello), 0}, {.magic = IPC_MAGIC}};
-	uint8_t reply[sizeof(struct ipc_reply) + IPC_BODY_MAX];
+	struct {
+		struct ipc_reply head;
+		uint8_t body[IPC_BODY_MAX];
+	} reply = {0};
 	int fds[IPC_FDS_PER_MESSAGE], sock;
 	unsigned int num_fds = IPC_FDS_PER_MESSAGE;
 	ssize_t got = 0;
 
 	if (ipc_connect(path, &sock) != 0)
 		return false;
+	set_limits(sock, IPC_GREETING_SECONDS);
 	if (ipc_send(sock, &m, sizeof(m), NULL, 0, NULL, 0, 0) == 0) {
-		got = ipc_receive(sock, reply, sizeof(reply), fds, &num_fds);
+		got = ipc_receive(sock, &reply, sizeof(reply), fds, &num_fds);
 		ipc_close_fds(fds, num_fds);
 	}
 	close(sock);
-	return got > 0;
+	return got >= (ssize_t)sizeof(reply.head) && reply.head.version == version &&
+	       reply.head.op == HCA_CTL_HELLO && reply.head.err == 0;
 }
 
-/* The daemon closed the connection without an answer, as earlier versions do. */
 int
 ipc_explain_silence(const char *path)
 {
-	for (uint16_t version = HCA_CTL_VERSION - 1; version > 0; version--)
-		if (answers(path, version))
-			return lib_fail(-EPROTONOSUPPORT,
-					"%s: the daemon speaks version %u of the control channel, "
-					"this program's libsofthca version %u: upgrade the daemon, "
-					"and restart it",
-					path, version, HCA_CTL_VERSION);
+	if (welcomes(path, SILENT_VERSION))
+		return lib_fail(-EPROTONOSUPPORT,
+				"%s: the daemon speaks version %u of the control channel, "
+				"this program's libsofthca version %u: upgrade the daemon, "
+				"and restart it",
+				path, SILENT_VERSION, HCA_CTL_VERSION);
 	return lib_fail(-EIO,
-			"%s: the daemon ended the connection at the greeting: it may have all the "
-			"clients it takes ('softhca-ctl clients'), or be shutting down",
+			"%s: the daemon ended the connection at the greeting: it may be shutting "
+			"down",
 			path);
 }

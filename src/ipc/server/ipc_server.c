@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "ipc_closer.h"
+#include "ipc_msg.h"
 #include "ipc_server_impl.h"
 
 #define BACKLOG 64
@@ -260,30 +261,59 @@ free_session(struct ipc_session *session)
 	free(session);
 }
 
-/* Lock held: whether the user may have one more client. */
-static bool
+/* Lock held: whether the user may have one more client: 0, or a negative errno with words. */
+static int
 admit(struct ipc_server *server, const struct ipc_session *session)
 {
-	if (server->num_sessions >= server->config.clients_max) {
+	const struct ipc_server_config *c = &server->config;
+
+	if (server->num_sessions >= c->clients_max) {
 		ipc_count(server, IPC_COUNTER_refused_clients_max);
-		return false;
+		return ipc_fail(-ENOMEM,
+				"the daemon is full: it has %u clients, its limit ([limits] "
+				"clients)",
+				c->clients_max);
 	}
-	if (sessions_of(server, session->uid) >= server->config.clients_per_uid) {
+	if (sessions_of(server, session->uid) >= c->clients_per_uid) {
 		ipc_count(server, IPC_COUNTER_refused_clients_per_uid);
-		return false;
+		return ipc_fail(-EMFILE,
+				"user %u has %u clients of the daemon, the limit of a user "
+				"([limits] clients_per_user)",
+				(unsigned int)session->uid, c->clients_per_uid);
 	}
 	if (ipc_closer_owed(server->closer, session->uid) >= OWED_MAX) {
 		ipc_count(server, IPC_COUNTER_refused_resources);
-		return false;
+		return ipc_fail(-EMFILE,
+				"descriptors that clients of user %u have sent block the daemon "
+				"in close()",
+				(unsigned int)session->uid);
 	}
-	return true;
+	return 0;
+}
+
+/*
+ * The answer to the greeting, sent before that is read: a client that is refused takes nothing but
+ * room in its own socket.
+ */
+static void
+refuse_client(const struct ipc_session *session, int err)
+{
+	struct ipc_reply head = {
+		.version = HCA_CTL_VERSION,
+		.op = HCA_CTL_HELLO,
+		.err = err,
+		.speaks = HCA_CTL_VERSION,
+	};
+
+	strncpy(head.reason, ipc_reason(), sizeof(head.reason) - 1);
+	ipc_send(session->sock, &head, sizeof(head), NULL, 0, NULL, 0, MSG_DONTWAIT);
 }
 
 static void
 take_client(struct ipc_server *server, int sock)
 {
 	struct ipc_session *session = new_session(server, sock);
-	bool admitted;
+	int err;
 
 	if (session == NULL) {
 		ipc_count(server, IPC_COUNTER_refused_resources);
@@ -291,20 +321,22 @@ take_client(struct ipc_server *server, int sock)
 		return;
 	}
 	pthread_mutex_lock(&server->lock);
-	admitted = admit(server, session);
-	if (admitted && start_thread(session) != 0) {
+	err = admit(server, session);
+	if (err == 0 && start_thread(session) != 0) {
 		ipc_count(server, IPC_COUNTER_refused_resources);
-		admitted = false;
+		err = ipc_fail(-ENOMEM, "the daemon has no thread for one more client");
 	}
-	if (admitted) {
+	if (err == 0) {
 		ipc_count(server, IPC_COUNTER_clients_accepted);
 		session->next = server->sessions;
 		server->sessions = session;
 		server->num_sessions++;
 	}
 	pthread_mutex_unlock(&server->lock);
-	if (!admitted)
+	if (err != 0) {
+		refuse_client(session, err);
 		free_session(session);
+	}
 }
 
 static void *

@@ -96,8 +96,8 @@ send_reply(struct ipc_session *s, const struct ipc_reply *head, struct ipc_answe
 }
 
 /*
- * For its turn, if the user's clients take turns. What the client sends or how it ends is seen
- * afterwards.
+ * For its turn, if the user's clients take turns. The client sees that its greeting was read, and
+ * waits for the answer. How it ends is seen afterwards.
  */
 static enum ipc_counter
 wait_for_turn(struct ipc_session *s)
@@ -247,7 +247,9 @@ serve_one(struct ipc_session *s, struct desk *d)
 		end = IPC_COUNTER_ended_protocol;
 	else if (got <= 0)
 		end = IPC_COUNTER_ended_closed;
-	else
+	else if (!s->greeted)
+		end = wait_for_turn(s);
+	if (end == GOES_ON && got > 0)
 		end = answer_one(s, d, (size_t)got, d->fds, num_fds);
 	ipc_closer_give_all(s->server->closer, d->fds, num_fds, s->uid);
 	return end;
@@ -271,8 +273,6 @@ ipc_session_main(void *arg)
 	uint64_t since;
 
 	ipc_closer_admit();
-	if (end == GOES_ON)
-		end = wait_for_turn(s);
 	while (end == GOES_ON)
 		end = serve_one(s, desk);
 	since = now_ns();
