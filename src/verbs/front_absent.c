@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "front_absent.h"
+#include "front_kern.h"
 
 static int
 refuse(const char *name, const char *of)
@@ -24,12 +24,7 @@ refuse(const char *name, const char *of)
 
 #define OF_PROVIDERS "is for providers of other devices, which this library does not have"
 
-#define X(name) \
-	FRONT_API int name(void); \
-	int name(void) \
-	{ \
-		return refuse(#name, OF_PROVIDERS); \
-	}
+/* Calls of rdma-core 44; X(name) */
 #define PROVIDER_CALLS(X) \
 	X(execute_ioctl) \
 	X(ibv_cmd_advise_mr) \
@@ -42,6 +37,7 @@ refuse(const char *name, const char *of)
 	X(ibv_cmd_create_counters) \
 	X(ibv_cmd_create_cq) \
 	X(ibv_cmd_create_cq_ex) \
+	X(ibv_cmd_create_cq_ex2) \
 	X(ibv_cmd_create_flow) \
 	X(ibv_cmd_create_flow_action_esp) \
 	X(ibv_cmd_create_qp) \
@@ -91,19 +87,48 @@ refuse(const char *name, const char *of)
 	X(ibv_cmd_req_notify_cq) \
 	X(ibv_cmd_rereg_mr) \
 	X(ibv_cmd_resize_cq)
+
+/* Calls that are newer */
+#define LATER_CALLS(X) \
+	X(ibv_cmd_alloc_dmah) \
+	X(ibv_cmd_create_comp_cntr) \
+	X(ibv_cmd_destroy_comp_cntr) \
+	X(ibv_cmd_export_dmabuf_fd) \
+	X(ibv_cmd_free_dmah) \
+	X(ibv_cmd_inc_comp_cntr) \
+	X(ibv_cmd_inc_err_comp_cntr) \
+	X(ibv_cmd_qp_attach_comp_cntr) \
+	X(ibv_cmd_query_comp_cntr_caps) \
+	X(ibv_cmd_query_port_speed) \
+	X(ibv_cmd_read_comp_cntr) \
+	X(ibv_cmd_read_err_comp_cntr) \
+	X(ibv_cmd_reg_mr_ex) \
+	X(ibv_cmd_set_comp_cntr) \
+	X(ibv_cmd_set_err_comp_cntr) \
+	X(ibv_dmabuf_heap_alloc) \
+	X(ibv_dmabuf_heap_cc_shared_init) \
+	X(ibv_dmabuf_heap_destroy) \
+	X(ibv_dmabuf_heap_free)
+
+#define X(name) \
+	static int name(void) \
+	{ \
+		return refuse(#name, OF_PROVIDERS); \
+	}
 PROVIDER_CALLS(X)
+LATER_CALLS(X)
 #undef X
 
-bool verbs_allow_disassociate_destroy;
+static bool verbs_allow_disassociate_destroy;
 
 /* Called by constructors of providers, which programs may link. */
-void
-verbs_register_driver_34(const void *ops)
+static void
+register_driver(const void *ops)
 {
 	(void)ops;
 }
 
-void
+static void
 verbs_set_ops(void *context, const void *ops)
 {
 	(void)context;
@@ -111,14 +136,14 @@ verbs_set_ops(void *context, const void *ops)
 	refuse(__func__, OF_PROVIDERS);
 }
 
-void
+static void
 verbs_uninit_context(void *context)
 {
 	(void)context;
 	refuse(__func__, OF_PROVIDERS);
 }
 
-void
+static void
 verbs_init_cq(void *cq, void *context, void *channel, void *cq_context)
 {
 	(void)cq;
@@ -128,7 +153,7 @@ verbs_init_cq(void *cq, void *context, void *channel, void *cq_context)
 	refuse(__func__, OF_PROVIDERS);
 }
 
-void *
+static void *
 verbs_open_device(void *device, void *private_data)
 {
 	(void)device;
@@ -137,7 +162,7 @@ verbs_open_device(void *device, void *private_data)
 	return NULL;
 }
 
-void *
+static void *
 _verbs_init_and_alloc_context(void *device, int cmd_fd, size_t bytes, void *context,
 			      uint32_t driver)
 {
@@ -148,14 +173,14 @@ _verbs_init_and_alloc_context(void *device, int cmd_fd, size_t bytes, void *cont
 }
 
 /* The attributes of a command that will be refused */
-unsigned int
+static unsigned int
 __ioctl_final_num_attrs(unsigned int num_attrs, void *link)
 {
 	(void)link;
 	return num_attrs;
 }
 
-int
+static __attribute__((format(printf, 4, 5))) int
 ibv_read_ibdev_sysfs_file(char *buf, size_t size, void *sysfs_dev, const char *format, ...)
 {
 	(void)sysfs_dev;
@@ -165,7 +190,7 @@ ibv_read_ibdev_sysfs_file(char *buf, size_t size, void *sysfs_dev, const char *f
 	return -1;
 }
 
-void
+static __attribute__((format(printf, 3, 4))) void
 __verbs_log(void *context, uint32_t level, const char *format, ...)
 {
 	va_list args;
@@ -177,6 +202,59 @@ __verbs_log(void *context, uint32_t level, const char *format, ...)
 	vfprintf(stderr, format, args);
 	va_end(args);
 }
+
+/* These two are real, and defined elsewhere. */
+static int
+gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
+	 enum ibv_gid_type_sysfs *type)
+{
+	return ibv_query_gid_type(context, port_num, index, type);
+}
+
+static const char *
+wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	return ibv_wr_opcode_str(opcode);
+}
+
+/*
+ * A node for each change of the structures behind the calls, of which nothing is used here: in
+ * releases 34 to 56, 57, 59, 64 and 65. Each has all names that any of them needs.
+ */
+#define AT_NODES(name, here) \
+	AT_NODE(34, name, here) \
+	AT_NODE(57, name, here) \
+	AT_NODE(59, name, here) \
+	AT_NODE(64, name, here) \
+	AT_NODE(65, name, here)
+#define ALIAS(node, name) \
+	front_##node##_ \
+	##name
+#define AT_NODE(node, name, here) \
+	FRONT_API extern __typeof__(here) ALIAS(node, name) __attribute__((alias(#here))); \
+	__asm__(".symver front_" #node "_" #name ", " #name "@IBVERBS_PRIVATE_" #node);
+#define X(name) AT_NODES(name, name)
+PROVIDER_CALLS(X)
+LATER_CALLS(X)
+X(__ioctl_final_num_attrs)
+X(__verbs_log)
+X(_verbs_init_and_alloc_context)
+X(ibv_read_ibdev_sysfs_file)
+X(verbs_allow_disassociate_destroy)
+X(verbs_init_cq)
+X(verbs_open_device)
+X(verbs_set_ops)
+X(verbs_uninit_context)
+#undef X
+AT_NODES(ibv_query_gid_type, gid_type)
+AT_NODES(ibv_wr_opcode_str, wr_opcode_str)
+#define X(node) AT_NODE(node, verbs_register_driver_##node, register_driver)
+X(34)
+X(57)
+X(59)
+X(64)
+X(65)
+#undef X
 
 /* ---- the old interface ---- */
 

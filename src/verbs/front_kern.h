@@ -25,6 +25,7 @@ FRONT_API const char *ibv_get_sysfs_path(void);
 FRONT_API int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 FRONT_API int ibv_dontfork_range(void *base, size_t size);
 FRONT_API int ibv_dofork_range(void *base, size_t size);
+FRONT_API const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 /* What the kernel's sysfs tells of GIDs, as numbers */
 enum ibv_gid_type_sysfs {

@@ -2,7 +2,7 @@
 
 /* Names of enumeration values, and rates. */
 
-#include "front.h"
+#include "front_kern.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -154,4 +154,28 @@ mbps_to_ibv_rate(int mbps)
 		if (mbps != 0 && rates[i].mbps == mbps)
 			return (enum ibv_rate)i;
 	return IBV_RATE_MAX;
+}
+
+/* Of rdma-core 52 and later. The header of Debian 12 has no names for the last two. */
+const char *
+ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "rdma-write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+		[IBV_WR_RDMA_READ] = "rdma-read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+		[IBV_WR_LOCAL_INV] = "local-inv",
+		[IBV_WR_BIND_MW] = "bind-mw",
+		[IBV_WR_SEND_WITH_INV] = "send-with-inv",
+		[IBV_WR_TSO] = "tso",
+		[IBV_WR_DRIVER1] = "driver1",
+		[14] = "flush",
+		[15] = "atomic-write",
+	};
+
+	return name_of(names, COUNT(names), (int)opcode);
 }

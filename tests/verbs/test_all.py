@@ -4,7 +4,7 @@
 
 test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM EXAMPLE THREADS [unittest arguments]
 NO_MEMORY in the environment: a program whose allocations fail, if there is one; LOADED: a program
-that loads the library that LIBSOFTHCA names.
+that loads the library that LIBSOFTHCA names; LATER: one that uses what newer headers declare.
 """
 import glob
 import os
@@ -66,6 +66,12 @@ class All(tools.Tools):
         said = self.run_at(0, PROGRAM, LD_LIBRARY_PATH=path, SOFTHCA_DEVICE='embed',
                            ASAN_OPTIONS='detect_leaks=0')
         self.assertIn('every function answers as its page says', said)
+
+    def test_later(self):
+        """A program that was linked with rdma-core 65 starts, and gets what the pages say."""
+        said = self.run_at(0, os.environ['LATER'])
+        self.assertIn('every later function answers as its page says', said)
+        self.stop()
 
     def test_example(self):
         for side, d in enumerate(self.daemons):

@@ -14,6 +14,28 @@ import unittest
 
 OURS, PRELOAD = [os.path.abspath(word) for word in sys.argv[1:3]]
 
+# What rdma-core 65 has, and Debian 12 (44) does not
+LATER = {
+    'IBVERBS_1.15': {'ibv_alloc_dmah', 'ibv_dealloc_dmah', 'ibv_reg_mr_ex'},
+    'IBVERBS_1.16': {'ibv_dm_export_dmabuf_fd', 'ibv_query_port_speed'},
+    'IBVERBS_1.17': {'ibv_alloc_buf', 'ibv_free_buf', 'ibv_reg_buf_mr'},
+    'IBVERBS_1.18': {'_ibv_query_comp_cntr_caps', 'ibv_create_comp_cntr', 'ibv_destroy_comp_cntr',
+                     'ibv_export_buf_dmabuf_fd', 'ibv_inc_comp_cntr', 'ibv_inc_err_comp_cntr',
+                     'ibv_qp_attach_comp_cntr', 'ibv_read_comp_cntr', 'ibv_read_err_comp_cntr',
+                     'ibv_set_comp_cntr', 'ibv_set_err_comp_cntr'},
+}
+# The nodes of the interface to providers: releases 44 to 56, 57, 59, 64 and 65
+PRIVATE = ['IBVERBS_PRIVATE_%d' % number for number in (34, 57, 59, 64, 65)]
+PRIVATE_LATER = {'ibv_cmd_alloc_dmah', 'ibv_cmd_create_comp_cntr', 'ibv_cmd_create_cq_ex2',
+                 'ibv_cmd_destroy_comp_cntr', 'ibv_cmd_export_dmabuf_fd', 'ibv_cmd_free_dmah',
+                 'ibv_cmd_inc_comp_cntr', 'ibv_cmd_inc_err_comp_cntr',
+                 'ibv_cmd_qp_attach_comp_cntr', 'ibv_cmd_query_comp_cntr_caps',
+                 'ibv_cmd_query_port_speed', 'ibv_cmd_read_comp_cntr',
+                 'ibv_cmd_read_err_comp_cntr', 'ibv_cmd_reg_mr_ex', 'ibv_cmd_set_comp_cntr',
+                 'ibv_cmd_set_err_comp_cntr', 'ibv_dmabuf_heap_alloc',
+                 'ibv_dmabuf_heap_cc_shared_init', 'ibv_dmabuf_heap_destroy',
+                 'ibv_dmabuf_heap_free', 'ibv_wr_opcode_str'}
+
 PURE = '''
 import ctypes, json, sys
 lib = ctypes.CDLL(sys.argv[1])
@@ -71,11 +93,40 @@ class Names(unittest.TestCase):
             self.skipTest('there is no libibverbs (package libibverbs1)')
 
     def test_versions(self):
-        self.assertEqual(nodes(OURS), nodes(self.theirs))
-        self.assertEqual(names(OURS), names(self.theirs))
-        public = {name for name, _ in names(OURS)
-                  if 'PRIVATE' not in name and not name.startswith('IBVERBS')}
-        self.assertEqual(len({name.split('@')[0] for name in public}), 76)
+        """All that the system's library has, and nothing but what later ones have."""
+        ours, theirs = ({(name.replace('@@', '@'), data) for name, data in names(path)}
+                        for path in (OURS, self.theirs))
+        self.assertEqual(theirs - ours, set())
+        self.assertEqual([node for node in nodes(self.theirs) if node not in nodes(OURS)], [])
+        more = {name for name, _ in ours - theirs if '@IBVERBS_PRIVATE' not in name}
+        known = {'%s@%s' % (name, node) for node, has in LATER.items() for name in has}
+        self.assertEqual(more - known - set(LATER) - set(PRIVATE), set())
+
+    def test_later(self):
+        """The nodes and names of rdma-core 65, whichever release the system has."""
+        at = {name.replace('@@', '@') for name, _ in names(OURS)}
+        for node, has in LATER.items():
+            self.assertEqual({name for name in at if name.endswith('@' + node)},
+                             {'%s@%s' % (name, node) for name in has})
+        below = 'IBVERBS_1.14'
+        for node in LATER:
+            self.assertIn([node, below], nodes(OURS))
+            below = node
+        self.assertEqual(len({name.split('@')[0] for name in at
+                              if '@' in name and '@IBVERBS_PRIVATE' not in name}), 76 + 19)
+
+    def test_private(self):
+        """Each node for providers has what any release has at its own."""
+        at = {name.replace('@@', '@') for name, _ in names(OURS)}
+        first = None
+        for node in PRIVATE:
+            has = {name.split('@')[0] for name in at if name.endswith('@' + node)}
+            own = 'verbs_register_driver_' + node.rsplit('_', 1)[1]
+            self.assertIn(own, has)
+            first = first or has - {own}
+            self.assertEqual(has - {own}, first)
+        self.assertGreaterEqual(first, PRIVATE_LATER)
+        self.assertEqual(len(first), 70 + len(PRIVATE_LATER))
 
     def test_soname(self):
         self.assertIn('[libibverbs.so.1]', table('-d', OURS))
@@ -83,9 +134,10 @@ class Names(unittest.TestCase):
 
     def test_preload(self):
         """Every name of today that programs call, without a version, and nothing else."""
-        public = {name.split('@@')[0] for name, _ in names(self.theirs)
+        public = {name.split('@@')[0] for name, _ in names(OURS)
                   if '@@' in name and 'PRIVATE' not in name}
-        self.assertEqual({name for name, _ in names(PRELOAD)}, public | {'ibv_query_gid_type'})
+        self.assertEqual({name for name, _ in names(PRELOAD)},
+                         public | {'ibv_query_gid_type', 'ibv_wr_opcode_str'})
 
     def test_loads(self):
         """Libraries of the system that need libibverbs find all they need: providers, librdmacm."""
