@@ -40,8 +40,9 @@ WALLS = {
     'src/kernif': {'src/kernif', 'src/device', 'src/driver', 'src/abi', 'dpdk', 'libc'},
     'src/endpoint': {'src/endpoint', 'src/host', 'src/ubagent', 'src/ubcm', 'src/telemetry', 'src/kernif', 'src/device', 'src/driver',
                      'src/ipc/server', 'src/abi', 'dpdk', 'libc'},
-    'src/verbs': {'src/verbs', 'include', 'verbs', 'libc'},
-    'apps': {'apps', 'include', 'src/abi', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
+    'src/sysfs': {'src/sysfs', 'include', 'libc'},
+    'src/verbs': {'src/verbs', 'src/sysfs', 'include', 'verbs', 'libc'},
+    'apps': {'apps', 'src/sysfs', 'include', 'src/abi', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
 }
 
 # <...> headers that are not the C library's, by name

@@ -20,7 +20,8 @@ ROOMS = [
     'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/frame', 'src/device/ceu',
     'src/device/graph',
     'src/driver', 'src/ubcm', 'src/ubagent', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',
-    'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint', 'src/verbs', 'apps',
+    'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint',
+    'src/sysfs', 'src/verbs', 'apps',
 ]
 
 # Folders that includes start from.

@@ -8,8 +8,11 @@
 #include "ctl.h"
 #include "ctl_devices.h"
 
+#define EMBEDDED 2u
+
 enum {
-	OPT_TREE = 256
+	OPT_TREE = 256,
+	OPT_FOLLOW
 };
 
 /* Opens it to see whether a program can. */
@@ -38,9 +41,27 @@ name_path(struct ctl_device *d, const char *path)
 		 (int)(dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name)), name);
 }
 
+/* What programs find that are started with SOFTHCA_DEVICE=embed: devices of this process here */
+static unsigned int
+embedded_devices(struct ctl_device *d)
+{
+	const char *port = getenv("SOFTHCA_EMBED_PORT");
+	unsigned int n = port != NULL && port[0] != '\0' ? 1 : EMBEDDED;
+
+	for (unsigned int i = 0; i < n; i++) {
+		memset(&d[i], 0, sizeof(d[i]));
+		snprintf(d[i].name, sizeof(d[i].name), "embed%u", i);
+		snprintf(d[i].open_name, sizeof(d[i].open_name), i == 0 ? "embed" : "embed:%u", i);
+		judge(&d[i]);
+	}
+	return n;
+}
+
 static unsigned int
 chosen_device(struct ctl_device *d, const char *chosen)
 {
+	if (strcmp(chosen, "embed") == 0)
+		return embedded_devices(d);
 	memset(d, 0, sizeof(*d));
 	snprintf(d->open_name, sizeof(d->open_name), "%s", chosen);
 	if (strchr(chosen, '/') != NULL)
@@ -114,11 +135,33 @@ print(const struct ctl *c, json_t *rows)
 			       json_string_value(json_object_get(row, "use")));
 }
 
+/* Where files of the devices are written, and the lock that says until when */
+struct tree {
+	const char *folder;
+	const char *lock; /* NULL: once */
+};
+
 static int
 take(void *arg, int code, const char *value)
 {
-	(void)code;
-	*(const char **)arg = value;
+	struct tree *tree = arg;
+
+	if (code == OPT_TREE)
+		tree->folder = value;
+	else
+		tree->lock = value;
+	return 0;
+}
+
+static int
+tree_write(const struct tree *tree, struct ctl_device *devices, unsigned int n)
+{
+	if (tree->folder == NULL)
+		return 0;
+	if (ctl_tree(tree->folder, devices, n) != 0)
+		return CTL_EXIT_FAILED;
+	if (tree->lock != NULL && ctl_tree_follow(tree->folder, devices, n, tree->lock) != 0)
+		return CTL_EXIT_FAILED;
 	return 0;
 }
 
@@ -127,10 +170,11 @@ ctl_run_devices(struct ctl *c, int argc, char **argv)
 {
 	static const struct option own[] = {
 		{"tree", required_argument, NULL, OPT_TREE},
+		{"follow", required_argument, NULL, OPT_FOLLOW},
 		{NULL, 0, NULL, 0},
 	};
 	static struct ctl_device devices[CTL_DEVICES_MAX];
-	const char *tree = NULL;
+	struct tree tree = {0};
 	unsigned int n, usable = 0;
 	json_t *rows;
 	int rc = ctl_options(c, argc, argv, own, take, &tree);
@@ -149,5 +193,5 @@ ctl_run_devices(struct ctl *c, int argc, char **argv)
 		ctl_error("programs find no device");
 		return CTL_EXIT_FAILED;
 	}
-	return tree == NULL || ctl_tree(tree, devices, n) == 0 ? 0 : CTL_EXIT_FAILED;
+	return tree_write(&tree, devices, n);
 }

@@ -26,9 +26,16 @@ struct ctl_device {
 unsigned int ctl_devices(struct ctl_device *out, unsigned int max);
 
 /*
- * Writes what the kernel would have of the devices in /sys/class below `folder`, which exists:
- * folders infiniband and infiniband_verbs. 0 or -1, said on stderr.
+ * Writes the kernel's files of the devices below `folder`, which stands for / (sysfs_tree.h). 0 or
+ * -1, said on stderr.
  */
-int ctl_tree(const char *folder, const struct ctl_device *devices, unsigned int n);
+int ctl_tree(const char *folder, struct ctl_device *devices, unsigned int n);
+
+/*
+ * Keeps what changes in those files up to date until no other process has a lock of the file
+ * `lock` (flock(2)). 0 or -1, said on stderr.
+ */
+int ctl_tree_follow(const char *folder, const struct ctl_device *devices, unsigned int n,
+		    const char *lock);
 
 #endif

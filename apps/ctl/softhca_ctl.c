@@ -43,7 +43,7 @@ static const struct command {
 	 "         --delay US --jitter US --psn N=FAULT] [--dir in|out|both] [--qp QPN] [--tp TPN]",
 	 "inject faults into frames of a daemon; P is 0 to 1, FAULT one of the names",
 	 ctl_run_impair},
-	{"devices", "[--tree DIR]",
+	{"devices", "[--tree DIR [--follow LOCK]]",
 	 "what programs find, and whether they can open it; as files like those of /sys/class",
 	 ctl_run_devices},
 	{"doctor", "[--config FILE] [--root DIR]",

@@ -137,6 +137,11 @@ void front_forget(struct front_context *owner);
 /* front_device.c: lists and contexts keep a device. */
 void front_device_take(struct front_device *device);
 void front_device_drop(struct front_device *device);
+bool front_device_is_embedded(const struct front_device *device);
+
+/* front_watch.c: files with counters of an embedded device are written while it is open. */
+void front_watch(struct front_device *device, struct softhca_context *hca);
+void front_unwatch(const struct softhca_context *hca);
 
 static inline struct front_context *
 front_ctx(const struct ibv_context *context)

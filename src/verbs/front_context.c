@@ -74,8 +74,10 @@ static int
 context_destroy(void *object, const char *call)
 {
 	struct front_context *ctx = object;
-	int err = front_result(softhca_close(ctx->hca), call);
+	int err;
 
+	front_unwatch(ctx->hca);
+	err = front_result(softhca_close(ctx->hca), call);
 	if (err != 0)
 		return err;
 	front_forget(ctx);
@@ -121,8 +123,7 @@ token_new(const struct front_device *device, struct softhca_context *hca)
 		errno = -err;
 		return -1;
 	}
-	if (strcmp(device->open_name, "embed") == 0 ||
-	    strncmp(device->open_name, "embed:", strlen("embed:")) == 0)
+	if (front_device_is_embedded(device))
 		token.embedded = (uint64_t)getpid();
 	softhca_get_token(hca, token.share);
 	memcpy(token.name, device->pub.name, sizeof(token.name));
@@ -190,6 +191,7 @@ context_open(struct front_device *device, int cmd_fd, const char *call)
 	}
 	if (front_enter(front_ctx(context), &context_kind, NULL, NULL, call) == NULL)
 		return NULL;
+	front_watch(device, hca);
 	return context;
 }
 

@@ -204,6 +204,12 @@ is_embedded(const char *chosen)
 	return strcmp(chosen, "embed") == 0 || strncmp(chosen, "embed:", strlen("embed:")) == 0;
 }
 
+bool
+front_device_is_embedded(const struct front_device *device)
+{
+	return is_embedded(device->open_name);
+}
+
 static void
 add_found(struct list *list, struct softhca_device *const found[], int n, const char *chosen)
 {

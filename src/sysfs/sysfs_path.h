@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SYSFS_PATH_H
+#define SYSFS_PATH_H
+
+/*
+ * Which paths name files of RDMA devices, and where they are in place of the kernel's: below the
+ * folder that SOFTHCA_SYSFS names (sysfs_tree.h has its layout). Any thread may call.
+ */
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SYSFS_PATH_MAX (2 * PATH_MAX)
+
+/**
+ * The path to use in place of `path`.
+ *
+ * @param path  of any kind; may be NULL
+ * @param buf  of SYSFS_PATH_MAX bytes
+ * @return  buf, or `path` if it names no file of ours
+ */
+const char *sysfs_path(const char *path, char *buf);
+
+/** Whether sysfs_path() has answered a node of /dev, which stands there as a link. */
+bool sysfs_is_node(const char *answer, const char *path);
+
+/**
+ * What the program is told in place of a path that was resolved: the folder is taken off its
+ * front, in place. Returns `resolved`, which may be NULL.
+ */
+char *sysfs_path_back(char *resolved);
+
+#endif
