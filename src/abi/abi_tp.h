@@ -362,7 +362,7 @@ enum hca_ub_to {
 struct hca_notify_unit {
 	hca_le64 addr;	   /* 00h */
 	hca_le32 token_id; /* 08h */
-	hca_le32 token;	   /* 0Ch */
+	hca_le32 token;	   /* 0Ch used with HCA_UB_HAS_TOKEN alone */
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_notify_unit, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_notify_unit, addr, 0x00);

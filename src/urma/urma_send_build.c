@@ -17,6 +17,8 @@ build_ub(struct hca_ub_unit *u, const struct request *r)
 	bool is_send = (flags & OP_SEND) != 0;
 	bool check = is_send ? r->to->check : segment(r->remote)->check;
 	uint32_t token = is_send ? r->to->token : segment(r->remote)->token;
+	/* the packet has the values of both segments, or none */
+	bool notify = (flags & OP_NOTIFY) != 0 && segment(&r->remote[1])->check;
 	uint64_t data = (flags & OP_IMM) == 0 ? 0
 			: is_send	      ? wr->send.imm_data
 					      : wr->rw.notify_data;
@@ -27,7 +29,7 @@ build_ub(struct hca_ub_unit *u, const struct request *r)
 						  : HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, r->to->tpg));
 	u->tc = hca_cpu_to_le32(HCA_UB_MAKE_TC(r->to->pub.id.id, HCA_UB_TC_ONE, 0));
 	u->token = hca_cpu_to_le32(check ? token : 0);
-	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(odr, check, 0, r->op->atomic,
+	u->order = hca_cpu_to_le32(HCA_UB_MAKE_ORDER(odr, check || notify, 0, r->op->atomic,
 						     (flags & OP_UD) != 0 ? wr->faa.op : 0));
 	u->data = hca_cpu_to_le64(data);
 	u->tc_token = hca_cpu_to_le32(

@@ -189,6 +189,51 @@ notifies_of(struct ub_pair *p)
 	}
 }
 
+/* Another segment over the same memory that asks for no token, as side 0 has imported it. */
+static urma_target_seg_t *
+import_open(struct ub_pair *p, urma_target_seg_t **own)
+{
+	urma_seg_cfg_t cfg = {.va = (uintptr_t)p->side[1].mem + TO,
+			      .len = UB_PAIR_PART,
+			      .flag.bs = {.token_policy = URMA_TOKEN_NONE,
+					  .access = URMA_ACCESS_READ | URMA_ACCESS_WRITE}};
+	urma_target_seg_t *t;
+
+	*own = urma_register_seg(p->side[1].ctx, &cfg);
+	sim_check(p->s, *own != NULL, "%s", softhca_urma_reason());
+	t = urma_import_seg(p->side[0].ctx, &(*own)->seg, NULL, 0, (urma_import_seg_flag_t){0});
+	sim_check(p->s, t != NULL, "%s", softhca_urma_reason());
+	return t;
+}
+
+/* Data and notify go to segments of which any one, or both, or none asks for a token. */
+static void
+notify_tokens_of(struct ub_pair *p)
+{
+	uint32_t at = TO + UB_PAIR_PART - 8;
+	urma_target_seg_t *own, *open = import_open(p, &own);
+
+	for (uint32_t id = 1; id <= 4; id++) {
+		urma_sge_t from = ub_pair_local(p, 0, FROM + id, 5000);
+		urma_sge_t dst[2] = {ub_pair_remote(p, 0, TO, 5000), ub_pair_remote(p, 0, at, 8)};
+		urma_jfs_wr_t wr = ub_pair_request(p, 0, URMA_OPC_WRITE_NOTIFY, id);
+
+		dst[0].tseg = id & 1 ? open : dst[0].tseg;
+		dst[1].tseg = id & 2 ? open : dst[1].tseg;
+		wr.rw.src = (urma_sg_t){&from, 1};
+		wr.rw.dst = (urma_sg_t){dst, 2};
+		wr.rw.notify_data = ~(uint64_t)id;
+		ub_pair_post(p, 0, &wr);
+		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
+		ub_pair_same(p, 1, TO, FROM + id, 5000);
+		UB_PAIR_EQ(p, word(p, 1, at), ~(uint64_t)id);
+	}
+	sim_check(p->s,
+		  urma_unimport_seg(open) == URMA_SUCCESS &&
+			  urma_unregister_seg(own) == URMA_SUCCESS,
+		  "%s", softhca_urma_reason());
+}
+
 static void
 atomics_of(struct ub_pair *p)
 {
@@ -441,6 +486,7 @@ IN_FORMS(reads)
 IN_FORMS(sends)
 IN_FORMS(immediates)
 IN_FORMS(notifies)
+IN_FORMS(notify_tokens)
 IN_FORMS(atomics)
 IN_FORMS(enables)
 IN_FORMS(inlines)
@@ -453,14 +499,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_write),  cmocka_unit_test(datagrams),
-		cmocka_unit_test(bare),	      cmocka_unit_test(writes),
-		cmocka_unit_test(reads),      cmocka_unit_test(sends),
-		cmocka_unit_test(immediates), cmocka_unit_test(notifies),
-		cmocka_unit_test(atomics),    cmocka_unit_test(enables),
-		cmocka_unit_test(inlines),    cmocka_unit_test(many),
-		cmocka_unit_test(beyond),     cmocka_unit_test(jfs),
-		cmocka_unit_test(orders),     cmocka_unit_test(away),
+		cmocka_unit_test(one_write),	 cmocka_unit_test(datagrams),
+		cmocka_unit_test(bare),		 cmocka_unit_test(writes),
+		cmocka_unit_test(reads),	 cmocka_unit_test(sends),
+		cmocka_unit_test(immediates),	 cmocka_unit_test(notifies),
+		cmocka_unit_test(notify_tokens), cmocka_unit_test(atomics),
+		cmocka_unit_test(enables),	 cmocka_unit_test(inlines),
+		cmocka_unit_test(many),		 cmocka_unit_test(beyond),
+		cmocka_unit_test(jfs),		 cmocka_unit_test(orders),
+		cmocka_unit_test(away),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

@@ -446,6 +446,8 @@ on_write(struct ub_strict *x, struct request *r)
 		RULE(x, get(note + 8, 4) == UB_PAIR_SEND_TOKEN, "token of the queue");
 		x->immediate = get64(note);
 	} else if (op == 0x05) {
+		RULE(x, get(note + 12, 4) == (r->btah[1] & 0x08 ? UB_PAIR_SEG_TOKEN : 0),
+		     "Notify_TokenValue %#x", get(note + 12, 4));
 		x->notified = get64(note + 16);
 		memcpy(memory(x, get64(note), 8), &x->notified, 8);
 	}

@@ -42,6 +42,13 @@ def write(psn, tpmsn, size, last, at=0x1000, length=None, tassn=5, rc=16, fill=0
         bytes([fill]) * pad
 
 
+def notify(psn, tpmsn, value, tv_en, tassn=5):
+    tah = struct.pack('>BBHI', 5, 0x10 | tv_en << 3, tassn, 16) + \
+        struct.pack('>QII', 0x1000, 0x77 << 8, 4) + \
+        struct.pack('>QIIQ', 0x2000, 0x77 << 8, value, 1) + bytes(4 * tv_en)
+    return rtph(1, 0x11, 0x22, psn, tpmsn, 1) + tah + bytes(4)
+
+
 def taack(psn, tpmsn, tassn=5):
     return rtph(1, 0x22, 0x11, psn, tpmsn, 1) + struct.pack('>BBHI', 0x11, 0, tassn, 16)
 
@@ -114,6 +121,7 @@ F = 0xfffffe
 G = good()
 # Name of the rule that must be told, and the capture that breaks it.
 BROKEN = [
+    ('value of a notify', [ab(notify(5, 1, 7, 1)), ab(notify(6, 2, 0, 0)), ab(notify(7, 3, 7, 0))]),
     ('ICRC', at(G, 1, flip(G[1], 80))),
     ('ICRC', at(G, 1, flip(G[1], 35))),
     ('DF or fragment', at(G, 0, flip(G[0], 14 + 7))),

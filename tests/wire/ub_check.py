@@ -168,6 +168,10 @@ class Frame:
             at = MAETAH[self.ta] + 4 * (ta[1] & 1)
             self.address, self.length = be(ta, at, 8), be(ta, at + 12, 4)
             need(self.size <= self.length, 'payload exceeds the length of its segment')
+        if self.ta == 5:        # Notify_TokenValue is reserved without TV_EN
+            at = 8 + 4 * (ta[1] & 1) + 16
+            need(ta[1] & 8 or not be(ta, at + 12, 4), 'value of a notify without TV_EN')
+            need(not be(ta, at + 8, 4) & 0xf00000ff, 'reserved bits of the NTFETAH')
 
 
 class Channel:

@@ -101,7 +101,8 @@ fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
 	if (op->last_opcode == HCA_UB_TA_WRITE_NOTIFY) {
 		op->req.notify = r->notify;
 		op->req.notify_token_id = r->notify_token_id;
-		op->req.notify_token = r->notify_token;
+		/* reserved where the packet has no value of its own */
+		op->req.notify_token = r->order & HCA_UB_HAS_TOKEN ? r->notify_token : 0;
 	} else if (op->last_opcode == HCA_UB_TA_WRITE_IMM) {
 		op->req.notify_token = r->tc_token;
 		op->req.total = r->len;

@@ -109,6 +109,7 @@ struct tat_closing {
 	uint32_t tc;	/* MTETAH */
 	uint32_t total; /* bytes, by IMMETAH */
 	uint8_t opcode;
+	bool has_token; /* the notify's is a value, not a reserved field */
 	bool solicited;
 };
 

@@ -71,6 +71,7 @@ tat_closing_read(const struct tat_request *q, struct tat_closing *c)
 
 	*c = (struct tat_closing){
 		.opcode = q->tah[0],
+		.has_token = at->tvetah != 0,
 		.solicited = hca_ub_btah_fce(q->tah),
 	};
 	if (at->mtetah != 0)
@@ -195,7 +196,7 @@ notify(struct tat_request *q, const struct tat_closing *c)
 		.token_id = c->token_id,
 		.value = c->token,
 		.right = HCA_ACCESS_REMOTE_WRITE,
-		.has_value = true,
+		.has_value = c->has_token,
 	};
 	const struct hca_mpt_entry *e;
 

@@ -455,6 +455,37 @@ test_notify_refusals(void **state)
 	assert_int_equal(RIG_COUNTER(r, ub_ta_bad_alignment), 2);
 }
 
+/* Without TV_EN the field for the value is reserved: whatever it has is no value. */
+static void
+test_notify_without_token(void **state)
+{
+	struct rig *r = *state;
+	struct rig_req p[3];
+
+	for (uint32_t i = 0; i < RTE_DIM(p); i++) {
+		p[i] = notify(i + 1, 8192, 7);
+		p[i].length = p[i].len = 16;
+		p[i].token_id = RIG_ID(RIG_FREE);
+		p[i].has_token = false;
+	}
+	refused_notify(r, p[0], RIG_ABORT);
+	assert_int_equal(RIG_COUNTER(r, ub_token_mismatch), 1);
+	p[1].notify_id = RIG_ID(RIG_FREE);
+	rig_feed(r, p[1]);
+	rig_expect_taack(r, RIG_OK, p[1].tassn);
+	assert_true(word(r, 8192) == 7);
+	/* also in a packet that is not the last to come */
+	p[2] = notify(4, 8192, 7);
+	p[2].token_id = RIG_ID(RIG_FREE);
+	p[2].has_token = false;
+	memset(r->mem, 0, RIG_LEN);
+	rig_feed(r, rig_part(p[2], 4, 1, 2));
+	p[2].opcode = HCA_UB_TA_WRITE;
+	rig_feed(r, rig_part(p[2], 4, 0, 2));
+	rig_expect_taack(r, RIG_ABORT, p[2].tassn);
+	assert_true(word(r, 8192) == 0);
+}
+
 /* ---- Reads ---- */
 
 static void
@@ -633,6 +664,7 @@ main(void)
 		TEST(test_enables),
 		TEST(test_notify_never_before_data),
 		TEST(test_notify_refusals),
+		TEST(test_notify_without_token),
 		TEST(test_read),
 		TEST(test_atomics),
 		TEST(test_misaligned_atomics),

@@ -158,20 +158,34 @@ test_write_imm(void **state)
 }
 
 static void
-test_write_notify(void **state)
+write_notify(struct tai_rig *r, uint8_t order)
 {
-	struct tai_rig *r = *state;
 	struct hca_ub_record *rec = rig_post(r, HCA_OP_WRITE_NOTIFY, 0);
 	struct hca_ub_headers h;
 
 	rec->notify = 0x9000;
 	rec->notify_token_id = 0x54321;
 	rec->notify_token = 0x1234;
+	rec->order = order;
 	h = check_packets(r, only_op(r));
 	assert_int_equal(h.btah.opcode, HCA_UB_TA_WRITE_NOTIFY);
 	assert_true(h.ntfetah.address == 0x9000 && h.ntfetah.data == RIG_DATA);
 	assert_int_equal(h.ntfetah.token_id, 0x54321);
-	assert_int_equal(h.ntfetah.token_value, 0x1234);
+	assert_int_equal(h.btah.tv_en, (rec->order & HCA_UB_HAS_TOKEN) != 0);
+	assert_int_equal(h.ntfetah.token_value, h.btah.tv_en ? 0x1234 : 0);
+}
+
+static void
+test_write_notify(void **state)
+{
+	write_notify(*state, HCA_UB_HAS_TOKEN);
+}
+
+/* Without a token of its own the packet has none for the notify: the field is reserved. */
+static void
+test_write_notify_no_token(void **state)
+{
+	write_notify(*state, 0);
 }
 
 static void
@@ -628,6 +642,7 @@ main(void)
 		T(test_no_token),
 		T(test_write_imm),
 		T(test_write_notify),
+		T(test_write_notify_no_token),
 		T(test_read),
 		T(test_atomics),
 		T(test_write_be),

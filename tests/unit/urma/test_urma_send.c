@@ -124,13 +124,29 @@ test_notify(void **state)
 			    .tjetty = r.peer,
 			    .rw = {.src = {&src, 1}, .dst = {dst, 2}, .notify_data = 99}};
 	const struct hca_notify_unit *n = (const void *)(rig_wqe(&r, 0) + 64);
+	const struct hca_ub_unit *u = (const void *)(rig_wqe(&r, 0) + 16);
+	struct urma_segment open = *(struct urma_segment *)r.remote;
 
+	open.check = false;
 	assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
 	assert_true(hca_le64_to_cpu(n->addr) == RIG_REMOTE + 0x200);
 	assert_int_equal(hca_le32_to_cpu(n->token_id), RIG_TOKEN_ID);
 	assert_int_equal(hca_le32_to_cpu(n->token), RIG_TOKEN);
 	assert_data(rig_wqe(&r, 0) + 80, (uintptr_t)r.memory, 8);
+	assert_int_equal(hca_le32_to_cpu(u->order) & HCA_UB_HAS_TOKEN, HCA_UB_HAS_TOKEN);
 	assert_int_equal(fake_take_doorbell(r.ctl), bell(0, 0, HCA_OP_WRITE_NOTIFY, 6));
+	/* one of the two segments is enough: the packet has both values, or none */
+	for (int i = 0; i < 4; i++) {
+		dst[0].tseg = (i & 1) != 0 ? r.remote : &open.pub;
+		dst[1].tseg = (i & 2) != 0 ? r.remote : &open.pub;
+		assert_int_equal(urma_post_jetty_send_wr(r.jetty, &wr, NULL), URMA_SUCCESS);
+		u = (const void *)(rig_wqe(&r, (unsigned)i + 1) + 16);
+		n = (const void *)(rig_wqe(&r, (unsigned)i + 1) + 64);
+		assert_int_equal((hca_le32_to_cpu(u->order) & HCA_UB_HAS_TOKEN) != 0, i != 0);
+		assert_int_equal(hca_le32_to_cpu(u->token), (i & 1) != 0 ? RIG_TOKEN : 0);
+		assert_int_equal(hca_le32_to_cpu(n->token), (i & 2) != 0 ? RIG_TOKEN : 0);
+		fake_take_doorbell(r.ctl);
+	}
 }
 
 /* A Send's token is that of the receiver; inline data needs no segment. */
