@@ -77,11 +77,12 @@ local CHOICES = {
 	TOKEN_ID = 'TokenID: bits [27:8] of its word',
 	READ_OFFSET = 'OFSTETAH of Read_response: that of the request + own displacement / 1024',
 	TAID = 'TAID: the TASSN, echoed',
-	OLD_VALUE = 'Atomic_response: old value, least significant byte first',
+	OLD_VALUE = 'Atomic_response: old value, most significant byte first unless the TP says no',
 	CLR_EOR = 'UDETAH [23:20]: 1 CLR is AND NOT, 2 EOR is XOR',
 	TPMSN = 'TPMSN: the first operation has 1, responses are counted too',
 	WINDOW = "PSN: beyond the receiver's window is dropped without an answer",
 	NLP = 'NLP: 0 with one Entity per side; 1 is accepted, and sent where the TP says so',
+	E_BIT = 'E_bit: 1 passes, as no segment is exclusive; sent as 0 but by privileged Jettys',
 }
 
 -- ---- fields: {name, bytes of the word, its offset, high bit, low bit, names} ----
@@ -370,7 +371,8 @@ function Reader:transaction(pad)
 	local request, response = REQUESTS[code], RESPONSES[code]
 	self.info = TA_NAMES[code] or string.format('transaction opcode %02x', code)
 	if request ~= nil then
-		local v = self:header('btah')
+		local v, sub = self:header('btah')
+		self:choose(sub, 'E_BIT', self.tvb(self.at - 8, 8))
 		local maetah = self:extensions(request, code, v.ud_flag == 1,
 			v.tv_en == 1 and not request.tokenless)
 		self:payload(request, code, maetah, pad)

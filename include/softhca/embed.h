@@ -72,6 +72,15 @@ enum softhca_ub_rule {
 	SOFTHCA_UB_RULE_TIME,	 /* when something sent later has arrived */
 };
 
+/* What the specification of UB leaves open, where it is not the default: a set */
+enum softhca_ub_choice {
+	SOFTHCA_UB_OLD_VALUE_LE = 1 << 0, /* old values of atomics, least significant byte first */
+	SOFTHCA_UB_CLR_EOR_TEXT = 1 << 1, /* CLR is 2 and EOR is 1 on the wire */
+	SOFTHCA_UB_EDGE = 1 << 2,	  /* execute requests with a token and E_bit 0 only */
+	SOFTHCA_UB_NO_TAID = 1 << 3,	  /* channels without TAIDETAH */
+	SOFTHCA_UB_NO_OFST = 1 << 4,	  /* and without OFSTETAH, of Reads */
+};
+
 /*
  * What the link does to frames, in each direction; probabilities are 0..1. An HCA on a device of
  * its own applies it to the frames it sends and to those it receives.
@@ -159,6 +168,7 @@ struct softhca_embed_config {
 	uint32_t ub_spray;	/* source ports of each, a power of two up to 256: 1 */
 	uint32_t ub_reorder_us; /* what is late by less is not lost; 0, with ub_spray 25 */
 	uint32_t ub_segment;	/* bytes, a multiple of 4096 up to 65536: 65536 */
+	uint32_t ub_choices;	/* enum softhca_ub_choice, a set */
 };
 
 /*

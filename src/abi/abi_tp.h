@@ -351,11 +351,11 @@ enum hca_ub_to {
 	(HCA_FIELD(31, 24, hint) | HCA_FIELD(21, 20, type) | HCA_FIELD(19, 0, tc))
 #define HCA_UB_ODR(w) HCA_BITS(w, 2, 0)
 #define HCA_UB_HAS_TOKEN HCA_BIT(3)
-#define HCA_UB_EVENT HCA_BIT(4)
+#define HCA_UB_EXCLUSIVE HCA_BIT(4) /* E_bit; of privileged Jettys alone, else ignored */
 #define HCA_UB_ATOMIC(w) HCA_BITS(w, 15, 8)
 #define HCA_UB_UD_OP(w) HCA_BITS(w, 19, 16)
-#define HCA_UB_MAKE_ORDER(odr, has_token, event, atomic, ud_op) \
-	(HCA_FIELD(2, 0, odr) | HCA_FIELD(3, 3, has_token) | HCA_FIELD(4, 4, event) | \
+#define HCA_UB_MAKE_ORDER(odr, has_token, exclusive, atomic, ud_op) \
+	(HCA_FIELD(2, 0, odr) | HCA_FIELD(3, 3, has_token) | HCA_FIELD(4, 4, exclusive) | \
 	 HCA_FIELD(15, 8, atomic) | HCA_FIELD(19, 16, ud_op))
 
 /* Where a write with notify stores its 64 bits of data. */

@@ -17,8 +17,11 @@
  *	hca_ub_rtph_get(p, &h)		all of them
  *	hca_ub_rtph_put(p, &h)		writes the whole header, reserved bits 0
  *
- * Where the specification is silent or contradicts itself there is a row in HCA_UB_CHOICE_LIST.
+ * Where the specification is silent or contradicts itself there is a row in HCA_UB_CHOICE_LIST;
+ * rows that can be had otherwise are in HCA_UB_SWITCH_LIST.
  */
+
+#include <stdbool.h>
 
 #include "abi_bits.h"
 
@@ -246,11 +249,39 @@ HCA_UB_DEFINE(mgmtetah, MGMTETAH);
 	X(READ_OFFSET, "OFSTETAH of Read_response", \
 	  "that of the request + own displacement / 1024") \
 	X(TAID, "TAID", "the TASSN; echoed") \
-	X(OLD_VALUE, "Atomic_response", "old value, least significant byte first") \
+	X(OLD_VALUE, "Atomic_response", \
+	  "old value, as drawn: most significant byte first; the other way where the TP says so") \
 	X(CLR_EOR, "UDETAH [23:20]", "1 CLR is AND NOT, 2 EOR is XOR") \
 	X(TPMSN, "TPMSN", "the first operation has 1, responses are counted too") \
 	X(WINDOW, "PSN", "what lies beyond the receiver's window is dropped without an answer") \
-	X(NLP, "NLP", "0 on a TP with one Entity per side; 1 is accepted and sent where it says so")
+	X(NLP, "NLP", \
+	  "0 on a TP with one Entity per side; 1 is accepted and sent where it says so") \
+	X(E_BIT, "E_bit", \
+	  "1 passes, as no segment is exclusive; sent as 0 but by privileged Jettys")
+
+/*
+ * Of these, what can be chosen otherwise: words of `[ub] choices` of the daemon's configuration and
+ * bits of softhca_embed_config.ub_choices. By TP: the agent does not offer the flag, and both ends
+ * of a channel have it only if both offer it. X(NAME, bit, word, choice, text)
+ */
+#define HCA_UB_SWITCH_LIST(X) \
+	X(OLD_VALUE_LE, 0, old_value_le, OLD_VALUE, \
+	  "by TP: old values of atomics have their least significant byte first") \
+	X(CLR_EOR_TEXT, 1, clr_eor_text, CLR_EOR, \
+	  "1 is XOR and 2 is AND NOT, as the text beside the names says") \
+	X(EDGE, 2, edge, E_BIT, \
+	  "filter of a domain's edge: only requests with E_bit 0 and a TokenValue are executed") \
+	X(NO_TAID, 3, no_taid, BY_TP, "by TP: no TAIDETAH") \
+	X(NO_OFST, 4, no_ofst, BY_TP, "by TP: no OFSTETAH in Reads and Read_responses")
+
+enum hca_ub_switch {
+#define HCA_UB_ENUM(NAME, bit, word, choice, text) HCA_UB_SWITCH_##NAME = 1 << (bit),
+	HCA_UB_SWITCH_LIST(HCA_UB_ENUM)
+#undef HCA_UB_ENUM
+};
+/* All that there are. */
+#define HCA_UB_SWITCH_OR(NAME, bit, word, choice, text) | HCA_BIT(bit)
+#define HCA_UB_SWITCHES (0u HCA_UB_SWITCH_LIST(HCA_UB_SWITCH_OR))
 
 #define HCA_UB_ECN(congestion_control) ((congestion_control) ? 2u : 0u)
 #define HCA_UB_IS_NEGATIVE(rspst, rspinfo) \
@@ -514,5 +545,15 @@ enum hca_ub_rsp_status {
 enum hca_ub_ud_op {
 	HCA_UB_UD_OP_LIST(HCA_UB_UD_OP_ENUM)
 };
+
+/* Between the code on the wire and the operation, either way. choices: enum hca_ub_switch */
+static inline uint32_t
+hca_ub_ud_op(uint32_t code, uint32_t choices)
+{
+	bool turn = (choices & HCA_UB_SWITCH_CLR_EOR_TEXT) != 0 &&
+		    (code == HCA_UB_UD_OP_CLR || code == HCA_UB_UD_OP_EOR);
+
+	return turn ? HCA_UB_UD_OP_CLR + HCA_UB_UD_OP_EOR - code : code;
+}
 
 #endif

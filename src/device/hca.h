@@ -43,6 +43,7 @@ struct hca_config {
 	uint32_t full_records;	  /* with SGL or inline data [two per QP and 4096 shared] */
 	uint32_t ub_full_records; /* likewise, of Jettys */
 	uint32_t ub_segment;	  /* bytes of a segment, a multiple of 4096 [65536] */
+	uint32_t ub_choices;	  /* enum hca_ub_switch, a set [none] */
 	uint32_t ack_every;	  /* largest distance of AckReqs in packets [32] */
 	uint64_t fw_ver;	  /* as HCA_FW_VER() makes it [HCA_FW_VER_PRESET] */
 	uint64_t port_stall_ns;	  /* encap discards frames after this time without progress [1 s] */

@@ -18,6 +18,7 @@
 
 #include "abi_reason.h"
 #include "embed_ctl.h"
+#include "abi_ub.h"
 #include "embed_impl.h"
 #include "embed_ports.h"
 #include "embed_telemetry.h"
@@ -74,7 +75,8 @@ valid_ub(const struct softhca_embed_config *c)
 {
 	return c->ub_tps <= 16 && power_within(c->ub_window, 128, 2048) &&
 	       c->ub_rule <= SOFTHCA_UB_RULE_TIME && power_within(c->ub_spray, 1, 256) &&
-	       c->ub_reorder_us <= 1000000 && c->ub_segment % 4096 == 0 && c->ub_segment <= 65536;
+	       c->ub_reorder_us <= 1000000 && c->ub_segment % 4096 == 0 && c->ub_segment <= 65536 &&
+	       (c->ub_choices & ~HCA_UB_SWITCHES) == 0;
 }
 
 static int
@@ -113,8 +115,11 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 		return embed_fail(-EINVAL,
 				  "a fabric needs the executor manual and links in memory");
 	if (!valid_ub(c))
-		return embed_fail(-EINVAL, "UB: %u TPs, window %u, rule %u, %u ports, segment %u",
-				  c->ub_tps, c->ub_window, c->ub_rule, c->ub_spray, c->ub_segment);
+		return embed_fail(
+			-EINVAL,
+			"UB: %u TPs, window %u, rule %u, %u ports, segment %u, choices %#x",
+			c->ub_tps, c->ub_window, c->ub_rule, c->ub_spray, c->ub_segment,
+			c->ub_choices);
 	if (c->ub > 1)
 		return embed_fail(-EINVAL, "ub = %u: 0 or 1", c->ub);
 	return check_sizes(c);
@@ -346,6 +351,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 		.port_stall_ns = (uint64_t)c->stall.discard_after_us * 1000,
 		.max_mtu = 128u << c->max_mtu,
 		.ub_segment = c->ub_segment,
+		.ub_choices = c->ub_choices,
 		.wall_clock = hca_host_wall_clock,
 	};
 	int err;

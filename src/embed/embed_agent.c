@@ -7,6 +7,7 @@
 #include <rte_bitops.h>
 
 #include "abi_tp.h"
+#include "abi_ub.h"
 #include "embed_impl.h"
 #include "graph/sleep.h"
 #include "ubagent.h"
@@ -33,6 +34,10 @@ progress(void *arg)
 _Static_assert(SOFTHCA_UB_RULE_NAK == HCA_TP_RULE_NAK + 1 &&
 		       SOFTHCA_UB_RULE_TIME == HCA_TP_RULE_TIME + 1,
 	       "the public names are the device's");
+#define SAME_CHOICE(NAME, bit, word, choice, text) \
+	_Static_assert((uint32_t)SOFTHCA_UB_##NAME == (uint32_t)HCA_UB_SWITCH_##NAME, #NAME);
+HCA_UB_SWITCH_LIST(SAME_CHOICE)
+#undef SAME_CHOICE
 
 static int
 start(struct softhca_embed *e, uint32_t i)
@@ -51,6 +56,7 @@ start(struct softhca_embed *e, uint32_t i)
 		.rule = e->cfg.ub_rule, /* the numbers of rules, from 1 */
 		.spray = e->cfg.ub_spray > 1 ? rte_bsf32(e->cfg.ub_spray) + 1 : 0,
 		.reorder_us = e->cfg.ub_reorder_us,
+		.choices = e->cfg.ub_choices,
 	};
 	int err = ubagent_create(&c, &s->agent);
 

@@ -9,6 +9,7 @@
 
 #include "abi_addr.h"
 #include "abi_cmd.h"
+#include "abi_ub.h"
 #include "config_values.h"
 
 void
@@ -365,5 +366,40 @@ config_mode(const struct config_key *key, struct endpoint_config *c, const char 
 	if (!isdigit((unsigned char)*text) || *end != '\0' || mode > 0777)
 		return false;
 	config_store(key, c, mode);
+	return true;
+}
+
+static uint32_t
+ub_choice(const char *word, size_t length)
+{
+	static const struct {
+		const char *word;
+		uint32_t bit;
+	} words[] = {
+#define X(NAME, bit, word, choice, text) {#word, HCA_UB_SWITCH_##NAME},
+		HCA_UB_SWITCH_LIST(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i].word) == length && memcmp(words[i].word, word, length) == 0)
+			return words[i].bit;
+	return 0;
+}
+
+bool
+config_ub_choices(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	uint32_t choices = 0, bit;
+
+	while (*text != '\0') {
+		size_t length = strcspn(text, ", ");
+
+		if (length != 0 && (bit = ub_choice(text, length)) == 0)
+			return false;
+		choices |= length != 0 ? bit : 0;
+		text += length + (text[length] != '\0');
+	}
+	config_store(key, c, choices);
 	return true;
 }

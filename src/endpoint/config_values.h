@@ -21,7 +21,8 @@
 	X(config_neighbour) \
 	X(config_node) \
 	X(config_version) \
-	X(config_mode)
+	X(config_mode) \
+	X(config_ub_choices)
 
 #define X(fn) bool fn(const struct config_key *key, struct endpoint_config *c, const char *value);
 CONFIG_VALUES(X)

@@ -54,6 +54,7 @@ create_hca(struct endpoint *e)
 		.port_stall_ns = (uint64_t)c->discard_after_us * 1000,
 		.wires = endpoint_wires(c),
 		.ub_segment = c->ub_segment,
+		.ub_choices = c->ub_choices,
 		.max_mtu = e->port.roce_mtu,
 		.own_frames_leave = c->own_frames == ENDPOINT_OWN_FRAMES_PORT,
 		.foreign = access_foreign,

@@ -58,6 +58,7 @@ endpoint_agent_start(struct endpoint *e)
 		.spray = 1 + (uint32_t)__builtin_ctz(c->ub_paths),
 		.reorder_us = c->ub_reorder_us,
 		.timeout_us = timeout_us(c),
+		.choices = c->ub_choices,
 	};
 	int err;
 

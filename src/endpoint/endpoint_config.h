@@ -173,6 +173,9 @@ struct endpoint_config_lines {
 	/* bytes of a request that are sent and answered as one */ \
 	POWER(ub, segment, uint32_t, ub_segment, 4096, 65536, 65536, \
 	      "a power of two, 4096 to 65536") \
+	/* HCA_UB_SWITCH_*: what the specification leaves open */ \
+	PARSED(ub, choices, uint32_t, ub_choices, config_ub_choices, 0, \
+	       "words with commas between them: old_value_le, clr_eor_text, edge, no_taid, no_ofst") \
 	YES_NO(admin, telemetry, telemetry, 1) \
 	/* stand ready to inject faults and to capture: three calls per burst */ \
 	YES_NO(admin, impair, impair, 0) \

@@ -313,11 +313,29 @@ stop_thread(struct ubagent *a)
 
 /* ---- begin and end ---- */
 
+/* What is offered to peers: all that the letter of the specification wants, but for choices. */
+static uint8_t
+flags_of(const struct ubagent_config *c)
+{
+	uint32_t flags = HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE;
+	static const struct {
+		uint32_t choice, flag;
+	} off[] = {
+		{HCA_UB_SWITCH_OLD_VALUE_LE, HCA_TP_FLAG_RSP_BE},
+		{HCA_UB_SWITCH_NO_TAID, HCA_TP_FLAG_TAID},
+		{HCA_UB_SWITCH_NO_OFST, HCA_TP_FLAG_OFST},
+	};
+
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		if (c->choices & off[i].choice)
+			flags &= ~off[i].flag;
+	return (uint8_t)(flags | (c->spray > 1 ? HCA_TP_FLAG_SPRAY : 0));
+}
+
 static struct ubcm_config
 cm_config(struct ubagent *a, uint32_t mtu_code)
 {
 	const struct ubagent_config *c = &a->cfg;
-	uint32_t spray = c->spray > 1 ? (uint32_t)HCA_TP_FLAG_SPRAY : 0;
 
 	return (struct ubcm_config){
 		.ops = &ubagent_ops,
@@ -328,12 +346,12 @@ cm_config(struct ubagent *a, uint32_t mtu_code)
 			   .requests = REQUESTS,
 			   .mode = c->rule == HCA_TP_RULE_NAK + 1 ? HCA_TP_MODE_DROP
 								  : HCA_TP_MODE_SACK,
-			   .flags = (uint8_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | spray)},
+			   .flags = flags_of(c)},
 		.timer = {.rto_base = c->timeout_us,
 			  .rto_exponent = RTO_EXPONENT,
 			  .retries = c->timeout_us == 0 ? RETRIES_BY_ROUND_TRIPS : RETRIES,
 			  .ack_every = ACK_EVERY,
-			  .ooo_every = spray != 0 ? OOO_EVERY_SPRAY : OOO_EVERY},
+			  .ooo_every = c->spray > 1 ? OOO_EVERY_SPRAY : OOO_EVERY},
 		.tps = c->tps,
 		.log_tps = a->log_tps,
 		.max_links = a->nlinks,

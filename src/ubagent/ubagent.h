@@ -45,6 +45,7 @@ struct ubagent_config {
 	uint32_t spray;	     /* log2 of source ports + 1 [no spray] */
 	uint32_t reorder_us; /* [0, with spray 25] */
 	uint32_t timeout_us; /* until what nobody has acknowledged is sent again [by round trips] */
+	uint32_t choices;    /* enum hca_ub_switch, a set: what is not offered [none] */
 };
 
 /* Counters beside those of ubcm: X(name, text) */

@@ -8,6 +8,7 @@
 
 #include "abi_cqe.h"
 #include "abi_tp.h"
+#include "abi_ub.h"
 #include "abi_wqe.h"
 #include "ubagent.h"
 

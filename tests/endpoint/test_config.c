@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abi_ub.h"
 #include "../test_path.h"
 #include "abi_cmd.h"
 #include "config_keys.h"
@@ -259,6 +260,23 @@ values(void **state)
 	}
 }
 
+/* Words in any order; one that is unknown is an error. */
+static void
+ub_choices(void **state)
+{
+	struct endpoint_config c;
+
+	assert_int_equal(load(&c, GOOD "[ub]\nchoices =\n"), 0);
+	assert_int_equal(c.ub_choices, 0);
+	assert_int_equal(load(&c, GOOD "[ub]\nchoices = edge, old_value_le\n"), 0);
+	assert_int_equal(c.ub_choices, HCA_UB_SWITCH_EDGE | HCA_UB_SWITCH_OLD_VALUE_LE);
+	assert_int_equal(load(&c, GOOD "[ub]\nchoices = no_ofst,clr_eor_text,no_taid\n"), 0);
+	assert_int_equal(c.ub_choices, HCA_UB_SWITCH_NO_OFST | HCA_UB_SWITCH_CLR_EOR_TEXT |
+					       HCA_UB_SWITCH_NO_TAID);
+	assert_int_equal(load(&c, GOOD "[ub]\nchoices = edges\n"), 1);
+	assert_int_equal(c.ub_choices, 0);
+}
+
 static void
 devices(void **state)
 {
@@ -496,13 +514,13 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good),		  cmocka_unit_test(every_kind_of_value),
-		cmocka_unit_test(syntax),	  cmocka_unit_test(names),
-		cmocka_unit_test(values),	  cmocka_unit_test(devices),
-		cmocka_unit_test(across_keys),	  cmocka_unit_test(no_file),
-		cmocka_unit_test(sample_file),	  cmocka_unit_test(roce_mtu),
-		cmocka_unit_test(device_options), cmocka_unit_test(gateways),
-		cmocka_unit_test(machine),
+		cmocka_unit_test(good),	    cmocka_unit_test(every_kind_of_value),
+		cmocka_unit_test(syntax),   cmocka_unit_test(names),
+		cmocka_unit_test(values),   cmocka_unit_test(ub_choices),
+		cmocka_unit_test(devices),  cmocka_unit_test(across_keys),
+		cmocka_unit_test(no_file),  cmocka_unit_test(sample_file),
+		cmocka_unit_test(roce_mtu), cmocka_unit_test(device_options),
+		cmocka_unit_test(gateways), cmocka_unit_test(machine),
 	};
 
 	if (argc != 2) {

@@ -167,10 +167,6 @@ answer(struct ub_world *w, unsigned int peer, const struct hca_ub_headers *reque
 
 	if (request->btah.rc_id == ub_world_number(w, &w->theirs->jetty_id))
 		h.atah.rspst = h.atah.rspinfo = 0; /* the bystander's */
-	if (request->btah.e_bit) {
-		h.atah.rspst = HCA_UB_RSP_ERROR;
-		h.atah.rspinfo = HCA_UB_ERROR_ABORT;
-	}
 	if (kind == HCA_UB_KIND_READ) {
 		if (request->maetah.length > READ_MAX) {
 			h.atah.rspst = HCA_UB_RSP_ERROR;
@@ -271,14 +267,12 @@ take(struct ub_world *w, unsigned int peer, const struct ub_view *v, const struc
 		answer(w, peer, h);
 }
 
-/* An exclusive request, which programs may ask for; the answer to a reserved RC type. */
+/* The answer to a reserved RC type. */
 static bool
 peers_refuse(const struct ub_peer *p, const uint8_t *frame, const struct ub_view *v, int rc)
 {
 	const uint8_t *atah = frame + v->w.transport + v->tp.ta;
 
-	if (rc == UB_REASON(-HCA_UB_DROP_TA_EXCLUSIVE))
-		return true;
 	return rc == UB_REASON(-HCA_UB_DROP_TA_CODE) && !p->honest &&
 	       (v->ta.op->is & HCA_UB_OP_RESPONSE) &&
 	       hca_ub_atah_rc_type(atah) == HCA_UB_CODE_RESERVED &&

@@ -72,11 +72,6 @@ change(void *arg, uint8_t *frame, uint32_t len)
 #define CHANGE(name) \
 	static void name(struct ub_pair *p, uint8_t *tah, const struct hca_ub_layout *at)
 
-CHANGE(e_bit)
-{
-	hca_ub_btah_set_e_bit(tah, 1);
-}
-
 CHANGE(trusted)
 {
 	hca_ub_btah_set_ee(tah, HCA_UB_EE_TRUSTED);
@@ -255,7 +250,6 @@ CHANGE(other_queue_type)
 #define LENGTH URMA_CR_REM_RESP_LEN_ERR
 
 static const struct attack attacks[] = {
-	{"E_bit", URMA_OPC_WRITE, false, e_bit, REFUSED, HCA_CTR_ub_ta_exclusive},
 	{"EE 3", URMA_OPC_WRITE, false, trusted, SILENCE, HCA_CTR_ub_ta_bad_ee},
 	{"version", URMA_OPC_WRITE, false, version, UNKNOWN, HCA_CTR_ub_ta_bad_version},
 	{"opcode", URMA_OPC_WRITE, false, no_opcode, UNKNOWN, HCA_CTR_ub_ta_bad_opcode},

@@ -25,7 +25,7 @@ in_forms(const struct sim_config *cfg, void (*fn)(struct ub_pair *p))
 		 .tps = 3,
 		 .passive = true,
 		 .small_mtu = true,
-		 .flags = HCA_TP_FLAG_RSP_BE},
+		 .old_value_le = true},
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(forms); i++) {

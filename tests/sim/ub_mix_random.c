@@ -21,7 +21,7 @@ static const struct {
 	{HCA_TP_MODE_TRACK, HCA_TP_RULE_NONE, false, 0},
 	{HCA_TP_MODE_SACK, HCA_TP_RULE_NONE, false, HCA_TP_FLAG_SPRAY},
 	{HCA_TP_MODE_SACK, HCA_TP_RULE_HIGH, false, 0},
-	{HCA_TP_MODE_SACK, HCA_TP_RULE_MARK, false, HCA_TP_FLAG_RSP_BE},
+	{HCA_TP_MODE_SACK, HCA_TP_RULE_MARK, false, 0},
 	{HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, false, 0},
 	{HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, false, HCA_TP_FLAG_SPRAY},
 };
@@ -86,6 +86,7 @@ ub_mix_random(const struct sim_config *cfg, uint32_t n)
 				   .rule = kinds_of_tp[kind].rule,
 				   .go_back = kinds_of_tp[kind].go_back,
 				   .flags = kinds_of_tp[kind].flags,
+				   .old_value_le = kind % 2 == 0,
 				   .small_mtu = sim_below(&rng, 2),
 				   .passive = sim_below(&rng, 2),
 				   .reorder = kinds_of_tp[kind].flags & HCA_TP_FLAG_SPRAY ? 20 : 0,

@@ -59,6 +59,8 @@ tpn_of(unsigned int side, uint32_t tpi)
 		CHECK(p, rc_ == 0, #call ": %d: %s", rc_, hca_driver_reason()); \
 	} while (0)
 
+#define USUAL_FLAGS ((uint32_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST))
+
 void
 ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
 {
@@ -70,7 +72,8 @@ ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
 		{HCA_TPC_MTU, !c->small_mtu},
 		{HCA_TPC_WINDOW, 1},
 		{HCA_TPC_SACK, 2},
-		{HCA_TPC_FLAGS, c->flags | (c->bare ? 0 : HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST)},
+		{HCA_TPC_FLAGS, c->flags | (c->bare ? 0 : USUAL_FLAGS) |
+					(c->old_value_le ? 0 : HCA_TP_FLAG_RSP_BE)},
 		{HCA_TPC_TPN, tpn_of(side, tpi)},
 		{HCA_TPC_PEER, tpn_of(1 - side, tpi)},
 		{HCA_TPC_PSN, 0xfffff0 + side},

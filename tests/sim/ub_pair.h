@@ -58,6 +58,7 @@ struct ub_pair_config {
 	bool small_mtu;	       /* 1024 instead of 4096 */
 	uint8_t flags;	       /* beside TAID and OFST */
 	bool bare;	       /* without these */
+	bool old_value_le;     /* as the choice of that name */
 	bool passive;	       /* side 1, until the first packet comes */
 	uint32_t reorder;      /* us */
 	uint32_t requests;     /* open at the peer [64] */

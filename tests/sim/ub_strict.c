@@ -302,13 +302,15 @@ read_response(struct ub_strict *x, const uint8_t *btah, const uint8_t *from, uin
 static void
 atomic_response(struct ub_strict *x, const uint8_t *btah, const uint8_t *old, uint32_t n)
 {
-	uint8_t a[12];
+	uint8_t a[12], drawn[64];
 
 	if (keep(x, btah, NULL, n, 0))
 		return;
 	atah_of(a, 0x13, btah, 0, 0);
 	put(a + 8, 4, get(btah + 2, 2));
-	out(x, make(x, a, 12, old, n, 3));
+	for (uint32_t i = 0; i < n; i++)
+		drawn[i] = old[n - 1 - i]; /* most significant byte first */
+	out(x, make(x, a, 12, drawn, n, 3));
 }
 
 /* Of atomics, zeros: it is too late for them. */

@@ -214,7 +214,6 @@
 	X(ub_ta_bad_opcode) \
 	X(ub_ta_bad_service) \
 	X(ub_ta_bad_ee) \
-	X(ub_ta_exclusive) \
 	X(ub_ta_bad_code) \
 	X(ub_ta_bad_flags) \
 	X(ub_ta_bad_user) \
@@ -242,6 +241,7 @@
 	X(ub_ta_bad_sum) \
 	X(ub_ta_bad_alignment) \
 	X(ub_ta_poison) \
+	X(ub_ta_edge) \
 	X(ub_tc_unknown) \
 	X(ub_tc_error) \
 	X(ub_tc_token) \

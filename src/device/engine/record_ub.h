@@ -68,7 +68,7 @@ struct hca_ub_record {
 	uint8_t status; /* 0, or the enum hca_ub_status that this request completes with */
 	uint8_t nsge;
 	uint16_t wqe_index;
-	uint8_t order;	/* ODR[2:0], HCA_UB_HAS_TOKEN, HCA_UB_EVENT */
+	uint8_t order;	/* ODR[2:0], HCA_UB_HAS_TOKEN, HCA_UB_EXCLUSIVE */
 	uint8_t atomic; /* TAOpcode of HCA_OP_ATOMIC */
 	uint32_t len;	/* bytes of the message; of an atomic: of one operand */
 	uint32_t to;	/* HCA_UB_TO(), HCA_UB_NUMBER() */

@@ -329,6 +329,17 @@ judge_datagram(struct hca *h, const struct hca_qp *qp, const struct hca_wqe_ub *
 	return HCA_UB_STATUS_LOCAL_ACCESS;
 }
 
+/* What the WQE asks for, as far as the Jetty may, and in the codes of the wire. */
+static void
+judge_rights(const struct hca *h, const struct hca_qp *qp, struct hca_ub_record *r)
+{
+	uint32_t code = HCA_UB_UD_OPERATION(r->user);
+
+	if (!qp->cfg.privileged)
+		r->order &= (uint8_t)~HCA_UB_EXCLUSIVE;
+	r->user = HCA_UB_UD_MAKE_OPERATION(hca_ub_ud_op(code, h->cfg.ub_choices));
+}
+
 static void
 judge_jetty_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_wqe_ub *w,
 		struct hca_ud_av *av)
@@ -365,6 +376,7 @@ parse_jetty(struct hca *h, struct visit *v, const uint8_t *copy)
 	if (unlikely(ref == HCA_RECREF_NONE))
 		return no_record(v, pool);
 	hca_wqe_ub_fill(&w, &av, hca_ub_record(h, ref));
+	judge_rights(h, v->qp, hca_ub_record(h, ref));
 	fill_jetty(hca_ub_record(h, ref), v->p, next);
 	if (w.is_inline)
 		HCA_COUNT(h, PARSER, sq_inline);

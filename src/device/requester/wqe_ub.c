@@ -273,7 +273,7 @@ hca_wqe_ub_fill(const struct hca_wqe_ub *w, const struct hca_ud_av *av, struct h
 	r->flags = (w->is_rd ? HCA_REC_RD : 0) | (full ? HCA_REC_FULL : 0) |
 		   (w->is_inline ? HCA_REC_INLINE : 0);
 	r->nsge = w->nsge;
-	r->order = order & (HCA_MASK(2, 0) | HCA_UB_HAS_TOKEN | HCA_UB_EVENT);
+	r->order = order & (HCA_MASK(2, 0) | HCA_UB_HAS_TOKEN | HCA_UB_EXCLUSIVE);
 	r->atomic = HCA_UB_ATOMIC(order);
 	r->user = HCA_UB_UD_MAKE_OPERATION(HCA_UB_UD_OP(order));
 	r->len = w->len;

@@ -54,12 +54,12 @@ hca_wqe_ub_fill_form(const uint8_t *wqe, uint32_t size, uint32_t stride, uint32_
 	if ((flags & other) || size != off + sizeof(*d) || size > stride || cnt == 0 ||
 	    cnt > most || HCA_UB_TO(to) > HCA_UB_TO_TPG ||
 	    HCA_UB_ODR_EXECUTION(HCA_UB_ODR(order)) == HCA_UB_CODE_RESERVED ||
-	    HCA_UB_TC_TYPE(tc) == HCA_UB_CODE_RESERVED)
+	    HCA_UB_TC_TYPE(tc) == HCA_UB_CODE_RESERVED || (order & HCA_UB_EXCLUSIVE))
 		return false;
 	r->flags = flags & HCA_UB_WR_READ ? HCA_REC_RD : 0;
 	r->status = 0;
 	r->nsge = 1;
-	r->order = order & (HCA_MASK(2, 0) | HCA_UB_HAS_TOKEN | HCA_UB_EVENT);
+	r->order = order & (HCA_MASK(2, 0) | HCA_UB_HAS_TOKEN);
 	r->atomic = HCA_UB_ATOMIC(order);
 	r->len = cnt;
 	r->to = to;

@@ -65,7 +65,7 @@ fill_btah(const struct hca_qp *qp, const struct hca_ub_record *r, const struct h
 			    TV_EN((r->order & HCA_UB_HAS_TOKEN) != 0) | UD_FLAG(names_op));
 	op->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) | MT_EN(to_queue) |
 			    FCE(cut->last && r->flags & HCA_REC_SOLICITED) | RETRY(cut->again));
-	op->rc = qp->cfg.local_qpn | E_BIT((r->order & HCA_UB_EVENT) != 0);
+	op->rc = qp->cfg.local_qpn | E_BIT((r->order & HCA_UB_EXCLUSIVE) != 0);
 }
 
 static inline void

@@ -61,7 +61,7 @@ begin_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 	p->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) |
 			   FCE((r->flags & HCA_REC_SOLICITED) != 0));
 	p->counted = order != HCA_UB_ODR_NONE ? HCA_TAI_COUNTED_ORDERED : 0;
-	p->rc = qpn | E_BIT((r->order & HCA_UB_EVENT) != 0);
+	p->rc = qpn | E_BIT((r->order & HCA_UB_EXCLUSIVE) != 0);
 	return true;
 }
 

@@ -189,6 +189,15 @@ execute(struct tat_request *q)
 	}
 }
 
+/* What the edge of a domain lets through of packets from outside, S11.4.2: the rest is false. */
+static bool
+passes_edge(const struct tat_request *q)
+{
+	if (likely(!(q->h->cfg.ub_choices & HCA_UB_SWITCH_EDGE)))
+		return true;
+	return !hca_ub_btah_e_bit(q->tah) && hca_ub_btah_tv_en(q->tah);
+}
+
 /* What is wrong whatever the opcode; the codec has judged what it can see. */
 static void
 judge(struct tat_request *q, int rc)
@@ -197,6 +206,8 @@ judge(struct tat_request *q, int rc)
 		tat_refuse(q, why_codec(rc));
 	else if (unlikely(hca_ub_btah_poison(q->tah)))
 		tat_refuse(q, TAT_POISON);
+	else if (unlikely(!passes_edge(q)))
+		tat_refuse(q, TAT_EDGE);
 	else if (unlikely(hca_ub_btah_rc_type(q->tah) == HCA_UB_RC_SEQUENCE))
 		tat_refuse(q, TAT_SEQUENCE);
 	else if (unlikely(!fits_mtu(q)))
@@ -265,6 +276,8 @@ datagram(struct tat_request *q, int rc)
 		tat_refuse(q, why_codec(rc));
 	else if (unlikely(hca_ub_btah_poison(q->tah)))
 		tat_refuse(q, TAT_POISON);
+	else if (unlikely(!passes_edge(q)))
+		tat_refuse(q, TAT_EDGE);
 	else
 		tat_datagram(q);
 	if (q->msg != NULL) {

@@ -50,6 +50,7 @@
 	X(SUM, ub_ta_bad_sum, UNSUPPORTED, LOCAL_LENGTH)       /* packets do not make it up */ \
 	X(ALIGNMENT, ub_ta_bad_alignment, UNSUPPORTED, LOCAL_ACCESS) \
 	X(POISON, ub_ta_poison, ABORT, LOCAL_POISON) \
+	X(EDGE, ub_ta_edge, ABORT, LOCAL_ACCESS) /* HCA_UB_SWITCH_EDGE: E_bit, or no token */ \
 	X(UNKNOWN_TC, ub_tc_unknown, UNSUPPORTED, FLUSHED) \
 	X(TC_ERROR, ub_tc_error, ABORT, FLUSHED) \
 	X(TC_TOKEN, ub_tc_token, ABORT, LOCAL_ACCESS) \

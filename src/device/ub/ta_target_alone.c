@@ -55,7 +55,7 @@ begin(const struct hca *h, const struct hca_ub_rxd *r, struct run *run)
 			    .looks = tp->tat.open != 0 || tp->tat.cut,
 			    .more = HCA_UB_AGGREGATE_MAX};
 	return likely(r->tp != HCA_TP_UNRELIABLE && hca_tp_receives(hca_tp_state(tp)) &&
-		      !tp->tat.flooded);
+		      !tp->tat.flooded && !(h->cfg.ub_choices & HCA_UB_SWITCH_EDGE));
 }
 
 /* Requests that the peer may have more. */

@@ -34,7 +34,9 @@ atomic_of(const struct tat_request *q)
 	a.operand[0] = q->payload;
 	a.operand[1] = q->payload + a.len;
 	if (q->v.at->udetah != 0)
-		a.ud_op = HCA_UB_UD_OPERATION(hca_ub_udetah_user(q->tah + q->v.at->udetah));
+		a.ud_op = hca_ub_ud_op(HCA_UB_UD_OPERATION(
+					       hca_ub_udetah_user(q->tah + q->v.at->udetah)),
+				       q->h->cfg.ub_choices);
 	return a;
 }
 

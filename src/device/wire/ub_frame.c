@@ -147,8 +147,6 @@ judge_request(const uint8_t *btah, const struct hca_ub_ta_info *op)
 
 	if (hca_ub_btah_ee(btah) != HCA_UB_EE_NORMAL)
 		return DROP(TA_EE);
-	if (hca_ub_btah_e_bit(btah))
-		return DROP(TA_EXCLUSIVE);
 	if (HCA_UB_ODR_EXECUTION(hca_ub_btah_odr(btah)) == HCA_UB_CODE_RESERVED ||
 	    hca_ub_btah_rc_type(btah) == HCA_UB_CODE_RESERVED)
 		return DROP(TA_CODE);

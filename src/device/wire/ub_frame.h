@@ -42,7 +42,6 @@
 	X(TA_OPCODE, ub_ta_bad_opcode, UNSUPPORTED, "opcode is not defined") \
 	X(TA_UNRELIABLE, ub_ta_bad_service, PSN, "opcode may not travel in a UTP packet") \
 	X(TA_EE, ub_ta_bad_ee, PSN, "execution environment is not the normal one") \
-	X(TA_EXCLUSIVE, ub_ta_exclusive, ABORT, "E_bit is set") \
 	X(TA_CODE, ub_ta_bad_code, UNSUPPORTED, "ODR, RC type or TC type is reserved") \
 	X(TA_FLAGS, ub_ta_bad_flags, UNSUPPORTED, "MT_EN does not fit the opcode") \
 	X(TA_USER, ub_ta_bad_user, UNSUPPORTED, "UDETAH names no operation of an atomic") \

@@ -276,6 +276,51 @@ test_store_has_no_result(void **state)
 	assert_int_equal(post(fx, &w, HCA_OP_ATOMIC, w.len)->status, HCA_UB_STATUS_LOCAL_LENGTH);
 }
 
+/* Operations keep their names in WQEs, whatever codes the wire has for them. */
+static void
+test_codes_of_the_text(void **state)
+{
+	struct fx *fx = *state;
+
+	fx->h->cfg.ub_choices = HCA_UB_SWITCH_CLR_EOR_TEXT;
+	for (uint32_t op = 0; op < HCA_UB_UD_OPS; op++) {
+		struct wqe w = begin_operands(HCA_UB_TA_STORE, (uint8_t)op, 8);
+		uint32_t code = op == HCA_UB_UD_OP_CLR	 ? HCA_UB_UD_OP_EOR
+				: op == HCA_UB_UD_OP_EOR ? HCA_UB_UD_OP_CLR
+							 : op;
+
+		add_bytes(&w, 1, 8);
+		add_bytes(&w, 9, 8);
+		assert_int_equal(HCA_UB_UD_OPERATION(post(fx, &w, HCA_OP_ATOMIC, w.len)->user),
+				 code);
+		finish_all(fx);
+	}
+}
+
+/* A program cannot ask for exclusive access; in both forms of WQEs. */
+static void
+test_exclusive(void **state)
+{
+	struct fx *fx = *state;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct wqe w = wqe_new(0, 0);
+		const struct hca_ub_record *r;
+
+		add_ub(&w, NUMBER, HCA_UB_MAKE_ORDER(HCA_UB_ODR_RELAXED, 1, 1, 0, 0), 0);
+		add_raddr(&w, RADDR, TOKEN_ID);
+		for (unsigned int k = 0; k <= i / 2; k++)
+			add_sge(&w, 0x10000, 0x500, 64);
+		fx->h->qp[QPI].cfg.privileged = i % 2;
+		r = post(fx, &w, HCA_OP_RDMA_WRITE, w.len);
+		assert_int_equal(r->status, 0);
+		assert_int_equal(r->order, HCA_UB_ODR_RELAXED | HCA_UB_HAS_TOKEN |
+						   (i % 2 ? HCA_UB_EXCLUSIVE : 0));
+		finish_all(fx);
+	}
+	fx->h->qp[QPI].cfg.privileged = false;
+}
+
 /* In the WQE they are in the order of the bytes, on the wire one big-endian number. */
 static void
 test_byte_enables(void **state)
@@ -598,15 +643,26 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(test_write),		T(test_queue_of_common_form),
-		T(test_send_inline),	T(test_notify_of_many_sges),
-		T(test_atomic_lengths), T(test_store_has_no_result),
-		T(test_byte_enables),	T(test_read),
-		T(test_unreliable),	T(test_unreliable_to_driver),
-		T(test_bad_lengths),	T(test_bad_codes),
-		T(test_cut_anywhere),	T(test_too_long),
-		T(test_error_flushes),	T(test_error_of_an_idle_one),
-		T(test_pools),		T(test_waits_for_records),
+		T(test_write),
+		T(test_queue_of_common_form),
+		T(test_send_inline),
+		T(test_notify_of_many_sges),
+		T(test_atomic_lengths),
+		T(test_store_has_no_result),
+		T(test_codes_of_the_text),
+		T(test_exclusive),
+		T(test_byte_enables),
+		T(test_read),
+		T(test_unreliable),
+		T(test_unreliable_to_driver),
+		T(test_bad_lengths),
+		T(test_bad_codes),
+		T(test_cut_anywhere),
+		T(test_too_long),
+		T(test_error_flushes),
+		T(test_error_of_an_idle_one),
+		T(test_pools),
+		T(test_waits_for_records),
 #undef T
 	};
 

@@ -213,11 +213,6 @@ test_write_refusals(void **state)
 	rig_feed(r, p);
 	rig_expect_taack(r, RIG_ABORT, 1);
 	assert_int_equal(RIG_COUNTER(r, ub_ta_poison), 1);
-	p = rig_write(2, 0, 100, 1);
-	p.e_bit = true;
-	rig_feed(r, p);
-	rig_expect_taack(r, RIG_ABORT, 2);
-	assert_int_equal(RIG_COUNTER(r, ub_ta_exclusive), 1);
 	p = rig_write(3, 0, 100, 1);
 	p.length = 101; /* the only packet does not have all of it */
 	rig_feed(r, p);
@@ -559,6 +554,72 @@ test_atomics(void **state)
 				one_atomic(r, ++n, atomics[i], ud, (uint8_t)len);
 }
 
+/* The text beside the names of CLR and EOR says them the other way round. */
+static void
+test_clr_eor_text(void **state)
+{
+	static const uint8_t operands[2] = {0x0f}, expected[2][2] = {{0x30, 0x3c}, {0x3c, 0x30}};
+	struct rig *r = *state;
+	uint32_t n = 0;
+
+	for (int text = 0; text < 2; text++) {
+		r->h->cfg.ub_choices = text != 0 ? HCA_UB_SWITCH_CLR_EOR_TEXT : 0;
+		for (uint8_t code = 1; code <= 2; code++) {
+			struct rig_req p = rig_atomic(++n, HCA_UB_TA_STORE, 256, 1, operands);
+
+			r->mem[256] = 0x33;
+			p.ud_op = code;
+			rig_feed(r, p);
+			rig_expect(r, HCA_UB_TA_ATOMIC_RESPONSE, RIG_OK, (uint16_t)n);
+			assert_int_equal(r->mem[256], expected[text][code - 1]);
+		}
+	}
+}
+
+/* E_bit = 1 may do what 0 may, S9.4.4.3.3, and there is no exclusive segment. */
+static void
+test_e_bit(void **state)
+{
+	struct rig *r = *state;
+	struct rig_req p = rig_write(1, 0, 100, 1);
+
+	p.e_bit = true;
+	rig_feed(r, p);
+	rig_expect_taack(r, RIG_OK, 1);
+	assert_true(rig_holds(r, 0, 100, 1));
+	p = rig_read(2, 0, 100);
+	p.e_bit = true;
+	rig_feed(r, p);
+	rig_expect(r, HCA_UB_TA_READ_RESPONSE, RIG_OK, 2);
+}
+
+/* At the edge of a domain: whatever comes without a token, or with E_bit. */
+static void
+test_edge(void **state)
+{
+	struct rig *r = *state;
+	struct rig_req p = rig_write(1, 0, 100, 1);
+
+	r->h->cfg.ub_choices = HCA_UB_SWITCH_EDGE;
+	rig_feed(r, p);
+	rig_expect_taack(r, RIG_OK, 1);
+	p = rig_write(2, 0, 100, 1);
+	p.e_bit = true;
+	rig_feed(r, p);
+	rig_expect_taack(r, RIG_ABORT, 2);
+	p = rig_write(3, 0, 100, 1);
+	p.token_id = RIG_ID(RIG_FREE);
+	p.has_token = false;
+	rig_feed(r, p);
+	rig_expect_taack(r, RIG_ABORT, 3);
+	p = rig_read(4, 0, 100);
+	p.token_id = RIG_ID(RIG_FREE);
+	p.has_token = false;
+	rig_feed(r, p);
+	rig_expect(r, HCA_UB_TA_READ_RESPONSE, RIG_ABORT, 4);
+	assert_int_equal(RIG_COUNTER(r, ub_ta_edge), 3);
+}
+
 static void
 test_misaligned_atomics(void **state)
 {
@@ -668,6 +729,9 @@ main(void)
 		TEST(test_read),
 		TEST(test_atomics),
 		TEST(test_misaligned_atomics),
+		TEST(test_clr_eor_text),
+		TEST(test_e_bit),
+		TEST(test_edge),
 		TEST(test_foreign),
 	};
 

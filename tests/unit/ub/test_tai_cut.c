@@ -124,7 +124,7 @@ test_no_token(void **state)
 
 	rig_post(r, HCA_OP_RDMA_WRITE, 4)->order = 0;
 	assert_false(check_packets(r, only_op(r)).btah.tv_en);
-	rig_post(r, HCA_OP_RDMA_WRITE, 4)->order = HCA_UB_EVENT;
+	rig_post(r, HCA_OP_RDMA_WRITE, 4)->order = HCA_UB_EXCLUSIVE;
 	assert_int_equal(HCA_BITS(only_op(r)->rc, 22, 22), 1);
 }
 

@@ -38,6 +38,7 @@ static struct host host[HOSTS];
 static uint64_t now;
 static sem_t answer;   /* the neighbour that host 1 asks for */
 static uint32_t spray; /* of agents: log2 of source ports + 1 */
+static uint32_t choices[HOSTS];
 
 static uint64_t
 clock_of(void *arg)
@@ -77,7 +78,8 @@ open_host(unsigned int i, bool asks)
 				       .now = clock_of,
 				       .progress = carry,
 				       .tps = TPS,
-				       .spray = spray};
+				       .spray = spray,
+				       .choices = choices[i]};
 	uint8_t mac[6];
 
 	h->fake = fake_hw_create();
@@ -490,6 +492,45 @@ test_ports_of_spray(void **state)
 	expect_ports(1u << SPRAY_LOG);
 }
 
+static void
+expect_flags(unsigned int peer, uint32_t flags)
+{
+	struct hca_ctl_eid eid;
+	uint32_t number, tpn[FAKE_TPS], n;
+	struct hca_tpc c;
+
+	assert_int_equal(import(0, peer, &number), 0);
+	(void)group_of(0, number);
+	n = hca_driver_list_tps(host[0].drv, 0, tpn, FAKE_TPS);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(hca_driver_query_tp(host[0].drv, tpn[i], &c), 0);
+		memcpy(eid.eid, c.path.rgid, sizeof(eid.eid));
+		if (memcmp(eid.eid, host[peer].eid, sizeof(eid.eid)) == 0)
+			assert_int_equal(hca_tpc_get(&c, HCA_TPC_FLAGS), flags);
+	}
+	assert_int_equal(unimport(0, number), 0);
+}
+
+/* Channels are by the letter, but for what either end has chosen otherwise. */
+static void
+test_choices(void **state)
+{
+	expect_flags(1, HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST);
+	expect_flags(2, HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE);
+}
+
+static int
+setup_choosing(void **state)
+{
+	int err;
+
+	choices[1] = HCA_UB_SWITCH_OLD_VALUE_LE | HCA_UB_SWITCH_EDGE;
+	choices[2] = HCA_UB_SWITCH_NO_TAID;
+	err = start(false);
+	memset(choices, 0, sizeof(choices));
+	return err;
+}
+
 /* The event of a dead channel tells its users, and the peer. */
 static void
 test_dies(void **state)
@@ -593,6 +634,7 @@ main(void)
 		TEST(test_just_dead),
 		TEST(test_ports),
 		cmocka_unit_test_setup_teardown(test_ports_of_spray, setup_spraying, teardown),
+		cmocka_unit_test_setup_teardown(test_choices, setup_choosing, teardown),
 		TEST(test_dies),
 		TEST(test_idle),
 		TEST(test_client_ends),

@@ -390,7 +390,7 @@ static const struct wrong wrongs[] = {
 	{HCA_UB_DROP_NONE, TA(SEND), 0, 0xff, 0x80, 0},
 	{HCA_UB_DROP_TA_EE, TA(WRITE), 17, 0x30, 0x30, 0},
 	{HCA_UB_DROP_TA_EE, TA(WRITE), 17, 0x30, 0x00, 0},
-	{HCA_UB_DROP_TA_EXCLUSIVE, TA(READ), 21, 0x40, 0x40, 0},
+	{HCA_UB_DROP_NONE, TA(READ), 21, 0x40, 0x40, 0},
 	{HCA_UB_DROP_TA_CODE, TA(WRITE), 20, 0x30, 0x30, 0},
 	{HCA_UB_DROP_TA_CODE, TA(WRITE), 21, 0x30, 0x30, 0},
 	{HCA_UB_DROP_TA_CODE, TA(TAACK), 21, 0x30, 0x30, 0},
@@ -505,7 +505,6 @@ test_answers_of_refusals(void **state)
 {
 	assert_int_equal(hca_ub_refusal_answer(-HCA_UB_DROP_TA_OPCODE), HCA_UB_ERROR_UNSUPPORTED);
 	assert_int_equal(hca_ub_refusal_answer(-HCA_UB_DROP_TA_LENGTH), HCA_UB_ERROR_UNSUPPORTED);
-	assert_int_equal(hca_ub_refusal_answer(-HCA_UB_DROP_TA_EXCLUSIVE), HCA_UB_ERROR_ABORT);
 	assert_int_equal(hca_ub_refusal_answer(-HCA_UB_DROP_TA_EE), 0);
 	assert_int_equal(hca_ub_refusal_answer(-HCA_UB_DROP_PAD), 0);
 	for (int r = HCA_UB_DROP_NONE; r < HCA_UB_DROP_COUNT; r++) {
