@@ -25,8 +25,10 @@ ABROAD = re.compile(r'(rte_|RTE_|ibv_|IBV_|rdma_)')
 
 # Of libraries, the kernel, tools and formats, where no code of ours has the name.
 EXTERNAL = {
-    'dpdk-telemetry.py', 'epb_flags', 'exec', 'io_uring', 'mincore', 'ndev_ifindex', 'O_DIRECT',
-    'PIPE_BUF', 'tx_invalid_descs', 'XDP_STATISTICS',
+    'clone', 'dpdk-telemetry.py', 'epb_flags', 'exec', 'io_uring', 'MADV_FREE',
+    'MADV_GUARD_INSTALL', 'MADV_REMOVE', 'MADV_WIPEONFORK', 'MCL_FUTURE', 'mincore',
+    'MREMAP_DONTUNMAP', 'ndev_ifindex', 'O_DIRECT', 'PIPE_BUF', 'tx_invalid_descs',
+    'XDP_STATISTICS', '_Fork',
     # fields of the interface's tables that share a word with others
     'rq_wqe_counter', 'sq_wqe_counter',
 }

@@ -1071,18 +1071,19 @@ SOFTHCA_API int softhca_detach(void *addr);
 /**
  * Register memory of the process for the device.
  *
- * The memory must stay mapped until softhca_dereg_mr() returns. It must be readable and, with
- * LOCAL_WRITE, writable.
+ * The memory must be readable and, with LOCAL_WRITE, writable. A region covers the pages that are
+ * mapped when it is made, and keeps them until softhca_dereg_mr() returns, whatever the program
+ * maps there meanwhile. Slow memory and memory of embedded HCAs must stay mapped until then.
  *
  * A daemon's device can access only memory that the process shares with the daemon:
  * - Memory of softhca_alloc() and softhca_attach() is shared.
  * - For another shared mapping of a sealed memfd the library finds the file, as long as the process
  *   has an open descriptor of it.
  * - Private anonymous memory (malloc, mmap, most of .bss) is replaced in place by shared memory
- *   with the same contents, in whole pages, and replaced back after the last region on a page is
- *   gone. Stores and read(2) of other threads meanwhile are not lost; transfers into pages that
- *   the kernel has pinned (O_DIRECT, io_uring with fixed buffers) are. While the memory is
- *   registered a child of fork() gets a copy, made at fork().
+ *   with the same contents, in whole pages, and each page is replaced back after its last region
+ *   is gone, wherever the program has moved it. Stores and read(2) of other threads meanwhile are
+ *   not lost; transfers into pages that the kernel has pinned (O_DIRECT, io_uring with fixed
+ *   buffers) are. While the memory is registered a child of fork() gets a copy, made at fork().
  * - Other memory is accessed the slow way: the daemon makes system calls on /proc/self/mem of the
  *   process for each packet. This is for stacks, mappings of files (.data, too), read-only memory,
  *   all private memory if the process may not use userfaultfd, and private memory of regions with

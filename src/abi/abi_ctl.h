@@ -25,7 +25,7 @@
 /* Data of a few operations beside request and answer */
 struct hca_ctl_extra {
 	int fds[HCA_CTL_FDS_MAX]; /* of the request; after the call, of the answer */
-	const uint64_t *pages;	  /* REG_MR: npages page addresses */
+	const uint64_t *pages;	  /* REG_MR, REREG_MR: npages page addresses */
 };
 
 struct hca_ctl_none {
@@ -139,11 +139,15 @@ struct hca_ctl_mr {
 /*
  * ATTACH makes memory of a client accessible to the device: bytes [offset, offset + length) of a
  * file, which the client has mapped at va. The answer is a handle for DETACH, which fails with
- * -EBUSY while regions or queues use the memory. The file is a memfd, open for reading and writing,
- * sealed against shrinking (F_SEAL_SHRINK), and without holes in the segment. The daemon seals a
- * file of up to HCA_CTL_SMALL_FILE bytes against growing, and ends a client that punches a hole. It
- * seals a larger file against later writers (F_SEAL_FUTURE_WRITE): the file can then have no holes,
- * and no second device can map it.
+ * -EBUSY while regions or queues use the memory. The address is a name for later requests: it need
+ * not be one of the program, but no two segments of a client may overlap. The file is a memfd, open
+ * for reading and writing, sealed against shrinking (F_SEAL_SHRINK) or not sealable (F_SEAL_SEAL),
+ * and without holes in the segment.
+ *
+ * A file that cannot be sealed is guarded: an access to a page that the client has removed since
+ * ends the client. The daemon seals another file of up to HCA_CTL_SMALL_FILE bytes against growing,
+ * and guards it, too. It seals a larger file against later writers (F_SEAL_FUTURE_WRITE): the file
+ * can then have no holes, and no second device can map it.
  *
  * MEMORY gives /proc/self/mem, open for reading and writing, and /proc/self/maps to the daemon. A
  * client sends it once; afterwards its regions may have HCA_CTL_ACCESS_FOREIGN.

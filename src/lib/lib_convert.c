@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Makes memory of the program shared when a region needs it and it is not in the table yet: for a
- * shared mapping the file is found; private anonymous memory is exchanged in place, only the pages
- * of the region, for pages of the pool's file. Other data on these pages is preserved.
+ * Makes memory of the program shared when a region needs it. Of a shared mapping the file is found;
+ * private anonymous memory is exchanged in place, only the pages of the region, for pages of a
+ * sparse file. Other data on these pages is preserved.
  */
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lib_hold.h"
-#include "lib_maps.h"
 #include "lib_share_impl.h"
+#include "lib_sparse.h"
 #include "lib_sys.h"
 
 /*
@@ -21,56 +23,17 @@
  */
 #define FOUND_ALIGN UINT64_C(0x200000)
 
-/* ---- shared mappings ---- */
-
-static struct lib_share *
-adopt_shared(const struct lib_mapping *m, uint64_t va, uint64_t end)
-{
-	uint64_t first = va & ~(FOUND_ALIGN - 1),
-		 last = (end + FOUND_ALIGN - 1) & ~(FOUND_ALIGN - 1);
-	const struct lib_share *behind = lib_share_behind(va), *before = lib_share_before(va);
-	struct lib_share piece = {.kind = LIB_SHARE_FOUND, .page = LIB_PAGE}, *share;
-	struct stat st;
-
-	piece.fd = lib_maps_file(m);
-	if (piece.fd < 0)
-		return NULL;
-	/* a daemon maps a large file only once */
-	if (fstat(piece.fd, &st) == 0 && (uint64_t)st.st_size > HCA_CTL_SMALL_FILE) {
-		first = m->start;
-		last = m->end;
-		if (m->offset + (last - m->start) > (uint64_t)st.st_size)
-			last = m->start + ((uint64_t)st.st_size - m->offset);
-	}
-	if (first < m->start)
-		first = m->start;
-	if (before != NULL && first < before->va + before->length)
-		first = before->va + before->length;
-	if (last > m->end)
-		last = m->end;
-	if (behind != NULL && last > behind->va)
-		last = behind->va;
-	piece.va = first;
-	piece.length = last - first;
-	piece.offset = m->offset + (first - m->start);
-	share = lib_share_enter(&piece);
-	if (share == NULL)
-		close(piece.fd);
-	return share;
-}
-
-/* ---- private memory ---- */
+/* ---- judging ---- */
 
 static int
-judge_private(const struct lib_mapping *m, uint64_t va, uint64_t end, bool convert)
+judge_private(const struct lib_mapping *m, uint64_t va, uint64_t end, bool may_convert)
 {
 	unsigned long long at = va;
 
-	if (!convert)
+	if (!may_convert)
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx is to stay private", at);
 	if (lib_share_foreign(va, end))
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx is in use as it is", at);
-
 	if (m->stack)
 		return lib_fail(-EOPNOTSUPP,
 				"memory at %#llx is a stack: register memory of "
@@ -81,108 +44,235 @@ judge_private(const struct lib_mapping *m, uint64_t va, uint64_t end, bool conve
 				"memory at %#llx is a private mapping of a file: "
 				"register memory of softhca_alloc() or malloc()",
 				at);
-	if (!m->read || !m->write)
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx cannot be read and written", at);
-	return lib_hold_ready();
+	if (!m->read)
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx cannot be read", at);
+	if (lib_maps_has_key(va))
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx has a protection key", at);
+	return m->write ? lib_hold_ready() : 0;
+}
+
+int
+lib_convert_judge(const struct lib_mapping *m, uint64_t va, uint64_t end, bool may_convert)
+{
+	return m->shared ? 0 : judge_private(m, va, end, may_convert);
+}
+
+/* ---- shared mappings ---- */
+
+uint64_t
+lib_convert_offset_of(const struct lib_mapping *m, uint64_t va)
+{
+	return m->offset + (va - m->start);
+}
+
+uint64_t
+lib_convert_offset(const struct lib_share *share, const struct lib_mapping *m, uint64_t va)
+{
+	return lib_convert_offset_of(m, va) - share->offset;
+}
+
+/* Bytes of the file in whole pages, and the alignment of its pieces */
+static int
+measure_file(int fd, uint64_t *bytes, uint64_t *align)
+{
+	struct statfs fs;
+	struct stat st;
+	uint64_t page = LIB_PAGE;
+
+	if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
+		return lib_fail(-errno, "the file of a shared mapping cannot be examined");
+	if (fs.f_type == HUGETLBFS_MAGIC)
+		page = (uint64_t)st.st_blksize;
+	*bytes = ((uint64_t)st.st_size + page - 1) & ~(page - 1);
+	*align = page > FOUND_ALIGN ? page : FOUND_ALIGN;
+	/* not a file with a size: its mapping tells */
+	if (!S_ISREG(st.st_mode))
+		*bytes = UINT64_MAX;
+	return 0;
+}
+
+/* The place in the file that the piece takes: aligned, inside mapping and file, between others. */
+static int
+place_found(struct lib_share *piece, const struct lib_mapping *m, uint64_t va, uint64_t end)
+{
+	uint64_t bytes, align, first, last, low = m->start, high = m->end;
+	const struct lib_share *behind;
+
+	if (measure_file(piece->fd, &bytes, &align) != 0)
+		return -errno;
+	if (lib_convert_offset_of(m, va) >= bytes)
+		return lib_fail(-EFAULT, "memory at %#llx lies behind the end of its file",
+				(unsigned long long)va);
+	if (lib_convert_offset_of(m, high) > bytes)
+		high = m->start + (bytes - m->offset);
+	behind =
+		lib_share_in_file(m->dev, m->inode, piece->read_only, lib_convert_offset_of(m, va));
+	if (behind != NULL && behind->offset < lib_convert_offset_of(m, high))
+		high = m->start + (behind->offset - m->offset);
+	first = va & ~(align - 1);
+	last = (end + align - 1) & ~(align - 1);
+	if (first < low)
+		first = low;
+	if (last > high)
+		last = high;
+	/* the piece before it in the file */
+	for (behind = lib_share_in_file(m->dev, m->inode, piece->read_only,
+					lib_convert_offset_of(m, first));
+	     behind != NULL && behind->offset < lib_convert_offset_of(m, va);
+	     behind = lib_share_in_file(m->dev, m->inode, piece->read_only,
+					lib_convert_offset_of(m, first)))
+		first = m->start + (behind->offset + behind->length - m->offset);
+	piece->va = first;
+	piece->length = last - first;
+	piece->offset = lib_convert_offset_of(m, first);
+	return 0;
 }
 
 static struct lib_share *
-convert(uint64_t va, uint64_t end)
+adopt_found(const struct lib_mapping *m, uint64_t va, uint64_t end)
+{
+	struct lib_share piece = {
+		.kind = LIB_SHARE_FOUND,
+		.page = LIB_PAGE,
+		.dev = m->dev,
+		.inode = m->inode,
+		.read_only = !m->write,
+	};
+	struct lib_share *share = NULL;
+
+	piece.fd = lib_maps_file(m, m->write);
+	if (piece.fd < 0)
+		return NULL;
+	if (place_found(&piece, m, va, end) == 0)
+		share = lib_share_enter(&piece);
+	if (share == NULL)
+		close(piece.fd);
+	return share;
+}
+
+/* Pages of a sparse file that no piece has: mremap() has lengthened the mapping. */
+static struct lib_share *
+adopt_grown(const struct lib_mapping *m, uint64_t va, uint64_t end)
+{
+	const struct lib_share *behind =
+		lib_share_in_file(m->dev, m->inode, false, lib_convert_offset_of(m, va));
+	struct lib_share piece = {
+		.kind = LIB_SHARE_CONVERTED,
+		.page = LIB_PAGE,
+		.dev = m->dev,
+		.inode = m->inode,
+		.fd = -1,
+		.va = va,
+		.offset = lib_convert_offset_of(m, va),
+	};
+	struct lib_share *share;
+
+	if (behind != NULL && behind->offset - piece.offset < end - va)
+		end = va + (behind->offset - piece.offset);
+	piece.length = end - va;
+	piece.sparse = lib_sparse_of(m->dev, m->inode);
+	share = lib_share_enter(&piece);
+	if (share == NULL)
+		lib_sparse_give(piece.sparse);
+	return share;
+}
+
+/* The piece of the table that the page at va lies in today, or NULL. */
+static struct lib_share *
+find_shared(const struct lib_mapping *m, uint64_t va)
+{
+	uint64_t offset = lib_convert_offset_of(m, va);
+	struct lib_share *share = lib_share_given(m->dev, m->inode, offset);
+
+	if (share == NULL)
+		share = lib_share_in_file(m->dev, m->inode, false, offset);
+	if ((share == NULL || share->offset > offset) && !m->write)
+		share = lib_share_in_file(m->dev, m->inode, true, offset);
+	return share != NULL && share->offset <= offset ? share : NULL;
+}
+
+/* ---- private memory ---- */
+
+static int
+protection(const struct lib_mapping *m)
+{
+	return (m->read ? PROT_READ : 0) | (m->write ? PROT_WRITE : 0) | (m->exec ? PROT_EXEC : 0);
+}
+
+/* Nothing can write where the mapping cannot: no store has to be held off. */
+int
+lib_convert_place(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
+{
+	if (lib_sys_mprotect(fresh, bytes, protection(m)) == 0 &&
+	    lib_sys_move(fresh, bytes, (void *)(uintptr_t)va) == 0)
+		return 0;
+	return lib_hold_fail(-errno, va);
+}
+
+int
+lib_convert_exchange(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
+{
+	int prot = protection(m);
+
+	if (!m->write) {
+		lib_hold_copy(fresh, (const void *)(uintptr_t)va, bytes);
+		return lib_convert_place(m, va, bytes, fresh);
+	}
+	if (prot != (PROT_READ | PROT_WRITE) && lib_sys_mprotect(fresh, bytes, prot) != 0)
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx is executable",
+				(unsigned long long)va);
+	return lib_hold_exchange(va, bytes, fresh);
+}
+
+static struct lib_share *
+convert(const struct lib_mapping *m, uint64_t va, uint64_t end)
 {
 	struct lib_share piece = {
 		.va = va,
 		.length = end - va,
+		.fd = -1,
 		.kind = LIB_SHARE_CONVERTED,
 		.page = LIB_PAGE,
 	};
 	struct lib_share *share;
 	void *fresh;
 
-	if (lib_pool_take(piece.length, LIB_PAGE, &piece.file, &piece.offset) != 0)
+	if (lib_sparse_take(&piece.sparse, &piece.offset) != 0)
 		return NULL;
+	lib_sparse_numbers(piece.sparse, &piece.dev, &piece.inode);
 	fresh = lib_sys_mmap(NULL, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-			     lib_pool_fd(piece.file), piece.offset);
+			     lib_sparse_fd(piece.sparse), piece.offset);
 	if (fresh == MAP_FAILED) {
-		lib_fail(-ENOMEM, "no memory for %llu bytes", (unsigned long long)piece.length);
+		lib_hold_fail(-errno, va);
 		goto err_give;
 	}
 	share = lib_share_enter(&piece);
 	if (share == NULL)
 		goto err_unmap;
-	if (lib_hold_exchange(va, piece.length, fresh) == 0)
+	if (lib_convert_exchange(m, va, piece.length, fresh) == 0)
 		return share;
+	lib_sys_munmap(fresh, piece.length);
+	lib_sparse_punch(share->sparse, share->offset, share->length);
 	lib_share_remove(share);
+	return NULL;
+
 err_unmap:
 	lib_sys_munmap(fresh, piece.length);
+	lib_sparse_punch(piece.sparse, piece.offset, piece.length);
 err_give:
-	lib_pool_give(piece.file, piece.length, piece.offset);
+	lib_sparse_give(piece.sparse);
 	return NULL;
 }
 
 struct lib_share *
-lib_share_adopt(uint64_t va, uint64_t end, bool may_convert)
+lib_convert_share(const struct lib_mapping *m, uint64_t va, uint64_t end)
 {
-	struct lib_mapping m;
+	struct lib_share *share;
 
-	if (lib_maps_find(va, &m) != 0)
-		return NULL;
-	if (end > m.end)
-		end = m.end;
-	if (m.shared)
-		return adopt_shared(&m, va, end);
-	return judge_private(&m, va, end, may_convert) == 0 ? convert(va, end) : NULL;
-}
-
-/* ---- and back ---- */
-
-/* Whether the memory is still the same; the program may have unmapped it. */
-static bool
-is_unchanged(const struct lib_share *share)
-{
-	struct lib_mapping m;
-
-	return lib_maps_find(share->va, &m) == 0 && m.shared &&
-	       share->va + share->length <= m.end && lib_pool_is(share->file, &m) &&
-	       m.offset + (share->va - m.start) == share->offset;
-}
-
-/* If this fails the piece stays shared, and is used again when it is needed. */
-static void
-convert_back(struct lib_share *share)
-{
-	uint64_t va = share->va, bytes = share->length, offset = share->offset;
-	struct lib_file *file = share->file;
-	void *fresh;
-
-	if (!is_unchanged(share)) {
-		lib_share_remove(share);
-		lib_pool_give(file, bytes, offset);
-		return;
-	}
-	fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (fresh == MAP_FAILED)
-		return;
-	if (lib_hold_exchange(va, bytes, fresh) != 0) {
-		lib_sys_munmap(fresh, bytes);
-		return;
-	}
-	lib_share_remove(share);
-	lib_pool_give(file, bytes, offset);
-}
-
-void
-lib_share_release(struct lib_share *share)
-{
-	switch (share->kind) {
-	case LIB_SHARE_CONVERTED:
-		convert_back(share);
-		break;
-	case LIB_SHARE_FOUND:
-		lib_share_remove(share);
-		break;
-	default:
-		lib_pool_tidy(share);
-		break;
-	}
+	if (!m->shared)
+		return convert(m, va, end);
+	share = find_shared(m, va);
+	if (share != NULL)
+		return share;
+	return lib_sparse_has(m->dev, m->inode) ? adopt_grown(m, va, end) : adopt_found(m, va, end);
 }

@@ -15,7 +15,16 @@
 #include "lib_hold.h"
 #include "lib_sys.h"
 
-#define STACK_ROOM 65536u
+/* What the functions here and the kernel's calls use of the stack, around the current frame */
+#define STACK_BELOW 16384u
+#define STACK_ABOVE 1024u
+/* More than the C library's data of a thread; on x86 the program's TLS lies before it. */
+#define THREAD_ROOM 2560u
+#ifdef __x86_64__
+#define THREAD_BEFORE 0u
+#else
+#define THREAD_BEFORE THREAD_ROOM
+#endif
 
 static int hold_fd = -1;
 
@@ -102,14 +111,25 @@ release_writers(uint64_t va, uint64_t bytes)
 		lib_hold_forget();
 }
 
-/* Pages that this thread writes while writers are blocked: its stack, its errno */
+static bool
+overlaps(uint64_t va, uint64_t bytes, uint64_t first, uint64_t end)
+{
+	return va < end && first < va + bytes;
+}
+
+/*
+ * Pages that this thread writes while writers are blocked: its stack and its errno, and the kernel:
+ * its rseq area, which the C library keeps in its own data at the thread pointer.
+ */
 static bool
 own_thread_writes(uint64_t va, uint64_t bytes)
 {
 	uint64_t stack = (uintptr_t)__builtin_frame_address(0), no = (uintptr_t)&errno;
+	uint64_t thread = (uintptr_t)__builtin_thread_pointer();
 
-	return (va < stack + STACK_ROOM && stack < va + bytes + STACK_ROOM) ||
-	       (va <= no && no - va < bytes);
+	return overlaps(va, bytes, stack - STACK_BELOW, stack + STACK_ABOVE) ||
+	       overlaps(va, bytes, no, no + sizeof(errno)) ||
+	       overlaps(va, bytes, thread - THREAD_BEFORE, thread + THREAD_ROOM);
 }
 
 /* volatile, so that the compiler does not call memcpy(), which may be intercepted */
@@ -146,6 +166,34 @@ copy_and_place(uint64_t va, uint64_t bytes, void *fresh)
 }
 
 int
+lib_hold_fail(int err, uint64_t va)
+{
+	switch (err) {
+	case -ENOMEM:
+		return lib_fail(
+			err,
+			"memory at %#llx cannot be exchanged: out of memory, or the process "
+			"has as many mappings as vm.max_map_count permits",
+			(unsigned long long)va);
+	case -EAGAIN:
+		return lib_fail(
+			-EOPNOTSUPP,
+			"memory at %#llx cannot be exchanged: the process locks its memory, "
+			"and may not lock so much (RLIMIT_MEMLOCK, ulimit -l)",
+			(unsigned long long)va);
+	case -EBUSY: /* the program watches the memory with userfaultfd */
+	case -EPERM: /* the program has sealed it */
+	case -EACCES:
+		err = -EOPNOTSUPP;
+		break;
+	default:
+		break;
+	}
+	return lib_fail(err, "memory at %#llx cannot be exchanged: %s", (unsigned long long)va,
+			strerror(-err));
+}
+
+int
 lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 {
 	struct uffdio_register reg = {.range = {va, bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
@@ -159,8 +207,7 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 				(unsigned long long)va);
 	/* only present pages can be protected */
 	if (lib_sys_madvise((void *)(uintptr_t)va, bytes, MADV_POPULATE_WRITE) != 0)
-		return lib_fail(-errno, "memory at %#llx: %s", (unsigned long long)va,
-				strerror(errno));
+		return lib_hold_fail(-errno, va);
 	/* a signal handler that writes there would block the thread it interrupts */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -171,8 +218,5 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 			release_writers(va, bytes);
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err != 0)
-		lib_fail(err, "writers of memory at %#llx cannot be held off: %s",
-			 (unsigned long long)va, strerror(-err));
-	return err;
+	return err == 0 ? 0 : lib_hold_fail(err, va);
 }

@@ -24,6 +24,12 @@ int lib_hold_ready(void);
  */
 int lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh);
 
+/*
+ * Say why memory at va could not be exchanged; returns the error of the registration. -EOPNOTSUPP:
+ * it can be accessed as foreign memory.
+ */
+int lib_hold_fail(int err, uint64_t va);
+
 /* Copy whole pages, including bytes that a sanitizer poisons. bytes is a multiple of 8. */
 void lib_hold_copy(void *to, const void *from, size_t bytes);
 

@@ -168,6 +168,13 @@ may_convert(uint32_t access)
 	       (slow == NULL || slow[0] == '\0' || strcmp(slow, "0") == 0);
 }
 
+/* Memory of a region, made ready for the device */
+struct region_memory {
+	struct lib_cover *cover;
+	const uint64_t *pages; /* to be sent with the request; NULL: none */
+	uint64_t *list;	       /* to be freed after that */
+};
+
 /* From the first page to the last, including the gaps between them */
 static int
 take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, const uint64_t *pages,
@@ -187,6 +194,26 @@ take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, co
 	return lib_cover_take_foreign(ctx, first, end - first, cover);
 }
 
+/* Share the memory with the daemon, and write the names that the daemon has for it. */
+static int
+share_pages(struct lib_context *ctx, bool convert, struct hca_ctl_mr *request,
+	    const uint64_t *pages, struct region_memory *memory)
+{
+	int err;
+
+	if (pages == NULL)
+		err = lib_cover_take(ctx, request->va, request->length, convert, &memory->cover);
+	else
+		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size, convert,
+					   &memory->cover);
+	if (err != 0)
+		return err;
+	err = lib_cover_name(memory->cover, pages != NULL, request, &memory->list);
+	if (err != 0)
+		lib_cover_drop(memory->cover);
+	return err;
+}
+
 /*
  * Prepare the memory of a region. Embedded: check that it is mapped. Otherwise share it with the
  * daemon, or leave it in place as foreign memory, which is noted in the request; on-demand memory
@@ -194,22 +221,20 @@ take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, co
  */
 static int
 share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, const uint64_t *pages,
-      struct lib_cover **cover)
+      struct region_memory *memory)
 {
-	bool convert = may_convert(access), in_place = access & SOFTHCA_ACCESS_ON_DEMAND;
-	int err;
+	struct lib_cover **cover = &memory->cover;
+	int err = -EOPNOTSUPP;
 
+	*memory = (struct region_memory){.pages = pages};
 	if (request->length == 0)
 		return 0;
 	if (!ctx->ops->attaches)
 		return check_memory(request, pages);
-	if (in_place)
-		err = -EOPNOTSUPP;
-	else if (pages == NULL)
-		err = lib_cover_take(ctx, request->va, request->length, convert, cover);
-	else
-		err = lib_cover_take_pages(ctx, pages, request->npages, request->page_size, convert,
-					   cover);
+	if ((access & SOFTHCA_ACCESS_ON_DEMAND) == 0)
+		err = share_pages(ctx, may_convert(access), request, pages, memory);
+	if (err == 0 && memory->list != NULL)
+		memory->pages = memory->list;
 	if (err != -EOPNOTSUPP)
 		return err;
 	if (pages == NULL)
@@ -225,7 +250,8 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 		const uint64_t *pages)
 {
 	struct lib_context *ctx = lib_ctx(pd->context);
-	struct hca_ctl_extra extra = {.pages = pages};
+	struct region_memory memory;
+	struct hca_ctl_extra extra;
 	struct hca_ctl_keys keys;
 	struct lib_mr *mr;
 	int err;
@@ -237,13 +263,16 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 	mr = lib_object_new(ctx, sizeof(*mr), "an MR");
 	if (mr == NULL)
 		return NULL;
-	err = share(ctx, access, request, pages, &mr->cover);
+	err = share(ctx, access, request, pages, &memory);
 	if (err != 0)
 		goto err_free;
+	extra.pages = memory.pages;
 	err = LIB_CALL_EXTRA(ctx, REG_MR, request, &keys, &extra);
+	free(memory.list);
 	if (err != 0)
 		goto err_cover;
 	mr->ctx = ctx;
+	mr->cover = memory.cover;
 	mr->pd = pd;
 	mr->pub = (struct softhca_mr){
 		.context = pd->context,
@@ -256,7 +285,7 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 	return &mr->pub;
 
 err_cover:
-	lib_cover_drop(mr->cover);
+	lib_cover_drop(memory.cover);
 err_free:
 	lib_object_free(ctx, mr);
 	errno = -err;
@@ -394,7 +423,8 @@ softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, 
 		       .length = length,
 		       .access = access & ~(uint32_t)IGNORED},
 	};
-	struct lib_cover *cover = NULL;
+	struct region_memory memory = {NULL};
+	struct hca_ctl_extra extra;
 	struct hca_ctl_keys keys;
 	int err;
 
@@ -415,18 +445,20 @@ softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, 
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		err = check_range(&request.mr);
 		if (err == 0)
-			err = share(ctx, access, &request.mr, NULL, &cover);
+			err = share(ctx, access, &request.mr, NULL, &memory);
 		if (err != 0)
 			return err;
 	}
-	err = LIB_CALL(ctx, REREG_MR, &request, &keys);
+	extra.pages = memory.pages;
+	err = LIB_CALL_EXTRA(ctx, REREG_MR, &request, &keys, &extra);
+	free(memory.list);
 	if (err != 0) {
-		lib_cover_drop(cover);
+		lib_cover_drop(memory.cover);
 		return err;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		lib_cover_drop(mr->cover);
-		mr->cover = cover;
+		mr->cover = memory.cover;
 	}
 	pub->handle = HCA_KEY_INDEX(keys.lkey);
 	pub->lkey = keys.lkey;

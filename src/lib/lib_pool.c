@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib_maps.h"
 #include "lib_share_impl.h"
 #include "lib_sys.h"
 
@@ -231,12 +230,6 @@ lib_pool_give(struct lib_file *pool, uint64_t bytes, uint64_t offset)
 		drop_file(pool);
 }
 
-bool
-lib_pool_is(const struct lib_file *file, const struct lib_mapping *m)
-{
-	return m->dev == file->dev && m->inode == file->inode;
-}
-
 /* The objects are not freed: the child of a multi-threaded process must not call free(). */
 void
 lib_pool_forget(void)
@@ -294,11 +287,13 @@ map_piece(struct lib_share *piece)
 static struct lib_share *
 new_piece(uint64_t bytes, uint32_t page, enum lib_share_kind kind)
 {
-	struct lib_share piece = {.length = bytes, .page = page, .kind = kind};
+	struct lib_share piece = {.length = bytes, .page = page, .kind = kind, .fd = -1};
 	struct lib_share *share;
 
 	if (lib_pool_take(bytes, page, &piece.file, &piece.offset) != 0)
 		return NULL;
+	piece.dev = piece.file->dev;
+	piece.inode = piece.file->inode;
 	if (map_piece(&piece) != 0)
 		goto err_give;
 	share = lib_share_enter(&piece);

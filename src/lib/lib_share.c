@@ -1,42 +1,68 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The table of shared pieces, their attachments, and the covers of regions. */
+/* The table of shared pieces, their attachments, and what the program shares itself. */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib_share_impl.h"
-#include "lib_sys.h"
-
-struct lib_cover {
-	struct lib_cover *next, **link; /* list of the same context */
-	struct lib_share **share;
-	uint32_t count;
-	uint64_t va, end; /* whole pages that are accessed in place (foreign); else 0 */
-	struct lib_cover *next_foreign, **link_foreign;
-};
+#include "lib_sparse.h"
 
 pthread_mutex_t lib_share_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct lib_cover *foreign_covers;
-static struct lib_share **table; /* ordered by va */
-static uint32_t table_count, table_room;
+/* Pieces in one order */
+struct order {
+	struct lib_share **of;
+	uint32_t count, room;
+};
+
+static struct order by_name, by_file; /* by_file: all but GIVEN, which may overlap in a file */
+static struct lib_share *given;	      /* linked by next */
 
 /* ---- the table ---- */
 
 static uint32_t
-index_behind(uint64_t va)
+index_by_name(uint64_t name)
 {
-	uint32_t low = 0, high = table_count;
+	uint32_t low = 0, high = by_name.count;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (table[mid]->va + table[mid]->length <= va)
+		if (by_name.of[mid]->name + by_name.of[mid]->length <= name)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Whether the piece ends at or before this place in the order of files */
+static bool
+ends_before(const struct lib_share *s, dev_t dev, ino_t inode, bool read_only, uint64_t offset)
+{
+	if (s->dev != dev)
+		return s->dev < dev;
+	if (s->inode != inode)
+		return s->inode < inode;
+	if (s->read_only != read_only)
+		return read_only;
+	return s->offset + s->length <= offset;
+}
+
+static uint32_t
+index_by_file(dev_t dev, ino_t inode, bool read_only, uint64_t offset)
+{
+	uint32_t low = 0, high = by_file.count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (ends_before(by_file.of[mid], dev, inode, read_only, offset))
 			low = mid + 1;
 		else
 			high = mid;
@@ -45,69 +71,142 @@ index_behind(uint64_t va)
 }
 
 struct lib_share *
-lib_share_behind(uint64_t va)
+lib_share_behind(uint64_t name)
 {
-	uint32_t i = index_behind(va);
+	uint32_t i = index_by_name(name);
 
-	return i < table_count ? table[i] : NULL;
+	return i < by_name.count ? by_name.of[i] : NULL;
 }
 
 struct lib_share *
-lib_share_before(uint64_t va)
+lib_share_in_file(dev_t dev, ino_t inode, bool read_only, uint64_t offset)
 {
-	uint32_t i = index_behind(va);
+	uint32_t i = index_by_file(dev, inode, read_only, offset);
+	struct lib_share *s = i < by_file.count ? by_file.of[i] : NULL;
 
-	return i > 0 ? table[i - 1] : NULL;
+	return s != NULL && s->dev == dev && s->inode == inode && s->read_only == read_only ? s
+											    : NULL;
 }
 
 struct lib_share *
 lib_share_at(uint32_t i)
 {
-	return i < table_count ? table[i] : NULL;
+	return i < by_name.count ? by_name.of[i] : NULL;
 }
 
 /* The objects are not freed: the child of a multi-threaded process must not call free(). */
 void
 lib_share_clear(void)
 {
-	table_count = 0;
-	foreign_covers = NULL;
+	by_name.count = 0;
+	by_file.count = 0;
+	given = NULL;
+	lib_cover_clear();
+}
+
+static int
+order_grow(struct order *o)
+{
+	uint32_t room = o->room * 2 + 64;
+	struct lib_share **grown;
+
+	if (o->count < o->room)
+		return 0;
+	grown = realloc(o->of, room * sizeof(struct lib_share *));
+	if (grown == NULL)
+		return -ENOMEM;
+	o->of = grown;
+	o->room = room;
+	return 0;
+}
+
+static void
+order_insert(struct order *o, uint32_t i, struct lib_share *share)
+{
+	memmove(&o->of[i + 1], &o->of[i], (o->count - i) * sizeof(struct lib_share *));
+	o->of[i] = share;
+	o->count++;
+}
+
+static void
+order_delete(struct order *o, uint32_t i)
+{
+	o->count--;
+	memmove(&o->of[i], &o->of[i + 1], (o->count - i) * sizeof(struct lib_share *));
+}
+
+/* The first free name for memory at va; 0: all are in use. */
+static uint64_t
+free_name(uint64_t va, uint64_t length)
+{
+	for (uint64_t n = 1; n < UINT64_C(1) << 15; n++) {
+		uint64_t name = va + (n << LIB_NAME_SHIFT);
+		const struct lib_share *behind = lib_share_behind(name);
+
+		if (behind == NULL || behind->name >= name + length)
+			return name;
+	}
+	return 0;
+}
+
+static int
+complete(struct lib_share *share)
+{
+	if (share->kind == LIB_SHARE_QUEUE || share->kind == LIB_SHARE_ALLOC)
+		share->name = share->va;
+	else
+		share->name = free_name(share->va, share->length);
+	if (share->kind == LIB_SHARE_CONVERTED)
+		share->pins = calloc(share->length / LIB_PAGE, sizeof(share->pins[0]));
+	return share->name != 0 && (share->pins != NULL || share->kind != LIB_SHARE_CONVERTED)
+		       ? 0
+		       : -ENOMEM;
+}
+
+static uint32_t
+index_of(const struct lib_share *share)
+{
+	return index_by_file(share->dev, share->inode, share->read_only, share->offset);
 }
 
 struct lib_share *
 lib_share_enter(const struct lib_share *piece)
 {
 	struct lib_share *share = malloc(sizeof(*share));
-	uint32_t i = index_behind(piece->va);
 
-	if (share != NULL && table_count == table_room) {
-		uint32_t room = table_room * 2 + 64;
-		struct lib_share **grown = realloc(table, room * sizeof(struct lib_share *));
-
-		if (grown == NULL) {
-			free(share);
-			share = NULL;
-		} else {
-			table = grown;
-			table_room = room;
-		}
-	}
-	if (share == NULL) {
+	if (share != NULL)
+		*share = *piece;
+	if (share == NULL || complete(share) != 0 || order_grow(&by_name) != 0 ||
+	    order_grow(&by_file) != 0) {
+		if (share != NULL)
+			free(share->pins);
+		free(share);
 		lib_fail(-ENOMEM, "no memory for the list of shared memory");
 		return NULL;
 	}
-	*share = *piece;
-	memmove(&table[i + 1], &table[i], (table_count - i) * sizeof(struct lib_share *));
-	table[i] = share;
-	table_count++;
+	order_insert(&by_name, index_by_name(share->name), share);
+	if (share->kind == LIB_SHARE_GIVEN) {
+		share->next = given;
+		given = share;
+	} else {
+		order_insert(&by_file, index_of(share), share);
+	}
 	return share;
+}
+
+static void
+unlink_given(const struct lib_share *share)
+{
+	struct lib_share **link = &given;
+
+	while (*link != share)
+		link = &(*link)->next;
+	*link = share->next;
 }
 
 void
 lib_share_remove(struct lib_share *share)
 {
-	uint32_t i = index_behind(share->va);
-
 	while (share->attachments != NULL) {
 		struct lib_attachment *a = share->attachments;
 
@@ -115,27 +214,20 @@ lib_share_remove(struct lib_share *share)
 		lib_drop(a->ctx, HCA_CTL_DETACH, a->handle); /* a dead daemon has released it */
 		free(a);
 	}
-	table_count--;
-	memmove(&table[i], &table[i + 1], (table_count - i) * sizeof(struct lib_share *));
-	if (share->kind == LIB_SHARE_GIVEN || share->kind == LIB_SHARE_FOUND)
+	order_delete(&by_name, index_by_name(share->name));
+	if (share->kind == LIB_SHARE_GIVEN)
+		unlink_given(share);
+	else
+		order_delete(&by_file, index_of(share));
+	if (share->fd >= 0)
 		close(share->fd);
+	if (share->sparse != NULL)
+		lib_sparse_give(share->sparse);
+	free(share->pins);
 	free(share);
 }
 
-/*
- * This process allocates the pages, because a daemon refuses missing ones. On kernels without a
- * call for it (before 5.14): store to each page without changing it.
- */
-static void
-fill(const struct lib_share *share)
-{
-	if (lib_sys_madvise((void *)(uintptr_t)share->va, share->length, MADV_POPULATE_WRITE) ==
-		    0 ||
-	    errno != EINVAL)
-		return; /* the daemon reports what is missing */
-	for (uint64_t at = 0; at < share->length; at += LIB_PAGE)
-		__atomic_fetch_or((uint8_t *)(uintptr_t)(share->va + at), 0, __ATOMIC_RELAXED);
-}
+/* ---- attachments ---- */
 
 static bool
 is_attached(const struct lib_context *ctx, const struct lib_share *share)
@@ -147,17 +239,46 @@ is_attached(const struct lib_context *ctx, const struct lib_share *share)
 	return a != NULL;
 }
 
+static int
+share_fd(const struct lib_share *share)
+{
+	if (share->sparse != NULL)
+		return lib_sparse_fd(share->sparse);
+	return share->file != NULL ? lib_pool_fd(share->file) : share->fd;
+}
+
+static int
+attach_new(struct lib_context *ctx, struct lib_share *share, struct lib_attachment *a)
+{
+	const struct hca_ctl_segment segment = {
+		.va = share->name,
+		.length = share->length,
+		.offset = share->offset,
+	};
+	struct hca_ctl_extra extra;
+	int err;
+
+	/* the daemon takes no segment with holes */
+	if (share->has_holes && lib_sparse_fill(share->sparse, share->offset, share->length) != 0)
+		return -ENOMEM;
+	share->has_holes = false;
+	extra.fds[0] = share_fd(share);
+	err = LIB_CALL_EXTRA(ctx, ATTACH, &segment, &a->handle, &extra);
+	/* a file named by the program must be usable; others can be replaced by slow access */
+	if (err == -EBADF && (share->kind == LIB_SHARE_FOUND || share->kind == LIB_SHARE_CONVERTED))
+		return -EOPNOTSUPP;
+	return err;
+}
+
 int
 lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 {
-	const struct hca_ctl_segment segment = {share->va, share->length, share->offset};
-	int fd = share->file != NULL ? lib_pool_fd(share->file) : share->fd, err;
-	struct hca_ctl_extra extra;
 	struct lib_attachment *a;
+	int err;
 
 	if (is_attached(ctx, share))
 		return 0;
-	if (fd < 0)
+	if (share_fd(share) < 0)
 		return lib_fail(-EOPNOTSUPP,
 				"the %llu MiB at %#llx are shared with the device of another "
 				"context: pieces of more than %llu MiB can be with one",
@@ -167,17 +288,10 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 	a = malloc(sizeof(*a));
 	if (a == NULL)
 		return lib_fail(-ENOMEM, "no memory");
-	if (share->file == NULL)
-		fill(share);
-	extra.fds[0] = fd;
-	err = LIB_CALL_EXTRA(ctx, ATTACH, &segment, &a->handle, &extra);
+	err = attach_new(ctx, share, a);
 	if (err != 0) {
 		free(a);
-		/*
-		 * a file named by the program must be usable; one that was found can be replaced by
-		 * slow access
-		 */
-		return err == -EBADF && share->kind == LIB_SHARE_FOUND ? -EOPNOTSUPP : err;
+		return err;
 	}
 	if (share->file != NULL)
 		lib_pool_attached(share->file);
@@ -185,254 +299,6 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 	a->next = share->attachments;
 	share->attachments = a;
 	return 0;
-}
-
-/* ---- covers ---- */
-
-static int
-cover_add(struct lib_cover *cover, struct lib_share *share)
-{
-	struct lib_share **grown;
-
-	for (uint32_t i = cover->count; i-- > 0;)
-		if (cover->share[i] == share)
-			return 0;
-	grown = realloc(cover->share, (cover->count + 1) * sizeof(struct lib_share *));
-	if (grown == NULL)
-		return lib_fail(-ENOMEM, "no memory for a region");
-	cover->share = grown;
-	cover->share[cover->count++] = share;
-	share->users++;
-	return 0;
-}
-
-static void
-foreign_unlink(struct lib_cover *cover)
-{
-	if (cover->link_foreign == NULL)
-		return;
-	*cover->link_foreign = cover->next_foreign;
-	if (cover->next_foreign != NULL)
-		cover->next_foreign->link_foreign = cover->link_foreign;
-}
-
-static void
-cover_empty(struct lib_cover *cover)
-{
-	foreign_unlink(cover);
-	while (cover->count > 0) {
-		struct lib_share *share = cover->share[--cover->count];
-
-		if (--share->users == 0)
-			lib_share_release(share);
-	}
-	free(cover->share);
-	free(cover);
-}
-
-/* The piece that contains va; private memory is converted first, at most up to end. */
-static struct lib_share *
-piece_at(uint64_t va, uint64_t end, bool convert)
-{
-	struct lib_share *share = lib_share_behind(va);
-
-	if (share != NULL && share->va <= va)
-		return share;
-	if (share != NULL && share->va < end)
-		end = share->va;
-	return lib_share_adopt(va, end, convert);
-}
-
-/* Cover whole pages from va to end. *share: the last piece found, tried first */
-static int
-cover_range(struct lib_context *ctx, struct lib_cover *cover, uint64_t va, uint64_t end,
-	    bool convert, struct lib_share **share)
-{
-	int err = 0;
-
-	while (va < end && err == 0) {
-		struct lib_share *s = *share;
-
-		if (s == NULL || va < s->va || va - s->va >= s->length) {
-			s = piece_at(va, end, convert);
-			if (s == NULL)
-				return -errno;
-			err = cover_add(cover, s);
-			if (err == 0)
-				err = lib_share_attach(ctx, s);
-			*share = s;
-		}
-		va = s->va + s->length;
-	}
-	return err;
-}
-
-static void
-cover_link(struct lib_context *ctx, struct lib_cover *cover)
-{
-	cover->next = ctx->covers;
-	cover->link = &ctx->covers;
-	if (cover->next != NULL)
-		cover->next->link = &cover->next;
-	ctx->covers = cover;
-}
-
-static struct lib_cover *
-cover_new(void)
-{
-	struct lib_cover *cover = calloc(1, sizeof(*cover));
-
-	if (cover == NULL)
-		lib_fail(-ENOMEM, "no memory for a region");
-	return cover;
-}
-
-int
-lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, bool convert,
-	       struct lib_cover **out)
-{
-	uint64_t first = va & ~(LIB_PAGE - 1);
-	uint64_t end = (va + length - 1) | (LIB_PAGE - 1);
-	struct lib_cover *cover = cover_new();
-	struct lib_share *share = NULL;
-	int err;
-
-	if (cover == NULL)
-		return -ENOMEM;
-	pthread_mutex_lock(&lib_share_lock);
-	err = end != UINT64_MAX ? cover_range(ctx, cover, first, end + 1, convert, &share)
-				: lib_fail(-EINVAL, "the last page is no memory");
-	if (err == 0)
-		cover_link(ctx, cover);
-	else
-		cover_empty(cover);
-	pthread_mutex_unlock(&lib_share_lock);
-	*out = cover;
-	return err;
-}
-
-int
-lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t npages, uint64_t size,
-		     bool convert, struct lib_cover **out)
-{
-	struct lib_cover *cover = cover_new();
-	struct lib_share *share = NULL;
-	int err = 0;
-
-	if (cover == NULL)
-		return -ENOMEM;
-	pthread_mutex_lock(&lib_share_lock);
-	for (uint64_t i = 0; i < npages && err == 0; i++) {
-		if ((pages[i] & (LIB_PAGE - 1)) != 0 || pages[i] + size < pages[i])
-			err = lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i,
-				       (unsigned long long)pages[i]);
-		else
-			err = cover_range(ctx, cover, pages[i], pages[i] + size, convert, &share);
-	}
-	if (err == 0)
-		cover_link(ctx, cover);
-	else
-		cover_empty(cover);
-	pthread_mutex_unlock(&lib_share_lock);
-	*out = cover;
-	return err;
-}
-
-/* ---- memory that is reached where it is ---- */
-
-bool
-lib_share_foreign(uint64_t va, uint64_t end)
-{
-	for (const struct lib_cover *c = foreign_covers; c != NULL; c = c->next_foreign)
-		if (c->va < end && va < c->end)
-			return true;
-	return false;
-}
-
-/* Give the daemon access to /proc/self/mem, once per context. */
-static int
-give_memory(struct lib_context *ctx)
-{
-	struct hca_ctl_extra extra;
-	int mem, maps, err;
-
-	if (ctx->memory_given)
-		return 0;
-	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	if (mem < 0 || maps < 0) {
-		err = lib_fail(-EOPNOTSUPP, "/proc/self/mem cannot be opened: %s", strerror(errno));
-	} else {
-		extra.fds[0] = mem;
-		extra.fds[1] = maps;
-		err = LIB_CALL_EXTRA(ctx, MEMORY, NULL, NULL, &extra);
-		ctx->memory_given = err == 0;
-	}
-	if (mem >= 0)
-		close(mem);
-	if (maps >= 0)
-		close(maps);
-	return err;
-}
-
-/* Hold the pieces of the range while the region exists, so that they are not converted. */
-static int
-hold_range(struct lib_cover *cover)
-{
-	int err = 0;
-
-	for (uint64_t va = cover->va; va < cover->end && err == 0;) {
-		struct lib_share *share = lib_share_behind(va);
-
-		if (share == NULL || share->va >= cover->end)
-			break;
-		err = cover_add(cover, share);
-		va = share->va + share->length;
-	}
-	return err;
-}
-
-int
-lib_cover_take_foreign(struct lib_context *ctx, uint64_t va, uint64_t length,
-		       struct lib_cover **out)
-{
-	struct lib_cover *cover = cover_new();
-	int err;
-
-	if (cover == NULL)
-		return -ENOMEM;
-	cover->va = va & ~(LIB_PAGE - 1);
-	cover->end = (va + (length - 1)) | (LIB_PAGE - 1);
-	pthread_mutex_lock(&lib_share_lock);
-	err = give_memory(ctx);
-	if (err == 0)
-		err = hold_range(cover);
-	if (err == 0) {
-		cover_link(ctx, cover);
-		cover->next_foreign = foreign_covers;
-		cover->link_foreign = &foreign_covers;
-		if (cover->next_foreign != NULL)
-			cover->next_foreign->link_foreign = &cover->next_foreign;
-		foreign_covers = cover;
-	} else {
-		cover_empty(cover);
-	}
-	pthread_mutex_unlock(&lib_share_lock);
-	*out = cover;
-	return err;
-}
-
-void
-lib_cover_drop(struct lib_cover *cover)
-{
-	if (cover == NULL)
-		return;
-	pthread_mutex_lock(&lib_share_lock);
-	*cover->link = cover->next;
-	if (cover->next != NULL)
-		cover->next->link = cover->link;
-	cover_empty(cover);
-	pthread_mutex_unlock(&lib_share_lock);
 }
 
 static void
@@ -454,14 +320,9 @@ void
 lib_share_forget(struct lib_context *ctx)
 {
 	pthread_mutex_lock(&lib_share_lock);
-	for (uint32_t i = 0; i < table_count; i++)
-		forget_attachment(table[i], ctx);
-	while (ctx->covers != NULL) {
-		struct lib_cover *cover = ctx->covers;
-
-		ctx->covers = cover->next;
-		cover_empty(cover);
-	}
+	for (uint32_t i = 0; i < by_name.count; i++)
+		forget_attachment(by_name.of[i], ctx);
+	lib_cover_forget(ctx);
 	pthread_mutex_unlock(&lib_share_lock);
 }
 
@@ -469,25 +330,63 @@ void
 lib_share_abandon(struct lib_context *ctx)
 {
 	pthread_mutex_lock(&lib_share_lock);
-	for (uint32_t i = 0; i < table_count; i++)
-		if (table[i]->file != NULL && is_attached(ctx, table[i]))
-			lib_pool_retire(table[i]->file);
+	for (uint32_t i = 0; i < by_name.count; i++)
+		if (by_name.of[i]->file != NULL && is_attached(ctx, by_name.of[i]))
+			lib_pool_retire(by_name.of[i]->file);
 	pthread_mutex_unlock(&lib_share_lock);
 }
 
 /* ---- what the program names itself ---- */
 
+static struct lib_share *
+find_given(uint64_t va, uint64_t length)
+{
+	struct lib_share *s = given;
+
+	while (s != NULL && (s->va >= va + length || va >= s->va + s->length))
+		s = s->next;
+	return s;
+}
+
+struct lib_share *
+lib_share_given(dev_t dev, ino_t inode, uint64_t offset)
+{
+	struct lib_share *s = given;
+
+	while (s != NULL && (s->dev != dev || s->inode != inode || offset < s->offset ||
+			     offset - s->offset >= s->length))
+		s = s->next;
+	return s;
+}
+
 static int
 judge_given(uint64_t va, uint64_t length, uint64_t offset)
 {
-	const struct lib_share *behind = lib_share_behind(va);
+	const struct lib_share *other;
 
 	if (length == 0 || ((va | length | offset) & (LIB_PAGE - 1)) != 0 || va + length < va)
 		return lib_fail(-EINVAL, "%llu bytes at %#llx: whole pages are shared",
 				(unsigned long long)length, (unsigned long long)va);
-	if (behind != NULL && behind->va < va + length)
+	other = find_given(va, length);
+	if (other != NULL)
 		return lib_fail(-EEXIST, "memory at %#llx is shared already",
-				(unsigned long long)behind->va);
+				(unsigned long long)other->va);
+	return 0;
+}
+
+/* The file's numbers as the mapping shows them: on some file systems fstat() has others. */
+static int
+number_given(struct lib_share *piece)
+{
+	struct lib_mapping m;
+	struct stat st;
+
+	if (fstat(piece->fd, &st) != 0)
+		return lib_fail(-errno, "fstat: %s", strerror(errno));
+	piece->dev = st.st_dev;
+	piece->inode = st.st_ino;
+	if (lib_maps_find(piece->va, &m) == 0 && m.shared && m.inode == st.st_ino)
+		piece->dev = m.dev;
 	return 0;
 }
 
@@ -507,11 +406,14 @@ softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset)
 	err = judge_given(piece.va, length, offset);
 	if (err == 0) {
 		piece.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (piece.fd < 0)
+		if (piece.fd < 0) {
 			err = lib_fail(-errno, "descriptor %d: %s", fd, strerror(errno));
-		else if (lib_share_enter(&piece) == NULL) {
-			close(piece.fd);
-			err = -ENOMEM;
+		} else {
+			err = number_given(&piece);
+			if (err == 0 && lib_share_enter(&piece) == NULL)
+				err = -ENOMEM;
+			if (err != 0)
+				close(piece.fd);
 		}
 	}
 	pthread_mutex_unlock(&lib_share_lock);
@@ -525,8 +427,8 @@ softhca_detach(void *addr)
 	int err = 0;
 
 	pthread_mutex_lock(&lib_share_lock);
-	share = lib_share_behind((uintptr_t)addr);
-	if (share == NULL || share->va != (uintptr_t)addr || share->kind != LIB_SHARE_GIVEN)
+	share = find_given((uintptr_t)addr, 1);
+	if (share == NULL || share->va != (uintptr_t)addr)
 		err = lib_fail(-EINVAL, "nothing was attached at %p", addr);
 	else if (share->users != 0)
 		err = lib_fail(-EBUSY, "%u regions lie in it", share->users);

@@ -11,12 +11,16 @@
  *	QUEUE	  the library's own memory for queues
  *	ALLOC	  softhca_alloc()
  *	GIVEN	  softhca_attach(): the program names file and place
- *	FOUND	  a shared mapping of a memfd the program registers; its file is found
+ *	FOUND	  a shared mapping that the program registers; its file is found
  *	CONVERTED private memory the program registers, exchanged in place for shared memory with
- *		  the same contents; changed back when the last region in it goes
- * QUEUE, ALLOC and CONVERTED lie in memfds of the library: pieces of up to HCA_CTL_SMALL_FILE bytes
- * share files of that size, which any number of devices may have; each larger one has a file of its
- * own, which the first device seals (abi_ctl.h).
+ *		  the same contents. Each page is exchanged back when its last region goes.
+ * QUEUE and ALLOC lie in memfds of the library: pieces of up to HCA_CTL_SMALL_FILE bytes share
+ * files of that size, which any number of devices may have; each larger one has a file of its own,
+ * which the first device seals (abi_ctl.h). CONVERTED lies in the files of lib_sparse.h.
+ *
+ * What the program sees of this is the contract in docs/use.md, "Memory of programs". The library
+ * asks the kernel what is mapped each time it needs to know it: a program may change its mappings
+ * at any time between two calls.
  *
  * One lock protects the table; all functions may be called from any thread. Errors are a negative
  * errno with lib_fail().
@@ -26,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct hca_ctl_mr;
 struct lib_context;
 
 enum lib_share_kind {
@@ -37,27 +42,41 @@ enum lib_share_kind {
 };
 
 /*
- * The pieces that a region lies in, which are kept while the cover exists. A cover may also be of
- * memory that is not shared (lib_cover_take_foreign()), which is then not converted meanwhile.
+ * The parts of pieces that a region lies in, which are kept while the cover exists. A cover may
+ * also be of memory that is not shared (lib_cover_take_foreign()), which is then not converted
+ * meanwhile.
  */
 struct lib_cover;
 
-/*
- * Cover [va, va + length) with pieces attached to ctx. convert: private memory may be converted. 0
- * or a negative errno; -EOPNOTSUPP: the memory cannot be shared, but accessed as foreign memory.
+/**
+ * Cover memory with pieces attached to ctx: what is mapped there now.
+ *
+ * @param convert  private memory may be converted
+ * @return  0 or a negative errno; -EOPNOTSUPP: the memory cannot be shared, but accessed as foreign
+ *   memory
  */
 int lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, bool convert,
 		   struct lib_cover **cover);
-/* The same for pages of `size` bytes, in any order, possibly repeated. */
+/** The same for pages of `size` bytes, in any order, possibly repeated. */
 int lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t npages,
 			 uint64_t size, bool convert, struct lib_cover **cover);
-/*
+/**
+ * Write the addresses under which the daemon knows covered memory into a request, which has those
+ * of the program: va and shift, or a list of pages.
+ *
+ * @param listed  the cover was taken of a list of pages
+ * @param list  the new list, to be freed; NULL: the request has none
+ * @return  0 or -ENOMEM
+ */
+int lib_cover_name(const struct lib_cover *cover, bool listed, struct hca_ctl_mr *request,
+		   uint64_t **list);
+/**
  * Cover memory that the device accesses through the process's memory file, which is given to the
  * daemon. Nothing is attached.
  */
 int lib_cover_take_foreign(struct lib_context *ctx, uint64_t va, uint64_t length,
 			   struct lib_cover **cover);
-/* Free a cover after the device has deregistered the region; NULL is ignored. */
+/** Free a cover after the device has deregistered the region; NULL is ignored. */
 void lib_cover_drop(struct lib_cover *cover);
 
 /* Allocate zeroed memory for a queue, 4 KiB aligned and attached to ctx; NULL with lib_fail(). */

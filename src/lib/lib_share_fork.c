@@ -11,102 +11,131 @@
 
 #include "lib_hold.h"
 #include "lib_share_impl.h"
+#include "lib_sparse.h"
 #include "lib_sys.h"
 
 /*
  * Converted memory was private, so the child must have its own copy: the forking thread makes it
- * here, and the child puts it in place. As for all memory, concurrent stores of other threads may
- * be in the copy or not.
+ * here, of all mappings of the sparse files, and the child puts it in place. As for all memory,
+ * concurrent stores of other threads may be in the copy or not.
  *
  * Converted memory may be heap, with the objects of this library in the same pages. So what the
- * child needs to put the copies in place is in a mapping of its own.
+ * child needs to put the copies in place is in mappings of its own: the list, and one with all
+ * copies, because the process may have few mappings left.
  */
-struct copies {
-	size_t bytes; /* of this mapping */
-	uint32_t n;
-	struct {
-		uint64_t va;
-		uint64_t length;
-		void *copy;
-	} of[];
-};
-
-static struct copies *copies;
-
-static void *
-map_private(size_t bytes)
-{
-	void *at = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				-1, 0);
-
-	return at != MAP_FAILED ? at : NULL;
-}
-
-/* Room for the copies of all pieces */
-static struct copies *
-new_copies(void)
-{
-	struct copies *list;
-	size_t bytes;
-	uint32_t n = 0;
-
-	while (lib_share_at(n) != NULL)
-		n++;
-	bytes = sizeof(*list) + n * sizeof(list->of[0]);
-	list = map_private(bytes);
-	if (list != NULL)
-		list->bytes = bytes;
-	return list;
-}
+static struct {
+	struct lib_mapping *list; /* of the sparse files alone */
+	uint32_t count;
+	size_t bytes; /* of the mapping that the list lies in */
+	uint8_t *copies;
+	uint64_t copied;
+} saved;
 
 static void
-make_copy(const struct lib_share *share)
+saved_free(void)
 {
-	void *copy = map_private(share->length);
-	uint32_t i = copies->n;
+	if (saved.list != NULL)
+		lib_maps_list_free(saved.list, saved.bytes);
+	if (saved.copies != NULL)
+		lib_sys_munmap(saved.copies, saved.copied);
+	saved.list = NULL;
+	saved.copies = NULL;
+	saved.count = 0;
+}
 
-	if (copy == NULL)
+/* Keep the mappings of the sparse files in the list; returns their bytes. */
+static uint64_t
+saved_select(void)
+{
+	uint32_t n = 0;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < saved.count; i++) {
+		const struct lib_mapping *m = &saved.list[i];
+
+		if (!m->shared || !lib_sparse_has(m->dev, m->inode))
+			continue;
+		bytes += m->end - m->start;
+		saved.list[n++] = *m;
+	}
+	saved.count = n;
+	return bytes;
+}
+
+/* What the program cannot read there is read from the file. */
+static void
+save(const struct lib_mapping *m, uint8_t *copy)
+{
+	struct lib_sparse *file;
+
+	if (m->read) {
+		lib_hold_copy(copy, (const void *)(uintptr_t)m->start, m->end - m->start);
 		return;
-	lib_hold_copy(copy, (const void *)(uintptr_t)share->va, share->length);
-	copies->of[i].va = share->va;
-	copies->of[i].length = share->length;
-	copies->of[i].copy = copy;
-	copies->n++;
+	}
+	file = lib_sparse_of(m->dev, m->inode);
+	(void)lib_sparse_read(file, m->offset, copy, m->end - m->start);
+	lib_sparse_give(file);
 }
 
 void
 lib_share_fork_prepare(void)
 {
-	struct lib_share *share;
+	uint64_t done = 0;
+	void *at;
 
 	pthread_mutex_lock(&lib_share_lock);
-	copies = new_copies();
-	for (uint32_t i = 0; copies != NULL && (share = lib_share_at(i)) != NULL; i++)
-		if (share->kind == LIB_SHARE_CONVERTED)
-			make_copy(share);
+	if (!lib_sparse_any() || lib_maps_list(&saved.list, &saved.count, &saved.bytes) != 0)
+		return;
+	saved.copied = saved_select();
+	if (saved.copied == 0)
+		return;
+	at = lib_sys_mmap(NULL, saved.copied, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	if (at == MAP_FAILED)
+		return;
+	saved.copies = at;
+	for (uint32_t i = 0; i < saved.count; i++) {
+		save(&saved.list[i], saved.copies + done);
+		done += saved.list[i].end - saved.list[i].start;
+	}
 }
 
 void
 lib_share_fork_parent(void)
 {
-	for (uint32_t i = 0; copies != NULL && i < copies->n; i++)
-		lib_sys_munmap(copies->of[i].copy, copies->of[i].length);
-	if (copies != NULL)
-		lib_sys_munmap(copies, copies->bytes);
-	copies = NULL;
+	saved_free();
 	pthread_mutex_unlock(&lib_share_lock);
 }
 
+static int
+protection(const struct lib_mapping *m)
+{
+	return (m->read ? PROT_READ : 0) | (m->write ? PROT_WRITE : 0) | (m->exec ? PROT_EXEC : 0);
+}
+
 /* Without a copy (out of memory) the child has a hole there instead of the parent's pages. */
+static void
+restore(const struct lib_mapping *m, uint8_t *copy)
+{
+	void *at = (void *)(uintptr_t)m->start;
+	uint64_t bytes = m->end - m->start;
+
+	if (copy == NULL || lib_sys_move(copy, bytes, at) != 0)
+		lib_sys_munmap(at, bytes);
+	else if (protection(m) != (PROT_READ | PROT_WRITE))
+		lib_sys_mprotect(at, bytes, protection(m));
+}
+
 void
 lib_share_fork_restore(void)
 {
-	for (uint32_t i = 0; copies != NULL && i < copies->n; i++)
-		(void)lib_sys_move(copies->of[i].copy, copies->of[i].length,
-				   (void *)(uintptr_t)copies->of[i].va);
-	if (copies != NULL)
-		lib_sys_munmap(copies, copies->bytes);
-	copies = NULL;
+	uint64_t done = 0;
+
+	for (uint32_t i = 0; i < saved.count; i++) {
+		restore(&saved.list[i], saved.copies != NULL ? saved.copies + done : NULL);
+		done += saved.list[i].end - saved.list[i].start;
+	}
+	saved_free();
 }
 
 /* On failure a hole remains: the child does not have the parent's pages (MADV_DONTFORK). */
@@ -125,11 +154,12 @@ lib_share_fork_child(void)
 	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++) {
 		if (share->kind == LIB_SHARE_QUEUE)
 			put_zeros(share);
-		if (share->kind == LIB_SHARE_GIVEN || share->kind == LIB_SHARE_FOUND)
+		if (share->fd >= 0)
 			close(share->fd);
 	}
 	lib_share_clear();
 	lib_pool_forget();
+	lib_sparse_forget();
 	lib_hold_forget();
 	pthread_mutex_unlock(&lib_share_lock);
 }

@@ -44,6 +44,12 @@ lib_sys_move(void *from, size_t bytes, void *to)
 }
 
 int
+lib_sys_mprotect(void *at, size_t bytes, int prot)
+{
+	return (int)syscall(SYS_mprotect, at, bytes, prot);
+}
+
+int
 lib_sys_madvise(void *at, size_t bytes, int advice)
 {
 	return (int)syscall(SYS_madvise, at, bytes, advice);

@@ -20,6 +20,7 @@ void *lib_sys_mmap(void *at, size_t bytes, int prot, int flags, int fd, uint64_t
 int lib_sys_munmap(void *at, size_t bytes);
 /* Move whole mappings (MREMAP_MAYMOVE | MREMAP_FIXED); 0 or -1. */
 int lib_sys_move(void *from, size_t bytes, void *to);
+int lib_sys_mprotect(void *at, size_t bytes, int prot);
 int lib_sys_madvise(void *at, size_t bytes, int advice);
 int lib_sys_ioctl(int fd, unsigned long request, void *arg);
 

@@ -259,6 +259,9 @@ ctl_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 	pthread_mutex_lock(&c->lock);
 	if (op == HCA_CTL_REG_MR)
 		err = send_pages(c, extra->pages, ((const struct hca_ctl_mr *)request)->npages);
+	if (op == HCA_CTL_REREG_MR)
+		err = send_pages(c, extra->pages,
+				 ((const struct hca_ctl_rereg *)request)->mr.npages);
 	if (err == 0)
 		err = exchange(c, op, request, hca_ctl_shape(op)->request, answer, extra);
 	pthread_mutex_unlock(&c->lock);

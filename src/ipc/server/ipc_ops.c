@@ -381,14 +381,16 @@ op_rereg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void
 	uint64_t *list = NULL;
 	int err = 0;
 
-	r.mr.npages = 0;
+	if (!moves)
+		r.mr.npages = 0;
 	if (!rights && old != NULL)
 		writes = ipc_hold_foreign(old)->writes;
 	if (moves) {
 		hold = ipc_hold_new();
-		if (hold == NULL)
+		if (hold == NULL) {
+			forget_pages(s);
 			return -ENOMEM;
-		forget_pages(s);
+		}
 		err = region_pages(s, &r.mr, hold, writes, &list);
 	} else if (rights && old != NULL && writes) {
 		err = judge_rights(s, ipc_hold_foreign(old));
@@ -397,7 +399,9 @@ op_rereg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void
 	extra->pages = list;
 	if (err == 0)
 		err = op_driver(s, op, &r, keys, extra);
-	free(list);
+	if (list != s->pages)
+		free(list);
+	forget_pages(s);
 	if (err != 0) {
 		ipc_hold_drop(s->memory, hold);
 		return err;

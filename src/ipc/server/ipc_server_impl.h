@@ -66,7 +66,7 @@ struct ipc_session {
 	uint32_t uar_page;
 	bool kicks; /* the client has an eventfd to wake a worker */
 	int kick_fd;
-	uint64_t *pages; /* PAGES, for the next REG_MR */
+	uint64_t *pages; /* PAGES, for the next REG_MR or REREG_MR */
 	uint64_t num_pages;
 	/* bytes, including a segment being attached: for its user's sum and the operator's list */
 	uint64_t attached;

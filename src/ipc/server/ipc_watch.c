@@ -65,7 +65,7 @@ ipc_file_judge(const struct hca_ctl_segment *request, int fd, uint64_t *page)
 	if (seals < 0 || flags < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
 	    fstatfs(fd, &fs) != 0 || (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC))
 		return ipc_fail(-EBADF, "memory comes as a memfd, this is another kind of file");
-	if ((seals & F_SEAL_SHRINK) == 0)
+	if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == 0)
 		return ipc_fail(-EBADF, "the memfd is not sealed against shrinking");
 	if ((seals & F_SEAL_FUTURE_WRITE) != 0)
 		return ipc_fail(-EBADF,
@@ -123,6 +123,16 @@ check_holes(const struct hca_ctl_segment *r, int fd, uint64_t at, uint64_t page)
 	return has_holes(hole >= 0 ? r->va + ((uint64_t)hole - r->offset) : r->va);
 }
 
+/* A file that cannot be sealed: an access to a page that is not there ends its owner. */
+static int
+guard(const struct hca_ctl_segment *request, uint64_t at)
+{
+	return ipc_watch(at, request->length) == 0
+		       ? 0
+		       : ipc_fail(-EBADF, "the file cannot be sealed, and this daemon cannot guard "
+					  "it (userfaultfd)");
+}
+
 int
 ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uint64_t page)
 {
@@ -133,6 +143,8 @@ ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uin
 	/* seals remain: what is refused can be filled and attached */
 	if (err != 0)
 		return err;
+	if ((fcntl(fd, F_GET_SEALS) & F_SEAL_SEAL) != 0)
+		return guard(request, at);
 	/* a small file that cannot grow stays small */
 	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE)
 		small = (fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 ||

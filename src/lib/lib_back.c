@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Pages that no region covers any more: private memory again where the program has them mapped, or
+ * freed.
+ */
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "lib_share_impl.h"
+#include "lib_sparse.h"
+#include "lib_sys.h"
+
+#define RETRIES 8u /* pieces per call of lib_back_retry() */
+/* A mapping that the program has lengthened further than that stays shared where it grew. */
+#define TAIL_MAX (UINT64_C(4) << 30)
+
+static uint64_t stuck_pages;
+
+/* One call of lib_back_pages() or the like */
+struct back {
+	struct lib_share *share;
+	struct lib_maps maps;
+	struct lib_mapping *list; /* all mappings; NULL: not read yet */
+	uint32_t count;
+	size_t bytes;
+};
+
+/* Exchange pages of the file that are mapped at va for private memory with the same contents. */
+static int
+back_at(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+{
+	void *fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	int err;
+
+	if (fresh == MAP_FAILED)
+		return -ENOMEM;
+	if (m->write) {
+		err = lib_convert_exchange(m, va, bytes, fresh);
+	} else {
+		err = lib_sparse_read(share->sparse, lib_convert_offset_of(m, va), fresh, bytes);
+		if (err == 0)
+			err = lib_convert_place(m, va, bytes, fresh);
+	}
+	if (err != 0)
+		lib_sys_munmap(fresh, bytes);
+	else
+		lib_sparse_punch(share->sparse, lib_convert_offset_of(m, va), bytes);
+	return err;
+}
+
+static bool
+is_of(const struct lib_share *share, const struct lib_mapping *m)
+{
+	return m->shared && m->dev == share->dev && m->inode == share->inode;
+}
+
+/* The pages stay shared memory of the program, until something is done with memory again. */
+static void
+stick(struct lib_share *share, uint64_t offset, uint64_t bytes)
+{
+	for (uint64_t i = offset / LIB_PAGE; i < (offset + bytes) / LIB_PAGE; i++) {
+		if (share->pins[i] != 0)
+			continue;
+		share->pins[i] = LIB_PIN_STUCK;
+		share->stuck++;
+		stuck_pages++;
+	}
+}
+
+void
+lib_back_unstick(struct lib_share *share, uint64_t page)
+{
+	if (share->pins[page] != LIB_PIN_STUCK)
+		return;
+	share->pins[page] = 0;
+	share->stuck--;
+	stuck_pages--;
+}
+
+/*
+ * Where a mapping of the piece's end goes on behind it, mremap() has lengthened it: as far as no
+ * other piece lies there, that is the program's private memory as well.
+ */
+static uint64_t
+tail_of(const struct lib_share *share, const struct lib_mapping *m, uint64_t va)
+{
+	uint64_t end = share->offset + share->length, last = lib_convert_offset_of(m, m->end);
+	const struct lib_share *behind;
+
+	if (lib_convert_offset_of(m, va) != end || last <= end)
+		return 0;
+	behind = lib_share_in_file(share->dev, share->inode, false, end);
+	if (behind != NULL && behind->offset < last)
+		last = behind->offset;
+	return last - end <= TAIL_MAX ? last - end : 0;
+}
+
+static void
+back_part(struct back *b, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+{
+	uint64_t tail = tail_of(b->share, m, va + bytes);
+
+	if (back_at(b->share, m, va, bytes + tail) != 0)
+		stick(b->share, lib_convert_offset_of(m, va) - b->share->offset, bytes);
+}
+
+static int
+back_list(struct back *b)
+{
+	return b->list != NULL ? 0 : lib_maps_list(&b->list, &b->count, &b->bytes);
+}
+
+/* Free what no mapping shows any more. */
+static void
+punch_free(const struct lib_share *share, uint64_t offset, uint64_t bytes)
+{
+	uint64_t end = (offset + bytes) / LIB_PAGE, run = 0;
+
+	for (uint64_t i = offset / LIB_PAGE; i <= end; i++) {
+		if (i < end && share->pins[i] == 0) {
+			run++;
+			continue;
+		}
+		if (run != 0)
+			lib_sparse_punch(share->sparse, share->offset + (i - run) * LIB_PAGE,
+					 run * LIB_PAGE);
+		run = 0;
+	}
+}
+
+/* Pages that are not where they were: the program has moved them, or unmapped them. */
+static void
+back_elsewhere(struct back *b, uint64_t offset, uint64_t bytes)
+{
+	uint64_t first = b->share->offset + offset, last = first + bytes;
+
+	if (back_list(b) != 0) {
+		stick(b->share, offset, bytes);
+		return;
+	}
+	for (uint32_t i = 0; i < b->count; i++) {
+		const struct lib_mapping *m = &b->list[i];
+		uint64_t from = m->offset, to = lib_convert_offset_of(m, m->end);
+
+		if (!is_of(b->share, m) || from >= last || to <= first)
+			continue;
+		if (from < first)
+			from = first;
+		if (to > last)
+			to = last;
+		back_part(b, m, m->start + (from - m->offset), to - from);
+	}
+	punch_free(b->share, offset, bytes);
+}
+
+/* Returns the bytes from `offset` on that one mapping has, or that none has, where they were. */
+static uint64_t
+back_next(struct back *b, uint64_t offset, uint64_t bytes)
+{
+	uint64_t va = b->share->va + offset;
+	struct lib_mapping m;
+
+	if (lib_maps_from(&b->maps, va, &m) != 0 || m.start >= va + bytes) {
+		back_elsewhere(b, offset, bytes);
+		return bytes;
+	}
+	if (m.start > va) {
+		back_elsewhere(b, offset, m.start - va);
+		return m.start - va;
+	}
+	if (bytes > m.end - va)
+		bytes = m.end - va;
+	if (is_of(b->share, &m) && lib_convert_offset_of(&m, va) == b->share->offset + offset)
+		back_part(b, &m, va, bytes);
+	else
+		back_elsewhere(b, offset, bytes);
+	return bytes;
+}
+
+static void
+back_end(struct back *b)
+{
+	lib_maps_end(&b->maps);
+	if (b->list != NULL)
+		lib_maps_list_free(b->list, b->bytes);
+}
+
+void
+lib_back_pages(struct lib_share *share, uint64_t offset, uint64_t bytes)
+{
+	struct back b = {.share = share};
+
+	share->has_holes = true;
+	if (lib_maps_begin(&b.maps) != 0) {
+		stick(share, offset, bytes);
+		return;
+	}
+	for (uint64_t done = 0; done < bytes;)
+		done += back_next(&b, offset + done, bytes - done);
+	back_end(&b);
+}
+
+/* Whether another piece lies in the slot of this one */
+static bool
+is_alone(const struct lib_share *share, uint64_t slot)
+{
+	const struct lib_share *first = lib_share_in_file(share->dev, share->inode, false, slot);
+	const struct lib_share *behind =
+		lib_share_in_file(share->dev, share->inode, false, share->offset + share->length);
+
+	return first == share && (behind == NULL || behind->offset >= slot + LIB_SLOT);
+}
+
+void
+lib_back_end(struct lib_share *share)
+{
+	uint64_t slot = share->offset & ~(LIB_SLOT - 1);
+	struct back b = {.share = share, .maps = {.fd = -1}};
+
+	if (is_alone(share, slot) && lib_sparse_used(share->sparse, slot, slot + LIB_SLOT) &&
+	    back_list(&b) == 0) {
+		for (uint32_t i = 0; i < b.count; i++) {
+			const struct lib_mapping *m = &b.list[i];
+
+			if (is_of(share, m) && m->offset >= slot && m->offset < slot + LIB_SLOT &&
+			    m->end - m->start <= TAIL_MAX)
+				(void)back_at(share, m, m->start, m->end - m->start);
+		}
+	}
+	back_end(&b);
+	lib_share_remove(share);
+}
+
+/* ---- again ---- */
+
+bool
+lib_back_stuck(void)
+{
+	return stuck_pages != 0;
+}
+
+static void
+retry_piece(struct lib_share *share)
+{
+	uint64_t pages = share->length / LIB_PAGE;
+
+	for (uint64_t i = 0; i < pages && share->stuck != 0;) {
+		uint64_t run = 0;
+
+		while (i + run < pages && share->pins[i + run] == LIB_PIN_STUCK)
+			lib_back_unstick(share, i + run++);
+		if (run != 0)
+			lib_back_pages(share, i * LIB_PAGE, run * LIB_PAGE);
+		i += run != 0 ? run : 1;
+	}
+}
+
+void
+lib_back_retry(void)
+{
+	struct lib_share *share;
+	uint32_t tries = 0;
+
+	for (uint32_t i = 0; tries < RETRIES && (share = lib_share_at(i)) != NULL; i++) {
+		if (share->stuck == 0)
+			continue;
+		tries++;
+		retry_piece(share);
+		if (share->stuck == 0 && share->users == 0) {
+			lib_back_end(share);
+			i--;
+		}
+	}
+}

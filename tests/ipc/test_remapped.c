@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What a program may do to its mappings while regions lie over them, and after that: its memory
+ * reads as if nobody had exchanged it, and a region keeps the pages that it was made over.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../test_fork.h"
+#include "ipc_rig.h"
+
+#define PAGE 4096u
+#define PAGES 16u
+#define REMOTE \
+	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ)
+
+RIG_OF_ALL(rig)
+
+/* Peer a reads and writes memory of peer b, which is in this process, too. */
+struct world {
+	struct peer a, b;
+	uint8_t *mem; /* PAGES private pages */
+};
+
+static uint8_t *
+map_private(size_t pages)
+{
+	void *mem = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	return mem;
+}
+
+static void
+world_open(struct world *w)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .timeout = 16};
+
+	assert_int_equal(peer_open(&w->a, rig.path[0], &cfg), 0);
+	assert_int_equal(peer_open(&w->b, rig.path[1], &cfg), 0);
+	assert_int_equal(peer_connect_pair(&w->a, &w->b), 0);
+	w->mem = map_private(PAGES);
+	peer_fill(w->mem, PAGES * PAGE, 1);
+}
+
+static void
+world_close(struct world *w)
+{
+	peer_close(&w->a);
+	peer_close(&w->b);
+	munmap(w->mem, PAGES * PAGE);
+}
+
+static struct softhca_mr *
+reg(struct world *w, void *at, uint64_t bytes)
+{
+	struct softhca_mr *mr = softhca_reg_mr(w->b.pd, at, bytes, REMOTE);
+
+	if (mr == NULL)
+		fail_msg("%s", softhca_last_error(NULL));
+	return mr;
+}
+
+/* The bytes that a peer reads through the region arrive in a's buffer. */
+static const uint8_t *
+fetch(struct world *w, const struct softhca_mr *mr, const void *at, uint32_t bytes)
+{
+	struct softhca_wc wc = {0};
+
+	w->a.other.addr = (uintptr_t)at;
+	w->a.other.rkey = mr->rkey;
+	memset(w->a.buf, 0xee, bytes);
+	assert_int_equal(peer_post(&w->a, SOFTHCA_WR_RDMA_READ, 1, 0, bytes, 0), 0);
+	assert_int_equal(peer_wait(&w->a, &wc, 30), 0);
+	return w->a.buf;
+}
+
+static void
+store(struct world *w, const struct softhca_mr *mr, void *at, uint32_t bytes, uint32_t seed)
+{
+	struct softhca_wc wc = {0};
+
+	w->a.other.addr = (uintptr_t)at;
+	w->a.other.rkey = mr->rkey;
+	peer_fill(w->a.buf, bytes, seed);
+	assert_int_equal(peer_post(&w->a, SOFTHCA_WR_RDMA_WRITE, 1, 0, bytes, 0), 0);
+	assert_int_equal(peer_wait(&w->a, &wc, 30), 0);
+}
+
+static bool
+all(const uint8_t *at, size_t bytes, uint8_t value)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (at[i] != value) {
+			fprintf(stderr, "byte %zu is %#x, not %#x\n", i, at[i], value);
+			return false;
+		}
+	return true;
+}
+
+/* After DONTNEED private memory reads as zeros, shared memory as before. */
+static void
+assert_private(uint8_t *at, size_t pages)
+{
+	memset(at, 0x77, pages * PAGE);
+	assert_int_equal(madvise(at, pages * PAGE, MADV_DONTNEED), 0);
+	assert_true(all(at, pages * PAGE, 0));
+}
+
+/* Whatever cuts the mapping of a region in pieces, the rest of its memory stays as it is. */
+static void
+split(void **state)
+{
+	static const char *const ways[] = {"protect", "dump", "unmap", "replace", "lock", "fork"};
+
+	for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++)
+		for (int other = 0; other < 2; other++) {
+			struct softhca_mr *mr, *beside = NULL;
+			struct world w;
+			uint8_t *page;
+
+			world_open(&w);
+			page = w.mem + 4 * PAGE;
+			mr = reg(&w, w.mem, PAGES * PAGE);
+			if (other)
+				beside = reg(&w, w.mem + PAGE + 100, 200);
+			switch (way) {
+			case 0:
+				assert_int_equal(mprotect(page, PAGE, PROT_READ), 0);
+				break;
+			case 1:
+				assert_int_equal(madvise(page, PAGE, MADV_DONTDUMP), 0);
+				break;
+			case 2:
+				assert_int_equal(munmap(page, PAGE), 0);
+				break;
+			case 3:
+				assert_ptr_equal(mmap(page, PAGE, PROT_READ | PROT_WRITE,
+						      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+						      0),
+						 page);
+				break;
+			case 4:
+				assert_int_equal(mlock(page, PAGE), 0);
+				break;
+			default:
+				assert_int_equal(madvise(page, PAGE, MADV_DONTFORK), 0);
+				break;
+			}
+			assert_int_equal(softhca_dereg_mr(mr), 0);
+			if (beside != NULL)
+				assert_int_equal(softhca_dereg_mr(beside), 0);
+			assert_true(peer_verify(w.mem, 4 * PAGE, 1));
+			for (size_t i = 5 * PAGE; i < PAGES * PAGE; i++)
+				assert_int_equal(w.mem[i], peer_pattern(1, i));
+			if (way == 3)
+				assert_true(all(page, PAGE, 0));
+			assert_private(w.mem, 4);
+			assert_private(w.mem + 5 * PAGE, PAGES - 5);
+			world_close(&w);
+		}
+}
+
+/* The program unmaps pages and uses their addresses again: old and new region are apart. */
+static void
+used_again(void **state)
+{
+	struct softhca_mr *old, *new, *third;
+	struct world w;
+
+	world_open(&w);
+	old = reg(&w, w.mem, PAGES * PAGE);
+	assert_ptr_equal(mmap(w.mem + 2 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 w.mem + 2 * PAGE);
+	memset(w.mem + 2 * PAGE, 'n', 4 * PAGE);
+	new = reg(&w, w.mem + 2 * PAGE, 4 * PAGE);
+	third = reg(&w, w.mem + PAGE + 8, 8 * PAGE); /* of both */
+	assert_true(peer_verify(fetch(&w, old, w.mem, PAGES * PAGE), PAGES * PAGE, 1));
+	assert_true(all(fetch(&w, new, w.mem + 2 * PAGE, 4 * PAGE), 4 * PAGE, 'n'));
+	assert_memory_equal(fetch(&w, third, w.mem + PAGE + 8, 8 * PAGE), w.mem + PAGE + 8,
+			    8 * PAGE);
+	store(&w, old, w.mem, PAGES * PAGE, 2);
+	assert_true(all(w.mem + 2 * PAGE, 4 * PAGE, 'n'));
+	assert_true(peer_verify(w.mem, 2 * PAGE, 2));
+	store(&w, third, w.mem + PAGE + 8, 8 * PAGE, 3);
+	assert_true(peer_verify(w.mem + PAGE + 8, 8 * PAGE, 3));
+	assert_int_equal(softhca_dereg_mr(old), 0);
+	assert_true(peer_verify(w.mem + PAGE + 8, 8 * PAGE, 3));
+	assert_int_equal(softhca_dereg_mr(new), 0);
+	assert_int_equal(softhca_dereg_mr(third), 0);
+	assert_true(peer_verify(w.mem + PAGE + 8, 8 * PAGE, 3));
+	assert_private(w.mem, PAGES);
+	world_close(&w);
+}
+
+/* The same by another registration of the region, and by a list of pages. */
+static void
+used_again_listed(void **state)
+{
+	struct softhca_mr *old, *mr;
+	void *pages[PAGES];
+	struct world w;
+
+	world_open(&w);
+	old = reg(&w, w.mem, PAGES * PAGE);
+	mr = reg(&w, w.mem, PAGE);
+	assert_ptr_equal(mmap(w.mem + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 w.mem + 2 * PAGE);
+	memset(w.mem + 2 * PAGE, 'n', PAGE);
+	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_TRANSLATION, NULL, w.mem + 16,
+					  8 * PAGE, REMOTE),
+			 0);
+	assert_memory_equal(fetch(&w, mr, w.mem + 16, 8 * PAGE), w.mem + 16, 8 * PAGE);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	for (uint32_t i = 0; i < PAGES; i++)
+		pages[i] = w.mem + (PAGES - 1 - i) * PAGE;
+	mr = softhca_reg_mr_pages(w.b.pd, 0x100000, PAGES * PAGE, PAGE, pages, PAGES, REMOTE);
+	assert_non_null(mr);
+	fetch(&w, mr, (void *)0x100000, PAGES * PAGE);
+	for (uint32_t i = 0; i < PAGES; i++)
+		assert_memory_equal(w.a.buf + i * PAGE, pages[i], PAGE);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_int_equal(softhca_dereg_mr(old), 0);
+	assert_private(w.mem, PAGES);
+	world_close(&w);
+}
+
+/* mremap() moves registered memory: the region follows the pages, not the addresses. */
+static void
+moved(void **state)
+{
+	struct softhca_mr *mr, *again;
+	uint8_t *to = map_private(PAGES);
+	struct world w;
+
+	world_open(&w);
+	mr = reg(&w, w.mem, PAGES * PAGE);
+	assert_ptr_equal(mremap(w.mem + 3 * PAGE, 5 * PAGE, 5 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+				to),
+			 to);
+	store(&w, mr, w.mem, PAGES * PAGE, 4);
+	for (size_t i = 0; i < 5 * PAGE; i++)
+		assert_int_equal(to[i], peer_pattern(4, 3 * PAGE + i));
+	again = reg(&w, to + PAGE, 8 * PAGE); /* moved pages, and others behind them */
+	memset(to + PAGE, 'm', 8 * PAGE);
+	assert_true(all(fetch(&w, again, to + PAGE, 8 * PAGE), 8 * PAGE, 'm'));
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_true(all(fetch(&w, again, to + PAGE, 8 * PAGE), 8 * PAGE, 'm'));
+	assert_private(w.mem, 3);
+	assert_int_equal(softhca_dereg_mr(again), 0);
+	assert_true(all(to + PAGE, 8 * PAGE, 'm'));
+	assert_private(to, PAGES);
+	munmap(to, PAGES * PAGE);
+	assert_private(w.mem + 8 * PAGE, PAGES - 8);
+	world_close(&w);
+}
+
+/* mremap() lengthens registered memory: what has grown reads as zeros and is nobody else's. */
+static void
+grown(void **state)
+{
+	struct softhca_mr *mr[3], *whole;
+	uint8_t *mem[3], *one;
+	struct world w;
+
+	world_open(&w);
+	for (int i = 0; i < 3; i++) {
+		mem[i] = map_private(2);
+		memset(mem[i], 'a' + i, 2 * PAGE);
+		mr[i] = reg(&w, mem[i], 2 * PAGE);
+	}
+	for (int i = 0; i < 3; i++) {
+		one = mremap(mem[i] + (i == 1 ? PAGE : 0), i == 1 ? PAGE : 2 * PAGE, 40 * PAGE,
+			     MREMAP_MAYMOVE);
+		assert_ptr_not_equal(one, MAP_FAILED);
+		if (i != 1)
+			mem[i] = one;
+		assert_true(all(one, (i == 1 ? 1 : 2) * PAGE, (uint8_t)('a' + i)));
+		assert_true(all(one + 2 * PAGE, 38 * PAGE, 0));
+		memset(one + 2 * PAGE, 'A' + i, 38 * PAGE);
+		if (i == 2) {
+			whole = reg(&w, one, 40 * PAGE);
+			assert_memory_equal(fetch(&w, whole, one, 40 * PAGE), one, 40 * PAGE);
+			assert_int_equal(softhca_dereg_mr(whole), 0);
+		}
+		assert_int_equal(softhca_dereg_mr(mr[i]), 0);
+		assert_true(all(one + 2 * PAGE, 38 * PAGE, (uint8_t)('A' + i)));
+		assert_private(one, 40);
+		munmap(one, 40 * PAGE);
+	}
+	world_close(&w);
+}
+
+/* A page of two regions becomes private after the second; the others at once. */
+static void
+neighbours(void **state)
+{
+	struct softhca_mr *a, *b;
+	struct world w;
+
+	world_open(&w);
+	a = reg(&w, w.mem, 8 * PAGE + 100);
+	b = reg(&w, w.mem + 8 * PAGE + 100, PAGE);
+	assert_int_equal(softhca_dereg_mr(a), 0);
+	assert_private(w.mem, 8);
+	for (size_t i = 8 * PAGE; i < PAGES * PAGE; i++)
+		assert_int_equal(w.mem[i], peer_pattern(1, i));
+	assert_int_equal(softhca_dereg_mr(b), 0);
+	assert_private(w.mem, PAGES);
+	world_close(&w);
+}
+
+/* Memory that cannot be written: for reading alone, and what the program changes meanwhile. */
+static void
+read_only(void **state)
+{
+	struct softhca_mr *mr;
+	struct world w;
+
+	world_open(&w);
+	assert_int_equal(mprotect(w.mem, PAGES * PAGE, PROT_READ), 0);
+	mr = softhca_reg_mr(w.b.pd, w.mem + 10, 4 * PAGE, SOFTHCA_ACCESS_REMOTE_READ);
+	assert_non_null(mr);
+	assert_memory_equal(fetch(&w, mr, w.mem + 10, 4 * PAGE), w.mem + 10, 4 * PAGE);
+	assert_int_equal(mprotect(w.mem, PAGES * PAGE, PROT_READ | PROT_WRITE), 0);
+	memset(w.mem, 'r', PAGES * PAGE);
+	assert_true(all(fetch(&w, mr, w.mem + 10, 4 * PAGE), 4 * PAGE, 'r'));
+	assert_int_equal(mprotect(w.mem + PAGE, PAGE, PROT_NONE), 0);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_int_equal(mprotect(w.mem, PAGES * PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_true(all(w.mem, PAGES * PAGE, 'r'));
+	assert_private(w.mem, PAGES);
+	world_close(&w);
+}
+
+/* The child has a copy of what is mapped, wherever the program has moved it. */
+static void
+forked(void **state)
+{
+	uint8_t *to = map_private(4);
+	struct softhca_mr *mr;
+	struct world w;
+	int status;
+	pid_t pid;
+
+	world_open(&w);
+	mr = reg(&w, w.mem, PAGES * PAGE);
+	assert_ptr_equal(mremap(w.mem, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to), to);
+	assert_int_equal(mprotect(w.mem + 6 * PAGE, PAGE, PROT_READ), 0);
+	pid = test_fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		bool good = peer_verify(to, 4 * PAGE, 1);
+
+		for (size_t i = 4 * PAGE; i < PAGES * PAGE; i++)
+			good = good && w.mem[i] == peer_pattern(1, i);
+		memset(to, 'c', 4 * PAGE);
+		memset(w.mem + 8 * PAGE, 'c', PAGE);
+		_exit(!good);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(peer_verify(to, 4 * PAGE, 1));
+	assert_int_equal(w.mem[8 * PAGE], peer_pattern(1, 8 * PAGE));
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_private(to, 4);
+	munmap(to, 4 * PAGE);
+	world_close(&w);
+}
+
+/* Random registrations of a heap that the allocator trims: every block keeps its bytes. */
+static void
+heap(void **state)
+{
+	enum {
+		BLOCKS = 48,
+		STEPS = 3000
+	};
+	struct {
+		uint8_t *at;
+		uint32_t bytes, seed;
+		struct softhca_mr *mr;
+	} block[BLOCKS] = {{0}};
+	unsigned int seed = 1;
+	struct world w;
+
+	world_open(&w);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		uint32_t k = (uint32_t)rand_r(&seed) % BLOCKS;
+
+		if (block[k].at == NULL) {
+			block[k].bytes = 1 + (uint32_t)rand_r(&seed) % (i % 7 == 0 ? 200000 : 9000);
+			block[k].at = malloc(block[k].bytes);
+			block[k].seed = i;
+			peer_fill(block[k].at, block[k].bytes, i);
+		} else if (block[k].mr == NULL && rand_r(&seed) % 3 != 0) {
+			block[k].mr = reg(&w, block[k].at, block[k].bytes);
+		} else {
+			const uint8_t *at = block[k].mr != NULL ? fetch(&w, block[k].mr,
+									block[k].at, block[k].bytes)
+								: block[k].at;
+
+			assert_true(peer_verify(at, block[k].bytes, block[k].seed));
+			if (block[k].mr != NULL)
+				assert_int_equal(softhca_dereg_mr(block[k].mr), 0);
+			assert_true(peer_verify(block[k].at, block[k].bytes, block[k].seed));
+			free(block[k].at);
+			block[k].at = NULL;
+			block[k].mr = NULL;
+		}
+	}
+	for (uint32_t k = 0; k < BLOCKS; k++) {
+		if (block[k].mr != NULL)
+			assert_int_equal(softhca_dereg_mr(block[k].mr), 0);
+		if (block[k].at != NULL)
+			assert_true(peer_verify(block[k].at, block[k].bytes, block[k].seed));
+		free(block[k].at);
+	}
+	world_close(&w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(split, rig_tidy),
+		cmocka_unit_test_teardown(used_again, rig_tidy),
+		cmocka_unit_test_teardown(used_again_listed, rig_tidy),
+		cmocka_unit_test_teardown(moved, rig_tidy),
+		cmocka_unit_test_teardown(grown, rig_tidy),
+		cmocka_unit_test_teardown(neighbours, rig_tidy),
+		cmocka_unit_test_teardown(read_only, rig_tidy),
+		cmocka_unit_test_teardown(forked, rig_tidy),
+		cmocka_unit_test_teardown(heap, rig_tidy),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
