@@ -83,8 +83,10 @@ ctl_devices(struct ctl_device *out, unsigned int max)
 	if (chosen != NULL && chosen[0] != '\0')
 		return chosen_device(out, chosen);
 	list = softhca_get_device_list(&n);
-	if (list == NULL)
+	if (list == NULL) {
+		ctl_error("%s", softhca_last_error(NULL));
 		return 0;
+	}
 	for (int i = 0; i < n && count < max; i++) {
 		struct ctl_device *d = &out[count++];
 

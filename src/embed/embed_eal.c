@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -19,6 +21,8 @@
 #include "host.h"
 
 #define ARGS_MAX 32
+#define FILES 32u /* of the EAL without hugepages, its threads and devices, and our workers */
+#define FILES_MAX 65536u /* hugepages as files: 128 GiB */
 
 const char *
 softhca_embed_dpdk_version(void)
@@ -26,15 +30,49 @@ softhca_embed_dpdk_version(void)
 	return rte_version();
 }
 
-/* true: hugepages; false: ordinary memory, if it is permitted. */
+/* How many files this process may open besides, up to max. One thread at a time. */
+static uint32_t
+free_files(uint32_t max)
+{
+	static int fds[FILES_MAX];
+	uint32_t n = 0;
+
+	if (max > FILES_MAX)
+		max = FILES_MAX;
+	while (n < max && (fds[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+		n++;
+	for (uint32_t i = 0; i < n; i++)
+		close(fds[i]);
+	return n;
+}
+
+/* The EAL ends the process, or waits for ever, where one of its threads cannot open a file. */
+static int
+check_files(void)
+{
+	uint32_t have = free_files(FILES);
+
+	if (have == FILES)
+		return 0;
+	return embed_fail(-EMFILE, "this process may open %u more files, %u are needed (ulimit -n)",
+			  have, FILES);
+}
+
+/* true: hugepages; false: ordinary memory, if it is permitted. Each hugepage is a file. */
 static int
 choose_memory(const struct softhca_embed_config *cfg, bool *huge)
 {
 	uint32_t need = HCA_HUGEPAGES_OF(cfg->memory_mb), have = hca_host_free_hugepages();
+	bool files = need <= FILES_MAX - FILES && free_files(need + FILES) == need + FILES;
 
-	*huge = cfg->hugepages != 2 && have >= need;
+	*huge = cfg->hugepages != 2 && have >= need && files;
 	if (cfg->hugepages != 1 || *huge)
 		return 0;
+	if (have >= need)
+		return embed_fail(-EMFILE,
+				  "%u hugepages of 2 MiB are as many files, which this process "
+				  "may not open (ulimit -n)",
+				  need);
 	return embed_fail(-ENOMEM,
 			  "%u free hugepages of 2 MiB, %u are needed: run "
 			  "'echo %u > " HCA_HUGEPAGES "nr_hugepages'",
@@ -47,8 +85,10 @@ init(const struct softhca_embed_config *cfg, const cpu_set_t *set)
 	char cpu[16], memory[16];
 	char *argv[ARGS_MAX + 1] = {(char *)(uintptr_t) "softhca"};
 	bool huge;
-	int argc = 1, err;
+	int argc = 1, err = check_files();
 
+	if (err != 0)
+		return err;
 	if (cfg->eal_args != NULL) {
 		for (; argc < ARGS_MAX && cfg->eal_args[argc - 1] != NULL; argc++)
 			argv[argc] = (char *)(uintptr_t)cfg->eal_args[argc - 1];

@@ -500,7 +500,8 @@ give_memory(struct lib_context *ctx)
 	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (mem < 0 || maps < 0) {
-		err = lib_fail(-EOPNOTSUPP, "/proc/self/mem cannot be opened: %s", strerror(errno));
+		err = errno == EMFILE || errno == ENFILE ? -errno : -EOPNOTSUPP;
+		lib_fail(err, "/proc/self/mem cannot be opened: %s", strerror(errno));
 	} else {
 		extra.fds[0] = mem;
 		extra.fds[1] = maps;

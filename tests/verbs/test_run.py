@@ -4,7 +4,7 @@
 doctor says of verbs programs.
 
 test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE LOST [unittest arguments]
-MANY in the environment: a program that opens a device many times.
+In the environment MANY: a program that opens a device many times; FILES: one that may have few files.
 """
 import json
 import os
@@ -300,6 +300,14 @@ class Embed(Script):
         self.assertEqual(re.findall(r'hca_id:\s+(\w+)', said), ['embed0', 'embed1'])
         said = self.run_script('--wire', self.place + '/wire', 'ibv_devinfo')
         self.assertEqual(re.findall(r'hca_id:\s+(\w+)', said), ['embed0'])
+
+    def test_files(self):
+        """With few files each call fails with EMFILE, a daemon's or embedded."""
+        for form in '--own', '--embed':
+            said = self.run_script(form, os.environ['FILES'], '128')
+            self.assertRegex(said, r'limits are too low')
+            self.assertIn('5 files: ibv_open_device: EMFILE', said)
+        self.wait_ended()
 
     def test_example(self):
         self.assertEqual(self.run_script('--embed', EXAMPLE), 'embed0: written by verbs\n')

@@ -38,7 +38,7 @@ is_socket(const struct dirent *entry)
 
 /*
  * Open the description of the socket: a file of the socket's owner. Others that might lie there
- * must not block; -1: there is none.
+ * must not block; -ENOENT: there is none.
  */
 static int
 open_description(int folder, const char *socket, struct stat *st)
@@ -49,14 +49,14 @@ open_description(int folder, const char *socket, struct stat *st)
 
 	if (snprintf(name, sizeof(name), "%s" IPC_DEVICE_SUFFIX, socket) >= (int)sizeof(name) ||
 	    fstatat(folder, socket, &owner, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(owner.st_mode))
-		return -1;
+		return -ENOENT;
 	fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
-		return -1;
+		return errno == EMFILE || errno == ENFILE ? -errno : -ENOENT;
 	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_uid == owner.st_uid)
 		return fd;
 	close(fd);
-	return -1;
+	return -ENOENT;
 }
 
 /* A daemon holds a lock as long as it lives. */
@@ -68,8 +68,8 @@ is_alive(int fd)
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Whether the socket has a daemon that lives; then the device is filled in. */
-static bool
+/* Fill in the device if the socket has a daemon that lives: 1, else 0; or a negative errno. */
+static int
 describe(int folder, const char *socket, struct softhca_device *device)
 {
 	char text[IPC_DEVICE_TEXT_MAX + 1] = "";
@@ -78,18 +78,18 @@ describe(int folder, const char *socket, struct softhca_device *device)
 	int fd = open_description(folder, socket, &st);
 
 	if (fd < 0)
-		return false;
+		return fd == -ENOENT ? 0 : fd;
 	known = is_alive(fd) && read(fd, text, IPC_DEVICE_TEXT_MAX) > 0 &&
 		sscanf(text, IPC_DEVICE_SCAN, &device->guid) == 1;
 	close(fd);
 	if (!known)
-		return false;
+		return 0;
 	memcpy(device->name, socket, strlen(socket) - strlen(IPC_SOCKET_SUFFIX));
 	device->index = (uint32_t)st.st_ino & INT32_MAX;
-	return true;
+	return 1;
 }
 
-/* One allocation: the pointers, then the devices. */
+/* One allocation: the pointers, then the devices. NULL with lib_fail(). */
 static struct softhca_device **
 make_list(int folder, struct dirent **entries, int n, int *found)
 {
@@ -98,28 +98,51 @@ make_list(int folder, struct dirent **entries, int n, int *found)
 	struct softhca_device *device = (struct softhca_device *)(list + n + 1);
 
 	*found = 0;
-	for (int i = 0; list != NULL && i < n; i++)
-		if (describe(folder, entries[i]->d_name, &device[*found])) {
-			list[*found] = &device[*found];
-			++*found;
+	if (list == NULL)
+		lib_fail(-ENOMEM, "no memory for a list of %d devices", n);
+	for (int i = 0; list != NULL && i < n; i++) {
+		int rc = describe(folder, entries[i]->d_name, &device[*found]);
+
+		if (rc < 0) {
+			lib_fail(rc, "%s/%s: %s", ipc_folder(), entries[i]->d_name, strerror(-rc));
+			free(list);
+			return NULL;
 		}
+		list[*found] = rc > 0 ? &device[*found] : NULL;
+		*found += rc;
+	}
 	return list;
+}
+
+/* The folder with its sockets: a descriptor, or -ENOENT: there is none; or a negative errno. */
+static int
+scan_folder(struct dirent ***entries, int *n)
+{
+	int folder = open(ipc_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = errno;
+
+	if (folder < 0)
+		return err == ENOTDIR ? -ENOENT : -err;
+	*n = scandir(ipc_folder(), entries, is_socket, alphasort);
+	if (*n >= 0)
+		return folder;
+	err = errno;
+	close(folder);
+	return -err;
 }
 
 struct softhca_device **
 softhca_get_device_list(int *num_devices)
 {
-	int folder = open(ipc_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), found;
 	struct dirent **entries = NULL;
-	int n = folder >= 0 ? scandir(ipc_folder(), &entries, is_socket, alphasort) : 0;
+	int n = 0, found, folder = scan_folder(&entries, &n);
 	struct softhca_device **list;
 
-	if (n < 0)
-		n = 0;
-	list = make_list(folder, entries, n, &found);
-	if (list == NULL)
-		lib_fail(-ENOMEM, "no memory for a list of %d devices", n);
-	else if (num_devices != NULL)
+	if (folder < 0 && folder != -ENOENT) {
+		lib_fail(folder, "%s: %s", ipc_folder(), strerror(-folder));
+		return NULL;
+	}
+	list = make_list(folder, entries, folder >= 0 ? n : 0, &found);
+	if (list != NULL && num_devices != NULL)
 		*num_devices = found;
 	while (n > 0)
 		free(entries[--n]);
