@@ -14,7 +14,8 @@
  *   1  2001:db8:77::(1 + index)
  *   2  ::ffff:10.78.0.(1 + index), in the VLAN, if there is one
  *   3  2001:db8:78::(1 + index), in the VLAN, if there is one
- *   4  the link-local address
+ *   4  the link-local address; with link_local_first it is GID 0 and the others are 1 to 4, the
+ *      order of daemons and of embedded HCAs that softhca_open() makes ("embed")
  * Its MAC address is 02:00:00:77:00:(1 + index), and it knows its peer's MAC address for all of the
  * peer's GIDs. HCAs on devices of their own have the same addresses; the other end must use those
  * of the peer: another process, with the number 1 as the first.
@@ -162,13 +163,14 @@ struct softhca_embed_config {
 	uint32_t ub_ops;     /* UB: requests and responses of TPs, of each: 16384 */
 	uint32_t ub_records; /* UB: as records */
 	struct softhca_fabric fabric;
-	uint32_t ub_tps;	/* UB: channels to a peer, 1..16: 4 */
-	uint32_t ub_window;	/* packets under way in each, a power of two, 128..2048: 1024 */
-	uint32_t ub_rule;	/* enum softhca_ub_rule */
-	uint32_t ub_spray;	/* source ports of each, a power of two up to 256: 1 */
-	uint32_t ub_reorder_us; /* what is late by less is not lost; 0, with ub_spray 25 */
-	uint32_t ub_segment;	/* bytes, a multiple of 4096 up to 65536: 65536 */
-	uint32_t ub_choices;	/* enum softhca_ub_choice, a set */
+	uint32_t ub_tps;	   /* UB: channels to a peer, 1..16: 4 */
+	uint32_t ub_window;	   /* packets under way in each, a power of two, 128..2048: 1024 */
+	uint32_t ub_rule;	   /* enum softhca_ub_rule */
+	uint32_t ub_spray;	   /* source ports of each, a power of two up to 256: 1 */
+	uint32_t ub_reorder_us;	   /* what is late by less is not lost; 0, with ub_spray 25 */
+	uint32_t ub_segment;	   /* bytes, a multiple of 4096 up to 65536: 65536 */
+	uint32_t ub_choices;	   /* enum softhca_ub_choice, a set */
+	uint32_t link_local_first; /* 1: GID 0 is the link-local address; 0 = it is the last */
 };
 
 /*

@@ -322,7 +322,10 @@ mac_of(uint32_t i, uint8_t mac[6])
 	memcpy(mac, m, sizeof(m));
 }
 
-/* Addresses of every HCA by GID index; the last byte is 1 + its number, that of the first + i. */
+/*
+ * Addresses of every HCA by GID index; with link_local_first the last one is in front of the
+ * others. The last byte is 1 + its number, that of the first + i.
+ */
 static const struct embed_gid {
 	bool vlan;
 	uint8_t prefix[15];
@@ -374,17 +377,18 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 }
 
 static int
-set_gid(struct softhca_embed *e, uint32_t i, uint32_t index)
+set_gid(struct softhca_embed *e, uint32_t i, uint32_t row)
 {
 	struct hca_driver *drv = e->side[i].drv;
-	uint16_t vlan = gids[index].vlan ? (uint16_t)e->cfg.vlan : 0xffff;
+	uint16_t vlan = gids[row].vlan ? (uint16_t)e->cfg.vlan : 0xffff;
+	uint32_t index = e->cfg.link_local_first ? (row + 1) % RTE_DIM(gids) : row;
 	uint32_t number = e->cfg.first + i;
 	uint8_t gid[16], mac[6];
 	int err;
 
-	if (gids[index].vlan && e->cfg.vlan == 0)
+	if (gids[row].vlan && e->cfg.vlan == 0)
 		return 0;
-	memcpy(gid, gids[index].prefix, sizeof(gids[index].prefix));
+	memcpy(gid, gids[row].prefix, sizeof(gids[row].prefix));
 	gid[15] = (uint8_t)((number ^ 1) + 1);
 	mac_of(number ^ 1, mac);
 	err = hca_driver_set_neigh(drv, gid, mac);
@@ -405,8 +409,8 @@ set_addresses(struct softhca_embed *e, uint32_t i)
 	int err = 0;
 
 	mac_of(e->cfg.first + i, port.mac);
-	for (uint32_t index = 0; index < RTE_DIM(gids) && err == 0; index++)
-		err = set_gid(e, i, index);
+	for (uint32_t row = 0; row < RTE_DIM(gids) && err == 0; row++)
+		err = set_gid(e, i, row);
 	if (err == 0)
 		err = hca_driver_set_port(e->side[i].drv, &port);
 	return err == 0 ? 0 : embed_fail(err, "addresses of HCA %u: %s", i, hca_driver_reason());

@@ -53,6 +53,7 @@ configure(struct softhca_embed_config *c, const char **port)
 
 	softhca_embed_config_init(c);
 	c->executor = SOFTHCA_EXECUTOR_THREADS;
+	c->link_local_first = 1; /* as in daemons: programs are used to index 1 for IPv4 */
 	*port = setting("SOFTHCA_EMBED_PORT");
 	if (*port != NULL) {
 		c->ports = port;

@@ -97,6 +97,14 @@ struct front_qp {
 int front_result(int result, const char *call);
 #define FRONT_RESULT(result) front_result(result, __func__)
 
+/* The same of softhca_open(): the reason is explained by front_explain_device(). */
+int front_result_of_open(int result, const char *call);
+/*
+ * What keeps the program from a device: a line on stderr with SOFTHCA_DEBUG, and, of a program that
+ * softhca-run has started, the first one always.
+ */
+void front_explain_device(int err, const char *call, const char *reason);
+
 /* After a call of libsofthca that returned NULL and set errno. */
 void *front_failed(const char *call);
 #define FRONT_FAILED() front_failed(__func__)

@@ -182,7 +182,7 @@ context_open(struct front_device *device, int cmd_fd, const char *call)
 	struct softhca_context *hca;
 	struct ibv_context *context;
 
-	if (front_result(softhca_open(device->open_name, &hca), call) != 0)
+	if (front_result_of_open(softhca_open(device->open_name, &hca), call) != 0)
 		return NULL;
 	context = context_new(device, hca, cmd_fd);
 	if (context == NULL) {

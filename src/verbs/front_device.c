@@ -236,8 +236,10 @@ ibv_get_device_list(int *num_devices)
 	if (chosen != NULL && chosen[0] == '\0')
 		chosen = NULL;
 	found = softhca_get_device_list(&n);
-	if (found == NULL)
-		return FRONT_FAILED();
+	if (found == NULL) {
+		front_result_of_open(-errno, __func__);
+		return NULL;
+	}
 	list.devices = front_new((size_t)(n + EMBEDDED + 1) * sizeof(*list.devices), __func__);
 	if (list.devices == NULL)
 		list.failed = true;
@@ -252,6 +254,9 @@ ibv_get_device_list(int *num_devices)
 		ibv_free_device_list(list.devices);
 		return NULL;
 	}
+	if (list.n == 0 && chosen != NULL)
+		front_explain_device(ENODEV, __func__,
+				     "no daemon that runs has the device of SOFTHCA_DEVICE");
 	if (num_devices != NULL)
 		*num_devices = list.n;
 	return list.devices;
@@ -309,7 +314,7 @@ ibv_get_device_guid(struct ibv_device *pub)
 	unlock();
 	if (known)
 		return htobe64(device->guid);
-	if (FRONT_RESULT(ask_guid(device, &guid)) != 0)
+	if (front_result_of_open(ask_guid(device, &guid), __func__) != 0)
 		return 0;
 	lock();
 	device->guid = guid;

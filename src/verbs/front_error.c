@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* How calls of verbs fail, and what SOFTHCA_DEBUG=1 says about it. */
+/*
+ * How calls of verbs fail, and what SOFTHCA_DEBUG=1 says about it. What keeps a program of
+ * softhca-run from its device is said without that.
+ */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -41,6 +44,34 @@ explain(const char *call, const char *reason, int err)
 
 	fprintf(stderr, "softhca: %s%s: %s (errno %d)\n", own ? "ibv_" : "",
 		own ? call + strlen("front_") : call, reason, err);
+}
+
+/* Whether softhca-run has started the program: it names the folder of this library. */
+static bool
+started_by_run(void)
+{
+	const char *folder = secure_getenv("SOFTHCA_VERBS");
+
+	return folder != NULL && folder[0] != '\0';
+}
+
+void
+front_explain_device(int err, const char *call, const char *reason)
+{
+	static bool said;
+
+	if (wanted() || (started_by_run() && !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)))
+		explain(call, reason, err);
+}
+
+int
+front_result_of_open(int result, const char *call)
+{
+	if (result >= 0)
+		return 0;
+	front_explain_device(-result, call, softhca_last_error(NULL));
+	errno = -result;
+	return -result;
 }
 
 int

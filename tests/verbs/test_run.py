@@ -157,12 +157,57 @@ class Given(Script):
         self.assertEqual(said[-3:-1], ['node', self.daemons[1].name])
         self.assertFalse(os.path.exists('/sys/class/infiniband/' + name))
 
+    def refused(self, *words, **more):
+        """What the script says when it starts no program; it has not started a daemon either."""
+        said = self.run_script(*words, 'echo', 'started', status=2, **more)
+        self.assertNotIn('started', said)
+        self.assertEqual(self.own(), [])
+        return said
+
+    def test_no_other(self):
+        """What names a daemon that is not there does not give way to another one."""
+        nobody = os.path.join(self.place, 'nobody.sock')
+        self.assertIn('no daemon listens there', self.refused('--device', nobody))
+        self.assertIn('there is no device "nobody"', self.refused('--device', 'nobody'))
+        self.assertIn('there is no device "nobody"', self.refused(SOFTHCA_DEVICE='nobody'))
+        self.assertIn('there is no folder /nowhere', self.refused('--directory', '/nowhere'))
+        self.assertIn('no daemon that runs has its socket in /proc/self',
+                      self.refused('--directory', '/proc/self'))
+        for form in '--own', '--embed':
+            self.assertIn('do not go with', self.refused(form, '--device', self.daemons[0].socket))
+
+    def test_no_permission(self):
+        """Nor a daemon that this user may not use."""
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to be another user')
+        os.chmod(self.place, 0o755)
+        for d in self.daemons:
+            os.chmod(d.socket, 0o600)
+        self.prefix = 'setpriv', '--reuid=65534', '--clear-groups', '--'
+        probe = self.start_script('--help')
+        if probe.wait(tools.PATIENCE) != 0:
+            self.skipTest('an ordinary user cannot read this build: ' + probe.stdout.read())
+        for words in (), ('--device', self.daemons[1].socket), ('--device', self.daemons[1].name):
+            said = self.refused(*words)
+            self.assertIn('%s cannot be used' % self.daemons[1].name, said)
+            self.assertIn('this user may not use it', said)
+        os.chmod(self.daemons[0].socket, 0o666)
+        said = self.run_script('ibv_devinfo', '-d', self.daemons[0].name)
+        self.assertNotIn('softhca:', said)
+        said = self.run_script('ibv_devinfo', '-d', self.daemons[1].name, status=1)
+        self.assertEqual(said.count('softhca: '), 1, said)
+        self.assertRegex(said, 'softhca: ibv_open_device: .*: this user may not use it')
+        os.chmod(self.place, 0o700)
+        self.assertIn('ermission denied', self.refused())
+
     def test_debug(self):
-        """A device that is not there; the reason comes only if it is asked for."""
-        self.tool('ibv_devices')
-        words = '--device', os.path.join(self.place, 'nobody.sock'), 'ibv_devices'
-        self.assertNotIn('softhca:', self.run_script(*words))
-        self.assertIn('softhca: ibv_get_device_guid: ', self.run_script('--debug', *words))
+        """What fails is explained if that is asked for, an open that fails in any case, once."""
+        d = self.daemons[0]
+        words = 'sh', '-c', 'mv %s %s.gone; exec ibv_devinfo -d %s' % (d.socket, d.socket, d.name)
+        for more in ['--debug'], []:
+            said = self.run_script(*more, '--device', d.socket, *words, status=1)
+            self.assertIn('softhca: ibv_open_device: %s: ' % d.socket, said)
+            os.rename(d.socket + '.gone', d.socket)
 
 
 class Own(Script):
@@ -309,6 +354,18 @@ class Embed(Script):
             self.assertIn('5 files: ibv_open_device: EMFILE', said)
         self.wait_ended()
 
+    def test_gids(self):
+        """The order of a daemon: link-local, IPv4, IPv6."""
+        self.tool('ibv_devinfo')
+        order = []
+        for form in '--own', '--embed':
+            said = self.run_script(form, 'ibv_devinfo', '-v')
+            gids = re.findall(r'GID\[ *(\d)\]:\s+([0-9a-f:.]+)', said)
+            order.append([(index, gid.split(':')[0] + (':ffff:' if 'ffff' in gid else ''))
+                          for index, gid in gids[:3]])
+        self.assertEqual(order, [[('0', 'fe80'), ('1', ':ffff:'), ('2', '2001')]] * 2)
+        self.wait_ended()
+
     def test_example(self):
         self.assertEqual(self.run_script('--embed', EXAMPLE), 'embed0: written by verbs\n')
         self.assertEqual(self.run_script('--embed', '--preload', EXAMPLE),
@@ -320,9 +377,9 @@ class Embed(Script):
     def test_wire(self):
         """Two programs with an HCA each, also on a bad wire."""
         wire = '--wire', self.place + '/wire'
-        said = self.both(wire, ('ibv_rc_pingpong', '-g', '0', '-n', '200', '-c'))
+        said = self.both(wire, ('ibv_rc_pingpong', '-g', '1', '-n', '200', '-c'))
         self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
-        self.measured(wire + ('--impair', 'drop=0.02,dup=0.02,seed=7'), '0')
+        self.measured(wire + ('--impair', 'drop=0.02,dup=0.02,seed=7'), '1')
 
     def test_wrong(self):
         self.tool('ibv_devinfo')
@@ -388,7 +445,7 @@ ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
 
     def test_programs(self):
         for options in (), ('--wire', self.place + '/wire'):
-            gid = '0' if options else '1'
+            gid = '1'
             for program in 'rc', 'srq', 'uc', 'ud':
                 said = self.lossy(program[0] == 'u', options,
                                   ('ibv_%s_pingpong' % program, '-g', gid, '-n', '100'))
