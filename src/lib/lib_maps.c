@@ -114,6 +114,14 @@ maps_room(size_t bytes)
 	return at != MAP_FAILED ? at : NULL;
 }
 
+static int
+maps_no_room(void)
+{
+	return lib_fail(-ENOMEM,
+			"no room for a list of mappings: out of memory, or the process has as "
+			"many mappings as vm.max_map_count permits");
+}
+
 /* Read the whole text into *text, a mapping of *room bytes that ends with a zero byte. */
 static int
 maps_text(int fd, char **text, size_t *room)
@@ -136,7 +144,7 @@ maps_text(int fd, char **text, size_t *room)
 		*text = grown;
 		*room *= 2;
 	}
-	return *text != NULL ? 0 : lib_fail(-ENOMEM, "no memory for a list of mappings");
+	return *text != NULL ? 0 : maps_no_room();
 }
 
 static int
@@ -172,7 +180,7 @@ lib_maps_list(struct lib_mapping **mappings, uint32_t *count, size_t *bytes)
 		line = end != NULL ? end + 1 : line + strlen(line);
 	}
 	lib_sys_munmap(text, room);
-	return *mappings != NULL ? 0 : lib_fail(-ENOMEM, "no memory for a list of mappings");
+	return *mappings != NULL ? 0 : maps_no_room();
 }
 
 void

@@ -6,10 +6,15 @@
  */
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +23,7 @@
 
 #define PAGE 4096u
 #define PAGES 16u
+#define MAPS_QUERY 0xc0686611u /* the ioctl of /proc/PID/maps */
 #define REMOTE \
 	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ)
 
@@ -429,8 +435,89 @@ heap(void **state)
 	world_close(&w);
 }
 
+/* ---- limits ---- */
+
+/*
+ * As many mappings as the kernel permits: every other page of a range has another protection. The
+ * registration says what is wrong; a deregistration leaves the contents, and makes the page private
+ * when there is room again.
+ */
+static void
+many_mappings(void **state)
+{
+	const size_t room = 70000;
+	struct softhca_mr *mr, *refused;
+	uint8_t *filler = map_private(room);
+	struct world w;
+	size_t i = 1;
+
+	world_open(&w);
+	mr = reg(&w, w.mem + 2 * PAGE, 4 * PAGE);
+	while (i < room && mprotect(filler + i * PAGE, PAGE, PROT_READ) == 0)
+		i += 2;
+	if (i >= room) {
+		munmap(filler, room * PAGE);
+		world_close(&w);
+		skip();
+	}
+	refused = softhca_reg_mr(w.b.pd, w.mem + 8 * PAGE, PAGE, REMOTE);
+	assert_null(refused);
+	assert_int_equal(errno, ENOMEM);
+	assert_non_null(strstr(softhca_last_error(NULL), "vm.max_map_count"));
+	assert_true(peer_verify(w.mem, PAGES * PAGE, 1));
+	assert_int_equal(mprotect(w.mem + 3 * PAGE, PAGE, PROT_READ), -1);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_true(peer_verify(w.mem, PAGES * PAGE, 1));
+	munmap(filler, room * PAGE);
+	mr = reg(&w, w.mem, 1);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_true(peer_verify(w.mem, PAGES * PAGE, 1));
+	assert_private(w.mem, PAGES);
+	world_close(&w);
+}
+
+/* A process that limits its files gets no SIGXFSZ, and its memory is reached the slow way. */
+static void
+small_files(void **state)
+{
+	struct rlimit old, limit;
+	struct softhca_mr *mr;
+	struct world w;
+
+	world_open(&w);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = 1 << 20;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	mr = reg(&w, w.mem, PAGES * PAGE);
+	assert_true(peer_verify(fetch(&w, mr, w.mem, PAGES * PAGE), PAGES * PAGE, 1));
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_private(w.mem, PAGES);
+	world_close(&w);
+}
+
+/* Kernels before 6.11 do not tell single mappings. */
+static void
+forbid_query(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MAPS_QUERY, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		perror("seccomp");
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(split, rig_tidy),
@@ -442,7 +529,12 @@ main(void)
 		cmocka_unit_test_teardown(read_only, rig_tidy),
 		cmocka_unit_test_teardown(forked, rig_tidy),
 		cmocka_unit_test_teardown(heap, rig_tidy),
+		cmocka_unit_test_teardown(many_mappings, rig_tidy),
+		cmocka_unit_test_teardown(small_files, rig_tidy),
 	};
+
+	if (argc > 1)
+		forbid_query();
 
 	return cmocka_run_group_tests(tests, start, stop);
 }
