@@ -80,27 +80,42 @@ maps_ask(int fd, uint64_t va, struct lib_mapping *m)
 
 /* ---- all mappings, from the text ---- */
 
+/* Parse a number and the character behind it, if the number is good so far. */
+static bool
+maps_number(const char **at, int base, char end, uint64_t *value)
+{
+	char *behind;
+
+	*value = strtoull(*at, &behind, base);
+	if (behind == *at || *behind != end)
+		return false;
+	*at = behind + 1;
+	return true;
+}
+
+/* A line as "7f00-7f10 rw-p 00000000 00:01 42   name" */
 static bool
 maps_parse(const char *line, struct lib_mapping *m)
 {
-	unsigned long long start, end, offset, inode;
-	unsigned int major_dev, minor_dev;
-	char perms[5];
+	const char *at = line, *perms;
+	uint64_t dev_major, dev_minor;
 
-	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu", &start, &end, perms, &offset, &major_dev,
-		   &minor_dev, &inode) != 7)
+	*m = (struct lib_mapping){0};
+	if (!maps_number(&at, 16, '-', &m->start) || !maps_number(&at, 16, ' ', &m->end))
 		return false;
-	*m = (struct lib_mapping){
-		.start = start,
-		.end = end,
-		.offset = offset,
-		.dev = makedev(major_dev, minor_dev),
-		.inode = inode,
-		.read = perms[0] == 'r',
-		.write = perms[1] == 'w',
-		.exec = perms[2] == 'x',
-		.shared = perms[3] == 's',
-	};
+	perms = at;
+	if (strnlen(perms, 5) < 5 || perms[4] != ' ')
+		return false;
+	at += 5;
+	if (!maps_number(&at, 16, ' ', &m->offset) || !maps_number(&at, 16, ':', &dev_major) ||
+	    !maps_number(&at, 16, ' ', &dev_minor))
+		return false;
+	m->inode = strtoull(at, NULL, 10);
+	m->dev = makedev((unsigned int)dev_major, (unsigned int)dev_minor);
+	m->read = perms[0] == 'r';
+	m->write = perms[1] == 'w';
+	m->exec = perms[2] == 'x';
+	m->shared = perms[3] == 's';
 	m->stack = maps_on_stack(m);
 	return true;
 }
