@@ -796,7 +796,11 @@ struct softhca_send_wr {
 	union {
 		struct {
 			struct softhca_mw *mw;
-			uint32_t rkey; /* the new key: softhca_inc_rkey() of the last one */
+			/*
+			 * 8 bits of it are used: with the others of mw->rkey they are the
+			 * new key, which is in mw->rkey when the request is posted
+			 */
+			uint32_t rkey;
 			struct softhca_mw_bind_info bind_info;
 		} bind_mw;
 		struct {
@@ -1178,8 +1182,9 @@ SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct s
  *   not offered
  * @param flags  enum softhca_advise_mr_flags, else -EINVAL
  * @param num_sge  at least 1, else -EINVAL
- * @return  0, or -EFAULT: an lkey names no region of the PD with ON_DEMAND, a range is outside of
- *   it, or PREFETCH_WRITE and the region has no LOCAL_WRITE
+ * @return  0, also of regions without ON_DEMAND, whose pages are there; or -EFAULT: an lkey names
+ *   no region of the PD, a range is outside of it, or PREFETCH_WRITE and the region has no
+ *   LOCAL_WRITE
  */
 SOFTHCA_API int softhca_advise_mr(struct softhca_pd *pd, uint32_t advice, uint32_t flags,
 				  const struct softhca_sge *sg_list, uint32_t num_sge);
@@ -1513,10 +1518,15 @@ SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
  * Requests and SGEs may be reused when the call returns; the data buffers only after the requests
  * have completed, except with SOFTHCA_SEND_INLINE.
  *
+ * What is wrong with a request, not with its form, is told by its completion: an opcode that the
+ * type of the QP does not have and an address handle of another PD by SOFTHCA_WC_LOC_QP_OP_ERR, a
+ * window or region of another PD by SOFTHCA_WC_MW_BIND_ERR. 24 bits of a remote QPN are used.
+ *
  * @param wr  first request
  * @param bad_wr  on error, the first request that was not posted; all before it were
- * @return  0, or -ENOMEM: the queue is full; -EIO: the device is dead; -EINVAL: wrong state or
- *   opcode, too many SGEs, too much inline data, or an SGE longer than 2^31 - 1 bytes
+ * @return  0, or -ENOMEM: the queue is full; -EIO: the device is dead; -EINVAL: wrong state,
+ *   unknown opcode or flags, no address handle, window or region, too many SGEs, too much inline
+ *   data, or an SGE longer than 2^31 - 1 bytes
  */
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);

@@ -481,10 +481,8 @@ driver_op_advise_mr(struct hca_client *client, const struct hca_ctl_advice *advi
 
 	if (driver_pd_of(client, advice->pdn) == NULL)
 		return driver_fail(-EINVAL, "PD %#x does not exist", advice->pdn);
-	if (region == NULL || region->pdn != advice->pdn ||
-	    (region->access & HCA_ACCESS_ON_DEMAND) == 0)
-		return driver_fail(-EFAULT, "key %#x names no on-demand region of the PD",
-				   advice->lkey);
+	if (region == NULL || region->pdn != advice->pdn)
+		return driver_fail(-EFAULT, "key %#x names no region of the PD", advice->lkey);
 	if (advice->write != 0 && (region->access & HCA_ACCESS_LOCAL_WRITE) == 0)
 		return driver_fail(-EFAULT, "the region of key %#x is not writable", advice->lkey);
 	if (!contains(region, advice->addr, advice->length))

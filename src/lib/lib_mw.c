@@ -53,20 +53,20 @@ softhca_dealloc_mw(struct softhca_mw *mw)
 	return err;
 }
 
+/* Whether window and region are of the QP's PD is for the device to find, in a completion. */
 int
-lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr)
+lib_mw_judge(const struct softhca_send_wr *wr)
 {
 	const struct softhca_mw_bind_info *info = &wr->bind_mw.bind_info;
 	const struct softhca_mw *mw = wr->bind_mw.mw;
 
-	if (mw == NULL || ((const struct lib_mw *)mw)->pd != qp->pub.pd)
-		return lib_fail(-EINVAL, "no window of the QP's PD");
+	if (mw == NULL)
+		return lib_fail(-EINVAL, "a bind without a window");
 	if ((mw->type == SOFTHCA_MW_TYPE_1) != (wr->sg_list == &from_bind_mw))
 		return lib_fail(-EINVAL, "a window of type %u: %s binds it", mw->type,
 				mw->type == SOFTHCA_MW_TYPE_1 ? "bind_mw" : "post_send");
-	if (info->mr == NULL ? info->length != 0
-			     : ((const struct lib_mr *)info->mr)->pd != qp->pub.pd)
-		return lib_fail(-EINVAL, "no region of the QP's PD");
+	if (info->mr == NULL && info->length != 0)
+		return lib_fail(-EINVAL, "a bind without a region");
 	if (info->mr != NULL && ((const struct lib_mr *)info->mr)->imported)
 		return lib_fail(-EINVAL, "a window is bound to a region of its own context");
 	if ((info->mw_access_flags & ~(uint32_t)(MW_ACCESS | MW_IGNORED)) != 0)
@@ -74,17 +74,24 @@ lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr)
 	return 0;
 }
 
+/*
+ * The window says which one it is, the request only its new tag: programs pass the tag alone. The
+ * window has its new key from now on, as after bind_mw().
+ */
 void
 lib_mw_build(struct hca_bind_unit *unit, const struct softhca_send_wr *wr)
 {
 	const struct softhca_mw_bind_info *info = &wr->bind_mw.bind_info;
+	struct softhca_mw *mw = wr->bind_mw.mw;
+	uint32_t key = mw->rkey ^ HCA_KEY_TAG(mw->rkey ^ wr->bind_mw.rkey);
 
 	unit->access = hca_cpu_to_le32(info->mw_access_flags & MW_ACCESS);
-	unit->old_key = hca_cpu_to_le32(wr->bind_mw.mw->rkey);
-	unit->new_key = hca_cpu_to_le32(wr->bind_mw.rkey);
+	unit->old_key = hca_cpu_to_le32(mw->rkey);
+	unit->new_key = hca_cpu_to_le32(key);
 	unit->lkey = info->mr != NULL ? hca_cpu_to_le32(info->mr->lkey) : 0;
 	unit->addr = hca_cpu_to_le64(info->addr);
 	unit->length = hca_cpu_to_le64(info->length);
+	mw->rkey = key;
 }
 
 int
@@ -98,9 +105,6 @@ softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw, struct softhca_mw_
 		.bind_mw = {mw, softhca_inc_rkey(mw->rkey), mw_bind->bind_info},
 	};
 	struct softhca_send_wr *bad;
-	int err = softhca_post_send(qp, &wr, &bad);
 
-	if (err == 0)
-		mw->rkey = wr.bind_mw.rkey;
-	return err;
+	return softhca_post_send(qp, &wr, &bad);
 }

@@ -149,29 +149,58 @@ check_flags(const struct softhca_qp_init_attr_ex *attr)
 	return 0;
 }
 
-static int
-check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
+/* The queues that the QP will have: HCA_HAS_SQ, HCA_HAS_RQ */
+static uint32_t
+own_queues(const struct softhca_qp_init_attr_ex *attr)
 {
-	const struct softhca_qp_cap *cap = &attr->cap;
+	uint32_t has = service_of(attr->qp_type)->queues;
+
+	return attr->srq != NULL ? has & ~(uint32_t)HCA_HAS_RQ : has;
+}
+
+static int
+check_queue(const struct lib_context *ctx, const char *name, uint32_t wr, uint32_t sge)
+{
 	uint32_t max_wr = 1u << ctx->info.log_max_wqes;
 
-	if (check_objects(attr) != 0 || check_contexts(ctx, attr) != 0)
-		return -EINVAL;
-	if (check_flags(attr) != 0)
-		return -EINVAL;
-	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr)
-		return lib_fail(-EINVAL, "queues of %u and %u requests, the device has %u",
-				cap->max_send_wr, cap->max_recv_wr, max_wr);
-	if (cap->max_send_sge > ctx->info.max_sge || cap->max_recv_sge > ctx->info.max_sge)
-		return lib_fail(-EINVAL, "%u and %u SGEs, the device has %u", cap->max_send_sge,
-				cap->max_recv_sge, ctx->info.max_sge);
-	if (cap->max_inline_data > ctx->info.max_inline)
-		return lib_fail(-EINVAL, "%u bytes inline, the device has %u", cap->max_inline_data,
-				ctx->info.max_inline);
+	if (wr > max_wr)
+		return lib_fail(-EINVAL, "a %s queue of %u requests, the device has %u", name, wr,
+				max_wr);
+	if (sge > ctx->info.max_sge)
+		return lib_fail(-EINVAL, "%u SGEs of a %s queue, the device has %u", sge, name,
+				ctx->info.max_sge);
+	return 0;
+}
+
+static int
+check_wqes(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
+{
+	if (attr->cap.max_inline_data > ctx->info.max_inline)
+		return lib_fail(-EINVAL, "%u bytes inline, the device has %u",
+				attr->cap.max_inline_data, ctx->info.max_inline);
 	if (1u << send_stride_log(attr) > ctx->info.max_wqe_stride)
 		return lib_fail(-EINVAL, "WQEs of %u bytes, the device has %u",
 				1u << send_stride_log(attr), ctx->info.max_wqe_stride);
 	return 0;
+}
+
+/* Capacities of a queue that the QP does not have are ignored, as verbs say. */
+static int
+check_caps(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
+{
+	const struct softhca_qp_cap *cap = &attr->cap;
+	uint32_t has;
+	int err;
+
+	if (check_objects(attr) != 0 || check_contexts(ctx, attr) != 0 || check_flags(attr) != 0)
+		return -EINVAL;
+	has = own_queues(attr);
+	err = has & HCA_HAS_SQ ? check_queue(ctx, "send", cap->max_send_wr, cap->max_send_sge) : 0;
+	if (err == 0 && (has & HCA_HAS_SQ) != 0)
+		err = check_wqes(ctx, attr);
+	if (err == 0 && (has & HCA_HAS_RQ) != 0)
+		err = check_queue(ctx, "receive", cap->max_recv_wr, cap->max_recv_sge);
+	return err;
 }
 
 uint32_t
@@ -260,15 +289,6 @@ lib_qp_rewind(struct lib_qp *qp)
 	__atomic_store_n(&qp->rq_polled.tail, 0, __ATOMIC_RELEASE);
 	if (qp->rq_record != NULL)
 		memset(qp->rq_record, 0, sizeof(*qp->rq_record));
-}
-
-/* The queues that the QP will have: HCA_HAS_SQ, HCA_HAS_RQ */
-static uint32_t
-own_queues(const struct softhca_qp_init_attr_ex *attr)
-{
-	uint32_t has = service_of(attr->qp_type)->queues;
-
-	return attr->srq != NULL ? has & ~(uint32_t)HCA_HAS_RQ : has;
 }
 
 static struct lib_polled

@@ -94,7 +94,7 @@ softhca_query_device(struct softhca_context *pub, struct softhca_device_attr *at
 	attr->max_srq = info->max_srqs;
 	attr->max_srq_wr = attr->max_srq != 0 ? attr->max_qp_wr - 1 : 0;
 	attr->max_srq_sge = attr->max_srq != 0 ? info->max_sge : 0;
-	attr->max_ah = UINT32_MAX; /* only limited by host memory */
+	attr->max_ah = LIB_MAX_AHS;
 	attr->max_mcast_grp = info->max_mcgs;
 	attr->max_mcast_qp_attach = info->max_qps_per_mcg;
 	attr->max_total_mcast_qp_attach = times(info->max_mcgs, info->max_qps_per_mcg);

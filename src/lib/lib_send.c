@@ -19,7 +19,7 @@ enum imm_kind {
 /* Properties of the WQE of a verbs opcode; units of 16 bytes */
 struct send_op {
 	uint8_t op;	      /* HCA_OP_* */
-	uint8_t header_units; /* next, raddr, atomic; without the unit of the service */
+	uint8_t header_units; /* next, raddr, atomic; without the unit of the service; or 0 */
 	bool raddr;
 	bool atomic;
 	uint8_t imm; /* enum imm_kind */
@@ -42,6 +42,17 @@ static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 		.inline_ok = DATA(flags), \
 		.services = (flags)&HCA_WQE_OP_LOCAL ? 0 : (flags)&HCA_WQE_OP_ANY, \
 	},
+	HCA_OP_LIST(X)
+#undef X
+};
+
+/*
+ * Requests that are posted without what belongs to them: the service does not offer the opcode, so
+ * the device completes them with an error. What the caller has done wrong is no error of post_send
+ * in verbs.
+ */
+static const struct send_op refused_ops[SOFTHCA_WR_OPCODE_COUNT] = {
+#define X(name, code, wr, wc, flags, bth) [SOFTHCA_WR_##wr] = {.op = code},
 	HCA_OP_LIST(X)
 #undef X
 };
@@ -105,14 +116,10 @@ judge_sges(const struct lib_qp *qp, const struct softhca_send_wr *wr, uint32_t u
 }
 
 static int
-judge_ud(const struct lib_qp *qp, const struct softhca_send_wr *wr)
+refuse_wr(uint32_t opcode, struct judged_wr *out)
 {
-	const struct lib_ah *ah = (const struct lib_ah *)wr->wr.ud.ah;
-
-	if (ah == NULL || ah->pd != qp->pub.pd)
-		return lib_fail(-EINVAL, "no address handle of the QP's PD");
-	if (wr->wr.ud.remote_qpn > 0xffffffu)
-		return lib_fail(-EINVAL, "remote QPN %#x", wr->wr.ud.remote_qpn);
+	out->op = &refused_ops[opcode];
+	out->units = 1;
 	return 0;
 }
 
@@ -122,13 +129,14 @@ judge_local(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct ju
 {
 	bool bind = wr->opcode == SOFTHCA_WR_BIND_MW, inv = wr->opcode == SOFTHCA_WR_LOCAL_INV;
 
-	if ((!bind && !inv) ||
-	    (qp->pub.qp_type != SOFTHCA_QPT_RC && qp->pub.qp_type != SOFTHCA_QPT_UC))
+	if (!bind && !inv)
+		return refuse_wr(wr->opcode, out);
+	if (qp->pub.qp_type != SOFTHCA_QPT_RC && qp->pub.qp_type != SOFTHCA_QPT_UC)
 		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u", wr->opcode,
 				qp->pub.qp_type);
 	if (wr->num_sge != 0 || (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) != 0)
 		return lib_fail(-EINVAL, "data or unknown flags with a bind or invalidate");
-	if (bind && lib_mw_judge(qp, wr) != 0)
+	if (bind && lib_mw_judge(wr) != 0)
 		return -EINVAL;
 	out->units = out->op->header_units;
 	return 0;
@@ -144,8 +152,13 @@ judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judge
 		return judge_local(qp, wr, out);
 	if (__builtin_expect(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge, 0))
 		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
-	if (__builtin_expect(qp->pub.qp_type == SOFTHCA_QPT_UD && judge_ud(qp, wr) != 0, 0))
-		return -EINVAL;
+	if (qp->pub.qp_type == SOFTHCA_QPT_UD) {
+		if (__builtin_expect(wr->wr.ud.ah == NULL, 0))
+			return lib_fail(-EINVAL, "a datagram without an address handle");
+		/* UD does not have the opcode of LOCAL_INV */
+		if (__builtin_expect(((const struct lib_ah *)wr->wr.ud.ah)->pd != qp->pub.pd, 0))
+			return refuse_wr(SOFTHCA_WR_LOCAL_INV, out);
+	}
 	if (wr->send_flags & ~(uint32_t)PLAIN_FLAGS)
 		return judge_inline(qp, wr, out);
 	out->units = out->op->header_units + qp->extra_units + (uint32_t)wr->num_sge;
@@ -228,7 +241,8 @@ build_extra(const struct lib_qp *qp, uint8_t *at, const struct softhca_send_wr *
 
 	if (qp->pub.qp_type == SOFTHCA_QPT_UD) {
 		*ud = ((const struct lib_ah *)wr->wr.ud.ah)->unit;
-		ud->dqpn = hca_cpu_to_le32(wr->wr.ud.remote_qpn);
+		/* as many bits as a packet has */
+		ud->dqpn = hca_cpu_to_le32(wr->wr.ud.remote_qpn & HCA_QPN_MASK);
 		ud->qkey = hca_cpu_to_le32(wr->wr.ud.remote_qkey);
 	} else {
 		memset(xrc, 0, sizeof(*xrc));
@@ -261,6 +275,8 @@ build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *w
 	uint8_t *tail = head + (op->header_units - 1u) * HCA_WQE_UNIT;
 
 	build_next(qp, next, wr, op);
+	if (__builtin_expect(op->header_units == 0, 0))
+		return; /* refused */
 	if (__builtin_expect(qp->extra_units != 0, 0))
 		build_extra(qp, wqe + sizeof(*next), wr);
 	if (op->raddr)

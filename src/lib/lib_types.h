@@ -152,6 +152,12 @@ struct lib_xrcd {
 	uint32_t users; /* under the context's lock */
 };
 
+/*
+ * How many address handles a device is said to have. Memory alone limits them, but programs count
+ * up to this number, some as an int.
+ */
+#define LIB_MAX_AHS 65536u
+
 /* An address handle contains the UD unit of its WQEs, without QPN and Q_Key. */
 struct lib_ah {
 	struct softhca_ah pub; /* the program may change context and pd; so of MRs and windows */
@@ -333,7 +339,7 @@ void lib_drop(struct lib_context *ctx, enum hca_ctl_op op, uint32_t number);
 #define LIB_CALL(ctx, NAME, request, answer) LIB_CALL_EXTRA(ctx, NAME, request, answer, NULL)
 
 /* lib_mw.c: check a BIND_MW request of post_send (0 or -EINVAL); write its unit. */
-int lib_mw_judge(const struct lib_qp *qp, const struct softhca_send_wr *wr);
+int lib_mw_judge(const struct softhca_send_wr *wr);
 void lib_mw_build(struct hca_bind_unit *unit, const struct softhca_send_wr *wr);
 
 /* lib_mem.c: page-aligned zeroed memory for queues, accessible to the device */

@@ -16,6 +16,7 @@
 #include <infiniband/verbs.h>
 #pragma GCC visibility pop
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -122,6 +123,7 @@ void *front_new(size_t bytes, const char *call);
 /* A kind of objects, for front_live.c */
 struct front_kind {
 	const char *name;
+	size_t handle; /* where the object has its public handle; 0: it has none */
 	/* Destroy the object of libsofthca and free ours; a positive errno, explained: it stays */
 	int (*destroy)(void *object, const char *call);
 	/* Free ours after the context has closed, and its objects with it; NULL: nothing is ours */
@@ -130,7 +132,8 @@ struct front_kind {
 
 /*
  * front_live.c: a new object is entered, or destroyed again if there is no memory for that (NULL);
- * an object is destroyed if it is there (else EINVAL); all of a context that is closed are freed.
+ * an object is destroyed if it is there (else EINVAL) and has the handle and the context that it
+ * got (else ENOENT, as from the kernel); all of a context that is closed are freed.
  * pd: the object's, or NULL; a parent domain counts what is in it, and what is moved to it.
  */
 void *front_enter(void *object, const struct front_kind *kind, struct ibv_context *context,
@@ -138,6 +141,7 @@ void *front_enter(void *object, const struct front_kind *kind, struct ibv_contex
 #define FRONT_ENTER(object, kind, context) front_enter(object, kind, context, NULL, __func__)
 #define FRONT_ENTER_PD(object, kind, pd) front_enter(object, kind, (pd)->context, pd, __func__)
 void front_move(const void *object, struct ibv_pd *pd);
+void front_renumber(const void *object); /* the object has got another handle */
 int front_destroy(void *object, const struct front_kind *kind, const char *call);
 #define FRONT_DESTROY(object, kind) front_destroy(object, kind, __func__)
 void front_forget(struct front_context *owner);
@@ -169,6 +173,20 @@ front_pd_hca(const struct ibv_pd *pd)
 	return pd != NULL ? ((const struct front_pd *)pd)->hca : NULL;
 }
 
+/*
+ * The handles of verbs mean nothing here, but a program that has overwritten one gets an error, as
+ * from the kernel (ENOENT), and not what it did not name. NULL names nothing.
+ */
+#define FRONT_IS_GARBLED(object, number) ((object) != NULL && (object)->handle != (number))
+#define FRONT_GARBLED(call, object) \
+	front_refuse(ENOENT, call, "the handle of the " object " was overwritten")
+
+static inline int
+front_pd_judge(const struct ibv_pd *pd, const char *call)
+{
+	return FRONT_IS_GARBLED(pd, front_pd_hca(pd)->handle) ? FRONT_GARBLED(call, "PD") : 0;
+}
+
 static inline struct softhca_cq *
 front_cq_hca(const struct ibv_cq *cq)
 {
@@ -179,6 +197,18 @@ static inline struct softhca_srq *
 front_srq_hca(const struct ibv_srq *srq)
 {
 	return srq != NULL ? ((const struct front_srq *)srq)->hca : NULL;
+}
+
+static inline int
+front_cq_judge(const struct ibv_cq *cq, const char *call)
+{
+	return FRONT_IS_GARBLED(cq, front_cq_hca(cq)->handle) ? FRONT_GARBLED(call, "CQ") : 0;
+}
+
+static inline int
+front_srq_judge(const struct ibv_srq *srq, const char *call)
+{
+	return FRONT_IS_GARBLED(srq, front_srq_hca(srq)->handle) ? FRONT_GARBLED(call, "SRQ") : 0;
 }
 
 static inline struct softhca_mr *
@@ -203,6 +233,12 @@ static inline struct front_qp *
 front_qp(const struct ibv_qp *qp)
 {
 	return (struct front_qp *)(uintptr_t)qp;
+}
+
+static inline int
+front_qp_judge(const struct ibv_qp *qp, const char *call)
+{
+	return FRONT_IS_GARBLED(qp, front_qp(qp)->hca->qp_num) ? FRONT_GARBLED(call, "QP") : 0;
 }
 
 /* front_ah.c: 0, or the errno of an address without GRH, which RoCE does not have. */

@@ -55,7 +55,8 @@ ah_destroy(void *ah, const char *call)
 	return front_result(softhca_destroy_ah(ah), call);
 }
 
-static const struct front_kind ah_kind = {"address handle", ah_destroy, NULL};
+static const struct front_kind ah_kind = {"address handle", offsetof(struct ibv_ah, handle),
+					  ah_destroy, NULL};
 
 /* Address handles are those of libsofthca, with the context and the PD of verbs in them. */
 struct ibv_ah *
@@ -64,7 +65,7 @@ ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct softhca_ah_attr request;
 	struct ibv_ah *ah;
 
-	if (front_path(attr, &request, __func__) != 0)
+	if (front_pd_judge(pd, __func__) != 0 || front_path(attr, &request, __func__) != 0)
 		return NULL;
 	ah = (struct ibv_ah *)softhca_create_ah(front_pd_hca(pd), &request);
 	if (ah == NULL)

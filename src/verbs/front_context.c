@@ -85,7 +85,7 @@ context_destroy(void *object, const char *call)
 	return 0;
 }
 
-static const struct front_kind context_kind = {"context", context_destroy, NULL};
+static const struct front_kind context_kind = {"context", 0, context_destroy, NULL};
 
 /*
  * There is no device file. cmd_fd is a file of memory that names the device, sealed: whoever gets

@@ -21,7 +21,7 @@ channel_destroy(void *object, const char *call)
 	return err;
 }
 
-static const struct front_kind channel_kind = {"completion channel", channel_destroy, free};
+static const struct front_kind channel_kind = {"completion channel", 0, channel_destroy, free};
 
 struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
@@ -93,7 +93,8 @@ cq_destroy(void *object, const char *call)
 	return err;
 }
 
-static const struct front_kind cq_kind = {"CQ", cq_destroy, cq_free};
+static const struct front_kind cq_kind = {"CQ", offsetof(struct ibv_cq, handle), cq_destroy,
+					  cq_free};
 
 static struct front_cq *
 cq_new(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr, uint32_t flags,
@@ -168,8 +169,10 @@ front_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr
 int
 ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
-	int err = FRONT_RESULT(softhca_resize_cq(front_cq_hca(cq), cqe));
+	int err = front_cq_judge(cq, __func__);
 
+	if (err == 0)
+		err = FRONT_RESULT(softhca_resize_cq(front_cq_hca(cq), cqe));
 	if (err == 0)
 		cq->cqe = front_cq_hca(cq)->cqe;
 	return err;
@@ -183,6 +186,10 @@ front_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 		.moderate = {attr->moderate.cq_count, attr->moderate.cq_period},
 	};
 
+	int err = front_cq_judge(cq, __func__);
+
+	if (err != 0)
+		return err;
 	if (attr->attr_mask >= IBV_CQ_ATTR_RESERVED)
 		return FRONT_REFUSE(EOPNOTSUPP, "attributes %#x", attr->attr_mask);
 	return FRONT_RESULT(softhca_modify_cq(front_cq_hca(cq), &request));
@@ -192,8 +199,10 @@ front_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 int
 front_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	if (cq->channel == NULL)
-		return 0;
+	int err = front_cq_judge(cq, __func__);
+
+	if (err != 0 || cq->channel == NULL)
+		return err;
 	return FRONT_RESULT(softhca_req_notify_cq(front_cq_hca(cq), solicited_only));
 }
 

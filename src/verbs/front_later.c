@@ -71,7 +71,7 @@ buf_destroy(void *buf, const char *call)
 	return 0;
 }
 
-static const struct front_kind buf_kind = {"buffer", buf_destroy, buf_free};
+static const struct front_kind buf_kind = {"buffer", 0, buf_destroy, buf_free};
 
 /* Whole pages, so that none of them is shared with other data of the program */
 void *

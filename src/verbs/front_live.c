@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "front.h"
 
@@ -18,6 +19,7 @@ struct front_live {
 	const struct front_kind *kind;
 	struct front_context *owner; /* NULL: a context itself */
 	struct front_pd *domain;     /* a parent domain that it is in; or NULL */
+	uint32_t handle;	     /* the public one */
 	bool leaving;		     /* a thread destroys it */
 	struct front_live *next, *previous;
 };
@@ -60,6 +62,29 @@ find(const void *object)
 	struct front_live **found = tfind(&key, &live_tree, compare);
 
 	return found != NULL ? *found : NULL;
+}
+
+static uint32_t
+handle_of(const void *object, const struct front_kind *kind)
+{
+	uint32_t handle = 0;
+
+	if (kind->handle != 0)
+		memcpy(&handle, (const char *)object + kind->handle, sizeof(handle));
+	return handle;
+}
+
+/* Objects with a handle begin with their context. */
+static bool
+is_garbled(const struct front_live *live)
+{
+	const struct ibv_context *context;
+
+	if (live->kind->handle == 0)
+		return false;
+	memcpy(&context, live->object, sizeof(context));
+	return context != &live->owner->ex.context ||
+	       handle_of(live->object, live->kind) != live->handle;
 }
 
 /* Count an object in its PD, if that is a parent domain; NULL: in none. */
@@ -122,6 +147,7 @@ front_enter(void *object, const struct front_kind *kind, struct ibv_context *con
 	if (live != NULL) {
 		live->object = object;
 		live->kind = kind;
+		live->handle = handle_of(object, kind);
 		live->owner = context != NULL ? front_ctx(context) : NULL;
 		lock();
 		entered = enter(live);
@@ -135,6 +161,18 @@ front_enter(void *object, const struct front_kind *kind, struct ibv_context *con
 	kind->destroy(object, call);
 	front_refuse(ENOMEM, call, "no memory to know the %s by", kind->name);
 	return NULL;
+}
+
+void
+front_renumber(const void *object)
+{
+	struct front_live *live;
+
+	lock();
+	live = find(object);
+	if (live != NULL)
+		live->handle = handle_of(object, live->kind);
+	unlock();
 }
 
 void
@@ -173,7 +211,10 @@ front_destroy(void *object, const struct front_kind *kind, const char *call)
 
 	if (live == NULL)
 		return front_refuse(EINVAL, call, "there is no such %s, or no more", kind->name);
-	err = kind->destroy(object, call);
+	err = is_garbled(live)
+		      ? front_refuse(ENOENT, call,
+				     "the handle or context of the %s was overwritten", kind->name)
+		      : kind->destroy(object, call);
 	lock();
 	if (err == 0)
 		leave(live);

@@ -16,7 +16,8 @@ mr_destroy(void *mr, const char *call)
 	return front_result(softhca_dereg_mr(mr), call);
 }
 
-static const struct front_kind mr_kind = {"region", mr_destroy, NULL};
+static const struct front_kind mr_kind = {"region", offsetof(struct ibv_mr, handle), mr_destroy,
+					  NULL};
 
 /* Give a region of libsofthca what verbs have in it. */
 static struct ibv_mr *
@@ -46,7 +47,7 @@ register_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigne
 {
 	struct softhca_mr *hca;
 
-	if (judge_access(access, call) != 0)
+	if (front_pd_judge(pd, call) != 0 || judge_access(access, call) != 0)
 		return NULL;
 	hca = softhca_reg_mr_iova(front_pd_hca(pd), addr, length, iova, access);
 	return hca != NULL ? mr_of(hca, pd, addr, &mr_kind, call) : front_failed(call);
@@ -80,8 +81,11 @@ ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t io
 struct ibv_mr *
 front_alloc_null_mr(struct ibv_pd *pd)
 {
-	struct softhca_mr *hca = softhca_alloc_null_mr(front_pd_hca(pd));
+	struct softhca_mr *hca;
 
+	if (front_pd_judge(pd, __func__) != 0)
+		return NULL;
+	hca = softhca_alloc_null_mr(front_pd_hca(pd));
 	return hca != NULL ? mr_of(hca, pd, NULL, &mr_kind, __func__) : FRONT_FAILED();
 }
 
@@ -89,6 +93,20 @@ int
 ibv_dereg_mr(struct ibv_mr *mr)
 {
 	return FRONT_DESTROY(mr, &mr_kind);
+}
+
+/* What libibverbs itself refuses, before the device is asked */
+static int
+judge_rereg(int flags, const void *addr, size_t length, int access)
+{
+	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0)
+		return front_refuse(EINVAL, "ibv_rereg_mr", "flags %#x are not known",
+				    (unsigned int)flags);
+	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (addr == NULL || length == 0))
+		return front_refuse(EINVAL, "ibv_rereg_mr", "no memory");
+	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) == 0 && access != 0)
+		return front_refuse(EINVAL, "ibv_rereg_mr", "access flags that are not to change");
+	return 0;
 }
 
 /* Whatever fails, the region stays as it was. */
@@ -99,13 +117,13 @@ ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t
 	void *old_addr = mr->addr;
 	int err;
 
-	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) {
-		FRONT_REFUSE(EINVAL, "flags %#x are not known", (unsigned int)flags);
+	if (judge_rereg(flags, addr, length, access) != 0)
 		return IBV_REREG_MR_ERR_INPUT;
-	}
+	if ((flags & IBV_REREG_MR_CHANGE_PD) != 0 && front_pd_judge(pd, __func__) != 0)
+		return IBV_REREG_MR_ERR_CMD;
 	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 &&
 	    judge_access((unsigned int)access, __func__) != 0)
-		return IBV_REREG_MR_ERR_INPUT;
+		return IBV_REREG_MR_ERR_CMD;
 	err = FRONT_RESULT(softhca_rereg_mr(front_mr_hca(mr), (uint32_t)flags, front_pd_hca(pd),
 					    addr, length, (uint32_t)access));
 	/* the library has written its own */
@@ -113,26 +131,37 @@ ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t
 	mr->addr = err == 0 && (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 ? addr : old_addr;
 	if (mr->pd != old_pd)
 		front_move(mr, mr->pd);
-	return err == 0 ? 0 : IBV_REREG_MR_ERR_INPUT;
+	if (err != 0)
+		return IBV_REREG_MR_ERR_CMD;
+	front_renumber(mr);
+	return 0;
 }
 
 int
 front_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		struct ibv_sge *sg_list, uint32_t num_sge)
 {
+	int err = front_pd_judge(pd, __func__);
+
+	if (err != 0)
+		return err;
 	return FRONT_RESULT(softhca_advise_mr(front_pd_hca(pd), advice, flags,
 					      (const struct softhca_sge *)sg_list, num_sge));
 }
 
 /* ---- regions of other contexts: only unimport_mr frees one, and the region stays ---- */
 
-static const struct front_kind import_kind = {"imported region", mr_destroy, NULL};
+static const struct front_kind import_kind = {"imported region", offsetof(struct ibv_mr, handle),
+					      mr_destroy, NULL};
 
 struct ibv_mr *
 ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle)
 {
-	struct softhca_mr *hca = softhca_import_mr(front_pd_hca(pd), mr_handle);
+	struct softhca_mr *hca;
 
+	if (front_pd_judge(pd, __func__) != 0)
+		return NULL;
+	hca = softhca_import_mr(front_pd_hca(pd), mr_handle);
 	return hca != NULL ? mr_of(hca, pd, NULL, &import_kind, __func__) : FRONT_FAILED();
 }
 

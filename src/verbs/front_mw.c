@@ -10,13 +10,17 @@ mw_destroy(void *mw, const char *call)
 	return front_result(softhca_dealloc_mw(mw), call);
 }
 
-static const struct front_kind mw_kind = {"memory window", mw_destroy, NULL};
+static const struct front_kind mw_kind = {"memory window", offsetof(struct ibv_mw, handle),
+					  mw_destroy, NULL};
 
 struct ibv_mw *
 front_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct ibv_mw *mw = (struct ibv_mw *)softhca_alloc_mw(front_pd_hca(pd), type);
+	struct ibv_mw *mw;
 
+	if (front_pd_judge(pd, __func__) != 0)
+		return NULL;
+	mw = (struct ibv_mw *)softhca_alloc_mw(front_pd_hca(pd), type);
 	if (mw == NULL)
 		return FRONT_FAILED();
 	mw->context = pd->context;

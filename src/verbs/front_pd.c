@@ -37,7 +37,7 @@ pd_destroy(void *object, const char *call)
 	return err;
 }
 
-static const struct front_kind pd_kind = {"PD", pd_destroy, free};
+static const struct front_kind pd_kind = {"PD", offsetof(struct ibv_pd, handle), pd_destroy, free};
 
 /* hca NULL: the call of libsofthca has failed */
 static struct ibv_pd *
@@ -96,7 +96,7 @@ td_destroy(void *object, const char *call)
 	return 0;
 }
 
-static const struct front_kind td_kind = {"thread domain", td_destroy, free};
+static const struct front_kind td_kind = {"thread domain", 0, td_destroy, free};
 
 struct ibv_td *
 front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -135,6 +135,8 @@ front_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_
 		return FRONT_NULL(EINVAL, "a parent domain of a parent domain");
 	if (parent->pub.context != context || (td != NULL && td->pub.context != context))
 		return FRONT_NULL(EINVAL, "a PD or thread domain of another context");
+	if (front_pd_judge(&parent->pub, __func__) != 0)
+		return NULL;
 	pd = FRONT_NEW(struct front_pd);
 	if (pd == NULL)
 		return NULL;
@@ -160,7 +162,7 @@ xrcd_destroy(void *object, const char *call)
 	return err;
 }
 
-static const struct front_kind xrcd_kind = {"XRC domain", xrcd_destroy, free};
+static const struct front_kind xrcd_kind = {"XRC domain", 0, xrcd_destroy, free};
 
 struct ibv_xrcd *
 front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)

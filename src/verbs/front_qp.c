@@ -112,16 +112,33 @@ qp_destroy(void *object, const char *call)
 	return err;
 }
 
-static const struct front_kind qp_kind = {"QP", qp_destroy, qp_free};
+static const struct front_kind qp_kind = {"QP", offsetof(struct ibv_qp, handle), qp_destroy,
+					  qp_free};
+
+static int
+judge_handles(const struct ibv_qp_init_attr_ex *attr, const char *call)
+{
+	bool has_pd = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0;
+	int err = has_pd ? front_pd_judge(attr->pd, call) : 0;
+
+	if (err == 0)
+		err = front_cq_judge(attr->send_cq, call);
+	if (err == 0)
+		err = front_cq_judge(attr->recv_cq, call);
+	return err == 0 ? front_srq_judge(attr->srq, call) : err;
+}
 
 /* The granted capacities are written back to *granted. */
 static struct ibv_qp *
 qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
        struct ibv_qp_cap *granted, const char *call)
 {
-	struct front_qp *qp = front_new(sizeof(*qp), call);
 	struct softhca_qp_init_attr_ex request;
+	struct front_qp *qp;
 
+	if (judge_handles(attr, call) != 0)
+		return NULL;
+	qp = front_new(sizeof(*qp), call);
 	if (qp == NULL)
 		return NULL;
 	request = attr_to(attr, qp);
@@ -240,6 +257,10 @@ ibv_qp_to_qp_ex(struct ibv_qp *pub)
 int
 ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	int err = front_qp_judge(qp, __func__);
+
+	if (err != 0)
+		return err;
 	return FRONT_RESULT(
 		softhca_attach_mcast(front_qp(qp)->hca, (const union softhca_gid *)gid, lid));
 }
@@ -247,6 +268,10 @@ ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 int
 ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	int err = front_qp_judge(qp, __func__);
+
+	if (err != 0)
+		return err;
 	return FRONT_RESULT(
 		softhca_detach_mcast(front_qp(qp)->hca, (const union softhca_gid *)gid, lid));
 }

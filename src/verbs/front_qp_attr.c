@@ -86,8 +86,10 @@ ibv_modify_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask)
 	struct front_qp *qp = front_qp(pub);
 	uint32_t mask = own_mask(pub->qp_type, (uint32_t)attr_mask);
 	struct softhca_qp_attr request;
-	int err;
+	int err = front_qp_judge(pub, __func__);
 
+	if (err != 0)
+		return err;
 	err = attr_to(attr, mask, &request, __func__);
 	if (err == 0)
 		err = FRONT_RESULT(softhca_modify_qp(qp->hca, &request, mask));
@@ -101,7 +103,10 @@ front_modify_qp_rate_limit(struct ibv_qp *pub, struct ibv_qp_rate_limit_attr *at
 {
 	struct front_qp *qp = front_qp(pub);
 	const struct softhca_qp_attr request = {.rate_limit = attr->rate_limit};
+	int err = front_qp_judge(pub, __func__);
 
+	if (err != 0)
+		return err;
 	if (attr->comp_mask != 0 || attr->max_burst_sz != 0 || attr->typical_pkt_sz != 0)
 		return FRONT_REFUSE(EINVAL, "the size of bursts or packets is not limited");
 	return FRONT_RESULT(softhca_modify_qp(qp->hca, &request, SOFTHCA_QP_RATE_LIMIT));
@@ -131,8 +136,10 @@ ibv_query_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask,
 	struct front_qp *qp = front_qp(pub);
 	struct softhca_qp_init_attr init;
 	struct softhca_qp_attr answer;
-	int err = FRONT_RESULT(softhca_query_qp(qp->hca, &answer, (uint32_t)attr_mask, &init));
+	int err = front_qp_judge(pub, __func__);
 
+	if (err == 0)
+		err = FRONT_RESULT(softhca_query_qp(qp->hca, &answer, (uint32_t)attr_mask, &init));
 	if (err != 0)
 		return err;
 	attr_from(&answer, attr);

@@ -40,23 +40,27 @@ srq_destroy(void *object, const char *call)
 	return err;
 }
 
-static const struct front_kind srq_kind = {"SRQ", srq_destroy, srq_free};
+static const struct front_kind srq_kind = {"SRQ", offsetof(struct ibv_srq, handle), srq_destroy,
+					   srq_free};
 
 /* The granted sizes are written back to *granted. */
 static struct ibv_srq *
 srq_new(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
 	struct ibv_srq_attr *granted, const char *call)
 {
-	struct front_srq *srq = front_new(sizeof(*srq), call);
+	struct front_srq *srq;
 	struct softhca_srq_init_attr_ex request = {
-		.srq_context = srq,
 		.attr = attr_to(&attr->attr),
 		.srq_type = attr->srq_type,
 		.pd = front_pd_hca(attr->pd),
 	};
 
+	if (front_pd_judge(attr->pd, call) != 0)
+		return NULL;
+	srq = front_new(sizeof(*srq), call);
 	if (srq == NULL)
 		return NULL;
+	request.srq_context = srq;
 	if (attr->srq_type == IBV_SRQT_XRC) {
 		request.xrcd = ((struct front_xrcd *)attr->xrcd)->hca;
 		request.cq = front_cq_hca(attr->cq);
@@ -116,7 +120,10 @@ int
 ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
 	const struct softhca_srq_attr request = attr_to(attr);
+	int err = front_srq_judge(srq, __func__);
 
+	if (err != 0)
+		return err;
 	return FRONT_RESULT(softhca_modify_srq(front_srq_hca(srq), &request, (uint32_t)attr_mask));
 }
 
@@ -124,7 +131,10 @@ int
 ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 {
 	struct softhca_srq_attr answer;
-	int err = FRONT_RESULT(softhca_query_srq(front_srq_hca(srq), &answer));
+	int err = front_srq_judge(srq, __func__);
+
+	if (err == 0)
+		err = FRONT_RESULT(softhca_query_srq(front_srq_hca(srq), &answer));
 
 	if (err == 0)
 		*attr = attr_from(&answer);

@@ -275,12 +275,15 @@ static void
 bad_binds_in(const struct sim_config *cfg)
 {
 	struct softhca_mw *mw;
-	struct softhca_mr *plain, *reads;
+	struct softhca_mr *plain, *reads, *foreign;
 	struct softhca_send_wr wr;
 	struct softhca_send_wr *bad;
+	struct softhca_pd *other;
 	struct rig r;
 
 	rig_open(&r, cfg, &patient);
+	other = softhca_alloc_pd(r.s->side[1].pd->context);
+	foreign = softhca_reg_mr(other, r.mem, BYTES, LW | WR | RD | BIND);
 	plain = region(&r, 1, r.mem, LW | WR | RD);
 	reads = region(&r, 1, r.mem, RD | BIND);
 	mw = window(&r, SOFTHCA_MW_TYPE_2);
@@ -295,10 +298,12 @@ bad_binds_in(const struct sim_config *cfg)
 	BAD(wr.bind_mw.bind_info.length = BYTES)
 	BAD(wr.bind_mw.bind_info.length = 0)
 	BAD(wr.bind_mw.bind_info.length = UINT64_MAX)
-	BAD(wr.bind_mw.rkey ^= 1u << 20)
-	BAD(wr.bind_mw.rkey = r.mr->rkey)
+	BAD(wr.bind_mw.bind_info.mr = foreign)
 #undef BAD
-	expect(&r, bind2(&r, mw, 100, 1000, WR), SOFTHCA_WC_SUCCESS, "bind");
+	/* only the tag of its new key says something: which window it is, the window says */
+	wr = bind_wr(&r, mw, 100, 1000, WR);
+	wr.bind_mw.rkey ^= 1u << 20;
+	expect(&r, perform(&r, 1, wr), SOFTHCA_WC_SUCCESS, "bind");
 	wr = bind_wr(&r, mw, 100, 1000, WR);
 	expect_bad(&r, 1, wr, "bound already");
 	/* keys that cannot be invalidated; type 2 windows of a QP that was reset */
@@ -319,7 +324,6 @@ bad_binds_in(const struct sim_config *cfg)
 	change; \
 	sim_check(r.s, softhca_post_send(r.p->qp[1], &wr, &bad) == -EINVAL, #change);
 	REFUSED(wr.bind_mw.mw = NULL)
-	REFUSED(wr.bind_mw.bind_info.mr = r.local_mr)
 	REFUSED(wr.bind_mw.bind_info.mr = NULL)
 	REFUSED(wr.bind_mw.bind_info.mw_access_flags = 1u << 8)
 	REFUSED(wr.num_sge = 1)
@@ -333,6 +337,8 @@ bad_binds_in(const struct sim_config *cfg)
 	sim_check(r.s, softhca_alloc_mw(r.s->side[1].pd, 3) == NULL && errno == EINVAL, "type 3");
 	softhca_dereg_mr(plain);
 	softhca_dereg_mr(reads);
+	softhca_dereg_mr(foreign);
+	sim_check(r.s, softhca_dealloc_pd(other) == 0, "dealloc_pd");
 	rig_close(&r);
 }
 SIM_TEST(bad_binds)

@@ -74,6 +74,7 @@ void all_requests(struct all *all);
 void all_completions(struct all *all);
 void all_xrc(struct all *all);
 void all_wrong(struct all *all);
+void all_errors(struct all *all);
 void all_names(void);
 
 #endif

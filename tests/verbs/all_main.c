@@ -15,6 +15,7 @@ main(void)
 	all_completions(&all);
 	all_xrc(&all);
 	all_wrong(&all);
+	all_errors(&all);
 	all_names();
 	all_close(&all);
 	puts("every function answers as its page says");

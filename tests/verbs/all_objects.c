@@ -48,6 +48,7 @@ devices(struct all *all)
 	CHECK(ibv_query_device(all->context, &attr) == 0);
 	CHECK(attr.node_guid == ibv_get_device_guid(device) && attr.phys_port_cnt == 1);
 	CHECK((attr.device_cap_flags & IBV_DEVICE_SRQ_RESIZE) == 0);
+	CHECK(attr.max_ah >= 65536 && attr.max_ah < 1 << 24);
 	memset(&ex, 0xff, sizeof(ex));
 	CHECK(ibv_query_device_ex(all->context, &input, &ex) == 0);
 	CHECK(memcmp(&ex.orig_attr, &attr, offsetof(struct ibv_device_attr, phys_port_cnt)) == 0);
@@ -116,6 +117,9 @@ special_regions(struct all *all)
 	range.lkey = mr->lkey;
 	CHECK(ibv_advise_mr(all->pd, PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &range, 1) == 0);
 	CHECK(ibv_advise_mr(all->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, &range, 1) == EFAULT);
+	range.lkey = all->mr->lkey;
+	CHECK(ibv_advise_mr(all->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, &range, 1) == 0);
+	range.lkey = mr->lkey;
 	CHECK(ibv_advise_mr(all->pd, PREFETCH, 8, &range, 1) == EINVAL);
 	CHECK(ibv_advise_mr(all->pd, PREFETCH, 0, &range, 0) == EINVAL);
 	CHECK(ibv_dereg_mr(mr) == 0);
@@ -199,6 +203,11 @@ regions(struct all *all)
 			   all->memory + 4096, 8192, 0) == 0);
 	CHECK(mr->pd == all->pd && mr->addr == all->memory + 4096 && mr->length == 8192);
 	CHECK(ibv_rereg_mr(mr, 1 << 9, NULL, NULL, 0, 0) == IBV_REREG_MR_ERR_INPUT);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, all->memory, 0, 0) ==
+	      IBV_REREG_MR_ERR_INPUT);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			   IBV_ACCESS_REMOTE_WRITE) == IBV_REREG_MR_ERR_CMD);
+	CHECK(errno == EINVAL);
 	CHECK(ibv_dereg_mr(mr) == 0);
 	CHECK_NULL(ibv_reg_mr(pd, all->memory, 4096, 1 << 30), EINVAL);
 	CHECK_NULL(ibv_reg_mr(pd, all->memory, 4096, IBV_ACCESS_REMOTE_WRITE), EINVAL);

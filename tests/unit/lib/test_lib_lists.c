@@ -114,7 +114,7 @@ test_send_lists(void **state)
 		  .send_flags = SOFTHCA_SEND_INLINE},
 		 "bytes of inline data"},
 		{{.num_sge = 1, .sg_list = small, .opcode = SOFTHCA_WR_LOCAL_INV}, "with a bind"},
-		{{.opcode = SOFTHCA_WR_BIND_MW}, "no window"},
+		{{.opcode = SOFTHCA_WR_BIND_MW}, "without a window"},
 	};
 
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -140,6 +140,28 @@ test_atomic_in_list(void **state)
 	fake_drop_qp(&other);
 }
 
+/* Posted with an opcode that the service does not have, so that it completes with an error */
+static void
+post_to_fail(struct softhca_qp *pub, struct softhca_send_wr wr, uint32_t op)
+{
+	struct lib_qp *qp = (struct lib_qp *)pub;
+	uint32_t index = qp->sq.head & qp->sq.mask;
+
+	assert_int_equal(softhca_post_send(pub, &wr, NULL), 0);
+	assert_int_equal(fake_take_doorbell(fake), HCA_DB_MAKE(index, 0, op, pub->qp_num, 1));
+	qp->sq_polled.tail = qp->sq.head;
+}
+
+static uint32_t
+last_remote_qpn(const struct softhca_qp *pub)
+{
+	const struct lib_qp *qp = (const struct lib_qp *)pub;
+	uint32_t index = (qp->sq.head - 1) & qp->sq.mask;
+	const uint8_t *wqe = qp->sq.buf + ((size_t)index << qp->sq.log_stride);
+
+	return hca_le32_to_cpu(((const struct hca_ud_unit *)(wqe + HCA_WQE_UNIT))->dqpn);
+}
+
 static void
 test_datagrams_in_list(void **state)
 {
@@ -159,15 +181,20 @@ test_datagrams_in_list(void **state)
 	assert_non_null(ud);
 	ud->state = SOFTHCA_QPS_RTS;
 	bad.wr.ud.ah = NULL;
-	post_with_bad(ud, good, bad, -EINVAL, "no address handle");
+	post_with_bad(ud, good, bad, -EINVAL, "without an address handle");
 	bad.wr.ud.ah = other;
-	post_with_bad(ud, good, bad, -EINVAL, "no address handle");
-	bad.wr.ud.ah = ah;
-	bad.wr.ud.remote_qpn = 1u << 24;
-	post_with_bad(ud, good, bad, -EINVAL, "remote QPN");
+	post_to_fail(ud, bad, HCA_OP_LOCAL_INV);
 	bad = good;
 	bad.opcode = SOFTHCA_WR_RDMA_WRITE;
+	bad.sg_list = small;
+	bad.num_sge = 99;
+	post_to_fail(ud, bad, HCA_OP_RDMA_WRITE);
+	bad.opcode = SOFTHCA_WR_LOCAL_INV;
 	post_with_bad(ud, good, bad, -EINVAL, "not for QPs of type");
+	good.wr.ud.remote_qpn = 0xff000005;
+	assert_int_equal(softhca_post_send(ud, &good, NULL), 0);
+	assert_int_not_equal(fake_take_doorbell(fake), 0);
+	assert_int_equal(last_remote_qpn(ud), 5);
 	assert_int_equal(softhca_destroy_ah(ah), 0);
 	assert_int_equal(softhca_destroy_ah(other), 0);
 	assert_int_equal(softhca_dealloc_pd(foreign), 0);

@@ -97,8 +97,9 @@ test_local_golden(void **state)
 		.next = &inv,
 		.opcode = SOFTHCA_WR_BIND_MW,
 		.send_flags = SOFTHCA_SEND_SIGNALED,
+		/* the new tag alone: the window says the rest */
 		.bind_mw = {mw,
-			    softhca_inc_rkey(0x900),
+			    0x77000001,
 			    {&mr.pub, 0x1122334455667788, 0x100001000,
 			     SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
 				     NOT_OF_WINDOWS}},
@@ -119,16 +120,17 @@ test_local_golden(void **state)
 	assert_int_equal(hca_get_le32(wqe(1) + 12), 0x11223344);
 	assert_int_equal(fake_take_doorbell(fake),
 			 HCA_DB_MAKE(0, 0, HCA_OP_BIND_MW, q.qp->qp_num, 3));
+	assert_int_equal(mw->rkey, 0x901);
 	/* type 1: the call changes the key, but only if it posts */
 	assert_int_equal(softhca_bind_mw(q.qp, mw, &bind), -EINVAL);
 	mw->type = SOFTHCA_MW_TYPE_1;
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
-	assert_int_equal(mw->rkey, 0x900);
-	assert_int_equal(softhca_bind_mw(q.qp, mw, &bind), 0);
 	assert_int_equal(mw->rkey, 0x901);
+	assert_int_equal(softhca_bind_mw(q.qp, mw, &bind), 0);
+	assert_int_equal(mw->rkey, 0x902);
 	assert_int_equal(hca_get_le32(wqe(2) + 16), 0);
-	assert_int_equal(hca_get_le32(wqe(2) + 20), 0x900);
-	assert_int_equal(hca_get_le32(wqe(2) + 24), 0x901);
+	assert_int_equal(hca_get_le32(wqe(2) + 20), 0x901);
+	assert_int_equal(hca_get_le32(wqe(2) + 24), 0x902);
 }
 
 static void
