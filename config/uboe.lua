@@ -82,6 +82,7 @@ local CHOICES = {
 	TPMSN = 'TPMSN: the first operation has 1, responses are counted too',
 	WINDOW = "PSN: beyond the receiver's window is dropped without an answer",
 	NLP = 'NLP: 0 with one Entity per side; 1 is accepted, and sent where the TP says so',
+	DEAD_TC = 'Send to a queue that is gone or in error: not answered, unless both ends agreed on it',
 	E_BIT = 'E_bit: 1 passes, as no segment is exclusive; sent as 0 but by privileged Jettys',
 }
 
@@ -373,6 +374,7 @@ function Reader:transaction(pad)
 	if request ~= nil then
 		local v, sub = self:header('btah')
 		self:choose(sub, 'E_BIT', self.tvb(self.at - 8, 8))
+		if code <= 1 then self:choose(sub, 'DEAD_TC', self.tvb(self.at - 8, 8)) end
 		local maetah = self:extensions(request, code, v.ud_flag == 1,
 			v.tv_en == 1 and not request.tokenless)
 		self:payload(request, code, maetah, pad)

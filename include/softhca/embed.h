@@ -80,6 +80,7 @@ enum softhca_ub_choice {
 	SOFTHCA_UB_EDGE = 1 << 2,	  /* execute requests with a token and E_bit 0 only */
 	SOFTHCA_UB_NO_TAID = 1 << 3,	  /* channels without TAIDETAH */
 	SOFTHCA_UB_NO_OFST = 1 << 4,	  /* and without OFSTETAH, of Reads */
+	SOFTHCA_UB_SILENT = 1 << 5,	  /* no answer for Jettys that are gone or in error */
 };
 
 /*

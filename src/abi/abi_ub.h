@@ -256,6 +256,8 @@ HCA_UB_DEFINE(mgmtetah, MGMTETAH);
 	X(WINDOW, "PSN", "what lies beyond the receiver's window is dropped without an answer") \
 	X(NLP, "NLP", \
 	  "0 on a TP with one Entity per side; 1 is accepted and sent where it says so") \
+	X(DEAD_TC, "Send to a queue that is gone or in error", \
+	  "dropped without an answer; answered (3/1, 3/2) where both ends of the TP have agreed on it") \
 	X(E_BIT, "E_bit", \
 	  "1 passes, as no segment is exclusive; sent as 0 but by privileged Jettys")
 
@@ -272,7 +274,8 @@ HCA_UB_DEFINE(mgmtetah, MGMTETAH);
 	X(EDGE, 2, edge, E_BIT, \
 	  "filter of a domain's edge: only requests with E_bit 0 and a TokenValue are executed") \
 	X(NO_TAID, 3, no_taid, BY_TP, "by TP: no TAIDETAH") \
-	X(NO_OFST, 4, no_ofst, BY_TP, "by TP: no OFSTETAH in Reads and Read_responses")
+	X(NO_OFST, 4, no_ofst, BY_TP, "by TP: no OFSTETAH in Reads and Read_responses") \
+	X(SILENT, 5, silent, DEAD_TC, "by TP: requests for queues that are gone are not answered")
 
 enum hca_ub_switch {
 #define HCA_UB_ENUM(NAME, bit, word, choice, text) HCA_UB_SWITCH_##NAME = 1 << (bit),
@@ -437,6 +440,7 @@ enum hca_ub_ext_bit {
 #define HCA_UB_OP_LAST HCA_BIT(19)	 /* is the last packet of its operation */
 #define HCA_UB_OP_UNRELIABLE HCA_BIT(20) /* may travel in a UTP packet */
 #define HCA_UB_OP_TOKEN HCA_BIT(21)	 /* may have a TVETAH */
+#define HCA_UB_OP_UNANSWERED HCA_BIT(22) /* a request that no TAACK answers, whatever comes of it */
 
 #define HCA_UB_REQ_ (HCA_UB_OP_OFFERED | HCA_UB_OP_TOKEN)
 #define HCA_UB_RSP_ (HCA_UB_OP_OFFERED | HCA_UB_OP_RESPONSE)
@@ -473,7 +477,8 @@ enum hca_ub_ext_bit {
 	X(FETCH_OR, 0x0e, ATOMIC, HCA_UB_ATOMIC_, HCA_UB_EXT(TAIDETAH), "Atomic_fetch_or") \
 	X(FETCH_XOR, 0x0f, ATOMIC, HCA_UB_ATOMIC_, HCA_UB_EXT(TAIDETAH), "Atomic_fetch_xor") \
 	X(MANAGEMENT, 0x10, OTHER, \
-	  HCA_UB_OP_PAYLOAD | HCA_UB_OP_UNRELIABLE | HCA_UB_EXT(MGMTETAH), 0, "Management") \
+	  HCA_UB_OP_PAYLOAD | HCA_UB_OP_UNRELIABLE | HCA_UB_OP_UNANSWERED | HCA_UB_EXT(MGMTETAH), \
+	  0, "Management") \
 	X(TAACK, 0x11, TAACK, HCA_UB_RSP_ | HCA_UB_OP_LAST, 0, "TAACK") \
 	X(READ_RESPONSE, 0x12, READ_RESPONSE, HCA_UB_RSP_ | HCA_UB_OP_PAYLOAD, \
 	  HCA_UB_EXT(TAIDETAH) | HCA_UB_EXT(OFSTETAH), "Read_response") \
@@ -482,7 +487,8 @@ enum hca_ub_ext_bit {
 	  "Atomic_response") \
 	X(WRITE_BE, 0x14, WRITE_BE, HCA_UB_WRITE_ | HCA_UB_OP_LAST | HCA_UB_EXT(BEETAH), 0, \
 	  "Write_with_be") \
-	X(PREFETCH, 0x15, OTHER, HCA_UB_OP_LAST | HCA_UB_OP_UNRELIABLE | HCA_UB_EXT(MAETAH), 0, \
+	X(PREFETCH, 0x15, OTHER, \
+	  HCA_UB_OP_LAST | HCA_UB_OP_UNRELIABLE | HCA_UB_OP_UNANSWERED | HCA_UB_EXT(MAETAH), 0, \
 	  "Prefetch_tgt") \
 	X(WRITEBACK, 0x17, OTHER, HCA_UB_WRITEBACK_, 0, "Writeback") \
 	X(WRITEBACK_BE, 0x18, OTHER, HCA_UB_WRITEBACK_ | HCA_UB_EXT(BEETAH), 0, "Writeback_with_be")

@@ -175,7 +175,7 @@ struct endpoint_config_lines {
 	      "a power of two, 4096 to 65536") \
 	/* HCA_UB_SWITCH_*: what the specification leaves open */ \
 	PARSED(ub, choices, uint32_t, ub_choices, config_ub_choices, 0, \
-	       "words with commas between them: old_value_le, clr_eor_text, edge, no_taid, no_ofst") \
+	       "words with commas between them: old_value_le, clr_eor_text, edge, no_taid, no_ofst, silent") \
 	YES_NO(admin, telemetry, telemetry, 1) \
 	/* stand ready to inject faults and to capture: three calls per burst */ \
 	YES_NO(admin, impair, impair, 0) \

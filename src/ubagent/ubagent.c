@@ -317,13 +317,15 @@ stop_thread(struct ubagent *a)
 static uint8_t
 flags_of(const struct ubagent_config *c)
 {
-	uint32_t flags = HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE;
+	uint32_t flags =
+		HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE | HCA_TP_FLAG_TELL;
 	static const struct {
 		uint32_t choice, flag;
 	} off[] = {
 		{HCA_UB_SWITCH_OLD_VALUE_LE, HCA_TP_FLAG_RSP_BE},
 		{HCA_UB_SWITCH_NO_TAID, HCA_TP_FLAG_TAID},
 		{HCA_UB_SWITCH_NO_OFST, HCA_TP_FLAG_OFST},
+		{HCA_UB_SWITCH_SILENT, HCA_TP_FLAG_TELL},
 	};
 
 	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)

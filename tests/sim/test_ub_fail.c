@@ -655,6 +655,36 @@ no_answer_in(const struct sim_config *cfg)
 	ub_pair_close(p);
 }
 
+/*
+ * A Jetty in error: where the ends have agreed to tell it the sender hears it at once, else the
+ * Send is dropped without a word, and the sender's own timeout ends it.
+ */
+static void
+send_to_dead_one(const struct sim_config *cfg, bool silent)
+{
+	struct ub_pair *p =
+		begin(cfg, (struct ub_pair_config){.silent = silent, .err_timeout = 12});
+	urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = URMA_JETTY_STATE_ERROR};
+
+	sim_check(p->s, urma_modify_jetty(p->side[1].jetty, &attr) == URMA_SUCCESS, "%s",
+		  softhca_urma_reason());
+	ub_pair_send(p, 0, p->side[0].to_jetty, FROM, 100, 1);
+	ub_pair_done(p, 0, 1, silent ? URMA_CR_ACK_TIMEOUT_ERR : URMA_CR_REM_ACCESS_ABORT_ERR);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_tc_error), 1);
+	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_requests_unanswered), silent);
+	UB_PAIR_EQ(p, ub_pair_next(p, p->side[1].send_jfc, UB_PAIR_MS).status,
+		   URMA_CR_WR_FLUSH_ERR_DONE);
+	good_write(p, 0, 2);
+	ub_pair_close(p);
+}
+
+static void
+dead_jetty_in(const struct sim_config *cfg)
+{
+	send_to_dead_one(cfg, false);
+	send_to_dead_one(cfg, true);
+}
+
 SIM_TEST(wrong_memory)
 SIM_TEST(region_of_verbs)
 SIM_TEST(rotation)
@@ -671,6 +701,7 @@ SIM_TEST(suspend)
 SIM_TEST(one_peer)
 SIM_TEST(tp_dies)
 SIM_TEST(no_answer)
+SIM_TEST(dead_jetty)
 
 int
 main(void)
@@ -692,6 +723,7 @@ main(void)
 		cmocka_unit_test(one_peer),
 		cmocka_unit_test(tp_dies),
 		cmocka_unit_test(no_answer),
+		cmocka_unit_test(dead_jetty),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

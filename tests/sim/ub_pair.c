@@ -73,7 +73,8 @@ ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
 		{HCA_TPC_WINDOW, 1},
 		{HCA_TPC_SACK, 2},
 		{HCA_TPC_FLAGS, c->flags | (c->bare ? 0 : USUAL_FLAGS) |
-					(c->old_value_le ? 0 : HCA_TP_FLAG_RSP_BE)},
+					(c->old_value_le ? 0 : HCA_TP_FLAG_RSP_BE) |
+					(c->silent ? 0 : HCA_TP_FLAG_TELL)},
 		{HCA_TPC_TPN, tpn_of(side, tpi)},
 		{HCA_TPC_PEER, tpn_of(1 - side, tpi)},
 		{HCA_TPC_PSN, 0xfffff0 + side},

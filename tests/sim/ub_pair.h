@@ -51,14 +51,15 @@ struct ub_pair_maker {
 struct ub_pair_config {
 	struct sim_config sim;
 	const struct ub_pair_maker *maker;
-	unsigned int tps;      /* [1] in the group that both use */
-	enum sim_gid gid;      /* [IPv4] */
-	uint8_t mode, rule;    /* [SACK, TIME] if both are 0 */
-	bool go_back;	       /* mode DROP and rule NAK, which are both 0 */
-	bool small_mtu;	       /* 1024 instead of 4096 */
-	uint8_t flags;	       /* beside TAID and OFST */
-	bool bare;	       /* without these */
-	bool old_value_le;     /* as the choice of that name */
+	unsigned int tps;   /* [1] in the group that both use */
+	enum sim_gid gid;   /* [IPv4] */
+	uint8_t mode, rule; /* [SACK, TIME] if both are 0 */
+	bool go_back;	    /* mode DROP and rule NAK, which are both 0 */
+	bool small_mtu;	    /* 1024 instead of 4096 */
+	uint8_t flags;	    /* beside TAID and OFST */
+	bool bare;	    /* without these */
+	bool old_value_le;  /* as the choices of these names */
+	bool silent;
 	bool passive;	       /* side 1, until the first packet comes */
 	uint32_t reorder;      /* us */
 	uint32_t requests;     /* open at the peer [64] */

@@ -54,12 +54,13 @@ ub_sums_broken(const struct hca *h)
 			     SUM(request_drops)),
 		SAME(COUNT(ub_segments), COUNT(ub_segments_done) + COUNT(ub_segments_failed) +
 						 COUNT(ub_segments_not_ready)),
-		SAME(COUNT(ub_requests), COUNT(ub_requests_done) + COUNT(ub_requests_not_ready) +
-						 COUNT(ub_requests_late) +
-						 COUNT(ub_requests_refused) +
-						 COUNT(ub_requests_abandoned)),
 		SAME(COUNT(ub_requests),
-		     COUNT(ub_requests_abandoned) + COUNT(ub_answers_abandoned) + COUNT(ub_taacks) +
+		     COUNT(ub_requests_done) + COUNT(ub_requests_not_ready) +
+			     COUNT(ub_requests_late) + COUNT(ub_requests_refused) +
+			     COUNT(ub_requests_unanswered) + COUNT(ub_requests_abandoned)),
+		SAME(COUNT(ub_requests),
+		     COUNT(ub_requests_abandoned) + COUNT(ub_requests_unanswered) +
+			     COUNT(ub_answers_abandoned) + COUNT(ub_taacks) +
 			     COUNT(ub_taacks_merged) + COUNT(ub_read_responses) +
 			     COUNT(ub_atomic_responses)),
 	};

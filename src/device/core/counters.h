@@ -431,6 +431,7 @@
 	X(ub_requests_not_ready) \
 	X(ub_requests_late) \
 	X(ub_requests_refused) \
+	X(ub_requests_unanswered) /* for queues that are gone, on a TP that does not tell */ \
 	X(ub_requests_abandoned) \
 	X(ub_taacks) \
 	X(ub_taacks_merged) \

@@ -58,6 +58,16 @@ why_codec(int rc)
 	return (enum tat_why)(TAT_CODEC - rc - HCA_UB_DROP_TA);
 }
 
+/* A queue in RESET or ERROR drops what comes, S8.2.2.3, unless both ends have agreed to tell. */
+static uint8_t
+answer_of(const struct tat_request *q, enum tat_why why)
+{
+	if ((why == TAT_UNKNOWN_TC || why == TAT_TC_ERROR) &&
+	    !(q->tp->cfg.flags & HCA_TP_FLAG_TELL))
+		return TAT_SILENT;
+	return reasons[why].answer;
+}
+
 void
 tat_refuse_for(struct tat_request *q, enum tat_why why, uint8_t timer)
 {
@@ -65,7 +75,7 @@ tat_refuse_for(struct tat_request *q, enum tat_why why, uint8_t timer)
 		return;
 	q->why = (uint8_t)why;
 	if (q->o != NULL)
-		q->o->answer = reasons[why].answer | timer;
+		q->o->answer = answer_of(q, why) | timer;
 	if (q->msg != NULL && q->msg->status == HCA_UB_STATUS_OK)
 		q->msg->status = reasons[why].status;
 }
@@ -228,7 +238,10 @@ finish(struct tat_request *q)
 		tat_send_done(q);
 	if (q->msg != NULL && q->msg->held)
 		tat_recv_fail(q->h, q->ctx, q->msg, q->msg->status);
-	tat_owe(q);
+	if (unlikely(o->answer == TAT_SILENT))
+		HCA_COUNT(q->h, TAT, ub_requests_unanswered);
+	else
+		tat_owe(q);
 }
 
 static void
@@ -340,8 +353,8 @@ packet(struct hca *h, struct tat_ctx *ctx, struct rte_mbuf *m, uint64_t now)
 	rc = parse(&q);
 	if (unlikely(!tat_is_reliable(&q)))
 		datagram(&q, rc);
-	else if (unlikely(rc != 0 &&
-			  (hca_ub_refusal_answer(rc) == 0 || q.v.op->is & HCA_UB_OP_RESPONSE)))
+	else if (unlikely(rc != 0 && (hca_ub_refusal_answer(rc) == 0 ||
+				      q.v.op->is & (HCA_UB_OP_RESPONSE | HCA_UB_OP_UNANSWERED))))
 		HCA_COUNT_AT(h, HCA_STAGE_TAT, reasons[why_codec(rc)].counter);
 	else
 		request(&q, rc);

@@ -33,6 +33,8 @@
  */
 #define TAT_FLOOD 65536u
 #define TAT_FLOOD_NS UINT64_C(1000000000)
+/* In the place of byte 4 of an ATAH: the request is not answered. RSPST 4 is reserved. */
+#define TAT_SILENT (4u << 5)
 /* Timer codes of "not ready": no memory of the device for it, and foreign memory that is late. */
 #define TAT_TIMER_DEVICE 5u
 #define TAT_TIMER_LATE 10u

@@ -140,10 +140,10 @@ judge(struct hca_tp *tp, const struct hca_tp_pkt *p)
 		owe(rx, HCA_TP_OWES_NOW);
 		return HCA_TP_DUPLICATE;
 	}
-	if (tp->cfg.mode == HCA_TP_MODE_DROP)
-		return refuse(rx);
 	if (d > tp->cfg.window)
 		return HCA_TP_INVALID;
+	if (tp->cfg.mode == HCA_TP_MODE_DROP)
+		return refuse(rx);
 	return out_of_order(tp, p);
 }
 

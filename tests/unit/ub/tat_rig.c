@@ -107,7 +107,7 @@ make_tp(struct rig *r)
 		.generation = 7,
 		.mode = HCA_TP_MODE_SACK,
 		.mtu_log = 10,
-		.flags = HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST,
+		.flags = HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_TELL,
 		.window = RIG_W,
 		.requests = RIG_REQUESTS,
 	};
@@ -242,7 +242,8 @@ static void
 check_sums(struct rig *r)
 {
 	uint64_t requests = RIG_COUNTER(r, ub_requests);
-	uint64_t gone = RIG_COUNTER(r, ub_requests_abandoned);
+	uint64_t gone =
+		RIG_COUNTER(r, ub_requests_abandoned) + RIG_COUNTER(r, ub_requests_unanswered);
 
 	assert_int_equal(requests, gone + RIG_COUNTER(r, ub_requests_done) +
 					   RIG_COUNTER(r, ub_requests_not_ready) +

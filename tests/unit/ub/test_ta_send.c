@@ -196,6 +196,52 @@ test_refusals(void **state)
 	assert_int_equal(r->cqes, 1);
 }
 
+/* No answer, and nothing is left of the request. */
+static void
+dropped(struct rig *r, struct rig_req p)
+{
+	rig_feed(r, p);
+	assert_int_equal(rig_answers(r), 0);
+	assert_int_equal(r->tp->tat.open + r->tp->tat.owed, 0);
+}
+
+/* On a TP whose ends have not agreed to tell, a queue that is gone or in error is silent. */
+static void
+test_silent_queues(void **state)
+{
+	struct rig *r = *state;
+	struct rig_req p = rig_send(1, 8, 1);
+
+	r->tp->cfg.flags &= (uint8_t)~HCA_TP_FLAG_TELL;
+	rig_post_one(r, 0, 64);
+	p.tc = RIG_JETTY + 16;
+	dropped(r, p);
+	p.tc = HCA_TC_JFR | (RIG_SRQN + 4);
+	p.psn = p.tpmsn = 2;
+	dropped(r, p);
+	r->qp->cfg.state = HCA_QPS_RST;
+	dropped(r, rig_send(3, 8, 1));
+	r->qp->cfg.state = HCA_QPS_ERR;
+	dropped(r, rig_send(4, 8, 1));
+	/* of several packets, in any order */
+	rig_feed(r, rig_part(rig_send(5, 8, 1), 5, 1, 2));
+	assert_int_equal(r->tp->tat.open, 1);
+	dropped(r, rig_part(rig_send(5, 8, 1), 5, 0, 2));
+	assert_int_equal(RIG_COUNTER(r, ub_requests_unanswered), 5);
+	/* what is wrong otherwise is answered */
+	r->qp->cfg.state = HCA_QPS_RTS;
+	p = rig_send(7, 8, 1);
+	p.token++;
+	refused(r, p, RIG_ABORT);
+	rig_feed(r, rig_send(8, 8, 1));
+	rig_expect_taack(r, RIG_OK, 8);
+	/* the Jetty fails between two packets of a message */
+	rig_post_one(r, 0, 4096);
+	rig_feed(r, rig_part(rig_send(9, 8, 1), 9, 0, 2));
+	r->qp->cfg.state = HCA_QPS_ERR;
+	dropped(r, rig_part(rig_send(9, 8, 1), 9, 1, 2));
+}
+
 /* A Jetty with one peer: a request of anybody else takes nothing of it. */
 static void
 test_one_peer(void **state)
@@ -588,6 +634,7 @@ main(void)
 		TEST(test_several_open_jfr),
 		TEST(test_many_segments),
 		TEST(test_refusals),
+		TEST(test_silent_queues),
 		TEST(test_one_peer),
 		TEST(test_not_ready),
 		TEST(test_longer_than_the_receive),

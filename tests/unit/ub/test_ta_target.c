@@ -255,6 +255,25 @@ test_write_refusals(void **state)
 	assert_true(rig_holds(r, 0, 1, 0) && rig_holds(r, 1, 1, 0));
 }
 
+/* No TAACK answers a Prefetch or Management request, also over a reliable channel. */
+static void
+test_unanswered(void **state)
+{
+	static const uint8_t opcodes[] = {HCA_UB_TA_PREFETCH, HCA_UB_TA_MANAGEMENT};
+	struct rig *r = *state;
+	struct rig_req p = rig_write(1, 0, 0, 0);
+
+	for (uint32_t i = 0; i < RTE_DIM(opcodes); i++) {
+		p.opcode = opcodes[i];
+		p.psn = p.tpmsn = i + 1;
+		rig_feed(r, p);
+		assert_int_equal(rig_answers(r), 0);
+		assert_int_equal(RIG_COUNTER(r, ub_ta_not_offered), i + 1);
+	}
+	rig_feed(r, rig_write(3, 0, 16, 1));
+	rig_expect_taack(r, RIG_OK, 3);
+}
+
 /* EE = 11 and responses that stray here are no requests: no answer, no entry, no effect. */
 static void
 test_dropped_without_answer(void **state)
@@ -718,6 +737,7 @@ main(void)
 		TEST(test_behind_the_end),
 		TEST(test_tpmsn_is_used_again),
 		TEST(test_write_refusals),
+		TEST(test_unanswered),
 		TEST(test_dropped_without_answer),
 		TEST(test_refused_ones_wait_for_all),
 		TEST(test_unknown_opcodes_end_with_their_last_packet),

@@ -189,8 +189,6 @@ test_drop(void **state)
 	assert_int_equal(take(2), HCA_TP_OUT_OF_ORDER);
 	assert_answer(HCA_TP_TPNAK, 1);
 	assert_int_equal(take(3), HCA_TP_OUT_OF_ORDER);
-	/* in mode DROP nothing is too far away */
-	assert_int_equal(take(3000), HCA_TP_OUT_OF_ORDER);
 	assert_false(answers());
 	assert_int_equal(take(0), HCA_TP_DUPLICATE);
 	assert_answer(HCA_TP_TPACK, 0);
@@ -198,8 +196,23 @@ test_drop(void **state)
 	assert_answer(HCA_TP_TPACK, 1);
 	assert_int_equal(take(3), HCA_TP_OUT_OF_ORDER);
 	assert_answer(HCA_TP_TPNAK, 2);
-	assert_int_equal(rig.tp.rx.out_of_order, 4);
+	assert_int_equal(rig.tp.rx.out_of_order, 3);
 	assert_int_equal(rig.tp.rx.max_rcv, 1);
+}
+
+/* DROP: what is beyond the window is dropped without a word. */
+static void
+test_drop_beyond_the_window(void **state)
+{
+	open_mode(HCA_TP_MODE_DROP, 0);
+	take(0);
+	answers();
+	assert_int_equal(take(1 + 128 + 1), HCA_TP_INVALID);
+	assert_int_equal(take(5000000), HCA_TP_INVALID);
+	assert_false(answers());
+	assert_int_equal(take(1 + 128), HCA_TP_OUT_OF_ORDER);
+	assert_answer(HCA_TP_TPNAK, 1);
+	assert_int_equal(rig.tp.rx.invalid, 2);
 }
 
 static void
@@ -415,15 +428,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_teardown(name, teardown)
-		T(test_in_order),   T(test_debts),
-		T(test_port),	    T(test_passive_becomes_active),
-		T(test_duplicates), T(test_duplicate_in_window),
-		T(test_drop),	    T(test_track),
-		T(test_sack),	    T(test_ooo_every),
-		T(test_sack_sizes), T(test_window_end),
-		T(test_tpmsn),	    T(test_tpmsn_wrong),
-		T(test_fake),	    T(test_wrap),
-		T(test_sums),
+		T(test_in_order),    T(test_debts),
+		T(test_port),	     T(test_passive_becomes_active),
+		T(test_duplicates),  T(test_duplicate_in_window),
+		T(test_drop),	     T(test_drop_beyond_the_window),
+		T(test_track),	     T(test_sack),
+		T(test_ooo_every),   T(test_sack_sizes),
+		T(test_window_end),  T(test_tpmsn),
+		T(test_tpmsn_wrong), T(test_fake),
+		T(test_wrap),	     T(test_sums),
 #undef T
 	};
 

@@ -515,7 +515,7 @@ expect_flags(unsigned int peer, uint32_t flags)
 static void
 test_choices(void **state)
 {
-	expect_flags(1, HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST);
+	expect_flags(1, HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_TELL);
 	expect_flags(2, HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE);
 }
 
@@ -525,7 +525,7 @@ setup_choosing(void **state)
 	int err;
 
 	choices[1] = HCA_UB_SWITCH_OLD_VALUE_LE | HCA_UB_SWITCH_EDGE;
-	choices[2] = HCA_UB_SWITCH_NO_TAID;
+	choices[2] = HCA_UB_SWITCH_NO_TAID | HCA_UB_SWITCH_SILENT;
 	err = start(false);
 	memset(choices, 0, sizeof(choices));
 	return err;
