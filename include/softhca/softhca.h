@@ -1341,6 +1341,18 @@ SOFTHCA_API uint32_t softhca_wc_read_slid(const struct softhca_cq *cq);
 SOFTHCA_API uint8_t softhca_wc_read_sl(const struct softhca_cq *cq);
 SOFTHCA_API uint8_t softhca_wc_read_dlid_path_bits(const struct softhca_cq *cq);
 
+enum softhca_network {
+	SOFTHCA_NETWORK_NONE = 0,
+	SOFTHCA_NETWORK_IPV6 = 1,
+	SOFTHCA_NETWORK_IPV4 = 2,
+};
+
+/**
+ * Which header of the network the first 40 bytes of a received datagram hold: enum softhca_network;
+ * NONE for all other completions. A field that struct softhca_wc does not have.
+ */
+SOFTHCA_API uint8_t softhca_wc_read_network(const struct softhca_cq *cq);
+
 /*
  * Only of CQs created with the field in wc_flags.
  */

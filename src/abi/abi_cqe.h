@@ -26,7 +26,7 @@ struct hca_cqe {
 	hca_le32 my_qpn;    /* 00h local QP */
 	hca_le32 srqn;	    /* 04h SRQ the receive WQE came from, 0 = the QP's own RQ */
 	hca_le32 rqpn;	    /* 08h source QP */
-	hca_le32 flags;	    /* 0Ch P_Key index[31:16] GRH[15] sl[3:0] */
+	hca_le32 flags;	    /* 0Ch P_Key index[31:16] GRH[15] network[5:4] sl[3:0] */
 	hca_be32 imm;	    /* 10h immediate as wire bytes; invalidated rkey: le32 */
 	hca_le32 byte_cnt;  /* 14h */
 	hca_le32 wqe;	    /* 18h byte offset of the WQE in its SQ, RQ or SRQ */
@@ -50,8 +50,13 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqe, owner, 0x1f);
 #define HCA_CQE_PKEY_INDEX(w) HCA_BITS(w, 31, 16)
 #define HCA_CQE_GRH HCA_BIT(15)
 #define HCA_CQE_SL(w) HCA_BITS(w, 3, 0)
-#define HCA_CQE_MAKE_FLAGS(pkey_index, grh, sl) \
-	(HCA_FIELD(31, 16, pkey_index) | HCA_FIELD(15, 15, grh) | HCA_FIELD(3, 0, sl))
+/* Of a datagram, which header the 40 bytes before its data hold */
+#define HCA_CQE_NETWORK(w) HCA_BITS(w, 5, 4)
+#define HCA_CQE_NETWORK_IPV6 1u
+#define HCA_CQE_NETWORK_IPV4 2u
+#define HCA_CQE_MAKE_FLAGS(pkey_index, grh, network, sl) \
+	(HCA_FIELD(31, 16, pkey_index) | HCA_FIELD(15, 15, grh) | HCA_FIELD(5, 4, network) | \
+	 HCA_FIELD(3, 0, sl))
 
 /* Error completion, table 3-3-4: opcode FFh or FEh, is_send and srqn as in the normal form. */
 struct hca_cqe_err {

@@ -481,6 +481,12 @@ softhca_wc_read_sl(const struct softhca_cq *cq)
 	return (uint8_t)HCA_CQE_SL(hca_le32_to_cpu(shown(cq)->flags));
 }
 
+uint8_t
+softhca_wc_read_network(const struct softhca_cq *cq)
+{
+	return (uint8_t)HCA_CQE_NETWORK(hca_le32_to_cpu(shown(cq)->flags));
+}
+
 /* RoCE has no LIDs. */
 uint32_t
 softhca_wc_read_slid(const struct softhca_cq *cq)

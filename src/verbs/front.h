@@ -52,6 +52,7 @@ struct front_context {
 	struct softhca_context *hca;
 	struct front_device *device;
 	struct front_live *objects; /* under the lock of front_live.c */
+	bool like_mlx5;		    /* front_like.c */
 };
 
 struct front_td {
@@ -150,6 +151,12 @@ void front_forget(struct front_context *owner);
 void front_device_take(struct front_device *device);
 void front_device_drop(struct front_device *device);
 bool front_device_is_embedded(const struct front_device *device);
+
+/* front_like.c: a new context; 0, or the errno of a name that is not known, explained */
+int front_like(struct front_context *ctx, const char *call);
+void front_like_device(const struct front_context *ctx, struct ibv_device_attr *attr);
+uint8_t front_like_read_sl(struct ibv_cq_ex *pub);
+int front_like_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 
 /* front_watch.c: files with counters of an embedded device are written while it is open. */
 void front_watch(struct front_device *device, struct softhca_context *hca);

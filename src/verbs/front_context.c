@@ -160,6 +160,10 @@ context_new(struct front_device *device, struct softhca_context *hca, int cmd_fd
 	ctx->ex = context_ex;
 	ctx->hca = hca;
 	ctx->device = device;
+	if (front_like(ctx, "ibv_open_device") != 0) {
+		free(ctx);
+		return NULL;
+	}
 	pub = &ctx->ex.context;
 	pub->device = &device->pub;
 	pub->async_fd = hca->async_fd;

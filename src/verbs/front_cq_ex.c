@@ -83,4 +83,6 @@ front_cq_ex_init(struct front_cq *cq)
 #define READ(type, field) pub->read_##field = read_##field;
 	READ_LIST(READ)
 #undef READ
+	if (front_ctx(pub->context)->like_mlx5)
+		pub->read_sl = front_like_read_sl;
 }

@@ -63,8 +63,10 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device_att
 	struct softhca_device_attr attr;
 	int err = FRONT_RESULT(softhca_query_device(front_hca(context), &attr));
 
-	if (err == 0)
+	if (err == 0) {
 		fill_device(device_attr, &attr);
+		front_like_device(front_ctx(context), device_attr);
+	}
 	return err;
 }
 
@@ -85,6 +87,7 @@ front_query_device_ex(struct ibv_context *context, const struct ibv_query_device
 	if (err != 0)
 		return err;
 	fill_device(&all.orig_attr, &from);
+	front_like_device(front_ctx(context), &all.orig_attr);
 	all.completion_timestamp_mask = from.completion_timestamp_mask;
 	all.hca_core_clock = from.hca_core_clock;
 	all.device_cap_flags_ex = from.device_cap_flags;

@@ -256,6 +256,17 @@ class Own(Script):
         """More contexts than a user has in other daemons."""
         self.assertEqual(self.run_script(os.environ['MANY'], '100'), '100 contexts: ok\n')
 
+    def test_like(self):
+        """Who the device says it is, and what it says of datagrams."""
+        for options, said in (((), '0x25348 1 0 0'), (('--like', 'mlx5'), '0x2c9 4119 9 10')):
+            vendor, part, ipv6, ipv4 = said.split()
+            lines = self.run_script(*options, os.environ['LIKE']).splitlines()
+            self.assertEqual(lines[0], '%s %s' % (vendor, part))
+            self.assertEqual(set(lines[1:]), {'IPv6 %s %s' % (ipv6, ipv6), 'IPv4 %s %s' % (ipv4, ipv4)})
+        self.assertIn('expected mlx5', self.run_script('--like', 'mlx4', 'true', status=2))
+        said = self.run_script('--debug', 'ibv_devinfo', status=1, SOFTHCA_LIKE='nothing')
+        self.assertIn('SOFTHCA_LIKE=nothing: mlx5 is known', said)
+
     def test_pingpong(self):
         said = self.both((), ('ibv_rc_pingpong', '-g', '1', '-n', '100'))
         self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)

@@ -338,13 +338,15 @@ static void
 execute_datagram(struct ee_request *q)
 {
 	uint32_t sl = q->rxd->vlan >> 13, index = hca_qp_live(&q->qp->addr.pkey_index);
+	/* ee_check.c has put zeros in front of an IPv4 header. */
+	uint32_t network = q->payload[0] != 0 ? HCA_CQE_NETWORK_IPV6 : HCA_CQE_NETWORK_IPV4;
 
 	ee_recv_take(q);
 	scatter(q);
 	ee_count_message(&q->qp->ee);
 	count_sends(q->h, 1);
 	HCA_COUNT(q->h, EE, resp_completions);
-	ee_recv_complete_ud(q, HCA_CQE_MAKE_FLAGS(index, 1, sl), q->len);
+	ee_recv_complete_ud(q, HCA_CQE_MAKE_FLAGS(index, 1, network, sl), q->len);
 }
 
 static void

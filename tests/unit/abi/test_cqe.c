@@ -11,7 +11,7 @@ test_cqe(void **state)
 		.my_qpn = hca_cpu_to_le32(0x123456),
 		.srqn = hca_cpu_to_le32(7),
 		.rqpn = hca_cpu_to_le32(0x654321),
-		.flags = hca_cpu_to_le32(HCA_CQE_MAKE_FLAGS(0x0102, 1, 5)),
+		.flags = hca_cpu_to_le32(HCA_CQE_MAKE_FLAGS(0x0102, 1, 2, 5)),
 		.imm = hca_cpu_to_be32(0x0a0b0c0d),
 		.byte_cnt = hca_cpu_to_le32(4096),
 		.wqe = hca_cpu_to_le32(0x1c0),
@@ -28,8 +28,8 @@ test_cqe(void **state)
 		.owner = HCA_OWNER_HW,
 	};
 
-	assert_bytes(c, 0, 0x56, 0x34, 0x12, 0, 7, 0, 0, 0, 0x21, 0x43, 0x65, 0, 5, 0x80, 2, 1, 10,
-		     11, 12, 13, 0, 0x10, 0, 0, 0xc0, 1, 0, 0, 4, 0, 0, 0);
+	assert_bytes(c, 0, 0x56, 0x34, 0x12, 0, 7, 0, 0, 0, 0x21, 0x43, 0x65, 0, 0x25, 0x80, 2, 1,
+		     10, 11, 12, 13, 0, 0x10, 0, 0, 0xc0, 1, 0, 0, 4, 0, 0, 0);
 	assert_bytes(e, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,
 		     0x40, 0, 0, 0, 0xff, 1, 0, 0x80);
 }

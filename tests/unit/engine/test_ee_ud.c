@@ -28,17 +28,23 @@ datagram(uint32_t len, uint8_t seed)
 }
 
 static void
-received(struct rig *r, uint8_t opcode, uint32_t bytes, uint32_t sl)
+received_over(struct rig *r, uint32_t network, uint8_t opcode, uint32_t bytes, uint32_t sl)
 {
 	const struct hca_cqe *c = &r->cqe[r->cqes - 1];
 
 	assert_true(r->cqes > 0);
 	assert_int_equal(c->my_qpn, fx_qpn(RIG_QPI));
 	assert_int_equal(c->rqpn, SRC_QPN);
-	assert_int_equal(c->flags, HCA_CQE_MAKE_FLAGS(3, 1, sl));
+	assert_int_equal(c->flags, HCA_CQE_MAKE_FLAGS(3, 1, network, sl));
 	assert_int_equal(c->opcode, opcode);
 	assert_int_equal(c->byte_cnt, bytes);
 	assert_int_equal(c->is_send, 0);
+}
+
+static void
+received(struct rig *r, uint8_t opcode, uint32_t bytes, uint32_t sl)
+{
+	received_over(r, HCA_CQE_NETWORK_IPV4, opcode, bytes, sl);
 }
 
 static void
@@ -85,7 +91,7 @@ grh_of_ip6(void **state)
 	for (unsigned int i = 1; i < 40; i++)
 		assert_int_equal(r->mem[64 + i], 0x80 + HCA_ETH_LEN + i);
 	assert_true(rig_holds(r, 64 + GRH, 256, 5));
-	received(r, HCA_BTH_UD_SEND_ONLY, GRH + 256, 0);
+	received_over(r, HCA_CQE_NETWORK_IPV6, HCA_BTH_UD_SEND_ONLY, GRH + 256, 0);
 	alive(r);
 }
 

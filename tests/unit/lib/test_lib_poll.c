@@ -128,7 +128,7 @@ test_receives(void **state)
 		.rqpn = 0x123456,
 		.opcode = 0x05,
 		.byte_cnt = 300,
-		.flags = HCA_CQE_MAKE_FLAGS(3, 1, 2),
+		.flags = HCA_CQE_MAKE_FLAGS(3, 1, 1, 2),
 	};
 	struct softhca_wc wc;
 

@@ -77,6 +77,8 @@ assert_reads_the_same(uint32_t n, const struct hca_cqe *cqe)
 	assert_int_equal(softhca_wc_read_slid(q.cq), wc.slid);
 	assert_int_equal(softhca_wc_read_sl(q.cq), wc.sl);
 	assert_int_equal(softhca_wc_read_dlid_path_bits(q.cq), wc.dlid_path_bits);
+	assert_int_equal(softhca_wc_read_network(q.cq),
+			 HCA_CQE_NETWORK(hca_le32_to_cpu(cqe->flags)));
 	softhca_end_poll(q.cq);
 }
 
@@ -94,7 +96,7 @@ test_every_opcode(void **state)
 			struct hca_cqe cqe = {
 				.my_qpn = q.qp->qp_num,
 				.rqpn = 0x123456,
-				.flags = HCA_CQE_MAKE_FLAGS(3, opcode & 1, 2),
+				.flags = HCA_CQE_MAKE_FLAGS(3, opcode & 1, opcode & 3, 2),
 				.byte_cnt = 300 + opcode,
 				.wqe = opcode % 4 * 64,
 				.opcode = (uint8_t)opcode,
