@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory of programs: the judge, with allocators and ways to reach memory.
+
+test_memory.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS JUDGE [unittest arguments]
+MEMORY_STEPS: steps of each combination (else a second); MEMORY_SEED: repeats what a run has printed.
+"""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import tools  # noqa: E402
+from daemon import folder  # noqa: E402
+
+PROGRAMS, JUDGE = [os.path.abspath(sys.argv.pop(3)) for _ in range(2)]
+SCRIPT = os.path.join(PROGRAMS, 'softhca-run')
+SANITIZED = 'ASAN_OPTIONS' in os.environ
+LIBRARIES = '/usr/lib/%s-linux-gnu' % os.uname().machine
+
+
+def tuned(trim, mmap):
+    return {'GLIBC_TUNABLES': 'glibc.malloc.trim_threshold=%d:glibc.malloc.mmap_threshold=%d' %
+                              (trim, mmap)}
+
+
+# name: environment, and whether it takes nothing for zeros that it has given back
+ALLOCATORS = {
+    'glibc': ({}, True),
+    'small': (tuned(4096, 16384), True),
+    'large': (tuned(1 << 30, 1 << 25), True),
+    'jemalloc': ({'LD_PRELOAD': 'libjemalloc.so.2'}, False),
+    'tcmalloc': ({'LD_PRELOAD': 'libtcmalloc_minimal.so.4'}, False),
+    'mimalloc': ({'LD_PRELOAD': 'libmimalloc.so.2'}, False),
+}
+
+
+class Judge(tools.Tools):
+    """Subclasses are the ways to the device."""
+    pinned = 'none'
+    patience = 7200 if 'MEMORY_STEPS' in os.environ else tools.PATIENCE
+
+    def judge(self, name):
+        more, keeps = ALLOCATORS[name]
+        preload = more.get('LD_PRELOAD')
+        if preload and SANITIZED:
+            self.skipTest('a sanitizer has an allocator of its own')
+        if preload and not os.path.exists(os.path.join(LIBRARIES, preload)):
+            self.skipTest('%s is missing (config/setup --tests)' % preload)
+        words = [JUDGE, '--pinned', self.pinned, '--no-refusals']
+        if 'MEMORY_STEPS' in os.environ:
+            words += '--steps', os.environ['MEMORY_STEPS']
+        else:
+            words += '--seconds', '1'
+        if 'MEMORY_SEED' in os.environ:
+            words += '--seed', os.environ['MEMORY_SEED']
+        if keeps and not SANITIZED:
+            words += '--free-registered',
+        said = self.run_judge(words, **more)
+        self.assertIn('no difference', said)
+        print(said.split('\n')[-2], flush=True)
+
+    def run_judge(self, words, **more):
+        return self.run_at(0, *words, **more)
+
+    def test_glibc(self):
+        self.judge('glibc')
+
+    def test_small(self):
+        self.judge('small')
+
+    def test_large(self):
+        self.judge('large')
+
+    def test_jemalloc(self):
+        self.judge('jemalloc')
+
+    def test_tcmalloc(self):
+        self.judge('tcmalloc')
+
+    def test_mimalloc(self):
+        self.judge('mimalloc')
+
+
+class Given(Judge):
+    """A daemon that others have started."""
+    pinned = 'private'
+
+
+class Own(Judge):
+    """The daemon of softhca-run."""
+    pinned = 'private'
+
+    def setUp(self):
+        context = folder()
+        self.place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def environment(self, side, **more):
+        return {**os.environ, 'XDG_RUNTIME_DIR': self.place, 'SOFTHCA_DEVICE': '',
+                'SOFTHCA_DIRECTORY': self.place, **more}
+
+    def run_judge(self, words, **more):
+        """The allocator is the program's alone."""
+        return self.run_at(0, SCRIPT, '--own', 'env', *['%s=%s' % pair for pair in more.items()], *words)
+
+
+class Embed(Judge):
+    """HCAs in the program. What they have is found through memory of DPDK, where LeakSanitizer does
+    not look."""
+
+    def setUp(self):
+        context = folder()
+        self.place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def environment(self, side, **more):
+        path = self.library + ':' + os.path.join(self.library, '..', 'embed')
+        return {**os.environ, 'LD_LIBRARY_PATH': path, 'SOFTHCA_DEVICE': 'embed',
+                'ASAN_OPTIONS': 'detect_leaks=0', **more}
+
+
+class Slow(Judge):
+    """Private memory stays where it is."""
+
+    def environment(self, side, **more):
+        return super().environment(side, SOFTHCA_SLOW_MR='1', **more)
+
+
+del Judge
+
+if __name__ == '__main__':
+    tools.main()
