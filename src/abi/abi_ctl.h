@@ -138,16 +138,26 @@ struct hca_ctl_mr {
 
 /*
  * ATTACH makes memory of a client accessible to the device: bytes [offset, offset + length) of a
- * file, which the client has mapped at va. The answer is a handle for DETACH, which fails with
- * -EBUSY while regions or queues use the memory. The address is a name for later requests: it need
- * not be one of the program, but no two segments of a client may overlap. The file is a memfd, open
- * for reading and writing, sealed against shrinking (F_SEAL_SHRINK) or not sealable (F_SEAL_SEAL),
- * and without holes in the segment.
+ * regular file, of whole pages of the file. The answer is a handle for DETACH, which fails with
+ * -EBUSY while regions or queues use the memory. The address va is a name for later requests: it
+ * need not be one of the program, but no two segments of a client may overlap. -EBADF: the daemon
+ * does not take this file from this client.
  *
- * A file that cannot be sealed is guarded: an access to a page that the client has removed since
- * ends the client. The daemon seals another file of up to HCA_CTL_SMALL_FILE bytes against growing,
- * and guards it, too. It seals a larger file against later writers (F_SEAL_FUTURE_WRITE): the file
- * can then have no holes, and no second device can map it.
+ * Without flags the descriptor is open for reading and writing, and the file stays as it is. Of
+ * clients that the daemon trusts (root and its own user) it takes any regular file. Of others it
+ * takes files of tmpfs and hugetlbfs, and guards them: an access to a page that the client has
+ * removed ends the client. They may have holes, where REG_MR finds no memory (-EFAULT).
+ *
+ * READ_ONLY: the descriptor is open for reading at least. A region with rights to write to such a
+ * segment is refused with -EFAULT. A client that is not trusted passes one that is open for
+ * writing, too, or a file that is sealed against shrinking and writing, without holes in the
+ * segment.
+ *
+ * SEAL: the file is a memfd that the client has made for this, sealed against shrinking, and
+ * without holes in the segment. The daemon seals a file of up to HCA_CTL_SMALL_FILE bytes against
+ * growing, and guards it. It seals a larger file against later writers (F_SEAL_FUTURE_WRITE): the
+ * file can then have no holes, and no second device can map it. Of a trusted client nothing is
+ * sealed.
  *
  * MEMORY gives /proc/self/mem, open for reading and writing, and /proc/self/maps to the daemon. A
  * client sends it once; afterwards its regions may have HCA_CTL_ACCESS_FOREIGN.
@@ -158,6 +168,22 @@ struct hca_ctl_segment {
 	uint64_t va;
 	uint64_t length;
 	uint64_t offset;
+	uint32_t flags;
+#define HCA_CTL_SEGMENT_READ_ONLY HCA_BIT(0)
+#define HCA_CTL_SEGMENT_SEAL HCA_BIT(1)
+	uint32_t reserved;
+};
+
+/*
+ * CHECK_MR: whether the client could register so much now, before it makes the memory accessible.
+ * -ENOMEM: a quota or a table of the driver is exhausted, or one of the daemon. Nothing is
+ * reserved.
+ */
+struct hca_ctl_need {
+	uint64_t entries; /* translation entries of the region: its pages */
+	uint64_t bytes;	  /* that are to be attached for it */
+	uint32_t segments;
+	uint32_t regions;
 };
 
 /*

@@ -32,7 +32,7 @@
 #include "abi_ctl.h"
 
 /* Version of the rows. A client and a daemon of different versions cannot work together. */
-#define HCA_CTL_VERSION 6u
+#define HCA_CTL_VERSION 7u
 
 #ifndef HCA_CTL_OPS /* a test has a table of its own */
 #define HCA_CTL_OPS(X) \
@@ -53,6 +53,7 @@
 	X(DEALLOC_PD, dealloc_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(JOIN, join, struct hca_ctl_share, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(IMPORT_PD, import_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	X(CHECK_MR, check_mr, struct hca_ctl_need, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(REG_MR, reg_mr, struct hca_ctl_mr, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \
 	X(DEREG_MR, dereg_mr, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
 	X(REREG_MR, rereg_mr, struct hca_ctl_rereg, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \

@@ -434,6 +434,20 @@ create_of_client(struct hca_client *client, const struct hca_ctl_mr *mr, const u
 }
 
 int
+driver_op_check_mr(struct hca_client *client, const struct hca_ctl_need *need,
+		   struct hca_ctl_none *none)
+{
+	struct hca_driver *drv = client->drv;
+
+	if (need->entries > UINT64_C(1) << drv->mtt_ranges.max_log)
+		return driver_fail(-ENOMEM,
+				   "a region of %llu pages, the device has entries for %llu",
+				   (unsigned long long)need->entries,
+				   1ull << drv->mtt_ranges.max_log);
+	return driver_mr_quota(drv, client, need->regions, need->entries);
+}
+
+int
 driver_op_reg_mr(struct hca_client *client, const struct hca_ctl_mr *mr, struct hca_ctl_keys *keys,
 		 struct hca_ctl_extra *extra)
 {

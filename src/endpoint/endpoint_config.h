@@ -143,6 +143,8 @@ struct endpoint_config_lines {
 	PARSED(memory, numa_node, int, numa_node, config_node, UINT32_MAX, "a NUMA node or any") \
 	/* of clients that cannot be shared: workers wait for it */ \
 	YES_NO(memory, slow_memory, slow_memory, 0) \
+	/* files of clients of root and of the daemon's user need no guard */ \
+	YES_NO(memory, trust_own, trust_own, 1) \
 	TEXT(memory, dpdk_args, ENDPOINT_DEVICE_MAX, dpdk_args, config_text, "", \
 	     "more arguments of the EAL") \
 	/* "": /run/softhca/NAME.sock */ \

@@ -153,6 +153,7 @@ start_server(struct endpoint *e)
 		.memory_per_uid = c->user_memory_mb << 20,
 		.segments_max = c->quota.segments,
 		.slow_memory = c->slow_memory,
+		.trust_own = c->trust_own,
 		.turn_ms = c->turn_ms,
 	};
 	int err = endpoint_unlink_stale(c->socket);

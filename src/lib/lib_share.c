@@ -254,6 +254,9 @@ attach_new(struct lib_context *ctx, struct lib_share *share, struct lib_attachme
 		.va = share->name,
 		.length = share->length,
 		.offset = share->offset,
+		.flags = share->read_only      ? HCA_CTL_SEGMENT_READ_ONLY
+			 : share->file != NULL ? HCA_CTL_SEGMENT_SEAL
+					       : 0,
 	};
 	struct hca_ctl_extra extra;
 	int err;

@@ -11,6 +11,7 @@
  *  IPCD_LAYOUT            rtc, txrx or full
  *  IPCD_MEMIF             a socket: the HCAs are connected by memif ports
  *  IPCD_NO_SLOW_MEMORY    slow_memory = no
+ *  IPCD_TRUST             trust_own = yes: tests are of the daemon's own user
  *  IPCD_TURN_MS           clients of a user with losses take turns, so many ms apart at most
  *
  * Prints "ready" when clients can connect. Each line on its standard input is a command and
@@ -226,6 +227,7 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 		.clients_max = argc > 3 ? (uint32_t)atoi(argv[3]) : 0,
 		.clients_per_uid = argc > 4 ? (uint32_t)atoi(argv[4]) : 0,
 		.slow_memory = getenv("IPCD_NO_SLOW_MEMORY") == NULL,
+		.trust_own = getenv("IPCD_TRUST") != NULL,
 		.memory_max = argc > 5 ? (uint64_t)atoi(argv[5]) << 20 : 0,
 		.mode = argc > 6 ? 0666 : 0,
 		.privileged = {argc > 6 ? (uid_t)atoi(argv[6]) : (uid_t)-1},

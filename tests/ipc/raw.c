@@ -168,7 +168,13 @@ raw_memory(struct raw *r, int mem, int maps)
 int
 raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset)
 {
-	const struct hca_ctl_segment segment = {va, length, offset};
+	return raw_attach_as(r, fd, va, length, offset, HCA_CTL_SEGMENT_SEAL);
+}
+
+int
+raw_attach_as(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset, uint32_t flags)
+{
+	const struct hca_ctl_segment segment = {va, length, offset, flags, 0};
 
 	return raw_call(r, HCA_CTL_ATTACH, &segment, sizeof(segment), fd);
 }

@@ -55,6 +55,9 @@ int raw_call_fds(struct raw *r, uint16_t op, const void *body, size_t len, const
 
 /* MEMORY with these files */
 int raw_memory(struct raw *r, int mem, int maps);
+/* ATTACH of a sealed file; and with these flags. */
+int raw_attach_as(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset,
+		  uint32_t flags);
 int raw_attach(struct raw *r, int fd, uint64_t va, uint64_t length, uint64_t offset);
 
 #endif

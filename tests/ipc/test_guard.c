@@ -36,8 +36,11 @@ static struct ipc_memory *
 make_of(const struct user *u, uint64_t bytes)
 {
 	static struct ipc_maps maps = {.share = 4};
-	const struct hca_ctl_segment segment = {VA, bytes, 0};
-	const struct ipc_memory_config c = {LARGE, 4, u->lost_fd, &maps};
+	const struct hca_ctl_segment segment = {VA, bytes, 0, HCA_CTL_SEGMENT_SEAL, 0};
+	const struct ipc_memory_config c = {.bytes_max = LARGE,
+					    .segments_max = 4,
+					    .lost_fd = u->lost_fd,
+					    .maps = &maps};
 	struct ipc_memory *m;
 	uint32_t handle;
 

@@ -166,8 +166,8 @@ bad_framing(void **state)
 	BAD(, sizeof(m.head), 1);
 	BAD(, sizeof(m.head), 2);
 	BAD(, sizeof(m.head), 253);
-	BAD(m.head.op = HCA_CTL_ATTACH; m.head.len = 24, sizeof(m.head) + 24, 0);
-	BAD(m.head.op = HCA_CTL_ATTACH; m.head.len = 24, sizeof(m.head) + 24, 2);
+	BAD(m.head.op = HCA_CTL_ATTACH; m.head.len = 32, sizeof(m.head) + 32, 0);
+	BAD(m.head.op = HCA_CTL_ATTACH; m.head.len = 32, sizeof(m.head) + 32, 2);
 	BAD(m.head.op = HCA_CTL_PAGES; m.head.len = 16; m.body[0] = 2, sizeof(m.head) + 16, 0);
 	BAD(m.head.op = HCA_CTL_PAGES; m.head.len = 16;
 	    memset(m.body, 0xff, 4), sizeof(m.head) + 16, 0);
@@ -272,7 +272,7 @@ random_requests(void **state)
 		if (op == HCA_CTL_ATTACH && random32() % 2 == 0) {
 			const struct hca_ctl_segment s = {VA + random32() % 64 * 4096,
 							  random32() % 16 * 4096,
-							  random32() % 8 * 4096};
+							  random32() % 8 * 4096, random32() % 4, 0};
 			memcpy(body, &s, sizeof(s));
 		}
 		err = raw_call(&r, op, body, len, hca_ctl_shape(op)->fds_in != 0 ? mem : -1);
@@ -415,7 +415,7 @@ bad_segments(void **state)
 	assert_int_equal(raw_call(&r, HCA_CTL_DETACH, &number, sizeof(number), -1), 0);
 	assert_int_equal(raw_call(&r, HCA_CTL_DETACH, &number, sizeof(number), -1), -EINVAL);
 	/* the maximum number of segments, of a page each */
-	for (uint64_t i = 0; i < 4096; i++)
+	for (uint64_t i = 0; i < 32768; i++)
 		assert_int_equal(raw_attach(&r, small, VA + i * 8192, 4096, i % 1024 * 4096), 0);
 	assert_int_equal(raw_attach(&r, fd, 4 * VA, 4096, 0), -ENOMEM);
 	raw_close(&r);

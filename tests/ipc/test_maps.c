@@ -23,7 +23,8 @@ static int file;
 static int
 attach(struct ipc_memory *m, uint32_t i, uint32_t *handle)
 {
-	const struct hca_ctl_segment r = {UINT64_C(0x10000000) + i * 2 * BYTES, BYTES, 0};
+	const struct hca_ctl_segment r = {.va = UINT64_C(0x10000000) + i * 2 * BYTES,
+					  .length = BYTES};
 
 	return ipc_memory_attach(m, &r, file, handle);
 }
@@ -41,7 +42,10 @@ attach_all(struct ipc_memory *m, uint32_t *last)
 static struct ipc_memory *
 make(struct ipc_maps *maps)
 {
-	const struct ipc_memory_config c = {UINT64_C(1) << 30, SEGMENTS, -1, maps};
+	const struct ipc_memory_config c = {.bytes_max = UINT64_C(1) << 30,
+					    .segments_max = SEGMENTS,
+					    .lost_fd = -1,
+					    .maps = maps};
 	struct ipc_memory *m;
 
 	assert_int_equal(ipc_memory_create(&c, &m), 0);
@@ -74,7 +78,7 @@ refused(void **state)
 {
 	struct ipc_maps maps = {.share = 0, .common = 1};
 	struct ipc_memory *m = make(&maps);
-	const struct hca_ctl_segment beyond = {BYTES, 4 * BYTES, 0};
+	const struct hca_ctl_segment beyond = {.va = BYTES, .length = 4 * BYTES};
 	uint32_t handle;
 
 	for (unsigned int i = 0; i < 3; i++)
@@ -97,12 +101,14 @@ limits(void **state)
 	for (unsigned int i = 0; i < 3; i++)
 		for (unsigned int k = 0; k < 4; k++) {
 			ipc_maps_init(&maps, clients[i], limit[k]);
-			assert_true(2 * ((uint64_t)maps.share * clients[i] + maps.common) + 4096 <=
+			assert_true((uint64_t)maps.share * clients[i] + maps.common + 4096 <=
 				    (limit[k] > 4096 ? limit[k] : 4096));
 		}
 	ipc_maps_init(&maps, 256, 65530);
-	assert_in_range(maps.share, 50, 65530);
-	assert_in_range(maps.common, 4096, 65530); /* one client may have what its quota says */
+	assert_in_range(maps.share, 100, 65530);
+	assert_in_range(maps.common, 25000, 65530); /* for a client with as many regions */
+	ipc_maps_init(&maps, 1024, 65530);
+	assert_in_range(maps.common, 25000, 65530);
 	ipc_maps_init(&maps, 256, 0);
 	assert_true(maps.share * 256 + maps.common > 0);
 }

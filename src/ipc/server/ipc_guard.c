@@ -47,7 +47,7 @@ replace(struct ipc_memory *m, uint64_t addr)
 
 	if (uar != 0 && addr - uar < PAGE)
 		return put_zeros(uar, PAGE) && tell(m, true);
-	for (uint32_t i = 0; i < m->config.segments_max; i++) {
+	for (uint32_t i = 0; i < __atomic_load_n(&m->slots, __ATOMIC_ACQUIRE); i++) {
 		struct ipc_segment *s = &m->segment[i];
 		uint64_t length = __atomic_load_n(&s->length, __ATOMIC_ACQUIRE);
 		uint64_t at = s->bus, page = s->page;

@@ -8,7 +8,6 @@
 #define LIMIT_DEFAULT 65530u
 #define OWN_MAPS 4096u	   /* for the daemon itself: EAL, device, libraries */
 #define MAPS_PER_CLIENT 8u /* arena, doorbell page, thread, its stack and heap */
-#define MAPS_PER_SEGMENT 2u
 
 static uint32_t
 ask_limit(void)
@@ -27,32 +26,34 @@ ask_limit(void)
 void
 ipc_maps_init(struct ipc_maps *maps, uint32_t clients, uint32_t limit)
 {
-	uint64_t taken = OWN_MAPS + (uint64_t)clients * MAPS_PER_CLIENT, segments;
+	uint64_t taken = OWN_MAPS + (uint64_t)clients * MAPS_PER_CLIENT, rest;
 
 	if (limit == 0)
 		limit = ask_limit();
-	segments = limit > taken ? (limit - taken) / MAPS_PER_SEGMENT : 0;
-	maps->share = clients != 0 ? (uint32_t)(segments / 2 / clients) : 0;
-	maps->common = (uint32_t)(segments - (uint64_t)maps->share * clients);
+	rest = limit > taken ? limit - taken : 0;
+	maps->share = clients != 0 ? (uint32_t)(rest / 2 / clients) : 0;
+	maps->common = (uint32_t)(rest - (uint64_t)maps->share * clients);
 	maps->used = 0;
 }
 
-bool
-ipc_maps_take(struct ipc_maps *maps, uint32_t count)
+/* Of so many mappings those that are more than the share */
+static uint32_t
+maps_above(const struct ipc_maps *maps, uint32_t count)
 {
-	if (count < maps->share)
-		return true;
-	if (__atomic_fetch_add(&maps->used, 1, __ATOMIC_RELAXED) < maps->common)
-		return true;
-	__atomic_fetch_sub(&maps->used, 1, __ATOMIC_RELAXED);
-	return false;
+	return count > maps->share ? count - maps->share : 0;
 }
 
-void
-ipc_maps_give(struct ipc_maps *maps, uint32_t count, uint32_t left)
+bool
+ipc_maps_change(struct ipc_maps *maps, uint32_t from, uint32_t to)
 {
-	uint32_t above = count > maps->share ? count - maps->share : 0;
-	uint32_t stay = left > maps->share ? left - maps->share : 0;
+	uint32_t before = maps_above(maps, from), after = maps_above(maps, to);
 
-	__atomic_fetch_sub(&maps->used, above - stay, __ATOMIC_RELAXED);
+	if (after <= before) {
+		__atomic_fetch_sub(&maps->used, before - after, __ATOMIC_RELAXED);
+		return true;
+	}
+	if (__atomic_add_fetch(&maps->used, after - before, __ATOMIC_RELAXED) <= maps->common)
+		return true;
+	__atomic_fetch_sub(&maps->used, after - before, __ATOMIC_RELAXED);
+	return false;
 }

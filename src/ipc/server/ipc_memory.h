@@ -8,14 +8,14 @@
  * Memory that is not mapped there cannot be accessed. Objects (regions, queues) hold the segments
  * they lie in; a segment is unmapped when none holds it.
  *
- * Bus and client addresses of a segment are equal in the bits below 2 MiB (below 1 GiB for segments
- * of that size), so that large pages can be used.
+ * Bus and client addresses of a segment of 2 MiB or more are equal in the bits below 2 MiB (below
+ * 1 GiB for segments of that size), so that large pages can be used.
  *
  * One thread per client makes the calls. Errors are a negative errno, reason by ipc_fail().
  *
- * If a client removes pages (ipc_watch.h: from a small file or its doorbell page), or its memory is
- * lost otherwise, accesses raise SIGBUS. The handler puts zeros in their place, marks the segment
- * lost and writes to lost_fd: the client's session must end, others are not affected.
+ * If a client removes pages (ipc_watch.h: of a file that is not sealed, or its doorbell page), or
+ * its memory is lost otherwise, accesses raise SIGBUS. The handler puts zeros in their place, marks
+ * the segment lost and writes to lost_fd: the client's session must end, others are not affected.
  */
 
 #include <stdbool.h>
@@ -31,6 +31,7 @@ struct ipc_memory_config {
 	uint32_t segments_max; /* limit of segments */
 	int lost_fd;	       /* eventfd: counts lost segments */
 	struct ipc_maps *maps; /* of all clients */
+	bool trusted;	       /* its files need no guard (abi_ctl.h, ATTACH) */
 	uint64_t uar;	       /* the client's doorbell page, which is watched, too; 0: none */
 	/*
 	 * Whether the client may attach so many more bytes: 0, or a negative errno with a reason.
@@ -87,6 +88,8 @@ struct ipc_hold *ipc_hold_new(void);
 void ipc_hold_drop(struct ipc_memory *m, struct ipc_hold *hold);
 void ipc_hold_bind(struct ipc_memory *m, struct ipc_hold *hold, enum ipc_holder kind,
 		   uint32_t number);
+/* Whether the device may write to all its segments: 0 or -EFAULT. */
+int ipc_hold_writable(const struct ipc_hold *hold);
 struct ipc_foreign_region *ipc_hold_foreign(struct ipc_hold *hold);
 /* The hold of an object, or NULL. */
 struct ipc_hold *ipc_hold_find(struct ipc_memory *m, enum ipc_holder kind, uint32_t number);

@@ -101,6 +101,7 @@ open_client(struct ipc_session *s, int *uar_fd)
 		.segments_max = c->segments_max,
 		.lost_fd = s->lost_fd,
 		.maps = &s->server->maps,
+		.trusted = c->trust_own && (s->uid == 0 || s->uid == geteuid()),
 		.more = ipc_session_more,
 		.more_arg = s,
 	};
@@ -320,6 +321,7 @@ region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold
 	     uint64_t **list)
 {
 	bool foreign = (mr->access & HCA_CTL_ACCESS_FOREIGN) != 0;
+	int err;
 
 	*list = NULL;
 	mr->access &= ~HCA_CTL_ACCESS_FOREIGN;
@@ -329,13 +331,15 @@ region_pages(struct ipc_session *s, struct hca_ctl_mr *mr, struct ipc_hold *hold
 				(unsigned long long)s->num_pages, (unsigned long long)mr->npages);
 	if (foreign)
 		return foreign_pages(s, mr, hold, writes, list);
-	return ipc_translate_mr(s->memory, hold, mr, s->pages, list);
+	err = ipc_translate_mr(s->memory, hold, mr, s->pages, list);
+	return err == 0 && writes ? ipc_hold_writable(hold) : err;
 }
 
+/* Whether the memory must be writable: other rights to write need LOCAL_WRITE. */
 static bool
 writes_to(uint32_t access)
 {
-	return (access & HCA_ACCESS_LOCAL_WRITE) != 0;
+	return (access & (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_MW_BIND)) != 0;
 }
 
 static int
@@ -359,12 +363,19 @@ op_reg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 	return err;
 }
 
-/* For rights that a region of foreign memory did not have before: check its mapping. */
+/* For rights to write that a region did not have before: judge its memory again. */
 static int
-judge_rights(struct ipc_session *s, const struct ipc_foreign_region *old)
+judge_rights(struct ipc_session *s, struct ipc_hold *hold)
 {
-	if (!old->set || old->writes || old->length == 0 || s->foreign == NULL)
+	const struct ipc_foreign_region *old = ipc_hold_foreign(hold);
+
+	if (!old->set)
+		return ipc_hold_writable(hold);
+	if (old->writes || s->foreign == NULL)
 		return 0;
+	if (old->length == 0)
+		return ipc_fail(-EOPNOTSUPP, "rights to write for slow memory that was registered "
+					     "as a list of pages");
 	return ipc_foreign_judge(s->foreign, old->va, old->length, true);
 }
 
@@ -393,7 +404,7 @@ op_rereg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void
 		}
 		err = region_pages(s, &r.mr, hold, writes, &list);
 	} else if (rights && old != NULL && writes) {
-		err = judge_rights(s, ipc_hold_foreign(old));
+		err = judge_rights(s, old);
 	}
 	r.mr.access &= ~HCA_CTL_ACCESS_FOREIGN;
 	extra->pages = list;

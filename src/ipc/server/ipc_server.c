@@ -418,7 +418,7 @@ take_config(struct ipc_server *server, const struct ipc_server_config *in)
 	DEFAULT(clients_per_uid, c->clients_max);
 	DEFAULT(memory_max, UINT64_C(16) << 30);
 	DEFAULT(memory_per_uid, 4 * c->memory_max);
-	DEFAULT(segments_max, 4096);
+	DEFAULT(segments_max, 32768);
 	DEFAULT(hello_ms, 1000);
 	DEFAULT(send_ms, 1000);
 #undef DEFAULT

@@ -57,8 +57,13 @@ struct ipc_server_config {
 	uint32_t clients_per_uid; /* [clients_max] */
 	uint64_t memory_max;	  /* bytes per client [16 GiB] */
 	uint64_t memory_per_uid;  /* bytes of all clients of a user [4 times memory_max] */
-	uint32_t segments_max;	  /* per client [4096] */
-	bool slow_memory;	  /* clients may use memory that is not attached (MEMORY) */
+	uint32_t segments_max;	  /* per client [32768] */
+	/*
+	 * clients of root and of this process's user may attach files that cannot be guarded
+	 * (abi_ctl.h, ATTACH)
+	 */
+	bool trust_own;
+	bool slow_memory; /* clients may use memory that is not attached (MEMORY) */
 	/* a client that sends no greeting for this time is dropped [1000] */
 	uint32_t hello_ms;
 	uint32_t send_ms; /* as is one that does not read its reply [1000] */

@@ -52,37 +52,73 @@ ipc_watch(uint64_t at, uint64_t bytes)
 	return ioctl(watch_fd, UFFDIO_REGISTER, &reg) == 0 ? 0 : -errno;
 }
 
-/* ---- files ---- */
+/* ---- judging files ---- */
 
-/* The first checks are done by the kernel itself: a file of a hostile file system is not called. */
-int
-ipc_file_judge(const struct hca_ctl_segment *request, int fd, uint64_t *page)
+static int
+judge_mode(const struct hca_ctl_segment *r, const struct ipc_file *file)
 {
-	int seals = fcntl(fd, F_GET_SEALS), flags = fcntl(fd, F_GETFL);
-	struct statfs fs;
-	struct stat st;
+	int flags = fcntl(file->fd, F_GETFL), mode = flags & O_ACCMODE;
 
-	if (seals < 0 || flags < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    fstatfs(fd, &fs) != 0 || (fs.f_type != TMPFS_MAGIC && fs.f_type != HUGETLBFS_MAGIC))
-		return ipc_fail(-EBADF, "memory comes as a memfd, this is another kind of file");
-	if ((seals & (F_SEAL_SHRINK | F_SEAL_SEAL)) == 0)
-		return ipc_fail(-EBADF, "the memfd is not sealed against shrinking");
-	if ((seals & F_SEAL_FUTURE_WRITE) != 0)
+	if (flags < 0 || (flags & O_PATH) != 0)
+		return ipc_fail(-EBADF, "memory comes as an open file");
+	if (file->read_only)
+		return mode == O_RDONLY || mode == O_RDWR
+			       ? 0
+			       : ipc_fail(-EBADF, "the file cannot be read");
+	if ((file->seals & F_SEAL_FUTURE_WRITE) != 0)
 		return ipc_fail(-EBADF,
 				"the memfd is sealed against further writers: it is another "
-				"device's, and a file of more than %llu MiB serves one",
+				"device's, and one of more than %llu MiB serves one",
 				(unsigned long long)HCA_CTL_SMALL_FILE >> 20);
-	if ((flags & O_ACCMODE) != O_RDWR || (seals & F_SEAL_WRITE) != 0)
-		return ipc_fail(-EBADF, "the memfd cannot be written");
-	if (request->offset > (uint64_t)st.st_size ||
-	    request->length > (uint64_t)st.st_size - request->offset)
-		return ipc_fail(-EBADF, "%llu bytes at %llu of a file of %llu",
-				(unsigned long long)request->length,
-				(unsigned long long)request->offset,
-				(unsigned long long)st.st_size);
-	*page = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)st.st_blksize : PAGE_SIZE;
+	if (mode != O_RDWR || (file->seals & F_SEAL_WRITE) != 0)
+		return ipc_fail(-EBADF, "the file cannot be written");
+	if ((r->flags & HCA_CTL_SEGMENT_SEAL) != 0 && (file->seals & F_SEAL_SHRINK) == 0)
+		return ipc_fail(-EBADF, "the memfd is not sealed against shrinking");
 	return 0;
 }
+
+/* The last page of the file counts whole, as it is mapped. */
+static int
+judge_size(const struct hca_ctl_segment *r, struct ipc_file *file)
+{
+	struct statfs fs;
+	struct stat st;
+	uint64_t size;
+
+	if (fstat(file->fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(file->fd, &fs) != 0)
+		return ipc_fail(-EBADF, "memory comes as a regular file");
+	file->page = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)st.st_blksize : PAGE_SIZE;
+	size = ((uint64_t)st.st_size + file->page - 1) & ~(file->page - 1);
+	if (r->offset > size || r->length > size - r->offset)
+		return ipc_fail(-EBADF, "%llu bytes at %llu of a file of %llu",
+				(unsigned long long)r->length, (unsigned long long)r->offset,
+				(unsigned long long)st.st_size);
+	return 0;
+}
+
+/*
+ * The first question is answered by the kernel itself: files of a hostile file system are not
+ * called for clients that are not trusted.
+ */
+int
+ipc_file_judge(const struct hca_ctl_segment *request, struct ipc_file *file)
+{
+	int seals = fcntl(file->fd, F_GET_SEALS), err;
+
+	if ((request->flags & ~(HCA_CTL_SEGMENT_READ_ONLY | HCA_CTL_SEGMENT_SEAL)) != 0 ||
+	    request->reserved != 0)
+		return ipc_fail(-EINVAL, "flags %#x of a segment", request->flags);
+	file->shmem = seals >= 0;
+	file->seals = seals >= 0 ? seals : 0;
+	file->read_only = (request->flags & HCA_CTL_SEGMENT_READ_ONLY) != 0;
+	if (!file->shmem && (!file->trusted || (request->flags & HCA_CTL_SEGMENT_SEAL) != 0))
+		return ipc_fail(-EBADF, "the file is none of tmpfs or hugetlbfs, as memfds are, "
+					"and the daemon does not trust its user");
+	err = judge_mode(request, file);
+	return err != 0 ? err : judge_size(request, file);
+}
+
+/* ---- holes ---- */
 
 static int
 has_holes(uint64_t va)
@@ -111,49 +147,71 @@ check_huge(const struct hca_ctl_segment *r, int fd, uint64_t at)
 }
 
 static int
-check_holes(const struct hca_ctl_segment *r, int fd, uint64_t at, uint64_t page)
+check_holes(const struct hca_ctl_segment *r, const struct ipc_file *file, uint64_t at)
 {
 	off_t hole;
 
-	if (page != PAGE_SIZE)
-		return check_huge(r, fd, at);
-	hole = lseek(fd, (off_t)r->offset, SEEK_HOLE);
+	if (file->page != PAGE_SIZE)
+		return check_huge(r, file->fd, at);
+	hole = lseek(file->fd, (off_t)r->offset, SEEK_HOLE);
 	if (hole >= (off_t)(r->offset + r->length))
 		return 0;
 	return has_holes(hole >= 0 ? r->va + ((uint64_t)hole - r->offset) : r->va);
 }
 
-/* A file that cannot be sealed: an access to a page that is not there ends its owner. */
-static int
-guard(const struct hca_ctl_segment *request, uint64_t at)
+/* ---- protection ---- */
+
+/* A small file that cannot grow stays small. */
+static bool
+stays_small(int fd)
 {
-	return ipc_watch(at, request->length) == 0
-		       ? 0
-		       : ipc_fail(-EBADF, "the file cannot be sealed, and this daemon cannot guard "
-					  "it (userfaultfd)");
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE &&
+	       (fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 ||
+		(fcntl(fd, F_GET_SEALS) & F_SEAL_GROW) != 0) &&
+	       fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE;
 }
 
-int
-ipc_file_protect(const struct hca_ctl_segment *request, int fd, uint64_t at, uint64_t page)
+/* Of a file that the client has made for this */
+static int
+protect_sealed(const struct hca_ctl_segment *request, const struct ipc_file *file, uint64_t at)
 {
-	bool small = false;
-	struct stat st;
-	int err = check_holes(request, fd, at, page);
+	int err = check_holes(request, file, at);
 
 	/* seals remain: what is refused can be filled and attached */
 	if (err != 0)
 		return err;
-	if ((fcntl(fd, F_GET_SEALS) & F_SEAL_SEAL) != 0)
-		return guard(request, at);
-	/* a small file that cannot grow stays small */
-	if (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE)
-		small = (fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 ||
-			 (fcntl(fd, F_GET_SEALS) & F_SEAL_GROW) != 0) &&
-			fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE;
-	if (small)
+	if (stays_small(file->fd))
 		ipc_watch(at, request->length); /* otherwise holes are filled, a page at a time */
-	else if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0)
+	else if (fcntl(file->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0)
 		return ipc_fail(-EBADF, "the memfd cannot be sealed against holes: %s",
 				strerror(errno));
-	return check_holes(request, fd, at, page); /* again: now there can be no new ones */
+	return check_holes(request, file, at); /* again: now there can be no new ones */
+}
+
+/* No process can remove pages of it, or truncate it. */
+static bool
+is_constant(const struct ipc_file *file)
+{
+	return (file->seals & F_SEAL_SHRINK) != 0 &&
+	       (file->seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0;
+}
+
+int
+ipc_file_protect(const struct hca_ctl_segment *request, const struct ipc_file *file, uint64_t at)
+{
+	if (file->trusted)
+		return 0;
+	if ((request->flags & HCA_CTL_SEGMENT_SEAL) != 0)
+		return protect_sealed(request, file, at);
+	if (ipc_watch(at, request->length) == 0)
+		return 0;
+	if (file->read_only && is_constant(file))
+		return check_holes(request, file, at);
+	return ipc_fail(-EBADF,
+			file->read_only
+				? "the file is neither open for writing nor sealed against "
+				  "shrinking and writing, so the daemon cannot guard it"
+				: "the daemon cannot guard the file: it may not use userfaultfd");
 }
