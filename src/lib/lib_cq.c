@@ -35,6 +35,8 @@ alloc_ring(struct lib_context *ctx, struct lib_cq *cq, uint32_t log_size)
 
 	cq->bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	cq->ring = lib_map(ctx, cq->bytes);
+	if (cq->ring == NULL && errno == EMFILE)
+		return -EMFILE;
 	if (cq->ring == NULL)
 		return lib_fail(-ENOMEM, "no memory for a CQ of %zu entries", entries);
 	cq->record = (struct hca_cq_record *)(cq->ring + cqes);

@@ -219,6 +219,8 @@ lib_wq_map(struct lib_context *ctx, struct lib_wq *wq, uint32_t log_size, uint32
 	wq->log_stride = log_stride;
 	wq->bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	wq->buf = lib_map(ctx, wq->bytes);
+	if (wq->buf == NULL && errno == EMFILE)
+		return -EMFILE;
 	if (wq->buf == NULL)
 		return lib_fail(-ENOMEM, "no memory for a queue of %u requests", wq->mask + 1);
 	return 0;

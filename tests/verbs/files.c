@@ -39,34 +39,59 @@ fits(bool ok, const char *call)
 
 	if (!ok)
 		printf("%d files: %s: %s\n", limit, call, strerrorname_np(err));
-	if (!ok && err != EMFILE)
+	if (!ok && err != EMFILE) {
+		fflush(stdout);
 		_exit(2);
+	}
 	return ok;
 }
 #define FITS(call) fits((errno = 0, (call)), #call)
 
-/* Objects with descriptors or memory of their own. */
+static bool
+is_intact(const char *memory)
+{
+	for (unsigned int i = 0; i < BYTES; i++)
+		if (memory[i] != (char)(i >> 12))
+			return false;
+	return true;
+}
+
+/*
+ * Objects with descriptors or memory of their own. What cannot be had keeps no other object from its
+ * end, and no memory from the program.
+ */
 static bool
 use(struct ibv_context *context)
 {
-	static char memory[BYTES];
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+	};
+	char *memory = malloc(BYTES);
 	struct ibv_comp_channel *channel = NULL;
 	struct ibv_cq *cq = NULL;
 	struct ibv_mr *mr = NULL;
 	struct ibv_context *again = NULL;
 	struct ibv_pd *pd = NULL;
-	bool all = FITS((pd = ibv_alloc_pd(context)) != NULL) &&
-		   FITS((mr = ibv_reg_mr(pd, memory, BYTES, IBV_ACCESS_LOCAL_WRITE)) != NULL) &&
-		   FITS((channel = ibv_create_comp_channel(context)) != NULL) &&
-		   FITS((cq = ibv_create_cq(context, 16, NULL, channel, 0)) != NULL) &&
-		   FITS((again = ibv_import_device(context->cmd_fd)) != NULL);
+	struct ibv_qp *qp = NULL;
+	bool all;
 
-	/* what cannot be had leaves nothing that keeps others from their end */
-	if ((cq != NULL && ibv_destroy_cq(cq) != 0) ||
+	for (unsigned int i = 0; i < BYTES; i++)
+		memory[i] = (char)(i >> 12);
+	all = FITS((pd = ibv_alloc_pd(context)) != NULL);
+	all = all && FITS((mr = ibv_reg_mr(pd, memory, BYTES, IBV_ACCESS_LOCAL_WRITE)) != NULL);
+	all = FITS((channel = ibv_create_comp_channel(context)) != NULL) && all;
+	all = FITS((cq = ibv_create_cq(context, 16, NULL, channel, 0)) != NULL) && all;
+	attr.send_cq = attr.recv_cq = cq;
+	all = all && FITS((qp = ibv_create_qp(pd, &attr)) != NULL);
+	all = FITS((again = ibv_import_device(context->cmd_fd)) != NULL) && all;
+
+	if ((qp != NULL && ibv_destroy_qp(qp) != 0) || (cq != NULL && ibv_destroy_cq(cq) != 0) ||
 	    (channel != NULL && ibv_destroy_comp_channel(channel) != 0) ||
 	    (mr != NULL && ibv_dereg_mr(mr) != 0) || (pd != NULL && ibv_dealloc_pd(pd) != 0) ||
-	    (again != NULL && ibv_close_device(again) != 0))
+	    (again != NULL && ibv_close_device(again) != 0) || !is_intact(memory))
 		_exit(4);
+	free(memory);
 	return all;
 }
 
