@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -22,6 +23,7 @@
 
 #define ARGS_MAX 32
 #define FILES 32u /* of the EAL without hugepages, its threads and devices, and our workers */
+#define ADDRESSES (UINT64_C(256) << 30)
 #define FILES_MAX 65536u /* hugepages as files: 128 GiB */
 
 const char *
@@ -58,6 +60,22 @@ check_files(void)
 			  have, FILES);
 }
 
+/*
+ * The EAL reserves addresses for all hugepages that it might have later. Where a process may not
+ * have them (ulimit -v, under valgrind) it does not start, but with ordinary memory.
+ */
+static bool
+has_addresses(void)
+{
+	void *at = mmap(NULL, ADDRESSES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			0);
+
+	if (at == MAP_FAILED)
+		return false;
+	munmap(at, ADDRESSES);
+	return true;
+}
+
 /* true: hugepages; false: ordinary memory, if it is permitted. Each hugepage is a file. */
 static int
 choose_memory(const struct softhca_embed_config *cfg, bool *huge)
@@ -65,9 +83,13 @@ choose_memory(const struct softhca_embed_config *cfg, bool *huge)
 	uint32_t need = HCA_HUGEPAGES_OF(cfg->memory_mb), have = hca_host_free_hugepages();
 	bool files = need <= FILES_MAX - FILES && free_files(need + FILES) == need + FILES;
 
-	*huge = cfg->hugepages != 2 && have >= need && files;
+	*huge = cfg->hugepages != 2 && have >= need && files && has_addresses();
 	if (cfg->hugepages != 1 || *huge)
 		return 0;
+	if (have >= need && files)
+		return embed_fail(-ENOMEM,
+				  "DPDK reserves addresses for hugepages, which this process may "
+				  "not have (ulimit -v)");
 	if (have >= need)
 		return embed_fail(-EMFILE,
 				  "%u hugepages of 2 MiB are as many files, which this process "
@@ -134,6 +156,8 @@ embed_eal_start(const struct softhca_embed_config *cfg)
 		pthread_getaffinity_np(pthread_self(), sizeof(set), &set);
 		err = init(cfg, &set);
 		started = err == 0;
+		if (started)
+			embed_lsan_watch();
 		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	}
 	pthread_mutex_unlock(&once);

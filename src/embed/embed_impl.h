@@ -82,4 +82,7 @@ unsigned int embed_run(void *e);
 /* embed_eal.c: start the EAL once per process, without changing the caller's CPU affinity. */
 int embed_eal_start(const struct softhca_embed_config *cfg);
 
+/* embed_lsan.c: once the EAL has started: its memory is searched for pointers to the heap. */
+void embed_lsan_watch(void);
+
 #endif

@@ -30,7 +30,7 @@ EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/soft
             './usr/share/bash-completion/completions/softhca-perf',
             './usr/share/bash-completion/completions/softhca-ctl',
             './usr/share/man/man1/softhca-ctl.1.gz', './usr/share/doc/softhca/docs/ub.md',
-            './usr/share/softhca/uboe.lua')
+            './usr/share/softhca/uboe.lua', './usr/share/softhca/valgrind.supp')
 EXPECTED_DEV = ('./usr/include/softhca/softhca.h', './usr/include/softhca/embed.h',
                 './usr/include/softhca/urma.h')
 EXAMPLES = 'usr/share/doc/softhca-dev/examples'

@@ -4,7 +4,8 @@
 doctor says of verbs programs.
 
 test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE LOST [unittest arguments]
-In the environment MANY: a program that opens a device many times; FILES: one that may have few files.
+In the environment MANY: a program that opens a device many times; FILES: one that may have few files; LEAKS and
+LEAKS_ASAN: one that gives all back, LEAKS_ASAN built for AddressSanitizer, if that is there.
 """
 import json
 import os
@@ -298,6 +299,40 @@ class Own(Script):
         self.assertGreater(len(options), 3)
         for option in options:
             self.assertIn('.It Fl -' + option, page)
+
+
+class Checked(Script):
+    """Checkers of memory say nothing of the library, and find what the program leaks."""
+    lost = 9
+
+    def checked(self, *command, **more):
+        for form in ['--embed'], ['--own']:
+            said = self.run_script(*form, *command, **more)
+            self.assertIn('all was given back', said)
+            self.assertNotRegex(said, 'ERROR: LeakSanitizer|SUMMARY: ')
+            process = self.start_script(*form, *command, 'leak', **more)
+            said = process.communicate(timeout=tools.PATIENCE)[0]
+            self.assertIn(process.returncode, (1, self.lost), said)
+            self.assertEqual(len(re.findall(r'\b12,?345 byte', said)), 1 + ('SUMMARY' in said), said)
+            self.assertRegex(said, r'\bleak\b.*leaks\.c:')
+
+    def test_asan(self):
+        if 'LEAKS_ASAN' not in os.environ:
+            self.skipTest('there is no such program in a build with a sanitizer')
+        self.checked(os.environ['LEAKS_ASAN'])
+
+    def test_asan_small(self):
+        """Without hugepages, which are files; on a port of DPDK."""
+        if 'LEAKS_ASAN' not in os.environ:
+            self.skipTest('there is no such program in a build with a sanitizer')
+        self.assertIn('all was given back',
+                      self.run_script('--wire', self.place + '/wire', 'sh', '-c', 'ulimit -n 100; exec "$0"',
+                                      os.environ['LEAKS_ASAN']))
+
+    def test_valgrind(self):
+        self.tool('valgrind')
+        self.checked('valgrind', '-q', '--leak-check=full', '--error-exitcode=%d' % self.lost,
+                     os.environ['LEAKS'])
 
 
 class Many(Script):

@@ -51,6 +51,7 @@ struct sleeper {
 	int epoll_fd, kick_fd; /* -1: the worker never sleeps */
 	int port_fd;	       /* -1: none, or another worker polls the port */
 	bool rx, doorbells, encap;
+	bool no_pwait2;		 /* epoll_pwait2() is not there */
 	enum hca_stage_id stage; /* the stage of its counters */
 	uint32_t nap_room, nap_frame;
 	uint32_t muted;	    /* number of muted clients */
@@ -397,17 +398,24 @@ set_awake(struct hca *h, struct sleeper *s)
 	arm_port(h, s, false);
 }
 
-/* Linux before 5.11 has no epoll_pwait2(), and system call filters may not know it. */
+/*
+ * Linux before 5.11 has no epoll_pwait2(), and system call filters and valgrind may not know it: it
+ * is tried once.
+ */
 static int
-wait_for_events(int fd, struct epoll_event *ev, const struct timespec *ts)
+wait_for_events(struct sleeper *s, struct epoll_event *ev, const struct timespec *ts)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int n = epoll_pwait2(fd, ev, EVENTS, ts, NULL);
+	struct pollfd p = {.fd = s->epoll_fd, .events = POLLIN};
+	int n;
 
-	if (likely(n >= 0) || (errno != ENOSYS && errno != EPERM))
-		return n;
+	if (likely(!s->no_pwait2)) {
+		n = epoll_pwait2(s->epoll_fd, ev, EVENTS, ts, NULL);
+		if (likely(n >= 0) || (errno != ENOSYS && errno != EPERM))
+			return n;
+		s->no_pwait2 = true;
+	}
 	n = ppoll(&p, 1, ts, NULL);
-	return n > 0 ? epoll_wait(fd, ev, EVENTS, 0) : n;
+	return n > 0 ? epoll_wait(s->epoll_fd, ev, EVENTS, 0) : n;
 }
 
 static void
@@ -421,7 +429,7 @@ wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until
 	/* before: a worker that still sleeps in its first sleep has slept */
 	HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_sleeps);
 	hca_worker_offline(h, worker);
-	w->n = wait_for_events(s->epoll_fd, w->ev, until == UINT64_MAX ? NULL : &ts);
+	w->n = wait_for_events(s, w->ev, until == UINT64_MAX ? NULL : &ts);
 	hca_worker_online(h, worker);
 }
 
@@ -449,7 +457,7 @@ found_by_alarm(struct hca *h, struct sleeper *s, unsigned int worker, const stru
 	/* short sleeps are meant to find frames on a port without an interrupt */
 	if (w->something == 0 || (s->rx && s->port_fd < 0 && rcvd != frames_received(h)))
 		return false;
-	w->n = wait_for_events(s->epoll_fd, w->ev, &soon);
+	w->n = wait_for_events(s, w->ev, &soon);
 	return w->n == 0;
 }
 
