@@ -3,10 +3,14 @@
 #define HCA_ABI_CTXMGT_H
 
 /*
- * Requests to the context manager, and access of modules to fields of the key-QPC store.
- * Tables 2.2, 3.1 and section 5.4.2 of the context management document. The CEU reads and writes
- * everything and has no rows in the access lists. Data only: a unit test walks the lists, and the
- * store is cut into cache lines after them.
+ * What the context management document says about requests to the context manager, and which of
+ * its modules may read or write which field of the key-QPC store: tables 2.2, 3.1 and section
+ * 5.4.2. The CEU reads and writes everything and has no rows in the access lists.
+ *
+ * Tables alone. No stage sends or answers such a request, and there is no context manager: stages
+ * load and store words of the store, which is cut into cache lines after the access lists
+ * (ctxmgt/qp.h). Payloads and heads of requests (tables 3.2, 5.2, 5.3) have no counterpart. A unit
+ * test walks the lists.
  */
 
 #include "abi_bits.h"

@@ -154,7 +154,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_atomic_unit, swap_add, 0x00);
 HCA_STATIC_ASSERT_OFFSET(struct hca_atomic_unit, cmp, 0x08);
 
 /*
- * UD unit, tables 3-4-8 and 3-4-9, with the routing fields in words the tables leave empty.
+ * UD unit, tables 3-4-8 and 3-4-9, with the routing fields in words the tables leave empty and in
+ * that of the port, which has all 32 bits of word 00h there.
  * Addresses of the source that are not zero must equal those of the GID entry.
  */
 struct hca_ud_unit {
