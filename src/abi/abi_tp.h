@@ -395,7 +395,8 @@ struct hca_cqe_ub {
 	hca_le32 wqe;	 /* 04h byte offset of the WQE in its queue */
 	hca_le32 rc;	 /* 08h [19:0] receive: source RC id */
 	hca_le32 tpn;	 /* 0Ch [23:0] receive: 0 unreliable */
-	hca_le64 imm;	 /* 10h receive: immediate */
+	/* 10h receive: immediate; of an unreliable one without: [47:0] source MAC of the frame */
+	hca_le64 imm;
 	hca_le32 bytes;	 /* 18h */
 	uint8_t opcode;	 /* 1Ch send: HCA_OP_*; receive: TAOpcode of the last packet */
 	uint8_t is_send; /* 1Dh [0] send [1] HCA_CQE_UB */

@@ -7,8 +7,11 @@
 
 #include <string.h>
 
+#include "abi_addr.h"
 #include "abi_roce.h"
 #include "ub/ta_target.h"
+
+#define SOURCE_MAC 6 /* offset in a frame */
 
 static bool
 has_token(const struct tat_request *q, uint32_t *value)
@@ -99,6 +102,18 @@ put_addresses(struct tat_request *q, const uint8_t *l3)
 	q->len += HCA_UD_GRH_LEN;
 }
 
+/*
+ * Without an immediate its word says which station has sent the frame: to answer a sender whose
+ * address nobody has looked up yet.
+ */
+static uint64_t
+data_of_datagram(const struct tat_request *q, const uint8_t *l3, const struct tat_closing *c)
+{
+	if (q->v.at->immetah != 0)
+		return c->data;
+	return hca_mac_number(l3 - q->rxd->l3 + SOURCE_MAC);
+}
+
 /* A receive is taken only for a datagram that fits it: anybody may send longer ones. */
 void
 tat_datagram(struct tat_request *q)
@@ -114,6 +129,7 @@ tat_datagram(struct tat_request *q)
 	if (!take_receive(q))
 		return;
 	tat_closing_read(q, &c);
+	c.data = data_of_datagram(q, l3, &c);
 	put_addresses(q, l3);
 	if (tat_recv_place(q, 0, q->payload, q->len))
 		tat_recv_complete(q, &c, q->len);
