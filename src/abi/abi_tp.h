@@ -391,10 +391,10 @@ enum hca_ub_op {
 #define HCA_CQE_UB HCA_BIT(1) /* of 1Dh: this form */
 
 struct hca_cqe_ub {
-	hca_le32 local;	 /* 00h kind[31:24] own number[23:0] */
-	hca_le32 wqe;	 /* 04h byte offset of the WQE in its queue */
-	hca_le32 rc;	 /* 08h [19:0] receive: source RC id */
-	hca_le32 tpn;	 /* 0Ch [23:0] receive: 0 unreliable */
+	hca_le32 local; /* 00h kind[31:24] own number[23:0] */
+	hca_le32 wqe;	/* 04h byte offset of the WQE in its queue */
+	hca_le32 rc;	/* 08h [19:0] receive: source RC id */
+	hca_le32 tpn;	/* 0Ch [23:0] receive: 0 unreliable */
 	/* 10h receive: immediate; of an unreliable one without: [47:0] source MAC of the frame */
 	hca_le64 imm;
 	hca_le32 bytes;	 /* 18h */

@@ -162,11 +162,25 @@ do_events(struct ubagent *a, uint64_t now)
 	return n;
 }
 
+static void
+take_letter(struct ubagent *a, const struct mail_letter *l, uint64_t now)
+{
+	struct hca_ctl_ah ah;
+
+	if (a->cfg.asks && ubcm_needs_way(a->cm, l->own, l->peer, l->bytes, l->len, now) &&
+	    !hops_find(a, l->own, l->peer, &ah)) {
+		hops_keep(a, l);
+		return;
+	}
+	a->answering = l;
+	ubcm_input(a->cm, l->own, l->peer, l->bytes, l->len, now);
+	a->answering = NULL;
+}
+
 static unsigned int
 do_mail(struct ubagent *a, uint64_t now)
 {
 	struct mail_letter l;
-	struct hca_ctl_ah ah;
 	enum mail_kind kind;
 	unsigned int n = 0;
 
@@ -177,20 +191,16 @@ do_mail(struct ubagent *a, uint64_t now)
 		if (kind != MAIL_LETTER)
 			continue;
 		ubagent_count(a, UBAGENT_received);
-		if (!a->cfg.asks || hops_find(a, l.own, l.peer, &ah)) {
-			ubcm_input(a->cm, l.own, l.peer, l.bytes, l.len, now);
-		} else {
-			hops_keep(a, &l);
-		}
+		take_letter(a, &l, now);
 		mail_give_back(&a->mail, l.slot);
 	}
 	return n;
 }
 
 static void
-show_counters(struct ubagent *a)
+show_counters(struct ubagent *a, uint64_t now)
 {
-	const uint64_t *from = (const uint64_t *)ubcm_counters(a->cm);
+	const uint64_t *from = (const uint64_t *)ubcm_counters(a->cm, now);
 	uint64_t *to = (uint64_t *)&a->shown;
 
 	for (size_t i = 0; i < sizeof(a->shown) / sizeof(*to); i++)
@@ -207,7 +217,7 @@ do_all(struct ubagent *a, uint64_t now)
 	if (now >= a->deadline)
 		ubcm_tick(a->cm, now);
 	a->deadline = ubcm_deadline(a->cm);
-	show_counters(a);
+	show_counters(a, now);
 	return n;
 }
 

@@ -13,7 +13,9 @@
  * lock that a client or a worker waits for, but the driver's own during a command. Without it
  * whoever runs the engine calls ubagent_poll(), outside of the driver and of the engine.
  *
- * It never waits for the MAC address of a peer: other threads do (ubagent_hop.c).
+ * It never waits for the MAC address of a peer: other threads do (ubagent_hop.c). They look for
+ * peers that have proved that they receive at their address; the answer to any other one goes back
+ * to the MAC address of its frame.
  *
  * Locks: the account's, which is a leaf (it is taken under the driver's); that of the peers' MAC
  * addresses, a leaf; and the right to run, which one caller has at a time.
@@ -56,7 +58,9 @@ struct ubagent_config {
 	X(bad, "receives that hold no datagram, such as what came over a channel") \
 	X(kept, "messages that waited for the MAC address of their peer") \
 	X(not_kept, "messages of unknown peers that found no place to wait") \
+	X(replaced, "peers whose MAC address was looked for that gave way to others") \
 	X(unresolved, "peers whose MAC address was not found") \
+	X(returned, "messages sent back to the MAC address that theirs came from") \
 	X(events, "events of TPs") \
 	X(refused, "calls that the driver has refused")
 

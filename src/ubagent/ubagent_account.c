@@ -164,6 +164,14 @@ account_up(struct account *a, uint32_t link, uint32_t group)
 	}
 }
 
+void
+account_join(struct account *a, uint32_t from, uint32_t link)
+{
+	for (uint32_t n = 0; n < a->used; n++)
+		if (is_of(&a->import[n], from))
+			a->import[n].link = link;
+}
+
 /* The link has no users any more. */
 void
 account_down(struct account *a, uint32_t link, uint32_t status)
@@ -300,6 +308,7 @@ static const struct {
 	size_t at;
 } counters[] = {
 #define AGENT(name, text) {#name, false, UBAGENT_##name * sizeof(uint64_t)},
+#define GAUGE(name, text) {"channels_" #name, true, offsetof(struct ubcm_counters, now.name)},
 #define PLAIN(name) {"cm_" #name, true, offsetof(struct ubcm_counters, name)},
 #define DROP(name, text) \
 	{"cm_dropped_" #name, true, \
@@ -312,8 +321,10 @@ static const struct {
 	 offsetof(struct ubcm_counters, sent) + UBCM_##NAME * sizeof(uint64_t)},
 	UBAGENT_COUNTER_LIST(AGENT) PLAIN(received) UBCM_DROP_LIST(DROP) UBCM_TYPE_LIST(HANDLED)
 		UBCM_TYPE_LIST(SENT) PLAIN(repeated) PLAIN(duplicates) PLAIN(begun) PLAIN(opened)
-			PLAIN(ended)
+			PLAIN(ended) PLAIN(evicted) PLAIN(reclaimed) PLAIN(refused_address)
+				PLAIN(refused_peers) PLAIN(refused_own) UBCM_GAUGE_LIST(GAUGE)
 #undef AGENT
+#undef GAUGE
 #undef PLAIN
 #undef DROP
 #undef HANDLED

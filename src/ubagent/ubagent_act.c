@@ -41,12 +41,48 @@ ubagent_gid_index(const struct ubagent *a, const uint8_t own[16])
 	return UINT32_MAX;
 }
 
+/* To where the message came from that is answered, whoever looks for the peer's MAC address. */
+static bool
+return_path(const struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca_ctl_ah *ah)
+{
+	static const uint8_t none[6];
+	const struct mail_letter *l = a->answering;
+	struct hca_ctl_gid gid;
+
+	if (l == NULL || memcmp(l->own, own, sizeof(l->own)) != 0 ||
+	    memcmp(l->peer, peer, sizeof(l->peer)) != 0 || (l->mac[0] & 1) != 0 ||
+	    memcmp(l->mac, none, sizeof(none)) == 0)
+		return false;
+	*ah = (struct hca_ctl_ah){.sgid_index = ubagent_gid_index(a, own)};
+	if (hca_driver_query_gid(a->cfg.drv, ah->sgid_index, &gid) != 0)
+		return false;
+	memcpy(ah->dgid, peer, sizeof(ah->dgid));
+	memcpy(ah->dmac, l->mac, sizeof(ah->dmac));
+	memcpy(ah->smac, gid.mac, sizeof(ah->smac));
+	return true;
+}
+
+/* Without a message to answer there are local users, who need the peer. */
+static bool
+find_path(struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca_ctl_ah *ah)
+{
+	if (hops_find(a, own, peer, ah))
+		return true;
+	if (return_path(a, own, peer, ah)) {
+		ubagent_count(a, UBAGENT_returned);
+		return true;
+	}
+	if (a->answering == NULL)
+		hops_ask(a, own, peer);
+	return false;
+}
+
 static void
 send(void *arg, const uint8_t *own, const uint8_t *peer, const uint8_t *bytes, size_t len)
 {
 	struct hca_ctl_ah ah;
 	struct ubagent *a = arg;
-	bool sent = hops_find(a, own, peer, &ah) && mail_send(&a->mail, &ah, bytes, len);
+	bool sent = find_path(a, own, peer, &ah) && mail_send(&a->mail, &ah, bytes, len);
 
 	ubagent_count(a, sent ? UBAGENT_sent : UBAGENT_not_sent);
 	if (sent && a->cfg.kick != NULL)
@@ -209,7 +245,9 @@ static void
 tell(struct ubagent *a, const struct ubcm_action *action)
 {
 	pthread_mutex_lock(&a->account.lock);
-	if (action->type == UBCM_UP)
+	if (action->type == UBCM_JOIN)
+		account_join(&a->account, action->from, action->link);
+	else if (action->type == UBCM_UP)
 		account_up(&a->account, action->link, a->group[UBCM_LINK_TPG(action->link)]);
 	else
 		account_down(&a->account, action->link, action->status);
@@ -236,6 +274,7 @@ act(void *arg, const struct ubcm_action *action)
 	case UBCM_DESTROY:
 		destroy(a, action);
 		break;
+	case UBCM_JOIN:
 	case UBCM_UP:
 	case UBCM_DOWN:
 		tell(a, action);
@@ -260,4 +299,24 @@ random_number(void *arg)
 	return z ^ z >> 31;
 }
 
-const struct ubcm_ops ubagent_ops = {.send = send, .act = act, .random = random_number};
+/* Packets sent and taken since the TPs were made */
+static uint64_t
+traffic(void *arg, const struct ubcm_tp *tp, uint32_t ntps)
+{
+	struct ubagent *a = arg;
+	uint64_t n = 0;
+	struct hca_tpc c;
+
+	for (uint32_t i = 0; i < ntps; i++)
+		if (hca_driver_query_tp(a->cfg.drv, tp[i].tpn, &c) == 0)
+			n += ((hca_be32_to_cpu(c.next) - tp[i].psn) & HCA_TPN_MASK) +
+			     ((hca_be32_to_cpu(c.live_epsn) - tp[i].epsn) & HCA_TPN_MASK);
+	return n;
+}
+
+const struct ubcm_ops ubagent_ops = {
+	.send = send,
+	.act = act,
+	.random = random_number,
+	.traffic = traffic,
+};

@@ -2,9 +2,11 @@
 
 /*
  * MAC addresses of peers. To look for one may take seconds, so threads of their own ask the driver;
- * the agent uses what is known, and keeps the message of a peer whose address is looked
- * for. What has been known for a while is asked for again, and used meanwhile. Without threads
- * nothing waits: the driver has a table.
+ * the agent uses what is known, and keeps the message of a peer whose address is looked for. Only
+ * peers that receive at their address get so far; those that do and have no MAC address, such as a
+ * station that makes addresses up, keep busy one thread and a few places for each MAC address. What
+ * has been known for a while is asked for again, and used meanwhile. Without threads nothing waits:
+ * the driver has a table.
  */
 
 #include <errno.h>
@@ -29,27 +31,94 @@ find(struct hops *hs, const uint8_t own[16], const uint8_t peer[16])
 	return NULL;
 }
 
-/* A free place, or that of a known one which has not been used for longest. */
+static bool
+is_asked(const struct hop *h)
+{
+	return h->state == HOP_ASKED || h->state == HOP_AGAIN;
+}
+
+static bool
+is_station(const struct hop *h, const uint8_t station[6])
+{
+	return h->state == HOP_ASKED && memcmp(h->station, station, sizeof(h->station)) == 0;
+}
+
+/* The places of a station that are looked for, and the oldest that no thread has. */
+static uint32_t
+places_of(struct hops *hs, const uint8_t station[6], struct hop **oldest)
+{
+	uint32_t n = 0;
+
+	*oldest = NULL;
+	for (uint32_t i = 0; i < HOPS_MAX; i++) {
+		struct hop *h = &hs->hop[i];
+
+		if (!is_station(h, station))
+			continue;
+		n++;
+		if (!h->taken && (*oldest == NULL || h->used < (*oldest)->used))
+			*oldest = h;
+	}
+	return n;
+}
+
+/* A free place, or that of a known one which has not been used for longest; NULL: all are asked. */
 static struct hop *
-new_hop(struct hops *hs, const uint8_t own[16], const uint8_t peer[16])
+spare_hop(struct hops *hs)
 {
 	struct hop *best = NULL;
 
 	for (uint32_t i = 0; i < HOPS_MAX; i++) {
 		struct hop *h = &hs->hop[i];
 
-		if (h->state == HOP_FREE) {
-			best = h;
-			break;
-		}
+		if (h->state == HOP_FREE)
+			return h;
 		if (h->state == HOP_KNOWN && (best == NULL || h->used < best->used))
 			best = h;
 	}
+	return best;
+}
+
+/* The oldest of the station that has most. */
+static struct hop *
+greediest_hop(struct hops *hs)
+{
+	struct hop *best = NULL, *oldest;
+	uint32_t most = 0, n;
+
+	for (uint32_t i = 0; i < HOPS_MAX; i++) {
+		if (hs->hop[i].state != HOP_ASKED)
+			continue;
+		n = places_of(hs, hs->hop[i].station, &oldest);
+		if (oldest != NULL && n > most) {
+			most = n;
+			best = oldest;
+		}
+	}
+	return best;
+}
+
+static const uint8_t local_user[6];
+
+static struct hop *
+new_hop(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16], const uint8_t station[6])
+{
+	bool local = memcmp(station, local_user, sizeof(local_user)) == 0;
+	struct hops *hs = &a->hops;
+	struct hop *best;
+
+	if (local || places_of(hs, station, &best) < HOPS_OF_STATION) {
+		best = spare_hop(hs);
+		best = best != NULL ? best : greediest_hop(hs);
+	}
 	if (best == NULL)
 		return NULL;
-	*best = (struct hop){.state = HOP_FREE};
+	if (best->state == HOP_ASKED)
+		ubagent_count(a, UBAGENT_replaced);
+	*best = (struct hop){.state = HOP_FREE, .used = ++hs->uses};
 	memcpy(best->own, own, sizeof(best->own));
 	memcpy(best->peer, peer, sizeof(best->peer));
+	memcpy(best->station, station, sizeof(best->station));
 	return best;
 }
 
@@ -62,10 +131,17 @@ ask(struct hops *hs, struct hop *h, enum hop_state state)
 
 /* ---- the thread ---- */
 
+/* Local users have half of the threads, a station one. */
 static bool
-is_asked(const struct hop *h)
+may_look(const struct hops *hs, const struct hop *h)
 {
-	return h->state == HOP_ASKED || h->state == HOP_AGAIN;
+	bool local = memcmp(h->station, local_user, sizeof(local_user)) == 0;
+	uint32_t busy = 0;
+
+	for (uint32_t i = 0; i < HOPS_MAX; i++)
+		busy += hs->hop[i].taken &&
+			memcmp(hs->hop[i].station, h->station, sizeof(h->station)) == 0;
+	return busy < (local ? HOPS_THREADS / 2 : 1);
 }
 
 static struct hop *
@@ -74,7 +150,7 @@ next_asked(struct hops *hs)
 	for (uint32_t i = 0; i < HOPS_MAX; i++) {
 		struct hop *h = &hs->hop[(hs->turn + i) % HOPS_MAX];
 
-		if (!is_asked(h) || h->taken)
+		if (!is_asked(h) || h->taken || !may_look(hs, h))
 			continue;
 		hs->turn = (hs->turn + i + 1) % HOPS_MAX;
 		return h;
@@ -112,6 +188,7 @@ resolve(struct ubagent *a, struct hop *h)
 		err = hca_driver_resolve(a->cfg.drv, true, &ah);
 	pthread_mutex_lock(&a->hops.lock);
 	h->taken = false;
+	pthread_cond_broadcast(&a->hops.wake); /* another place of its station may be looked for */
 	take_answer(a, h, err, &ah);
 	__atomic_store_n(&a->hops.answered, true, __ATOMIC_RELEASE);
 }
@@ -175,17 +252,19 @@ hops_stop(struct ubagent *a)
 
 /* ---- for the agent ---- */
 
-/* Of the place, if it is known; it is asked for otherwise, and anew when it is old. */
+/* Of the place, if it is known; when it is old it is asked for again. */
 static bool
 use(struct ubagent *a, struct hop *h, struct hca_ctl_ah *ah)
 {
 	uint64_t now = a->cfg.now(a->cfg.arg);
 
-	h->used = ++a->hops.uses;
 	if (h->state == HOP_KNOWN && now - h->known_at > HOP_FRESH_NS)
 		ask(&a->hops, h, HOP_AGAIN);
+	if (h->state != HOP_KNOWN && h->state != HOP_AGAIN)
+		return false;
+	h->used = ++a->hops.uses;
 	*ah = h->ah;
-	return h->state == HOP_KNOWN || h->state == HOP_AGAIN;
+	return true;
 }
 
 bool
@@ -203,15 +282,34 @@ hops_find(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16], stru
 		return false;
 	pthread_mutex_lock(&hs->lock);
 	h = find(hs, own, peer);
-	if (h == NULL) {
-		h = new_hop(hs, own, peer);
-		if (h != NULL)
-			ask(hs, h, HOP_ASKED);
-	}
 	if (h != NULL)
 		known = use(a, h, ah);
 	pthread_mutex_unlock(&hs->lock);
 	return known;
+}
+
+/* The place of the peer, known or looked for; NULL: it has none. */
+static struct hop *
+look_for(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16], const uint8_t station[6])
+{
+	struct hop *h = find(&a->hops, own, peer);
+
+	if (h != NULL)
+		return h;
+	h = new_hop(a, own, peer, station);
+	if (h != NULL)
+		ask(&a->hops, h, HOP_ASKED);
+	return h;
+}
+
+void
+hops_ask(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16])
+{
+	if (!a->cfg.asks)
+		return;
+	pthread_mutex_lock(&a->hops.lock);
+	(void)look_for(a, own, peer, local_user);
+	pthread_mutex_unlock(&a->hops.lock);
 }
 
 void
@@ -226,7 +324,7 @@ hops_learn(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
 	pthread_mutex_lock(&hs->lock);
 	h = find(hs, own, peer);
 	if (h == NULL)
-		h = new_hop(hs, own, peer);
+		h = new_hop(a, own, peer, local_user);
 	if (h != NULL && !is_asked(h)) {
 		h->state = HOP_KNOWN;
 		h->ah = *ah;
@@ -242,7 +340,7 @@ hops_keep(struct ubagent *a, const struct mail_letter *l)
 	struct hop *h;
 
 	pthread_mutex_lock(&a->hops.lock);
-	h = find(&a->hops, l->own, l->peer);
+	h = look_for(a, l->own, l->peer, l->mac);
 	if (h != NULL && l->len <= sizeof(h->bytes)) {
 		memcpy(h->bytes, l->bytes, l->len);
 		h->len = (uint32_t)l->len;
@@ -251,7 +349,7 @@ hops_keep(struct ubagent *a, const struct mail_letter *l)
 		ubagent_count(a, UBAGENT_not_kept);
 	}
 	/* the address may have come since it was looked up */
-	if (h != NULL && !is_asked(h))
+	if (h != NULL && h->state == HOP_KNOWN)
 		__atomic_store_n(&a->hops.answered, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&a->hops.lock);
 }

@@ -47,6 +47,7 @@ bool mail_due(const struct mail *m);
 
 struct mail_letter {
 	uint8_t own[16], peer[16]; /* addresses of the datagram */
+	uint8_t mac[6];		   /* of the frame's sender; 0: not known */
 	const uint8_t *bytes;
 	size_t len;
 	uint32_t slot;
@@ -107,6 +108,8 @@ struct account {
 
 int account_init(struct account *a, uint32_t ntps);
 void account_free(struct account *a);
+/* Imports of one link belong to another one. */
+void account_join(struct account *a, uint32_t from, uint32_t link);
 /* The next import that the agent must look at; NULL: none. */
 struct import *account_next(struct account *a);
 bool account_due(struct account *a);
@@ -120,7 +123,12 @@ bool account_group_gone(struct account *a, uint32_t group);
 /* ---- MAC addresses of peers: ubagent_hop.c ---- */
 
 #define HOPS_MAX 64u
-#define HOPS_THREADS 4u
+#define HOPS_THREADS 8u
+/*
+ * A station of the segment can send for any number of addresses that do not exist. It gets so many
+ * places, and one thread looks for them.
+ */
+#define HOPS_OF_STATION 8u
 /* What has been known for longer is asked for again. */
 #define HOP_FRESH_NS UINT64_C(10000000000)
 
@@ -135,6 +143,7 @@ struct hop {
 	uint8_t state; /* enum hop_state */
 	bool taken;    /* by a thread, which asks */
 	uint8_t own[16], peer[16];
+	uint8_t station[6]; /* that has sent the message; 0: a local user asks */
 	struct hca_ctl_ah ah;
 	uint64_t known_at, used;
 	uint32_t len; /* of the peer's message that waits; 0: none */
@@ -155,13 +164,15 @@ struct hops {
 
 int hops_start(struct ubagent *a);
 void hops_stop(struct ubagent *a);
-/* How to reach the peer; false: not known yet, or it has no place. */
+/* How to reach the peer; false: not known. */
 bool hops_find(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
 	       struct hca_ctl_ah *ah);
+/* Look for a peer that local users have imported. */
+void hops_ask(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16]);
 /* A client has asked for this peer. */
 void hops_learn(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
 		const struct hca_ctl_ah *ah);
-/* The message waits until its peer is known; a newer one of that peer takes its place. */
+/* Look for the peer; its message waits. A newer one of that peer takes its place. */
 void hops_keep(struct ubagent *a, const struct mail_letter *l);
 /* Messages whose peers are known by now go to ubcm; returns how many. */
 unsigned int hops_deliver(struct ubagent *a, uint64_t now);
@@ -174,7 +185,8 @@ struct ubagent {
 	struct account account;
 	struct hops hops;
 	struct ubcm *cm;
-	uint32_t *group; /* by index of the link; NO_GROUP */
+	const struct mail_letter *answering; /* the message that ubcm has; NULL: none */
+	uint32_t *group;		     /* by index of the link; NO_GROUP */
 	uint32_t log_tps, nlinks;
 	uint64_t random; /* state, with a seed */
 	uint64_t deadline;

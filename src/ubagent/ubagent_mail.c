@@ -335,6 +335,8 @@ read_receive(struct mail *m, const struct hca_cqe_ub *cqe, struct mail_letter *l
 		mail_give_back(m, l->slot);
 		return MAIL_BAD;
 	}
+	for (uint32_t i = 0; i < sizeof(l->mac); i++)
+		l->mac[i] = (uint8_t)(hca_le64_to_cpu(cqe->imm) >> (40 - 8 * i));
 	l->bytes = at + MAIL_ADDRESSES;
 	l->len = bytes - MAIL_ADDRESSES;
 	return MAIL_LETTER;

@@ -14,25 +14,37 @@ good_config(const struct ubcm_config *cfg)
 	       cfg->max_links <= UBCM_LINKS_MAX;
 }
 
+static struct ubcm_share_limits
+limits_of(const struct ubcm_config *cfg)
+{
+	return ubcm_share_limits((1u << cfg->log_tps) - 1, cfg->tps);
+}
+
 size_t
 ubcm_bytes(const struct ubcm_config *cfg)
 {
 	if (!good_config(cfg))
 		return 0;
 	return sizeof(struct ubcm) + cfg->max_links * sizeof(struct ubcm_link) +
-	       (sizeof(struct ubcm_number) << cfg->log_tps);
+	       (sizeof(struct ubcm_number) << cfg->log_tps) +
+	       limits_of(cfg).peers * sizeof(struct ubcm_share_row);
 }
 
 struct ubcm *
 ubcm_init(void *mem, const struct ubcm_config *cfg)
 {
 	struct ubcm *cm = memset(mem, 0, ubcm_bytes(cfg));
+	struct ubcm_share_limits limits = limits_of(cfg);
 
 	cm->cfg = *cfg;
 	cm->next = 1;
 	cm->nlinks = cfg->max_links;
 	cm->link = (struct ubcm_link *)(cm + 1);
 	cm->number = (struct ubcm_number *)(cm->link + cm->nlinks);
+	ubcm_share_init(&cm->share, &limits,
+			(struct ubcm_share_row *)(cm->number + (1u << cfg->log_tps)));
+	for (uint32_t i = 0; i < 2; i++)
+		cm->key[i] = cfg->ops->random(cfg->arg);
 	for (uint32_t i = 0; i < cm->nlinks; i++)
 		cm->link[i].deadline = UBCM_NEVER;
 	return cm;
@@ -47,8 +59,21 @@ ubcm_end(struct ubcm *cm, uint64_t now)
 }
 
 const struct ubcm_counters *
-ubcm_counters(const struct ubcm *cm)
+ubcm_counters(struct ubcm *cm, uint64_t now)
 {
+	const struct ubcm_share *s = &cm->share;
+	uint64_t peers = (uint64_t)s->used[UBCM_SHARE_half] + s->used[UBCM_SHARE_open];
+
+	cm->counters.now = (struct ubcm_gauges){
+		.half = s->used[UBCM_SHARE_half],
+		.peers = peers,
+		.own = cm->used - peers,
+		.resting = ubcm_resting_numbers(cm, now),
+		.limit_half = s->limits.half,
+		.limit_peers = s->limits.peers,
+		.limit_address = s->limits.address,
+		.all = ubcm_all_numbers(cm),
+	};
 	return &cm->counters;
 }
 
@@ -59,7 +84,7 @@ static uint32_t
 worth(const struct ubcm_link *l)
 {
 	static const uint8_t worths[] = {
-		[LINK_FREE] = 0, [LINK_ASKING] = 2,  [LINK_ANSWERED] = 3,
+		[LINK_FREE] = 0, [LINK_ASKING] = 3,  [LINK_ANSWERED] = 2,
 		[LINK_OPEN] = 4, [LINK_LEAVING] = 1, [LINK_DRAINING] = 0,
 	};
 
@@ -87,7 +112,9 @@ ubcm_import(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint64_t n
 	struct ubcm_link *l = best_link(cm, own, peer);
 
 	if (l == NULL) {
+		ubcm_room_for_own(cm, now);
 		l = ubcm_link_new(cm, own, peer, cm->cfg.tps, now);
+		cm->counters.refused_own += l == NULL;
 		if (l == NULL)
 			return -ENOMEM;
 		ubcm_link_ask(cm, l, now);
@@ -109,6 +136,8 @@ ubcm_unimport(struct ubcm *cm, uint32_t handle, uint64_t now)
 	l->users--;
 	if (l->users == 0 && l->state == LINK_OPEN)
 		ubcm_link_idle(l, now);
+	if (l->users == 0 && l->state == LINK_ASKING)
+		ubcm_link_end(cm, l, UBCM_STATUS_IDLE, false, now);
 	return 0;
 }
 
@@ -165,14 +194,16 @@ give_up(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 static void
 expired(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
-	if (l->state == LINK_OPEN)
+	if (l->state == LINK_OPEN) {
+		ubcm_room_look(cm, l, now);
 		ubcm_link_leave(cm, l, now);
-	else if (l->state == LINK_DRAINING)
+	} else if (l->state == LINK_DRAINING) {
 		ubcm_link_end(cm, l, UBCM_STATUS_IDLE, false, now);
-	else if (l->tries < UBCM_REPEATS)
+	} else if (l->tries < UBCM_REPEATS) {
 		repeat(cm, l, now);
-	else
+	} else {
 		give_up(cm, l, now);
+	}
 }
 
 void

@@ -35,8 +35,15 @@
 #define UBCM_IDLE (60000 * UBCM_MS)
 /* Open operations have so many timeouts to end, and at least UBCM_FIRST_WAIT. */
 #define UBCM_DRAIN_RTOS 4u
-/* The number of a TP rests so many of its largest timeouts, each at most UBCM_RTO_MOST. */
+/*
+ * The number of a TP that may have been used rests so many of the largest timeouts of this end's
+ * configuration, each at most UBCM_RTO_MOST, unless there is no other one.
+ */
 #define UBCM_REST_RTOS 2u
+/* A link without local users that never carried a packet can be reclaimed after so long. */
+#define UBCM_YOUNG (1000 * UBCM_MS)
+/* The traffic of links is asked for at most so often. */
+#define UBCM_SAMPLE_EVERY (10 * UBCM_MS)
 #define UBCM_RTO_MOST (60000 * UBCM_MS)
 /* The base where it is automatic: what a TP has before its first round trip. */
 #define UBCM_RTO_AUTO UBCM_MS
@@ -60,6 +67,7 @@ struct ubcm_tp {
  *  DRAIN     TPs to DRAIN; ubcm_event(DRAINED) may tell that one has nothing open any more
  *  FAIL      TPs to ERROR; DESTROY follows
  *  DESTROY   no TPG, TPs to RESET; when it returns their packets go nowhere
+ *  JOIN      users of the link in from are users of this one; UP follows
  *  UP        the link has users and may be used
  *  DOWN      the link has no users any more, for the reason in status; an import makes a new one
  */
@@ -69,6 +77,7 @@ struct ubcm_tp {
 	X(DRAIN) \
 	X(FAIL) \
 	X(DESTROY) \
+	X(JOIN) \
 	X(UP) \
 	X(DOWN)
 
@@ -85,6 +94,7 @@ struct ubcm_action {
 	const uint8_t *own, *peer; /* EIDs */
 	enum hca_tp_state state;   /* CREATE */
 	enum ubcm_status status;   /* DOWN */
+	uint32_t from;		   /* JOIN: handle of a link that ends */
 	uint32_t ntps;
 	const struct ubcm_tp *tp;
 	const struct ubcm_timer *timer;
@@ -99,6 +109,8 @@ struct ubcm_ops {
 	/* 0, or for CREATE a negative errno. */
 	int (*act)(void *arg, const struct ubcm_action *action);
 	uint64_t (*random)(void *arg); /* of a CSPRNG: numbers that peers must not guess */
+	/* Packets that TPs have carried so far, both ways; 0: none. */
+	uint64_t (*traffic)(void *arg, const struct ubcm_tp *tp, uint32_t ntps);
 };
 
 struct ubcm_config {
@@ -111,6 +123,23 @@ struct ubcm_config {
 	uint32_t max_links; /* 1..UBCM_LINKS_MAX */
 };
 
+/* What there is now, in TPNs: X(name, text) */
+#define UBCM_GAUGE_LIST(X) \
+	X(half, "peers have begun and not confirmed") \
+	X(peers, "peers have, with those") \
+	X(own, "local users have asked for") \
+	X(resting, "free, but used a short time ago") \
+	X(limit_half, "at most of half") \
+	X(limit_peers, "at most of peers: the rest is the reserve of local users") \
+	X(limit_address, "at most of one address") \
+	X(all, "all")
+
+struct ubcm_gauges {
+#define UBCM_GAUGE_MEMBER(name, text) uint64_t name;
+	UBCM_GAUGE_LIST(UBCM_GAUGE_MEMBER)
+#undef UBCM_GAUGE_MEMBER
+};
+
 struct ubcm_counters {
 	uint64_t received;	      /* messages = dropped + handled of all types */
 	uint64_t dropped[UBCM_DROPS]; /* by reason */
@@ -119,6 +148,13 @@ struct ubcm_counters {
 	uint64_t repeated;	       /* because there was no answer */
 	uint64_t duplicates;	       /* handled ones that had an answer already */
 	uint64_t begun, opened, ended; /* links */
+	/* how peers' links gave way or were refused (ubcm_room.c) */
+	uint64_t evicted;	  /* halves, for a newer one */
+	uint64_t reclaimed;	  /* open links that carried nothing */
+	uint64_t refused_address; /* REQs of addresses that have their share */
+	uint64_t refused_peers;	  /* REQs while peers have all that is theirs */
+	uint64_t refused_own;	  /* imports without a free link or TPN */
+	struct ubcm_gauges now;
 };
 
 struct ubcm;
@@ -161,7 +197,16 @@ void ubcm_event(struct ubcm *cm, uint32_t tpn, enum ubcm_event event, uint64_t n
 void ubcm_tick(struct ubcm *cm, uint64_t now);
 uint64_t ubcm_deadline(const struct ubcm *cm);
 
-const struct ubcm_counters *ubcm_counters(const struct ubcm *cm);
+/* With gauges of the time `now`. */
+const struct ubcm_counters *ubcm_counters(struct ubcm *cm, uint64_t now);
+
+/*
+ * Whether the way to the peer must be known before the message is given to ubcm_input(): it is a
+ * REQ with a good cookie, whose sender has proved that it receives at the address of peer, or there
+ * are links to that address. The answer to any other message may go back to where it came from.
+ */
+bool ubcm_needs_way(const struct ubcm *cm, const uint8_t *own, const uint8_t *peer,
+		    const uint8_t *bytes, size_t len, uint64_t now);
 
 /* The longest time between two sendings of a packet, in ns. */
 uint64_t ubcm_rto_largest(const struct ubcm_timer *timer);

@@ -20,13 +20,6 @@ ubcm_link_get(const struct ubcm *cm, uint32_t handle)
 	return l->state != LINK_FREE && ubcm_link_handle(cm, l) == handle ? l : NULL;
 }
 
-void
-ubcm_link_state(struct ubcm *cm, struct ubcm_link *l, enum link_state state)
-{
-	cm->half += (state == LINK_ANSWERED) - (l->state == LINK_ANSWERED);
-	l->state = state;
-}
-
 int
 ubcm_link_act(struct ubcm *cm, const struct ubcm_link *l, struct ubcm_action action)
 {
@@ -52,6 +45,31 @@ free_link(struct ubcm *cm)
 		if (cm->link[i].state == LINK_FREE)
 			return &cm->link[i];
 	return NULL;
+}
+
+bool
+ubcm_link_is_free(const struct ubcm *cm)
+{
+	for (uint32_t i = 0; i < cm->nlinks; i++)
+		if (cm->link[i].state == LINK_FREE)
+			return true;
+	return false;
+}
+
+void
+ubcm_link_charge(struct ubcm *cm, struct ubcm_link *l, enum ubcm_share_kind kind)
+{
+	ubcm_share_give(&cm->share, l->peer, l->kind, l->charged);
+	l->kind = kind;
+	l->charged = l->ntps;
+	ubcm_share_take(&cm->share, l->peer, l->kind, l->charged);
+}
+
+static void
+link_discharge(struct ubcm *cm, struct ubcm_link *l)
+{
+	ubcm_share_give(&cm->share, l->peer, l->kind, l->charged);
+	l->charged = 0;
 }
 
 struct ubcm_link *
@@ -84,8 +102,10 @@ ubcm_link_await(struct ubcm_link *l, uint64_t now)
 void
 ubcm_link_ask(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
-	ubcm_link_state(cm, l, LINK_ASKING);
+	l->state = LINK_ASKING;
 	l->active = true;
+	l->has_cookie = false;
+	l->retried = 0;
 	l->transaction = cm->cfg.ops->random(cm->cfg.arg);
 	l->tries = 0;
 	ubcm_link_await(l, now);
@@ -101,8 +121,12 @@ ubcm_link_idle(struct ubcm_link *l, uint64_t now)
 void
 ubcm_link_open(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
-	cm->counters.opened += l->state != LINK_LEAVING;
-	ubcm_link_state(cm, l, LINK_OPEN);
+	if (l->state != LINK_LEAVING) {
+		cm->counters.opened++;
+		l->opened = l->seen = now;
+		l->traffic = 0;
+	}
+	l->state = LINK_OPEN;
 	l->deadline = UBCM_NEVER;
 	if (l->users != 0)
 		act(cm, l, UBCM_UP);
@@ -113,7 +137,7 @@ ubcm_link_open(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 void
 ubcm_link_leave(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
-	ubcm_link_state(cm, l, LINK_LEAVING);
+	l->state = LINK_LEAVING;
 	l->disc = cm->cfg.ops->random(cm->cfg.arg);
 	l->tries = 0;
 	ubcm_link_await(l, now);
@@ -126,6 +150,18 @@ drain_time(const struct ubcm_timer *t)
 	uint64_t rtos = UBCM_DRAIN_RTOS * UINT64_C(1000) * t->rto_base;
 
 	return rtos > UBCM_FIRST_WAIT ? rtos : UBCM_FIRST_WAIT;
+}
+
+void
+ubcm_link_join(struct ubcm *cm, struct ubcm_link *l, struct ubcm_link *from, uint64_t now)
+{
+	if (from->users != 0)
+		(void)ubcm_link_act(cm, l,
+				    (struct ubcm_action){.type = UBCM_JOIN,
+							 .from = ubcm_link_handle(cm, from)});
+	l->users += from->users;
+	from->users = 0;
+	ubcm_link_end(cm, from, UBCM_STATUS_RESTARTED, false, now);
 }
 
 /* Who has joined a link that the other end gives up must import anew. */
@@ -142,7 +178,7 @@ void
 ubcm_link_drain(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
 	users_down(cm, l, UBCM_STATUS_IDLE);
-	ubcm_link_state(cm, l, LINK_DRAINING);
+	l->state = LINK_DRAINING;
 	l->deadline = now + drain_time(&l->timer);
 	act(cm, l, UBCM_DRAIN);
 }
@@ -157,6 +193,8 @@ destroy_tps(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 		act(cm, l, UBCM_DESTROY);
 	l->created = false;
 	ubcm_drop_numbers(cm, l, 0, now);
+	link_discharge(cm, l);
+	l->confirmed = false;
 }
 
 void
@@ -169,7 +207,7 @@ ubcm_link_end(struct ubcm *cm, struct ubcm_link *l, enum ubcm_status status, boo
 	}
 	users_down(cm, l, status);
 	destroy_tps(cm, l, now);
-	ubcm_link_state(cm, l, LINK_FREE);
+	l->state = LINK_FREE;
 	l->deadline = UBCM_NEVER;
 	l->generation++;
 	cm->counters.ended++;

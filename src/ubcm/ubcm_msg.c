@@ -134,6 +134,14 @@ take_timer(const uint8_t *p, struct ubcm_msg *m)
 }
 
 static enum ubcm_drop
+take_cookie(const uint8_t *p, struct ubcm_msg *m)
+{
+	m->cookie = hca_get_be64(p);
+	m->has_cookie = true;
+	return UBCM_DROP_none;
+}
+
+static enum ubcm_drop
 take_value(uint32_t type, const uint8_t *p, struct ubcm_msg *m)
 {
 	switch (type) {
@@ -141,8 +149,10 @@ take_value(uint32_t type, const uint8_t *p, struct ubcm_msg *m)
 		return take_entity(p, m);
 	case UBCM_TLV_TP:
 		return take_tp(p, m);
-	default:
+	case UBCM_TLV_TIMER:
 		return take_timer(p, m);
+	default:
+		return take_cookie(p, m);
 	}
 }
 
@@ -191,7 +201,8 @@ is_complete(const struct ubcm_msg *m, const uint8_t *seen)
 {
 	return seen[UBCM_TLV_ENTITY] != 0 &&
 	       ((has[m->type] & UBCM_HAS_TPS) == 0 || seen[UBCM_TLV_TP] != 0) &&
-	       ((has[m->type] & UBCM_HAS_TIMER) == 0 || seen[UBCM_TLV_TIMER] != 0);
+	       ((has[m->type] & UBCM_HAS_TIMER) == 0 || seen[UBCM_TLV_TIMER] != 0) &&
+	       ((has[m->type] & UBCM_HAS_COOKIE) == 0 || m->has_cookie);
 }
 
 enum ubcm_drop
@@ -260,6 +271,22 @@ put_timer(uint8_t *at, const struct ubcm_timer *t)
 	return p + tlvs[UBCM_TLV_TIMER].bytes;
 }
 
+static uint8_t *
+put_cookie(uint8_t *at, uint64_t cookie)
+{
+	uint8_t *p = put_tlv(at, UBCM_TLV_COOKIE);
+
+	hca_put_be64(p, cookie);
+	return p + tlvs[UBCM_TLV_COOKIE].bytes;
+}
+
+static bool
+carries_cookie(const struct ubcm_msg *m)
+{
+	return (has[m->type] & UBCM_HAS_COOKIE) != 0 ||
+	       ((has[m->type] & UBCM_MAY_COOKIE) != 0 && m->has_cookie);
+}
+
 size_t
 ubcm_msg_build(const struct ubcm_msg *m, uint8_t *bytes)
 {
@@ -276,6 +303,8 @@ ubcm_msg_build(const struct ubcm_msg *m, uint8_t *bytes)
 		p = put_tp(p, &m->tp[i]);
 	if ((has[m->type] & UBCM_HAS_TIMER) != 0)
 		p = put_timer(p, &m->timer);
+	if (carries_cookie(m))
+		p = put_cookie(p, m->cookie);
 	len = (size_t)(p - bytes);
 	hca_put_be16(bytes + 2, (uint16_t)len);
 	return len;

@@ -28,15 +28,19 @@
 /* What a message has besides ENTITY. */
 #define UBCM_HAS_TPS HCA_BIT(0)
 #define UBCM_HAS_TIMER HCA_BIT(1)
+#define UBCM_HAS_COOKIE HCA_BIT(2)
+#define UBCM_MAY_COOKIE HCA_BIT(3)
 
 /* X(NAME, type, has) */
 #define UBCM_TYPE_LIST(X) \
-	X(REQ, 1, UBCM_HAS_TPS | UBCM_HAS_TIMER) /* offers the sender's TPs */ \
+	/* offers the sender's TPs */ \
+	X(REQ, 1, UBCM_HAS_TPS | UBCM_HAS_TIMER | UBCM_MAY_COOKIE) \
 	X(REP, 2, UBCM_HAS_TPS | UBCM_HAS_TIMER) /* its TPs and the agreed limits */ \
 	X(RTU, 3, UBCM_HAS_TPS)	 /* the TPs of the REP again: the sender has seen it */ \
 	X(REJ, 4, 0)		 /* no, for the reason in status */ \
 	X(DISC, 5, UBCM_HAS_TPS) /* the sender's TPs end */ \
-	X(DISC_REP, 6, 0)
+	X(DISC_REP, 6, 0) \
+	X(RETRY, 7, UBCM_HAS_COOKIE) /* the REQ again, with this cookie */
 
 enum ubcm_type {
 #define UBCM_TYPE_ENUM(NAME, type, has) UBCM_##NAME = (type),
@@ -49,7 +53,8 @@ enum ubcm_type {
 #define UBCM_TLV_LIST(X) \
 	X(ENTITY, 1, 32, 1) /* EIDs of source and destination, 16 bytes each */ \
 	X(TP, 2, 20, UBCM_MSG_TPS) \
-	X(TIMER, 3, 8, 1)
+	X(TIMER, 3, 8, 1) \
+	X(COOKIE, 4, 8, 1)
 
 enum ubcm_tlv {
 #define UBCM_TLV_ENUM(NAME, type, bytes, most) UBCM_TLV_##NAME = (type),
@@ -111,8 +116,7 @@ enum ubcm_status {
 	X(state, "not now") \
 	X(crossed, "both ends asked, this one has the higher EID") \
 	X(tpn, "TPs that are not those of the transaction") \
-	X(more, "an answer with more than was offered") \
-	X(full, "too many halves of channels")
+	X(more, "an answer with more than was offered")
 
 enum ubcm_drop {
 #define UBCM_DROP_ENUM(name, text) UBCM_DROP_##name,
@@ -154,6 +158,8 @@ struct ubcm_msg {
 	uint32_t ntps;
 	struct ubcm_msg_tp tp[UBCM_MSG_TPS];
 	struct ubcm_timer timer;
+	bool has_cookie;
+	uint64_t cookie;
 };
 
 /*

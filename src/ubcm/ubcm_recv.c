@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What each message does. A function returns why it did nothing, UBCM_DROP_none if it did: a
- * message that is dropped has changed nothing.
+ * What each message does; REQ and RETRY: ubcm_req.c. A function returns why it did nothing,
+ * UBCM_DROP_none if it did: a message that is dropped has changed nothing.
  */
 
-#include "ubcm_impl.h"
-
-/* Halves of links that peers may have begun: a flood of REQs must not take what clients need. */
-#define HALF_SHARE 4u
-/* Of one pair of addresses; one more takes the place of the oldest. */
-#define HALF_OF_PAIR 2u
-
-struct input {
-	struct ubcm *cm;
-	const uint8_t *own, *peer;
-	const struct ubcm_msg *m;
-	uint64_t now;
-};
+#include "ubcm_in.h"
 
 /* ---- which link ---- */
 
-static bool
-is_self(const struct input *in)
-{
-	return memcmp(in->own, in->peer, sizeof(in->m->source)) == 0;
-}
-
 /* By the transaction that has set it up. An HCA that talks to itself has both ends. */
-static struct ubcm_link *
-of_transaction(const struct input *in, bool active)
+struct ubcm_link *
+ubcm_in_link(const struct ubcm_in *in, bool active)
 {
 	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
 		struct ubcm_link *l = &in->cm->link[i];
@@ -42,7 +24,7 @@ of_transaction(const struct input *in, bool active)
 }
 
 static struct ubcm_link *
-of_disc(const struct input *in)
+of_disc(const struct ubcm_in *in)
 {
 	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
 		struct ubcm_link *l = &in->cm->link[i];
@@ -72,7 +54,7 @@ names_tps(const struct ubcm_msg *m, const struct ubcm_link *l, bool theirs)
 
 /* By the TPs of the peer */
 static struct ubcm_link *
-of_peer_tps(const struct input *in)
+of_peer_tps(const struct ubcm_in *in)
 {
 	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
 		struct ubcm_link *l = &in->cm->link[i];
@@ -83,55 +65,17 @@ of_peer_tps(const struct input *in)
 	return NULL;
 }
 
-static void
-reply(const struct input *in, enum ubcm_type type, enum ubcm_status status)
+void
+ubcm_in_reply(const struct ubcm_in *in, enum ubcm_type type, enum ubcm_status status)
 {
 	ubcm_send_bare(in->cm, in->own, in->peer, type, status, in->m->transaction);
 }
 
-/* ---- REQ ---- */
-
-/* The number of halves of this pair, and the oldest of them */
-static uint32_t
-halves(const struct input *in, struct ubcm_link **oldest)
-{
-	uint32_t n = 0;
-
-	*oldest = NULL;
-	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
-		struct ubcm_link *l = &in->cm->link[i];
-
-		if (!ubcm_is_pair(l, in->own, in->peer) || l->state != LINK_ANSWERED)
-			continue;
-		n++;
-		if (*oldest == NULL || l->born < (*oldest)->born)
-			*oldest = l;
-	}
-	return n;
-}
-
-static bool
-half_fits(const struct input *in)
-{
-	uint32_t most = in->cm->nlinks / HALF_SHARE;
-
-	return in->cm->half < (most != 0 ? most : 1);
-}
-
-/* This end asks too. */
-static struct ubcm_link *
-asking(const struct input *in)
-{
-	for (uint32_t i = 0; i < in->cm->nlinks; i++)
-		if (ubcm_is_pair(&in->cm->link[i], in->own, in->peer) &&
-		    in->cm->link[i].state == LINK_ASKING)
-			return &in->cm->link[i];
-	return NULL;
-}
+/* ---- what both ends of a REQ do ---- */
 
 /* Pair the TPs and agree; TPNs of this end that have no partner go back. */
-static void
-pair_tps(const struct input *in, struct ubcm_link *l)
+void
+ubcm_in_pair(const struct ubcm_in *in, struct ubcm_link *l)
 {
 	uint32_t n = in->m->ntps < l->ntps ? in->m->ntps : l->ntps;
 
@@ -146,8 +90,8 @@ pair_tps(const struct input *in, struct ubcm_link *l)
 	l->timer = ubcm_timer_both(&in->cm->cfg.timer, &in->m->timer);
 }
 
-static int
-create_tps(struct ubcm *cm, struct ubcm_link *l, enum hca_tp_state state)
+int
+ubcm_in_create(struct ubcm *cm, struct ubcm_link *l, enum hca_tp_state state)
 {
 	int err = ubcm_link_act(cm, l, (struct ubcm_action){.type = UBCM_CREATE, .state = state});
 
@@ -155,73 +99,11 @@ create_tps(struct ubcm *cm, struct ubcm_link *l, enum hca_tp_state state)
 	return err;
 }
 
-/* The TPs must be there before the peer knows of them. */
-static void
-answer(const struct input *in, struct ubcm_link *l)
-{
-	l->active = false;
-	l->transaction = in->m->transaction;
-	pair_tps(in, l);
-	if (create_tps(in->cm, l, HCA_TPS_PASSIVE) != 0) {
-		reply(in, UBCM_REJ, UBCM_STATUS_NO_RESOURCES);
-		ubcm_link_end(in->cm, l, UBCM_STATUS_NO_RESOURCES, false, in->now);
-		return;
-	}
-	ubcm_link_state(in->cm, l, LINK_ANSWERED);
-	l->tries = 0;
-	ubcm_link_await(l, in->now);
-	ubcm_send(in->cm, l, UBCM_REP, UBCM_STATUS_OK);
-}
-
-static enum ubcm_drop
-req_again(const struct input *in, const struct ubcm_link *l)
-{
-	if (l->state == LINK_DRAINING)
-		return UBCM_DROP_state;
-	in->cm->counters.duplicates++;
-	ubcm_send(in->cm, l, UBCM_REP, UBCM_STATUS_OK);
-	return UBCM_DROP_none;
-}
-
-static enum ubcm_drop
-new_half(const struct input *in)
-{
-	struct ubcm_link *l, *oldest;
-	uint32_t n = in->m->ntps < in->cm->cfg.tps ? in->m->ntps : in->cm->cfg.tps;
-
-	if (halves(in, &oldest) >= HALF_OF_PAIR)
-		ubcm_link_end(in->cm, oldest, UBCM_STATUS_RESTARTED, false, in->now);
-	if (!half_fits(in))
-		return UBCM_DROP_full;
-	l = ubcm_link_new(in->cm, in->own, in->peer, n, in->now);
-	if (l == NULL)
-		reply(in, UBCM_REJ, UBCM_STATUS_NO_RESOURCES);
-	else
-		answer(in, l);
-	return UBCM_DROP_none;
-}
-
-static enum ubcm_drop
-take_req(const struct input *in)
-{
-	struct ubcm_link *l = of_transaction(in, false);
-
-	if (l != NULL)
-		return req_again(in, l);
-	l = is_self(in) ? NULL : asking(in);
-	if (l == NULL)
-		return new_half(in);
-	if (memcmp(in->own, in->peer, sizeof(in->m->source)) > 0)
-		return UBCM_DROP_crossed;
-	answer(in, l);
-	return UBCM_DROP_none;
-}
-
 /* ---- REP ---- */
 
 /* Not more than was offered, and the outcome of both offers */
 static bool
-may_answer(const struct input *in, const struct ubcm_link *l)
+may_answer(const struct ubcm_in *in, const struct ubcm_link *l)
 {
 	struct ubcm_timer timer = ubcm_timer_both(&in->cm->cfg.timer, &in->m->timer);
 
@@ -238,36 +120,37 @@ may_answer(const struct input *in, const struct ubcm_link *l)
 }
 
 static void
-refuse(const struct input *in, struct ubcm_link *l, enum ubcm_status status)
+refuse(const struct ubcm_in *in, struct ubcm_link *l, enum ubcm_status status)
 {
-	reply(in, UBCM_REJ, status);
+	ubcm_in_reply(in, UBCM_REJ, status);
 	ubcm_link_end(in->cm, l, status, false, in->now);
 }
 
 static enum ubcm_drop
-take_answer(const struct input *in, struct ubcm_link *l)
+take_answer(const struct ubcm_in *in, struct ubcm_link *l)
 {
 	if (!may_answer(in, l)) {
 		refuse(in, l, UBCM_STATUS_BAD_ANSWER);
 		return UBCM_DROP_more;
 	}
-	pair_tps(in, l);
-	if (create_tps(in->cm, l, HCA_TPS_ACTIVE) != 0) {
+	ubcm_in_pair(in, l);
+	if (ubcm_in_create(in->cm, l, HCA_TPS_ACTIVE) != 0) {
 		refuse(in, l, UBCM_STATUS_NO_RESOURCES);
 		return UBCM_DROP_none;
 	}
+	l->confirmed = true;
 	ubcm_send(in->cm, l, UBCM_RTU, UBCM_STATUS_OK);
 	ubcm_link_open(in->cm, l, in->now);
 	return UBCM_DROP_none;
 }
 
 static enum ubcm_drop
-take_rep(const struct input *in)
+take_rep(const struct ubcm_in *in)
 {
-	struct ubcm_link *l = of_transaction(in, true);
+	struct ubcm_link *l = ubcm_in_link(in, true);
 
 	if (l == NULL) {
-		reply(in, UBCM_REJ, UBCM_STATUS_UNKNOWN);
+		ubcm_in_reply(in, UBCM_REJ, UBCM_STATUS_UNKNOWN);
 		return UBCM_DROP_unknown;
 	}
 	if (l->state == LINK_ASKING)
@@ -296,21 +179,35 @@ end_older(struct ubcm *cm, const struct ubcm_link *l, uint64_t now)
 	}
 }
 
+/* Users of this end that ask, too, have the same channels; until now theirs could still be made. */
+static void
+join_asking(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
+{
+	if (memcmp(l->own, l->peer, sizeof(l->own)) == 0)
+		return;
+	for (uint32_t i = 0; i < cm->nlinks; i++)
+		if (cm->link[i].state == LINK_ASKING && ubcm_is_pair(&cm->link[i], l->own, l->peer))
+			ubcm_link_join(cm, l, &cm->link[i], now);
+}
+
 static void
 confirmed(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
 	(void)ubcm_link_act(cm, l, (struct ubcm_action){.type = UBCM_ACTIVATE});
+	l->confirmed = true;
+	ubcm_link_charge(cm, l, UBCM_SHARE_open);
 	end_older(cm, l, now);
+	join_asking(cm, l, now);
 	ubcm_link_open(cm, l, now);
 }
 
 static enum ubcm_drop
-take_rtu(const struct input *in)
+take_rtu(const struct ubcm_in *in)
 {
-	struct ubcm_link *l = of_transaction(in, false);
+	struct ubcm_link *l = ubcm_in_link(in, false);
 
 	if (l == NULL) {
-		reply(in, UBCM_REJ, UBCM_STATUS_UNKNOWN);
+		ubcm_in_reply(in, UBCM_REJ, UBCM_STATUS_UNKNOWN);
 		return UBCM_DROP_unknown;
 	}
 	if (!names_tps(in->m, l, false))
@@ -325,7 +222,7 @@ take_rtu(const struct input *in)
 /* ---- REJ ---- */
 
 static enum ubcm_drop
-take_rej(const struct input *in)
+take_rej(const struct ubcm_in *in)
 {
 	struct ubcm_link *l = of_disc(in);
 	enum ubcm_status status = (enum ubcm_status)in->m->status;
@@ -336,9 +233,9 @@ take_rej(const struct input *in)
 		ubcm_link_open(in->cm, l, in->now);
 		return UBCM_DROP_none;
 	}
-	l = of_transaction(in, true);
+	l = ubcm_in_link(in, true);
 	if (l == NULL)
-		l = of_transaction(in, false);
+		l = ubcm_in_link(in, false);
 	if (l == NULL)
 		return UBCM_DROP_unknown;
 	if (l->state == LINK_DRAINING)
@@ -353,16 +250,16 @@ take_rej(const struct input *in)
 /* ---- DISC and DISC_REP ---- */
 
 static enum ubcm_drop
-take_disc(const struct input *in)
+take_disc(const struct ubcm_in *in)
 {
 	struct ubcm_link *l = of_peer_tps(in);
 	bool asks = in->m->status == UBCM_STATUS_IDLE;
 
 	if (l != NULL && l->state != LINK_DRAINING && asks && l->users != 0) {
-		reply(in, UBCM_REJ, UBCM_STATUS_IN_USE);
+		ubcm_in_reply(in, UBCM_REJ, UBCM_STATUS_IN_USE);
 		return UBCM_DROP_none;
 	}
-	reply(in, UBCM_DISC_REP, UBCM_STATUS_OK);
+	ubcm_in_reply(in, UBCM_DISC_REP, UBCM_STATUS_OK);
 	if (l == NULL || l->state == LINK_DRAINING)
 		in->cm->counters.duplicates++;
 	else if (asks)
@@ -373,7 +270,7 @@ take_disc(const struct input *in)
 }
 
 static enum ubcm_drop
-take_disc_rep(const struct input *in)
+take_disc_rep(const struct ubcm_in *in)
 {
 	struct ubcm_link *l = of_disc(in);
 
@@ -386,11 +283,13 @@ take_disc_rep(const struct input *in)
 /* ---- all ---- */
 
 static enum ubcm_drop
-take(const struct input *in)
+take(const struct ubcm_in *in)
 {
-	static enum ubcm_drop (*const takes[UBCM_TYPES])(const struct input *) = {
-		[UBCM_REQ] = take_req, [UBCM_REP] = take_rep,	[UBCM_RTU] = take_rtu,
-		[UBCM_REJ] = take_rej, [UBCM_DISC] = take_disc, [UBCM_DISC_REP] = take_disc_rep,
+	static enum ubcm_drop (*const takes[UBCM_TYPES])(const struct ubcm_in *) = {
+		[UBCM_REQ] = ubcm_take_req,	[UBCM_REP] = take_rep,
+		[UBCM_RTU] = take_rtu,		[UBCM_REJ] = take_rej,
+		[UBCM_DISC] = take_disc,	[UBCM_DISC_REP] = take_disc_rep,
+		[UBCM_RETRY] = ubcm_take_retry,
 	};
 
 	if (memcmp(in->m->source, in->peer, sizeof(in->m->source)) != 0 ||
@@ -404,7 +303,7 @@ ubcm_input(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, const uint8
 	   size_t len, uint64_t now)
 {
 	struct ubcm_msg m;
-	struct input in = {.cm = cm, .own = own, .peer = peer, .m = &m, .now = now};
+	struct ubcm_in in = {.cm = cm, .own = own, .peer = peer, .m = &m, .now = now};
 	enum ubcm_drop drop = ubcm_msg_parse(bytes, len, &m);
 
 	cm->counters.received++;

@@ -36,6 +36,8 @@ ubcm_send(struct ubcm *cm, const struct ubcm_link *l, enum ubcm_type type, enum 
 		.status = (uint16_t)status,
 		.transaction = type == UBCM_DISC ? l->disc : l->transaction,
 		.timer = l->timer,
+		.has_cookie = l->has_cookie,
+		.cookie = l->cookie,
 	};
 
 	fill_tps(&m, l);
@@ -50,6 +52,20 @@ ubcm_send_bare(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, enum ub
 		.type = (uint8_t)type,
 		.status = (uint16_t)status,
 		.transaction = transaction,
+	};
+
+	send_message(cm, &m, own, peer);
+}
+
+void
+ubcm_send_retry(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint64_t transaction,
+		uint64_t cookie)
+{
+	struct ubcm_msg m = {
+		.type = UBCM_RETRY,
+		.transaction = transaction,
+		.has_cookie = true,
+		.cookie = cookie,
 	};
 
 	send_message(cm, &m, own, peer);

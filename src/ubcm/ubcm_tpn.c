@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * TPNs: a random tag above an index. An index that was used rests, so that late packets of its
- * former TP find nobody; the one that has rested longest is next.
+ * TPNs: a random tag above an index. An index whose TP may have been used rests, so that late
+ * packets find no TP at all. Where there is no other one, that which has rested longest is used
+ * before its time, with another tag: a late packet names another TPN then. So peers that make many
+ * indexes rest keep nobody out.
  */
 
 #include "ubcm_impl.h"
@@ -14,17 +16,60 @@ nnumbers(const struct ubcm *cm)
 }
 
 /* Index 0 is not given away, so a TPN is never 0. */
+uint32_t
+ubcm_all_numbers(const struct ubcm *cm)
+{
+	return nnumbers(cm) - 1;
+}
+
+uint32_t
+ubcm_free_numbers(const struct ubcm *cm)
+{
+	return ubcm_all_numbers(cm) - cm->used;
+}
+
+uint32_t
+ubcm_resting_numbers(const struct ubcm *cm, uint64_t now)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < nnumbers(cm); i++)
+		n += cm->number[i].link == 0 && cm->number[i].rests > now;
+	return n;
+}
+
 static uint32_t
 free_index(struct ubcm *cm, uint64_t now)
 {
+	uint32_t best = 0;
+
 	for (uint32_t tried = 1; tried < nnumbers(cm); tried++) {
 		uint32_t i = cm->next;
 
 		cm->next = i + 1 == nnumbers(cm) ? 1 : i + 1;
-		if (cm->number[i].link == 0 && cm->number[i].rests <= now)
+		if (cm->number[i].link != 0)
+			continue;
+		if (cm->number[i].rests <= now)
 			return i;
+		if (best == 0 || cm->number[i].rests < cm->number[best].rests)
+			best = i;
 	}
-	return 0;
+	return best;
+}
+
+/* With another tag than the last TPN of the index had. Returns more random bits. */
+static uint32_t
+draw_tpn(struct ubcm *cm, uint32_t i)
+{
+	uint32_t last = cm->number[i].tpn, tpn;
+	uint64_t random;
+
+	do {
+		random = cm->cfg.ops->random(cm->cfg.arg);
+		tpn = ((uint32_t)random << cm->cfg.log_tps | i) & HCA_TPN_MASK;
+	} while (tpn == last);
+	cm->number[i].tpn = tpn;
+	return (uint32_t)(random >> 32);
 }
 
 uint32_t
@@ -32,16 +77,16 @@ ubcm_take_numbers(struct ubcm *cm, struct ubcm_link *l, uint32_t n, uint64_t now
 {
 	for (l->ntps = 0; l->ntps < n; l->ntps++) {
 		uint32_t i = free_index(cm, now);
-		uint64_t random;
+		uint32_t random;
 
 		if (i == 0)
 			break;
-		random = cm->cfg.ops->random(cm->cfg.arg);
+		random = draw_tpn(cm, i);
 		cm->number[i].link = (uint32_t)(l - cm->link) + 1;
-		cm->number[i].tpn = ((uint32_t)random << cm->cfg.log_tps | i) & HCA_TPN_MASK;
+		cm->used++;
 		l->tp[l->ntps] = (struct ubcm_tp){
 			.tpn = cm->number[i].tpn,
-			.psn = (uint32_t)(random >> 32) & HCA_TPN_MASK,
+			.psn = random & HCA_TPN_MASK,
 			.limits = cm->cfg.limits,
 		};
 	}
@@ -51,13 +96,14 @@ ubcm_take_numbers(struct ubcm *cm, struct ubcm_link *l, uint32_t n, uint64_t now
 void
 ubcm_drop_numbers(struct ubcm *cm, struct ubcm_link *l, uint32_t from, uint64_t now)
 {
-	uint64_t rests = now + UBCM_REST_RTOS * ubcm_rto_largest(&l->timer);
+	uint64_t rest = l->confirmed ? UBCM_REST_RTOS * ubcm_rto_largest(&cm->cfg.timer) : 0;
 
 	for (uint32_t i = from; i < l->ntps; i++) {
 		struct ubcm_number *n = &cm->number[l->tp[i].tpn & (nnumbers(cm) - 1)];
 
 		n->link = 0;
-		n->rests = rests;
+		n->rests = now + rest;
+		cm->used--;
 	}
 	if (l->ntps > from)
 		l->ntps = from;

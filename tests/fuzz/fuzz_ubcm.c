@@ -11,7 +11,8 @@
  *	3  n            message n of those on their way arrives
  *	4  n AT8 XOR8   the same with a byte changed
  *	5  n            it is lost
- *	6  LEN8 bytes   a message: type, status, transaction (0: that of a link), TLVs
+ *	6  LEN8 bytes   a message: type, status, transaction (0: that of a link), TLVs; a REQ of an
+ *			odd status has a good cookie
  *	7  TPN8 EVENT   something happens to a TP
  */
 
@@ -70,10 +71,12 @@ act(void *arg, const struct ubcm_action *a)
 {
 	uint32_t *tpns = world.tpns[end_of(arg)];
 
+	if (a->type == UBCM_JOIN && world.handle[end_of(arg)] == a->from)
+		world.handle[end_of(arg)] = a->link;
 	for (uint32_t i = 0; i < a->ntps; i++) {
 		uint32_t *place = &tpns[a->tp[i].tpn & ((1u << LOG_TPS) - 1)];
 
-		if (a->type == UBCM_UP || a->type == UBCM_DOWN)
+		if (a->type == UBCM_UP || a->type == UBCM_DOWN || a->type == UBCM_JOIN)
 			break;
 		if (a->type == UBCM_CREATE) {
 			fuzz_check(*place == 0, "TP %#x made twice", a->tp[i].tpn);
@@ -93,7 +96,21 @@ draw(void *arg)
 	return world.random ^ world.random >> 29;
 }
 
-static const struct ubcm_ops ops = {.send = send_message, .act = act, .random = draw};
+static uint64_t
+traffic(void *arg, const struct ubcm_tp *tp, uint32_t ntps)
+{
+	for (uint32_t i = 0; i < ntps; i++)
+		fuzz_check(world.tpns[end_of(arg)][tp[i].tpn & ((1u << LOG_TPS) - 1)] == tp[i].tpn,
+			   "traffic of no TP");
+	return world.random & 1;
+}
+
+static const struct ubcm_ops ops = {
+	.send = send_message,
+	.act = act,
+	.random = draw,
+	.traffic = traffic,
+};
 
 static void
 begin(void)
@@ -141,6 +158,17 @@ damage(struct fuzz_input *in)
 	deliver(n, false);
 }
 
+/* A good one, so that what stands behind it is reached */
+static size_t
+put_cookie(uint8_t *p, const struct ubcm_msg *m, uint32_t to)
+{
+	hca_put_be16(p, UBCM_TLV_COOKIE);
+	hca_put_be16(p + 2, 8);
+	hca_put_be64(p + 4, ubcm_cookie(world.cm[to], m->destination, m->source, m->transaction,
+					world.now));
+	return 12;
+}
+
 /* With the right version, length and ENTITY, so that the rest is looked at. */
 static void
 own_message(struct fuzz_input *in, uint32_t to)
@@ -158,6 +186,8 @@ own_message(struct fuzz_input *in, uint32_t to)
 	memcpy(m.destination, eid[to], 16);
 	(void)ubcm_msg_build(&m, bytes);
 	len = UBCM_HEADER_BYTES + 36;
+	if (m.type == UBCM_REQ && (m.status & 1) != 0)
+		len += put_cookie(bytes + len, &m, to);
 	tlvs = fuzz_bytes(in, want, &n);
 	if (n != 0)
 		memcpy(bytes + len, tlvs, n);
@@ -225,7 +255,7 @@ step(struct fuzz_input *in)
 static void
 check(uint32_t e)
 {
-	const struct ubcm_counters *c = ubcm_counters(world.cm[e]);
+	const struct ubcm_counters *c = ubcm_counters(world.cm[e], world.now);
 	uint64_t sum = 0, tps = 0;
 
 	for (uint32_t i = 0; i < UBCM_DROPS; i++)
@@ -236,7 +266,9 @@ check(uint32_t e)
 	ubcm_end(world.cm[e], world.now);
 	for (uint32_t i = 0; i < 1u << LOG_TPS; i++)
 		tps += world.tpns[e][i] != 0;
-	fuzz_check(tps == 0 && c->begun == c->ended && world.cm[e]->half == 0, "something is left");
+	fuzz_check(tps == 0 && c->begun == c->ended && world.cm[e]->used == 0 &&
+			   world.cm[e]->share.rows == 0,
+		   "something is left");
 }
 
 int

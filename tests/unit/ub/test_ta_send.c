@@ -584,6 +584,27 @@ test_datagrams(void **state)
 	assert_int_equal(RIG_COUNTER(r, ub_ta_used), 2);
 }
 
+/* Without an immediate its word has the MAC address that the frame came from. */
+static void
+test_datagram_station(void **state)
+{
+	struct rig *r = *state;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t at = rig_post_one(r, 1024 * i, 140);
+		struct rig_req p = datagram(100, i != 0);
+		const struct hca_cqe_ub *c;
+		uint64_t mac = 0;
+
+		p.opcode = HCA_UB_TA_SEND;
+		rig_feed(r, p);
+		c = expect_cqe(r, i, RIG_JETTY_CQ, HCA_UB_STATUS_OK, at);
+		for (uint32_t k = 0; k < 6; k++) /* what the rig has in front of the IP header */
+			mac = mac << 8 | (uint8_t)(0x80 + 6 + k);
+		assert_true(c->imm == mac);
+	}
+}
+
 /* Each is dropped under its name; none is answered, and none takes a receive. */
 static void
 test_datagrams_refused(void **state)
@@ -648,6 +669,7 @@ main(void)
 		TEST(test_tp_dies),
 		TEST(test_no_room_in_the_cq),
 		TEST(test_datagrams),
+		TEST(test_datagram_station),
 		TEST(test_datagrams_refused),
 	};
 

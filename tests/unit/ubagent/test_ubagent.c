@@ -37,6 +37,7 @@ struct host {
 static struct host host[HOSTS];
 static uint64_t now;
 static sem_t answer;   /* the neighbour that host 1 asks for */
+static sem_t never;    /* and those that are not there */
 static uint32_t spray; /* of agents: log2 of source ports + 1 */
 static uint32_t choices[HOSTS];
 
@@ -56,11 +57,11 @@ mac_of(unsigned int i, uint8_t mac[6])
 
 static void carry(void *arg);
 
-/* Host 1 knows host 2, and has to ask for host 0. */
+/* Host 1 knows host 2, and has to ask for host 0. For 10.9.x.x there is no answer for ever. */
 static int
 ask(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
 {
-	while (sem_wait(&answer) != 0)
+	while (sem_wait(dgid[13] == 9 ? &never : &answer) != 0)
 		;
 	if (dgid[15] != host[0].eid[15])
 		return -EHOSTUNREACH;
@@ -103,6 +104,7 @@ start(bool asks)
 	memset(host, 0, sizeof(host));
 	now = SECOND;
 	sem_init(&answer, 0, 0);
+	sem_init(&never, 0, 0);
 	for (unsigned int i = 0; i < HOSTS; i++)
 		memcpy(host[i].eid,
 		       (const uint8_t[16]){[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(1 + i)}, 16);
@@ -157,6 +159,7 @@ teardown(void **state)
 	for (unsigned int i = 0; i < HOSTS; i++)
 		close_host(&host[i]);
 	sem_destroy(&answer);
+	sem_destroy(&never);
 	return 0;
 }
 
@@ -178,7 +181,7 @@ deliver(struct host *to, const struct host *from, const uint8_t *bytes, uint32_t
 {
 	struct mail *m = &to->agent->mail;
 	uint32_t slot = to->receives % (1u << MAIL_LOG_RECEIVES);
-	uint8_t *at = m->receives + (size_t)slot * MAIL_RECEIVE_BYTES;
+	uint8_t *at = m->receives + (size_t)slot * MAIL_RECEIVE_BYTES, mac[6];
 
 	if (to->deaf || m->rq_posted == to->receives)
 		return;
@@ -188,7 +191,9 @@ deliver(struct host *to, const struct host *from, const uint8_t *bytes, uint32_t
 	memcpy(at + 32, from->eid + 12, 4);
 	memcpy(at + 36, to->eid + 12, 4);
 	memcpy(at + MAIL_ADDRESSES, bytes, len);
+	mac_of((unsigned int)(from - host), mac);
 	complete(to, (struct hca_cqe_ub){.wqe = hca_cpu_to_le32(slot << 6),
+					 .imm = hca_cpu_to_le64(hca_mac_number(mac)),
 					 .bytes = hca_cpu_to_le32(MAIL_ADDRESSES + len)});
 }
 
@@ -355,11 +360,11 @@ test_import(void **state)
 	tpc = (const void *)fake_last(host[1].fake, HCA_CMD_SW2HW_TP)->mailbox;
 	assert_int_equal(hca_tpc_get(tpc, HCA_TPC_RETRIES), 11);
 	assert_int_equal(counter(0, "cm_opened"), 1);
-	assert_int_equal(counter(0, "cm_sent_REQ"), 1);
-	assert_int_equal(counter(1, "cm_handled_REQ"), 1);
+	assert_int_equal(counter(0, "cm_sent_REQ"), 2);
+	assert_int_equal(counter(1, "cm_handled_REQ"), 2);
 	assert_int_equal(counter(1, "cm_sent_REP"), 1);
-	assert_int_equal(counter(0, "sent"), 2);
-	assert_int_equal(counter(0, "received"), 1);
+	assert_int_equal(counter(0, "sent"), 3);
+	assert_int_equal(counter(0, "received"), 2);
 	assert_int_equal(unimport(0, first), 0);
 	assert_int_equal(unimport(0, first), -EINVAL);
 	assert_true(may_use(0, group));
@@ -622,6 +627,64 @@ test_unknown_neighbour(void **state)
 	assert_int_equal(counter(1, "unresolved"), 0);
 }
 
+/* A message of somebody at 10.9.0.n, by the station n / 100 */
+static void
+keep_of_nobody(uint32_t n)
+{
+	static const uint8_t bytes[] = {UBCM_VERSION};
+	struct mail_letter l = {.mac = {2, 9, (uint8_t)(n / 100)}, .bytes = bytes, .len = 1};
+
+	memcpy(l.own, host[1].eid, sizeof(l.own));
+	memcpy(l.peer, (const uint8_t[16]){[10] = 0xff, 0xff, 10, 9, (uint8_t)(n >> 8), (uint8_t)n},
+	       16);
+	hops_keep(host[1].agent, &l);
+}
+
+static uint32_t
+places(enum hop_state state, bool taken)
+{
+	struct hops *hs = &host[1].agent->hops;
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&hs->lock);
+	for (uint32_t i = 0; i < HOPS_MAX; i++)
+		n += hs->hop[i].state == state && hs->hop[i].taken == taken;
+	pthread_mutex_unlock(&hs->lock);
+	return n;
+}
+
+/*
+ * Stations with addresses that do not exist: one has a few places and keeps one thread busy; many
+ * have all places, and the oldest gives way. A neighbour is found meanwhile.
+ */
+static void
+test_stations(void **state)
+{
+	struct hca_ctl_peer_state s = {.up = 0};
+	uint32_t number;
+
+	for (uint32_t n = 0; n < 100; n++)
+		keep_of_nobody(n);
+	assert_int_equal(places(HOP_ASKED, false) + places(HOP_ASKED, true), HOPS_OF_STATION);
+	for (uint32_t n = 100; n < 500; n++)
+		keep_of_nobody(n);
+	assert_int_equal(counter(1, "replaced"), 5 * (100 - HOPS_OF_STATION));
+	for (unsigned int i = 0; i < 2000 && places(HOP_ASKED, true) != 5; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	assert_int_equal(places(HOP_ASKED, true), 5);
+	sem_post(&answer);
+	assert_int_equal(import(0, 1, &number), 0);
+	for (unsigned int i = 0; i < 2000 && s.up == 0; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		turn();
+		assert_int_equal(query(0, number, &s), 0);
+	}
+	assert_int_equal(s.up, 1);
+	assert_int_equal(places(HOP_ASKED, true), 5);
+	for (unsigned int i = 0; i < HOPS_MAX; i++)
+		sem_post(&never);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -639,6 +702,7 @@ main(void)
 		TEST(test_idle),
 		TEST(test_client_ends),
 		cmocka_unit_test_setup_teardown(test_unknown_neighbour, setup_asking, teardown),
+		cmocka_unit_test_setup_teardown(test_stations, setup_asking, teardown),
 	};
 
 	return cmocka_run_group_tests_name("ubagent", tests, NULL, NULL);

@@ -53,13 +53,13 @@ test_handshake(void **state)
 		handle = rig_import(&r, 0);
 		assert_false(ubcm_is_up(r.end[0].cm, handle));
 		rig_run(&r, r.now + SECOND);
-		ASSERT_LOG(UBCM_REQ, B | UBCM_REP, UBCM_RTU);
+		ASSERT_LOG(UBCM_REQ, B | UBCM_RETRY, UBCM_REQ, B | UBCM_REP, UBCM_RTU);
 		rig_agree(&r, tps);
 		assert_true(ubcm_is_up(r.end[0].cm, handle));
 		assert_int_equal(r.end[0].up, 1);
 		assert_int_equal(r.end[1].up, 0); /* it has no users */
-		assert_int_equal(ubcm_counters(r.end[0].cm)->opened, 1);
-		assert_int_equal(ubcm_counters(r.end[1].cm)->opened, 1);
+		assert_int_equal(ubcm_counters(r.end[0].cm, r.now)->opened, 1);
+		assert_int_equal(ubcm_counters(r.end[1].cm, r.now)->opened, 1);
 		rig_sums(&r);
 		rig_close(&r);
 	}
@@ -73,6 +73,8 @@ test_passive_waits(void **state)
 	rig_open(&r, 2, 2, 4);
 	rig_import(&r, 0);
 	rig_run(&r, r.now + RIG_DELAY);
+	assert_int_equal(rig_tps(&r, 1), 0); /* the peer gets a cookie, no more */
+	rig_run(&r, r.now + 2 * RIG_DELAY);
 	assert_int_equal(rig_tps(&r, 0), 0);
 	assert_int_equal(rig_first(&r, 1)->state, HCA_TPS_PASSIVE);
 	rig_run(&r, r.now + RIG_DELAY);
@@ -110,23 +112,35 @@ test_repeated(void **state)
 
 		open_losing(0, 1, n); /* REQ */
 		rig_import(&r, 0);
-		rig_run(&r, r.now + waits + 2 * RIG_DELAY - 1);
+		rig_run(&r, r.now + waits + 4 * RIG_DELAY - 1);
 		assert_int_equal(rig_tps(&r, 0), 0);
 		rig_run(&r, r.now + RIG_DELAY + 1);
 		rig_agree(&r, 4);
 		rig_close(&r);
 
-		open_losing(1, 1, n); /* REP: each of its own, and of each repeated REQ */
+		open_losing(1, 1, n); /* RETRY */
 		rig_import(&r, 0);
 		rig_run(&r, r.now + GIVE_UP);
 		rig_agree(&r, 4);
 		rig_close(&r);
 
-		open_losing(0, 2, n); /* RTU: of each repeated REP */
+		open_losing(0, 2, n); /* REQ with its cookie */
 		rig_import(&r, 0);
 		rig_run(&r, r.now + GIVE_UP);
 		rig_agree(&r, 4);
-		assert_int_equal(ubcm_counters(r.end[1].cm)->repeated, n);
+		rig_close(&r);
+
+		open_losing(1, 2, n); /* REP: each of its own, and of each repeated REQ */
+		rig_import(&r, 0);
+		rig_run(&r, r.now + GIVE_UP);
+		rig_agree(&r, 4);
+		rig_close(&r);
+
+		open_losing(0, 3, n); /* RTU: of each repeated REP */
+		rig_import(&r, 0);
+		rig_run(&r, r.now + GIVE_UP);
+		rig_agree(&r, 4);
+		assert_int_equal(ubcm_counters(r.end[1].cm, r.now)->repeated, n);
 		rig_close(&r);
 	}
 }
@@ -160,7 +174,7 @@ static void
 test_no_rtu(void **state)
 {
 	(void)state;
-	open_losing(0, 2, 100);
+	open_losing(0, 3, 100);
 	rig_import(&r, 0);
 	rig_run(&r, r.now + GIVE_UP + SECOND);
 	assert_int_equal(rig_tps(&r, 0), 0);
@@ -174,7 +188,7 @@ static void
 test_packet_confirms(void **state)
 {
 	(void)state;
-	open_losing(0, 2, 100);
+	open_losing(0, 3, 100);
 	rig_import(&r, 0);
 	rig_run(&r, r.now + 10 * RIG_DELAY);
 	ubcm_event(r.end[1].cm, rig_first(&r, 1)->tp.tpn, UBCM_PACKET, r.now);
@@ -212,6 +226,14 @@ test_duplicates(void **state)
 
 /* ---- both at once ---- */
 
+static uint32_t moved_to;
+
+static void
+moved(struct rig *s, uint32_t end, uint32_t from, uint32_t to)
+{
+	moved_to = to;
+}
+
 static void
 test_both_ask(void **state)
 {
@@ -219,16 +241,21 @@ test_both_ask(void **state)
 
 	(void)state;
 	rig_open(&r, 5, 4, 4);
+	r.joined = moved;
 	low = rig_import(&r, 0);
 	high = rig_import(&r, 1);
 	rig_run(&r, r.now + SECOND);
-	ASSERT_LOG(UBCM_REQ, B | UBCM_REQ, UBCM_REP, B | UBCM_RTU);
+	ASSERT_LOG(UBCM_REQ, B | UBCM_REQ, B | UBCM_RETRY, UBCM_RETRY, UBCM_REQ, B | UBCM_REQ,
+		   UBCM_REP, B | UBCM_RTU);
 	rig_agree(&r, 4);
-	assert_true(ubcm_is_up(r.end[0].cm, low) && ubcm_is_up(r.end[1].cm, high));
+	assert_int_not_equal(low, moved_to); /* what end 1 has asked for serves both */
+	assert_true(ubcm_is_up(r.end[0].cm, moved_to) && ubcm_is_up(r.end[1].cm, high));
 	assert_int_equal(r.end[0].up, 1);
 	assert_int_equal(r.end[1].up, 1);
-	assert_int_equal(ubcm_counters(r.end[1].cm)->dropped[UBCM_DROP_crossed], 1);
-	assert_int_equal(ubcm_counters(r.end[0].cm)->begun, 1);
+	assert_int_equal(ubcm_counters(r.end[1].cm, r.now)->dropped[UBCM_DROP_crossed], 1);
+	assert_int_equal(ubcm_counters(r.end[0].cm, r.now)->begun, 2);
+	assert_int_equal(ubcm_unimport(r.end[0].cm, low, r.now), -ENOENT);
+	assert_int_equal(ubcm_unimport(r.end[0].cm, moved_to, r.now), 0);
 	rig_close(&r);
 }
 
@@ -252,6 +279,25 @@ test_both_ask_lossy(void **state)
 		}
 }
 
+/* Each message of both lost once to three times: users hear of nothing but that it is up. */
+static void
+test_both_ask_repeated(void **state)
+{
+	(void)state;
+	for (uint32_t from = 0; from < 2; from++)
+		for (uint32_t first = 1; first <= 5; first++)
+			for (uint32_t n = 1; n <= 3; n++) {
+				open_losing(from, first, n);
+				rig_import(&r, 0);
+				rig_import(&r, 1);
+				rig_run(&r, r.now + GIVE_UP + SECOND);
+				rig_agree(&r, 4);
+				assert_int_equal(r.end[0].down + r.end[1].down, 0);
+				rig_sums(&r);
+				rig_close(&r);
+			}
+}
+
 /* Users of the passive end join the link, before and after it is open. */
 static void
 test_joined(void **state)
@@ -261,7 +307,7 @@ test_joined(void **state)
 	(void)state;
 	rig_open(&r, 6, 4, 4);
 	rig_import(&r, 0);
-	rig_run(&r, r.now + RIG_DELAY);
+	rig_run(&r, r.now + 3 * RIG_DELAY);
 	first = rig_import(&r, 1);
 	assert_false(ubcm_is_up(r.end[1].cm, first));
 	rig_run(&r, r.now + SECOND);
@@ -270,7 +316,7 @@ test_joined(void **state)
 	assert_int_equal(first, second);
 	assert_true(ubcm_is_up(r.end[1].cm, second));
 	rig_agree(&r, 4);
-	assert_int_equal(r.count[1], 1);
+	assert_int_equal(r.count[1], 2); /* RETRY, REP */
 	rig_close(&r);
 }
 
@@ -285,7 +331,7 @@ test_joined_in_vain(void **state)
 	(void)state;
 	rig_open(&r, 7, 4, 4);
 	rig_import(&r, 0);
-	rig_run(&r, r.now + RIG_DELAY);
+	rig_run(&r, r.now + 3 * RIG_DELAY);
 	handle = rig_import(&r, 1);
 	m.transaction = r.end[0].cm->link[0].transaction;
 	memcpy(m.source, r.end[0].eid, 16);
@@ -396,7 +442,7 @@ test_answers_more(void **state)
 		rig_deliver(&r, 0, bytes, ubcm_msg_build(&m, bytes));
 		assert_int_equal(r.end[0].why, UBCM_STATUS_BAD_ANSWER);
 		assert_int_equal(rig_tps(&r, 0), 0);
-		assert_int_equal(ubcm_counters(r.end[0].cm)->dropped[UBCM_DROP_more], 1);
+		assert_int_equal(ubcm_counters(r.end[0].cm, r.now)->dropped[UBCM_DROP_more], 1);
 		/* the REJ reaches the peer after its REQ, which has made a half */
 		rig_run(&r, r.now + SECOND);
 		assert_int_equal(rig_tps(&r, 1), 0);
@@ -425,36 +471,6 @@ test_create_fails(void **state)
 }
 
 /* ---- TPNs ---- */
-
-static void
-test_numbers_rest(void **state)
-{
-	uint32_t handle, tpn;
-	struct ubcm_config cfg;
-	uint64_t rests;
-
-	(void)state;
-	rig_open(&r, 12, 1, 4);
-	cfg = rig_config(&r, 1, 1, 4);
-	cfg.log_tps = 1; /* there is one TPN */
-	reopen(cfg);
-	rests = UBCM_REST_RTOS * ubcm_rto_largest(&cfg.timer);
-	rig_import(&r, 1);
-	rig_run(&r, r.now + SECOND);
-	tpn = rig_first(&r, 1)->tp.tpn;
-	ubcm_event(r.end[1].cm, tpn, UBCM_DEAD, r.now);
-	assert_int_equal(r.end[1].down, 1);
-	assert_int_equal(ubcm_import(r.end[1].cm, r.end[1].eid, r.end[0].eid, r.now + rests - 1,
-				     &handle),
-			 -ENOMEM);
-	rig_run(&r, r.now + rests);
-	rig_import(&r, 1);
-	rig_run(&r, r.now + SECOND);
-	rig_agree(&r, 1);
-	assert_int_not_equal(rig_first(&r, 1)->tp.tpn, tpn); /* index as before, another tag */
-	assert_int_equal(rig_first(&r, 1)->tp.tpn & 1, 1);
-	rig_close(&r);
-}
 
 static void
 test_no_links(void **state)
@@ -529,10 +545,10 @@ test_not_idle(void **state)
 	rig_run(&r, r.now + 10 * UBCM_IDLE);
 	rig_agree(&r, 4);
 	/* end 1, which nobody uses, has asked each time */
-	assert_in_range(ubcm_counters(r.end[1].cm)->sent[UBCM_DISC], 9, 11);
-	assert_int_equal(ubcm_counters(r.end[0].cm)->sent[UBCM_DISC], 0);
+	assert_in_range(ubcm_counters(r.end[1].cm, r.now)->sent[UBCM_DISC], 9, 11);
+	assert_int_equal(ubcm_counters(r.end[0].cm, r.now)->sent[UBCM_DISC], 0);
 	assert_int_equal(r.end[0].down, 0);
-	assert_int_equal(ubcm_counters(r.end[1].cm)->opened, 1);
+	assert_int_equal(ubcm_counters(r.end[1].cm, r.now)->opened, 1);
 	rig_close(&r);
 }
 
@@ -580,7 +596,7 @@ test_disc_lossy(void **state)
 			ubcm_unimport(r.end[0].cm, handle, r.now);
 			rig_run(&r, r.now + UBCM_IDLE + GIVE_UP);
 			assert_int_equal(rig_tps(&r, 0) + rig_tps(&r, 1), 0);
-			assert_int_equal(ubcm_counters(r.end[0].cm)->repeated, n);
+			assert_int_equal(ubcm_counters(r.end[0].cm, r.now)->repeated, n);
 			rig_close(&r);
 		}
 }
@@ -713,13 +729,13 @@ main(void)
 		cmocka_unit_test(test_duplicates),
 		cmocka_unit_test(test_both_ask),
 		cmocka_unit_test(test_both_ask_lossy),
+		cmocka_unit_test(test_both_ask_repeated),
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_joined_in_vain),
 		cmocka_unit_test(test_itself),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_answers_more),
 		cmocka_unit_test(test_create_fails),
-		cmocka_unit_test(test_numbers_rest),
 		cmocka_unit_test(test_no_links),
 		cmocka_unit_test(test_peer_is_full),
 		cmocka_unit_test(test_idle),

@@ -65,6 +65,39 @@ test_bytes(void **state)
 }
 
 static void
+test_cookie_bytes(void **state)
+{
+	static const uint8_t want[] = {
+		0,    4,    0,	  8, /* COOKIE */
+		0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+	};
+	struct ubcm_msg m = good_message(UBCM_RETRY, 0);
+	uint8_t bytes[UBCM_MSG_MAX];
+	size_t len;
+
+	(void)state;
+	m.cookie = UINT64_C(0x0123456789abcdef);
+	len = ubcm_msg_build(&m, bytes);
+	assert_memory_equal(bytes + len - sizeof(want), want, sizeof(want));
+	/* smaller than any REQ: nothing is gained by making somebody else get it */
+	m = good_message(UBCM_REQ, 1);
+	assert_true(len < ubcm_msg_build(&m, bytes));
+}
+
+/* RETRY without its cookie; a REQ needs none. */
+static void
+test_no_cookie(void **state)
+{
+	struct ubcm_msg m = good_message(UBCM_RETRY, 0), got;
+	uint8_t bytes[UBCM_MSG_MAX];
+	size_t len = ubcm_msg_build(&m, bytes);
+
+	(void)state;
+	hca_put_be16(bytes + 2, (uint16_t)(len - 12));
+	assert_int_equal(ubcm_msg_parse(bytes, len - 12, &got), UBCM_DROP_missing);
+}
+
+static void
 assert_same(const struct ubcm_msg *a, const struct ubcm_msg *b)
 {
 	assert_int_equal(a->type, b->type);
@@ -79,6 +112,8 @@ assert_same(const struct ubcm_msg *a, const struct ubcm_msg *b)
 		assert_true(ubcm_limits_equal(&a->tp[i].limits, &b->tp[i].limits));
 	}
 	assert_true(ubcm_timer_equal(&a->timer, &b->timer));
+	assert_int_equal(a->has_cookie, b->has_cookie);
+	assert_true(a->cookie == b->cookie);
 }
 
 static void
@@ -86,12 +121,14 @@ test_round_trip(void **state)
 {
 	(void)state;
 	for (uint32_t type = UBCM_REQ; type < UBCM_TYPES; type++) {
-		bool tps = type != UBCM_REJ && type != UBCM_DISC_REP;
+		bool tps = type != UBCM_REJ && type != UBCM_DISC_REP && type != UBCM_RETRY;
 		bool timer = type == UBCM_REQ || type == UBCM_REP;
 		struct ubcm_msg m = good_message((uint8_t)type, tps ? UBCM_MSG_TPS : 0), got;
 		uint8_t bytes[UBCM_MSG_MAX];
 		size_t len;
 
+		m.has_cookie = type == UBCM_REQ || type == UBCM_RETRY;
+		m.cookie = m.has_cookie ? UINT64_C(0x0123456789abcdef) : 0;
 		if (!timer)
 			memset(&m.timer, 0, sizeof(m.timer));
 		len = ubcm_msg_build(&m, bytes);
@@ -249,7 +286,7 @@ test_too_many(void **state)
 static void
 test_unknown_skipped(void **state)
 {
-	static const uint16_t types[] = {0, 4, 5, 255, 256, 0x8001, 0xffff};
+	static const uint16_t types[] = {0, 5, 6, 255, 256, 0x8001, 0xffff};
 	struct ubcm_msg m = good_message(UBCM_REQ, 2), got;
 	uint8_t bytes[UBCM_MSG_MAX], value[13] = {1, 2, 3};
 	size_t len = ubcm_msg_build(&m, bytes);
@@ -321,7 +358,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_cookie_bytes),
+		cmocka_unit_test(test_no_cookie), cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_truncated), cmocka_unit_test(test_flipped),
 		cmocka_unit_test(test_values),	  cmocka_unit_test(test_tpn_twice),
 		cmocka_unit_test(test_too_many),  cmocka_unit_test(test_unknown_skipped),

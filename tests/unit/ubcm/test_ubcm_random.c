@@ -72,6 +72,14 @@ forget(struct rig *s, uint32_t end)
 }
 
 static void
+joined(struct rig *s, uint32_t end, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = 0; i < nusers[end]; i++)
+		if (user[end][i] == from)
+			user[end][i] = to;
+}
+
+static void
 something(void)
 {
 	uint32_t end = rig_random(&r, RIG_ENDS);
@@ -180,6 +188,7 @@ run(uint64_t seed)
 	r.arg[1] = rig_random(&r, 2) * rig_random(&r, 60);
 	r.arg[2] = 1 + rig_random(&r, 3) * rig_random(&r, 20000);
 	r.fate = bad_network;
+	r.joined = joined;
 	for (acts = 1 + rig_random(&r, 20); acts > 0; acts--) {
 		something();
 		rig_run(&r, r.now + rig_random(&r, rig_random(&r, 4) == 0 ? 70000 : 300) * UBCM_MS);

@@ -78,7 +78,9 @@ act(void *arg, const struct ubcm_action *a)
 	e->down += a->type == UBCM_DOWN;
 	if (a->type == UBCM_DOWN)
 		e->why = a->status;
-	if (a->type == UBCM_UP || a->type == UBCM_DOWN)
+	if (a->type == UBCM_JOIN && rig->joined != NULL)
+		rig->joined(rig, (uint32_t)(e - rig->end), a->from, a->link);
+	if (a->type == UBCM_UP || a->type == UBCM_DOWN || a->type == UBCM_JOIN)
 		return 0;
 	if (a->type == UBCM_CREATE && err != 0) {
 		e->fail_create = 0;
@@ -91,6 +93,20 @@ act(void *arg, const struct ubcm_action *a)
 		else
 			move_tp(e, &a->tp[i], to[a->type]);
 	return 0;
+}
+
+static uint64_t
+traffic(void *arg, const struct ubcm_tp *tp, uint32_t ntps)
+{
+	struct rig_end *e = arg;
+	uint64_t n = 0;
+
+	e->looks++;
+	for (uint32_t i = 0; i < ntps; i++) {
+		assert_non_null(find_tp(e, tp[i].tpn));
+		n += find_tp(e, tp[i].tpn)->packets;
+	}
+	return n;
 }
 
 static uint64_t
@@ -188,7 +204,12 @@ rig_run(struct rig *r, uint64_t until)
 
 /* ---- begin and end ---- */
 
-static const struct ubcm_ops ops = {.send = send_message, .act = act, .random = draw};
+static const struct ubcm_ops ops = {
+	.send = send_message,
+	.act = act,
+	.random = draw,
+	.traffic = traffic,
+};
 
 struct ubcm_config
 rig_config(struct rig *r, uint32_t end, uint32_t tps, uint32_t links)
@@ -234,8 +255,8 @@ rig_close(struct rig *r)
 	for (uint32_t e = 0; e < RIG_ENDS; e++) {
 		ubcm_end(r->end[e].cm, r->now);
 		assert_int_equal(rig_tps(r, e), 0);
-		assert_int_equal(ubcm_counters(r->end[e].cm)->begun,
-				 ubcm_counters(r->end[e].cm)->ended);
+		assert_int_equal(ubcm_counters(r->end[e].cm, r->now)->begun,
+				 ubcm_counters(r->end[e].cm, r->now)->ended);
 		free(r->end[e].cm);
 	}
 }
@@ -299,30 +320,35 @@ rig_dropped(const struct rig *r, uint32_t end)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < UBCM_DROPS; i++)
-		n += ubcm_counters(r->end[end].cm)->dropped[i];
+		n += ubcm_counters(r->end[end].cm, r->now)->dropped[i];
 	return n;
 }
 
 static void
 links_as_driver(const struct rig_end *e)
 {
-	uint32_t half = 0;
+	uint32_t used[UBCM_SHARE_KINDS] = {0}, all = 0;
 
 	for (uint32_t i = 0; i < e->cm->nlinks; i++) {
 		const struct ubcm_link *l = &e->cm->link[i];
 
-		half += l->state == LINK_ANSWERED;
+		all += l->state != LINK_FREE ? l->ntps : 0;
+		if (l->state == LINK_ANSWERED)
+			used[UBCM_SHARE_half] += l->ntps;
+		else if (l->created && !l->active)
+			used[UBCM_SHARE_open] += l->ntps;
 		for (uint32_t t = 0; l->created && t < l->ntps; t++)
 			assert_non_null(find_tp((struct rig_end *)(uintptr_t)e, l->tp[t].tpn));
 	}
-	assert_int_equal(half, e->cm->half);
+	assert_memory_equal(used, e->cm->share.used, sizeof(used));
+	assert_int_equal(all, e->cm->used);
 }
 
 void
 rig_sums(const struct rig *r)
 {
 	for (uint32_t e = 0; e < RIG_ENDS; e++) {
-		const struct ubcm_counters *c = ubcm_counters(r->end[e].cm);
+		const struct ubcm_counters *c = ubcm_counters(r->end[e].cm, r->now);
 		uint64_t handled = 0;
 
 		for (uint32_t i = 0; i < UBCM_TYPES; i++)

@@ -27,6 +27,7 @@ struct rig_tp {
 	enum hca_tp_state state; /* HCA_TPS_RESET: there is none */
 	uint32_t link;
 	struct ubcm_tp tp;
+	uint64_t packets; /* that it has carried */
 };
 
 struct rig_end {
@@ -36,6 +37,7 @@ struct rig_end {
 	uint32_t up, down;    /* how often the users of a link were told so */
 	enum ubcm_status why; /* of the last DOWN */
 	uint32_t acts[UBCM_DOWN + 1];
+	uint32_t looks;	 /* how often a link's traffic was asked for */
 	int fail_create; /* error of the next CREATE */
 };
 
@@ -57,6 +59,8 @@ struct rig {
 	void (*fate)(struct rig *r, uint32_t from, uint32_t n, const uint8_t *bytes, size_t len);
 	uint32_t count[RIG_ENDS]; /* messages sent by each */
 	uint32_t arg[4];	  /* of fate */
+	/* users of a link have another handle; NULL: nobody needs to know */
+	void (*joined)(struct rig *r, uint32_t end, uint32_t from, uint32_t to);
 };
 
 /* End 0 has the lower EID. tps, links: of the configuration. */
