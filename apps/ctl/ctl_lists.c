@@ -176,6 +176,7 @@ static const struct ctl_column client_columns[] = {
 	{"uid", "UID", CTL_NUMBER},	      {"qps", "QPS", CTL_NUMBER},
 	{"cqs", "CQS", CTL_NUMBER},	      {"srqs", "SRQS", CTL_NUMBER},
 	{"mrs", "MRS", CTL_NUMBER},	      {"pds", "PDS", CTL_NUMBER},
+	{"peers", "PEERS", CTL_NUMBER},	      {"links", "LINKS", CTL_NUMBER},
 	{"segments", "SEGMENTS", CTL_NUMBER}, {"attached", "MEMORY", CTL_BYTES},
 	{"requests", "REQUESTS", CTL_NUMBER}, {"muted", "MUTED", CTL_NUMBER},
 };

@@ -36,11 +36,13 @@ struct hca_quota {
 	uint32_t segments; /* of attached memory, which share the windows of the device */
 	uint32_t groups;   /* multicast groups */
 	uint32_t peers;	   /* imports of peers of UB */
+	uint32_t links;	   /* peers of UB, each with channels of its own */
+	uint32_t known;	   /* well-known numbers of UB */
 	/*
 	 * Shares in per cent, 0 = no limit: all clients of a user together may have user_share of
 	 * what other users do not have, and each client, unless it has a number above, client_share
 	 * of what is left to its user. Applies to QPs, CQs, SRQs, XRC domains, regions, translation
-	 * entries, PDs, multicast groups and device_bytes.
+	 * entries, PDs, multicast groups, links, well-known numbers and device_bytes.
 	 */
 	uint32_t user_share, client_share;
 };
@@ -224,8 +226,12 @@ struct hca_driver_agent {
 	int (*query)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, bool *first,
 		     const char **why);
 	/* *tpg: that which query() has said of it, or HCA_DRIVER_NO_TPG. The number of the group is
-	 * not that of another peer's before the caller has released the driver's lock. */
-	int (*unimport)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg);
+	 * not that of another peer's before the caller has released the driver's lock. *was: what
+	 * had been imported, but for the way to it. */
+	int (*unimport)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg,
+			struct hca_driver_import *was);
+	/* How many links there can be: one between an address of this host and a peer. */
+	uint32_t (*links)(void *arg);
 	/* The client ends: all that it has imported. */
 	void (*forget)(void *arg, uint32_t owner);
 	/* The TP is in ERROR. Also from workers. */
@@ -251,6 +257,7 @@ int hca_driver_ub_limits(struct hca_driver *drv, uint32_t *log_tps, uint32_t *mt
 struct hca_driver_client_info {
 	uint32_t index; /* its UAR page and DMA domain */
 	uint32_t qps, cqs, mrs, pds, srqs, xrcds, channels, segments;
+	uint32_t peers, links, known; /* of UB */
 	uint64_t mtts;
 };
 unsigned int hca_driver_list_clients(struct hca_driver *drv, uint32_t from,

@@ -13,6 +13,9 @@ show_client(const struct hca_client *c, struct hca_driver_client_info *out)
 	*out = (struct hca_driver_client_info){
 		.index = c->uar,
 		.qps = (uint32_t)c->count[DRIVER_QPS],
+		.peers = (uint32_t)c->count[DRIVER_PEERS],
+		.links = (uint32_t)c->count[DRIVER_LINKS],
+		.known = (uint32_t)c->count[DRIVER_KNOWN],
 		.cqs = (uint32_t)c->count[DRIVER_CQS],
 		.mrs = (uint32_t)c->count[DRIVER_MRS],
 		.pds = (uint32_t)c->count[DRIVER_PDS],

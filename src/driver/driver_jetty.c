@@ -164,6 +164,13 @@ owns(struct hca_client *client, uint32_t tc)
 	return qp != NULL && qp->service == HCA_ST_JETTY;
 }
 
+/* Those below are for drivers. */
+static bool
+is_counted(uint32_t id)
+{
+	return id >= HCA_TC_WELL_KNOWN_FREE;
+}
+
 int
 driver_op_name_tc(struct hca_client *client, const struct hca_ctl_known *request,
 		  struct hca_ctl_none *none)
@@ -184,18 +191,28 @@ driver_op_name_tc(struct hca_client *client, const struct hca_ctl_known *request
 		return driver_fail(-EINVAL, "%#x is no Jetty or JFR of the client", tc);
 	if (tc != HCA_TC_NONE && *known != HCA_TC_NONE)
 		return driver_fail(-EBUSY, "number %u is taken", request->id);
+	if (tc != HCA_TC_NONE && is_counted(request->id) &&
+	    driver_quota(client, DRIVER_KNOWN, 1) != 0)
+		return -ENOMEM;
 	err = driver_command_bare(drv, HCA_CMD_SET_JETTY_ID, 0, request->id, tc);
-	if (err == 0)
-		*known = tc;
-	return err;
+	if (err != 0)
+		return err;
+	if (is_counted(request->id))
+		client->count[DRIVER_KNOWN] += tc != HCA_TC_NONE ? 1 : UINT64_MAX;
+	*known = tc;
+	return 0;
 }
 
 void
-driver_known_forget(struct hca_driver *drv, uint32_t tc)
+driver_known_forget(struct hca_driver *drv, struct hca_client *owner, uint32_t tc)
 {
 	if (drv->known == NULL)
 		return;
-	for (uint32_t i = 0; i < HCA_TC_WELL_KNOWN; i++)
-		if (drv->known[i] == tc)
-			drv->known[i] = HCA_TC_NONE;
+	for (uint32_t i = 0; i < HCA_TC_WELL_KNOWN; i++) {
+		if (drv->known[i] != tc)
+			continue;
+		drv->known[i] = HCA_TC_NONE;
+		if (owner != NULL && is_counted(i))
+			owner->count[DRIVER_KNOWN]--;
+	}
 }

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "abi_gid_text.h"
 #include "abi_tp.h"
 #include "driver_types.h"
 
@@ -56,6 +58,44 @@ need_agent(const struct hca_driver *drv)
 	return drv->agent != NULL ? 0 : driver_fail(-EOPNOTSUPP, "nobody sets channels up");
 }
 
+/* An address of one host; what is none for other reasons has no MAC address. */
+static bool
+is_unicast(const uint8_t eid[16])
+{
+	static const uint8_t none[16];
+
+	if (hca_gid_is_mapped(eid))
+		return eid[12] != 0 && eid[12] < 224;
+	return eid[0] != 0xff && memcmp(eid, none, sizeof(none)) != 0;
+}
+
+static int
+refuse_address(const uint8_t eid[16])
+{
+	char text[INET6_ADDRSTRLEN];
+
+	return driver_fail(-EINVAL, "%s is not the address of a host",
+			   hca_gid_text(eid, text, sizeof(text)));
+}
+
+/* The agent gets it; the way to the peer is known. */
+static int
+begin_import(struct hca_client *client, const struct hca_driver_import *import, uint32_t *number)
+{
+	struct hca_driver *drv = client->drv;
+	int err = driver_link_take(client, import->own, import->peer);
+
+	if (err != 0)
+		return err;
+	err = drv->agent->import(drv->agent_arg, import, number);
+	if (err != 0) {
+		driver_link_give(client, import->own, import->peer);
+		return driver_fail(err, "no more peers can be imported");
+	}
+	client->count[DRIVER_PEERS]++;
+	return 0;
+}
+
 int
 driver_op_import_peer(struct hca_client *client, const struct hca_ctl_peer *request,
 		      uint32_t *number)
@@ -65,6 +105,8 @@ driver_op_import_peer(struct hca_client *client, const struct hca_ctl_peer *requ
 	struct hca_ctl_ah ah = {.sgid_index = request->gid_index}, known;
 	int err = need_agent(drv);
 
+	if (err == 0 && !is_unicast(request->eid))
+		err = refuse_address(request->eid);
 	if (err == 0)
 		err = driver_quota(client, DRIVER_PEERS, 1);
 	if (err != 0)
@@ -79,11 +121,7 @@ driver_op_import_peer(struct hca_client *client, const struct hca_ctl_peer *requ
 	memcpy(import.own, drv->gids[request->gid_index].gid, sizeof(import.own));
 	memcpy(import.peer, request->eid, sizeof(import.peer));
 	import.ah = known;
-	err = drv->agent->import(drv->agent_arg, &import, number);
-	if (err != 0)
-		return driver_fail(err, "no more peers can be imported");
-	client->count[DRIVER_PEERS]++;
-	return 0;
+	return begin_import(client, &import, number);
 }
 
 /* An import of the client uses the group from now on. */
@@ -141,14 +179,16 @@ driver_op_unimport_peer(struct hca_client *client, const uint32_t *number,
 {
 	struct hca_driver *drv = client->drv;
 	uint32_t group = HCA_DRIVER_NO_TPG;
+	struct hca_driver_import was;
 	int err = need_agent(drv);
 
 	if (err != 0)
 		return err;
-	err = drv->agent->unimport(drv->agent_arg, client->uar, *number, &group);
+	err = drv->agent->unimport(drv->agent_arg, client->uar, *number, &group, &was);
 	if (err != 0)
 		return driver_fail(err, "import %#x does not exist", *number);
 	leave_group(client, group);
+	driver_link_give(client, was.own, was.peer);
 	client->count[DRIVER_PEERS]--;
 	return 0;
 }
@@ -161,18 +201,71 @@ driver_peers_forget(struct hca_client *client)
 	if (client->count[DRIVER_PEERS] != 0 && drv->agent != NULL)
 		drv->agent->forget(drv->agent_arg, client->uar);
 	client->count[DRIVER_PEERS] = 0;
+	driver_links_forget(client);
 	free(client->tpgs);
 	client->tpgs = NULL;
+}
+
+/* ---- who has sent a message ---- */
+
+static uint64_t
+now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec;
+}
+
+/* The account of the user; the place of the one that has guessed last longest ago. */
+static struct driver_guesses *
+guesses_of(struct hca_driver *drv, uint32_t user)
+{
+	struct driver_guesses *best = &drv->guesses[0];
+
+	for (uint32_t i = 0; i < DRIVER_GUESSERS; i++) {
+		struct driver_guesses *g = &drv->guesses[i];
+
+		if (g->wrong != 0 && g->user == user)
+			return g;
+		if (g->wrong == 0 || (best->wrong != 0 && g->since < best->since))
+			best = g;
+	}
+	return best;
+}
+
+/* Whoever tries many numbers would find the channels of others. */
+static bool
+may_guess(const struct driver_guesses *g, uint32_t user, uint64_t now)
+{
+	return g->wrong < DRIVER_GUESSES || g->user != user || now > g->since;
+}
+
+static void
+guessed_wrong(struct driver_guesses *g, uint32_t user, uint64_t now)
+{
+	uint64_t forgiven = g->user == user ? now - g->since : g->wrong;
+
+	g->wrong -= forgiven < g->wrong ? (uint32_t)forgiven : g->wrong;
+	g->user = user;
+	g->wrong++;
+	g->since = now;
 }
 
 int
 driver_op_query_tp_eid(struct hca_client *client, const uint32_t *tpn, struct hca_ctl_eid *eid)
 {
 	struct hca_driver *drv = client->drv;
+	struct driver_guesses *g = guesses_of(drv, client->user);
+	uint64_t now = now_s();
 	int err;
 
-	if (!driver_tp_lives(drv, *tpn))
+	if (!may_guess(g, client->user, now))
+		return driver_fail(-EAGAIN, "too many TPs that do not exist: one a second");
+	if (!driver_tp_lives(drv, *tpn)) {
+		guessed_wrong(g, client->user, now);
 		return driver_fail(-EINVAL, "TP %#x does not exist", *tpn);
+	}
 	err = driver_command_out(drv, HCA_CMD_QUERY_TP, *tpn);
 	if (err == 0)
 		memcpy(eid->eid, ((const struct hca_tpc *)drv->mailbox_out)->path.rgid,

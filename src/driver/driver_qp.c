@@ -329,7 +329,7 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 	if (err != 0 && !force)
 		return err;
 	driver_mcast_forget(qp);
-	driver_known_forget(drv, qp->qpn);
+	driver_known_forget(drv, qp->owner, qp->qpn);
 	unlink_qp(drv, qp);
 	unregister_queues(drv, qp);
 	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "abi_tp.h"
 #include "driver_types.h"
 
 static uint64_t
@@ -52,6 +53,11 @@ table_left(const struct hca_driver *drv, enum driver_thing thing)
 		return driver_groups_left(drv);
 	case DRIVER_PEERS:
 		return left_of(drv, DRIVER_PEERS_ALL, thing);
+	case DRIVER_LINKS:
+		return drv->agent != NULL ? left_of(drv, drv->agent->links(drv->agent_arg), thing)
+					  : 0;
+	case DRIVER_KNOWN:
+		return left_of(drv, HCA_TC_WELL_KNOWN - HCA_TC_WELL_KNOWN_FREE, thing);
 	case DRIVER_BYTES:
 		return drv->config.device_bytes != 0 ? left_of(drv, drv->config.device_bytes, thing)
 						     : UINT64_MAX;
@@ -73,6 +79,8 @@ static const struct {
 	[DRIVER_PDS] = {"PDs", "pds"},
 	[DRIVER_GROUPS] = {"multicast groups", "groups"},
 	[DRIVER_PEERS] = {"imported peers", "peers"},
+	[DRIVER_LINKS] = {"peers with channels of their own", "links"},
+	[DRIVER_KNOWN] = {"well-known numbers", "known"},
 	[DRIVER_BYTES] = {"bytes of the device for queues", NULL},
 };
 
@@ -83,6 +91,7 @@ own_quota(const struct hca_quota *q, enum driver_thing thing)
 		[DRIVER_QPS] = q->qps,	   [DRIVER_CQS] = q->cqs,	[DRIVER_SRQS] = q->srqs,
 		[DRIVER_XRCDS] = q->xrcds, [DRIVER_MRS] = q->mrs,	[DRIVER_MTTS] = q->mtts,
 		[DRIVER_PDS] = q->pds,	   [DRIVER_GROUPS] = q->groups, [DRIVER_PEERS] = q->peers,
+		[DRIVER_LINKS] = q->links, [DRIVER_KNOWN] = q->known,
 	};
 
 	return quota[thing];

@@ -222,7 +222,7 @@ driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force)
 	if (err != 0 && !force)
 		return err;
 	if (srq->jfr)
-		driver_known_forget(drv, HCA_TC_JFR | srq->srqn);
+		driver_known_forget(drv, srq->owner, HCA_TC_JFR | srq->srqn);
 	unlink_srq(drv, srq);
 	driver_mr_destroy(drv, srq->mr, true);
 	driver_ids_give(&drv->srq_ids, HCA_QPN_INDEX(srq->srqn, drv->config.log_num_srqs));

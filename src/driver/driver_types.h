@@ -210,6 +210,8 @@ enum driver_thing {
 	DRIVER_PDS,
 	DRIVER_GROUPS,
 	DRIVER_PEERS,
+	DRIVER_LINKS, /* of imported peers: channels */
+	DRIVER_KNOWN, /* well-known numbers of UB for everybody */
 	DRIVER_BYTES,
 	DRIVER_THINGS,
 };
@@ -224,6 +226,26 @@ struct driver_segment {
 	struct driver_segment *next;
 	uint64_t bus;
 	uint64_t len;
+};
+
+/*
+ * TPNs that no TP has, of which a user has asked for the peer: so many at once, and one more each
+ * second. Of the users that have done so lately.
+ */
+#define DRIVER_GUESSERS 32u
+#define DRIVER_GUESSES 16u
+
+struct driver_guesses {
+	uint32_t user, wrong;
+	uint64_t since; /* s */
+};
+
+/* What a client has imported of one peer, by one of its host's addresses */
+struct driver_link {
+	struct driver_link *next;
+	uint8_t own[16], peer[16];
+	uint32_t imports;
+	bool pays; /* for all clients that have it */
 };
 
 struct hca_client {
@@ -251,6 +273,7 @@ struct hca_client {
 	uint32_t count_channels;
 	uint32_t count_files; /* whose XRC domains it has open */
 	uint64_t count[DRIVER_THINGS];
+	struct driver_link *links;
 	uint32_t *tpgs; /* UB: its imports that use each group; NULL: there was none yet */
 	uint32_t user;
 	bool privileged;
@@ -328,6 +351,7 @@ struct hca_driver {
 	uint32_t *tps;		  /* TPNs by index, 0: none */
 	struct driver_ids tpg_ids;
 	const struct hca_driver_agent *agent; /* of UB; written with both locks held */
+	struct driver_guesses guesses[DRIVER_GUESSERS];
 	void *agent_arg;
 	struct driver_group *groups; /* groups with members */
 	uint32_t num_groups;
@@ -492,8 +516,15 @@ void driver_qp_disown(struct driver_qp *qp);
 int driver_srq_release(struct hca_driver *drv, struct driver_srq *srq, bool force);
 struct driver_srq *driver_srq_of(struct hca_client *client, uint32_t srqn);
 
-/* driver_jetty.c; lock held. The TC is gone, and the device's names for it are. */
-void driver_known_forget(struct hca_driver *drv, uint32_t tc);
+/* driver_jetty.c; lock held. The TC of the client is gone, and the device's names for it are. */
+void driver_known_forget(struct hca_driver *drv, struct hca_client *owner, uint32_t tc);
+/*
+ * driver_link.c; lock held. The client imports the peer once more: 0, or -ENOMEM with a reason, as
+ * its quota of links. Or once less; or not at all any more.
+ */
+int driver_link_take(struct hca_client *client, const uint8_t own[16], const uint8_t peer[16]);
+void driver_link_give(struct hca_client *client, const uint8_t own[16], const uint8_t peer[16]);
+void driver_links_forget(struct hca_client *client);
 /* driver_tp.c; lock held. Tables of UB, if the device speaks it. */
 int driver_ub_init(struct hca_driver *drv);
 bool driver_tp_lives(const struct hca_driver *drv, uint32_t tpn);

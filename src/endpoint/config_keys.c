@@ -31,7 +31,9 @@
 	X(mtts, 16777216) \
 	X(segments, 65536) \
 	X(groups, 65536) \
-	X(peers, 65536)
+	X(peers, 65536) \
+	X(links, 8192) \
+	X(known, 992)
 
 /* clang-format off */
 const struct config_key config_keys[] = {

@@ -319,6 +319,9 @@ add_client(const struct hca_telemetry *h, const struct hca_driver_client_info *c
 	telemetry_put(&t, "pds", c->pds);
 	telemetry_put(&t, "channels", c->channels);
 	telemetry_put(&t, "segments", c->segments);
+	telemetry_put(&t, "peers", c->peers);
+	telemetry_put(&t, "links", c->links);
+	telemetry_put(&t, "known", c->known);
 	telemetry_put(&t, "mtts", c->mtts);
 	return telemetry_end(&t, d, c->index);
 }

@@ -257,7 +257,8 @@ leave(struct account *a, struct import *i)
 }
 
 static int
-face_unimport(void *arg, uint32_t owner, uint32_t handle, uint32_t *group)
+face_unimport(void *arg, uint32_t owner, uint32_t handle, uint32_t *group,
+	      struct hca_driver_import *was)
 {
 	struct account *a = &((struct ubagent *)arg)->account;
 	struct import *i;
@@ -266,6 +267,9 @@ face_unimport(void *arg, uint32_t owner, uint32_t handle, uint32_t *group)
 	i = find(a, owner, handle);
 	if (i != NULL) {
 		*group = i->told ? i->group : HCA_DRIVER_NO_TPG;
+		*was = (struct hca_driver_import){.owner = owner};
+		memcpy(was->own, i->own, sizeof(was->own));
+		memcpy(was->peer, i->peer, sizeof(was->peer));
 		leave(a, i);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -273,6 +277,15 @@ face_unimport(void *arg, uint32_t owner, uint32_t handle, uint32_t *group)
 		return -EINVAL;
 	ubagent_wake(arg);
 	return 0;
+}
+
+static uint32_t
+face_links(void *arg)
+{
+	const struct ubagent *a = arg;
+	uint32_t links = (a->nlinks - 1) / a->cfg.tps;
+
+	return links != 0 ? links : 1;
 }
 
 static void
@@ -349,6 +362,7 @@ const struct hca_driver_agent ubagent_face = {
 	.import = face_import,
 	.query = face_query,
 	.unimport = face_unimport,
+	.links = face_links,
 	.forget = face_forget,
 	.event = face_event,
 	.counter = face_counter,

@@ -108,6 +108,9 @@ class World:
     def counters(self):
         return self.daemons[0].ask('/softhca/ub/agent')
 
+    def moved(self):
+        return [{k: v for k, v in d.ask('/softhca/ub/agent').items() if v} for d in self.daemons]
+
     def bystander(self, seconds):
         """Ping-pong from the second daemon to the first, over a channel that is made now."""
         port = free_port()
@@ -228,11 +231,11 @@ ATTACKS = {f.__name__: f for f in (nothing, spoofed, halves_of_one, halves_of_ma
 class Tries:
     """Imports, each of another pair of addresses as long as there are some."""
 
-    def __init__(self, world, side):
+    def __init__(self, world, side, step=1):
         self.client = Client(world.daemons[side].socket)
         self.gids = self.client.gids()
         pairs = itertools.product(PEER, OWN) if side == 0 else itertools.product(OWN[:1], PEER)
-        self.pairs = itertools.cycle(list(pairs))
+        self.pairs = itertools.cycle(list(pairs)[::step])
 
     def one(self, patience=WAIT_S):
         peer, own = next(self.pairs)
@@ -246,12 +249,14 @@ def side_of(name):
 
 def interrupted(world):
     """Imports that take a second because the peer is stopped, while somebody forges its REQs."""
-    tries, done = Tries(world, 0), []
+    tries, done = Tries(world, 0, -1), []
     stop = forged(world)
-    for _ in range(4):
+    for _ in range(3):
         world.daemons[1].suspend()
-        threading.Timer(1, world.daemons[1].resume).start()
+        timer = threading.Timer(1, world.daemons[1].resume)
+        timer.start()
         done.append(tries.one(8))
+        timer.join()
     stop()
     return done
 
@@ -305,7 +310,7 @@ class Floods(unittest.TestCase):
         attacker = self.world.attacker
         attacker.receives, attacker.confirms = True, False
 
-    def works(self, name, n=5):
+    def works(self, name, n=4):
         """During the attack imports of both daemons come up; a bystander's requests complete."""
         self.world.bystander(1)
         stop = ATTACKS[name](self.world)
@@ -313,7 +318,7 @@ class Floods(unittest.TestCase):
             time.sleep(0.5)
             for _ in range(n):
                 for tries in self.tries:
-                    self.assertIsInstance(tries.one(30), float, name)
+                    self.assertIsInstance(tries.one(30), float, '%s: %s' % (name, self.world.moved()))
         finally:
             stop()
         self.world.bystander_ends()
@@ -323,7 +328,7 @@ class Floods(unittest.TestCase):
         self.works('spoofed')
         after = self.world.counters()
         self.assertGreater(after['cm_sent_RETRY'], before['cm_sent_RETRY'] + 100)
-        self.assertEqual(after['channels_half'], 0)
+        self.assertLessEqual(after['channels_half'], before['channels_half'])
 
     def test_halves_of_one(self):
         self.works('halves_of_one')

@@ -6,17 +6,26 @@
 
 /* ---- peers: an agent that says what the test wants ---- */
 
+#define IMPORTS 64u
+#define ALL_LINKS 3u
+
 static struct {
 	struct hca_driver_import import;
 	uint32_t imports, given_back, forgotten, owner;
-	int answer; /* of query */
-	bool told[16];
+	int answer;  /* of query */
+	int refuses; /* imports */
+	bool told[IMPORTS];
+	struct hca_driver_import was[IMPORTS];
 } agent;
 
 static int
 agent_import(void *arg, const struct hca_driver_import *request, uint32_t *number)
 {
+	if (agent.refuses != 0)
+		return agent.refuses;
+	assert_true(agent.imports < IMPORTS);
 	agent.import = *request;
+	agent.was[agent.imports] = *request;
 	*number = 0x7000 + agent.imports++;
 	return 0;
 }
@@ -34,13 +43,21 @@ agent_query(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, bool *fir
 }
 
 static int
-agent_unimport(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg)
+agent_unimport(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg,
+	       struct hca_driver_import *was)
 {
 	if (number < 0x7000 || number >= 0x7000 + agent.imports)
 		return -EINVAL;
 	*tpg = agent.told[number - 0x7000] ? 5 : HCA_DRIVER_NO_TPG;
+	*was = agent.was[number - 0x7000];
 	agent.given_back++;
 	return 0;
+}
+
+static uint32_t
+agent_links(void *arg)
+{
+	return ALL_LINKS;
 }
 
 static void
@@ -60,6 +77,7 @@ static const struct hca_driver_agent fake_agent = {
 	.import = agent_import,
 	.query = agent_query,
 	.unimport = agent_unimport,
+	.links = agent_links,
 	.forget = agent_forget,
 	.counter = agent_counter,
 };
@@ -134,7 +152,7 @@ peers_have_a_quota(void **state)
 
 	memset(&agent, 0, sizeof(agent));
 	hca_driver_set_agent(drv, &fake_agent, NULL);
-	for (unsigned int k = 0; k < QUOTA; k++)
+	for (unsigned int k = 0; k < 2 * QUOTA; k++)
 		assert_int_equal(import(1, 0, 2, &number), 0);
 	assert_int_equal(import(1, 0, 2, &other), -ENOMEM);
 	assert_non_null(strstr(hca_driver_reason(), "imported peers"));
@@ -146,9 +164,146 @@ peers_have_a_quota(void **state)
 	hca_client_close(client[1]);
 	assert_int_equal(agent.forgotten, agent.import.owner);
 	open_client(1);
-	for (unsigned int k = 0; k < QUOTA; k++)
+	for (unsigned int k = 0; k < 2 * QUOTA; k++)
 		assert_int_equal(import(1, 0, 2, &number), 0);
 	assert_int_equal(import(1, 0, 2, &number), -ENOMEM);
+}
+
+/* ---- links: an address of the host and a peer ---- */
+
+static void
+know_peers(uint32_t n)
+{
+	memset(&agent, 0, sizeof(agent));
+	hca_driver_set_agent(drv, &fake_agent, NULL);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(
+			hca_driver_set_neigh(
+				drv,
+				(const uint8_t[16]){[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)(2 + i)},
+				(const uint8_t *)"\2\0\0\0\0\2"),
+			0);
+}
+
+static uint32_t
+links_of(unsigned int i)
+{
+	struct hca_driver_client_info info[CLIENTS];
+
+	assert_int_equal(hca_driver_list_clients(drv, 0, info, CLIENTS), CLIENTS);
+	return info[i].links;
+}
+
+/* A client may have so many peers, each as often as it likes; what others have too is paid once. */
+static void
+links_have_a_quota(void **state)
+{
+	uint32_t number[4], other[4], again;
+
+	know_peers(4);
+	for (uint8_t k = 0; k < LINKS; k++)
+		assert_int_equal(import(1, 0, 2 + k, &number[k]), 0);
+	assert_int_equal(import(1, 0, 2, &again), 0);
+	assert_int_equal(links_of(1), LINKS);
+	assert_int_equal(import(1, 0, 4, &number[2]), -ENOMEM);
+	assert_non_null(strstr(hca_driver_reason(), "[quota] links = 2"));
+	/* the other one shares a link, and has one of its own: the last there is */
+	assert_int_equal(import(0, 0, 2, &other[0]), 0);
+	assert_int_equal(import(0, 0, 4, &other[1]), 0);
+	assert_int_equal(links_of(0), 1);
+	assert_int_equal(import(0, 0, 5, &other[2]), -ENOMEM);
+	assert_non_null(strstr(hca_driver_reason(), "0 are left"));
+	/* what is there already costs nothing */
+	assert_int_equal(import(1, 0, 4, &number[2]), 0);
+	assert_int_equal(links_of(1), LINKS);
+	/* the last import of the one who pays: the other one pays */
+	assert_int_equal(unimport(1, number[0]), 0);
+	assert_int_equal(links_of(1), LINKS);
+	assert_int_equal(unimport(1, again), 0);
+	assert_int_equal(links_of(1), LINKS - 1);
+	assert_int_equal(links_of(0), 2);
+	assert_int_equal(unimport(0, other[0]), 0);
+	assert_int_equal(links_of(0), 1);
+	assert_int_equal(import(0, 0, 5, &other[2]), 0);
+}
+
+/* A client that ends leaves nothing, but what others have, too, to them. */
+static void
+links_end_with_their_client(void **state)
+{
+	uint32_t number;
+
+	know_peers(4);
+	assert_int_equal(import(1, 0, 2, &number), 0);
+	assert_int_equal(import(1, 0, 3, &number), 0);
+	assert_int_equal(import(0, 0, 3, &number), 0);
+	assert_int_equal(links_of(0), 0);
+	hca_client_close(client[1]);
+	open_client(1);
+	assert_int_equal(links_of(0), 1);
+	assert_int_equal(links_of(1), 0);
+	/* what the agent refuses is not paid */
+	agent.refuses = -ENOMEM;
+	assert_int_equal(import(1, 0, 2, &number), -ENOMEM);
+	assert_int_equal(links_of(1), 0);
+}
+
+/* What is no address of a host has a MAC address nevertheless. */
+static void
+not_unicast(void **state)
+{
+	static const uint8_t bad[][16] = {
+		{[10] = 0xff, 0xff, 224, 0, 0, 1},
+		{[10] = 0xff, 0xff, 239, 255, 255, 255},
+		{[10] = 0xff, 0xff, 255, 255, 255, 255},
+		{[10] = 0xff, 0xff, 0, 0, 0, 0},
+		{0xff, 2, [15] = 1},
+		{0},
+	};
+
+	know_peers(1);
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct hca_ctl_peer p = {.gid_index = 0};
+		uint32_t number;
+
+		memcpy(p.eid, bad[i], 16);
+		assert_int_equal(hca_client_call(client[1], HCA_CTL_IMPORT_PEER, &p, &number, NULL),
+				 -EINVAL);
+		assert_non_null(strstr(hca_driver_reason(), "not the address of a host"));
+	}
+	assert_int_equal(agent.imports, 0);
+}
+
+/* ---- whose TP it is ---- */
+
+static int
+tp_eid(unsigned int i, uint32_t tpn)
+{
+	struct hca_ctl_eid eid;
+
+	return hca_client_call(client[i], HCA_CTL_QUERY_TP_EID, &tpn, &eid, NULL);
+}
+
+/* A user that tries numbers is slowed down; others are not. */
+static void
+tpns_cannot_be_guessed(void **state)
+{
+	uint32_t refused = 0;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		int err = tp_eid(1, 0x1000 + i);
+
+		assert_true(err == -EINVAL || err == -EAGAIN);
+		refused += err == -EAGAIN;
+	}
+	assert_true(refused >= 900);
+	assert_int_equal(tp_eid(0, 0x1000), -EINVAL);
+	hca_client_close(client[1]); /* the user is the same one afterwards */
+	open_client(1);
+	refused = 0;
+	for (uint32_t i = 0; i < 1000; i++)
+		refused += tp_eid(1, 0x2000 + i) == -EAGAIN;
+	assert_true(refused >= 900);
 }
 
 /* ---- which groups clients may use ---- */
@@ -227,6 +382,10 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(peers),
 		T(peers_have_a_quota),
+		T(links_have_a_quota),
+		T(links_end_with_their_client),
+		T(not_unicast),
+		T(tpns_cannot_be_guessed),
 		T(imports_permit),
 		T(permits_fail),
 	};

@@ -349,6 +349,35 @@ well_known(void **state)
 	assert_int_equal(name(1, 1023, number), 0);
 }
 
+/* So many for a client, which has them again when it gives them back or their target goes. */
+static void
+well_known_quota(void **state)
+{
+	struct hca_ctl_jetty j = jetty(1, HCA_ST_JETTY), a = jetty(0, HCA_ST_JETTY);
+	uint32_t number, agent;
+
+	assert_int_equal(create(1, &j, &number), 0);
+	assert_int_equal(create(0, &a, &agent), 0);
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t k = 0; k < QUOTA; k++)
+			assert_int_equal(name(1, 100 + k, number), 0);
+		assert_int_equal(name(1, 200, number), -ENOMEM);
+		assert_non_null(strstr(hca_driver_reason(), "[quota] known = 3"));
+		assert_int_equal(name(0, 200, agent), 0); /* another one's */
+		assert_int_equal(name(0, 200, HCA_TC_NONE), 0);
+		if (round == 0) {
+			for (uint32_t k = 0; k < QUOTA; k++)
+				assert_int_equal(name(1, 100 + k, HCA_TC_NONE), 0);
+		} else {
+			assert_int_equal(call_drop(client[1], HCA_CTL_DESTROY_QP, number), 0);
+			assert_int_equal(create(1, &j, &number), 0);
+		}
+	}
+	/* those of drivers are not counted */
+	for (uint32_t id = 0; id < 2 * QUOTA; id++)
+		assert_int_equal(name(0, id, agent), 0);
+}
+
 /* ---- segments ---- */
 
 static int
@@ -573,6 +602,7 @@ main(void)
 		T(jfr_has_a_cq),
 		T(jfrs_that_are_refused),
 		T(well_known),
+		T(well_known_quota),
 		T(segments),
 		T(tps),
 		T(chosen_numbers),

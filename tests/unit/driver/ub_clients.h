@@ -18,6 +18,7 @@
 #define CLIENTS 2u
 #define TPS 16u
 #define QUOTA 3u
+#define LINKS 2u
 
 static struct fake_hw *fake;
 static struct hca_driver *drv;
@@ -45,7 +46,11 @@ start(bool ub)
 	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
 	static const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
 	struct hca_driver_config config = {.timeout_ms = 50,
-					   .quota = {.qps = QUOTA, .srqs = QUOTA, .peers = QUOTA}};
+					   .quota = {.qps = QUOTA,
+						     .srqs = QUOTA,
+						     .peers = 2 * QUOTA,
+						     .links = LINKS,
+						     .known = QUOTA}};
 
 	fake = fake_hw_create();
 	fake->ub = ub;
