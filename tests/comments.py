@@ -28,7 +28,7 @@ EXTERNAL = {
     'clone', 'dpdk-telemetry.py', 'epb_flags', 'exec', 'io_uring', 'MADV_FREE',
     'MADV_GUARD_INSTALL', 'MADV_REMOVE', 'MADV_WIPEONFORK', 'MCL_FUTURE', 'mincore',
     'MREMAP_DONTUNMAP', 'ndev_ifindex', 'O_DIRECT', 'PIPE_BUF', 'tx_invalid_descs',
-    'XDP_STATISTICS', '_Fork',
+    'UCX_UD_ETH_DGID_CHECK', 'XDP_STATISTICS', '_Fork',
     # fields of the interface's tables that share a word with others
     'rq_wqe_counter', 'sq_wqe_counter',
 }

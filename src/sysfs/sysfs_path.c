@@ -29,7 +29,7 @@ find_root(void)
 {
 	const char *value = secure_getenv("SOFTHCA_SYSFS");
 
-	if (value == NULL || value[0] != '/' || strlen(value) >= PATH_MAX)
+	if (value == NULL || value[0] != '/' || strlen(value) >= SYSFS_PATH_MAX / 2)
 		return;
 	root = strdup(value); /* the program may change its environment */
 	root_length = root != NULL ? strlen(root) : 0;

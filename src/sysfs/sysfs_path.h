@@ -7,18 +7,18 @@
  * folder that SOFTHCA_SYSFS names (sysfs_tree.h has its layout). Any thread may call.
  */
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SYSFS_PATH_MAX (2 * PATH_MAX)
+/* Threads and signal handlers with little stack open files, too. */
+#define SYSFS_PATH_MAX 1024
 
 /**
  * The path to use in place of `path`.
  *
  * @param path  of any kind; may be NULL
  * @param buf  of SYSFS_PATH_MAX bytes
- * @return  buf, or `path` if it names no file of ours
+ * @return  buf, or `path` if it names no file of ours, or one with a name that buf cannot hold
  */
 const char *sysfs_path(const char *path, char *buf);
 
