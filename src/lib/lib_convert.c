@@ -95,11 +95,12 @@ measure_file(int fd, uint64_t *bytes, uint64_t *align)
 static int
 place_found(struct lib_share *piece, const struct lib_mapping *m, uint64_t va, uint64_t end)
 {
-	uint64_t bytes, align, first, last, low = m->start, high = m->end;
+	uint64_t bytes = 0, align = FOUND_ALIGN, first, last, low = m->start, high = m->end;
 	const struct lib_share *behind;
+	int err = measure_file(piece->fd, &bytes, &align);
 
-	if (measure_file(piece->fd, &bytes, &align) != 0)
-		return -errno;
+	if (err != 0)
+		return err;
 	if (lib_convert_offset_of(m, va) >= bytes)
 		return lib_fail(-EFAULT, "memory at %#llx lies behind the end of its file",
 				(unsigned long long)va);
