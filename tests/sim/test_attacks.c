@@ -421,6 +421,88 @@ nak_storm_in(const struct sim_config *cfg)
 }
 SIM_TEST(nak_storm)
 
+/*
+ * A packet of a PSN to come arrives with the last one that the peer has sent. The peer ignores the
+ * NAK, so it must get the ACK, too, or it waits for its timer.
+ */
+static void
+future_psn_in(const struct sim_config *cfg)
+{
+	static const enum sim_victim_kind kinds[] = {SIM_VICTIM_RC, SIM_VICTIM_XRC_TGT};
+	struct sim *s = sim_open(cfg);
+	struct sim_injector x;
+
+	sim_injector_open(s, &x);
+	for (unsigned int i = 0; i < 2 * COUNT(kinds); i++) {
+		uint64_t acks = sim_counter(s, 1, "acks_sent"), naks;
+		bool first = i & 1; /* the forged one */
+		struct sim_victim v;
+
+		naks = sim_counter(s, 1, "seq_nak_sent");
+		sim_victim_open(s, &v, kinds[i / 2], SIM_GID_V4);
+		sim_victim_to(&v, SOFTHCA_QPS_RTS);
+		if (first)
+			good_write(&x, &v, &v.path, SIM_VICTIM_PSN + 40, 0);
+		good_write(&x, &v, &v.path, SIM_VICTIM_PSN, 8192);
+		if (!first)
+			good_write(&x, &v, &v.path, SIM_VICTIM_PSN + 40, 0);
+		sim_settle(s);
+		sim_check(s, was_written(&v, 8192), "not written");
+		sim_check(s, sim_counter(s, 1, "seq_nak_sent") == naks + 1, "no NAK");
+		sim_check(s, sim_counter(s, 1, "acks_sent") == acks + 1, "no ACK");
+		sim_victim_close(&v);
+	}
+	sim_injector_close(&x);
+	sim_close(s);
+}
+SIM_TEST(future_psn)
+
+/*
+ * Copies of a READ that was answered, by anyone who has seen it, each ask for as much again: while
+ * others work, they get about a packet of each loop.
+ */
+static void
+replayed_read_in(const struct sim_config *cfg)
+{
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *bystander = sim_pair_open(s, NULL);
+	uint64_t repeated, loops;
+	struct sim_injector x;
+	struct sim_victim v;
+
+	sim_injector_open(s, &x);
+	sim_victim_open(s, &v, SIM_VICTIM_RC, SIM_GID_V4);
+	sim_victim_to(&v, SOFTHCA_QPS_RTS);
+	const struct roce_headers h = {
+		.reth = {.va = (uintptr_t)v.mem, .rkey = v.mr->rkey, .len = SIM_VICTIM_BYTES}};
+
+	sim_inject_whole(&x, &v.path, HCA_BTH_RC_READ_REQ, SIM_VICTIM_PSN, true, &h, 0);
+	sim_settle(s);
+	work(s, bystander);
+	repeated = sim_counter(s, 1, "resp_repeated");
+	loops = s->loops;
+	for (unsigned int i = 0; i < 300; i++) {
+		sim_inject_whole(&x, &v.path, HCA_BTH_RC_READ_REQ, SIM_VICTIM_PSN, true, &h, 0);
+		if (i % 4 == 0)
+			work(s, bystander);
+		sim_poll(s);
+	}
+	repeated = sim_counter(s, 1, "resp_repeated") - repeated;
+	loops = s->loops - loops;
+	sim_check(s, repeated != 0, "copies are not answered");
+	if (s->threads == NULL) {
+		sim_check(s, sim_counter(s, 1, "resp_repeats_slowed") != 0, "nothing is slowed");
+		sim_check(s, repeated <= 2 * loops, "%llu packets for copies in %llu loops",
+			  (unsigned long long)repeated, (unsigned long long)loops);
+	}
+	sim_finish(s, SIM_S);
+	sim_victim_close(&v);
+	sim_injector_close(&x);
+	sim_pair_close(bystander);
+	sim_close(s);
+}
+SIM_TEST(replayed_read)
+
 /* Packets of strangers are never answered. */
 static void
 no_answers_in(const struct sim_config *cfg)
@@ -540,10 +622,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opcodes),   cmocka_unit_test(opcodes_in_place),
-		cmocka_unit_test(strangers), cmocka_unit_test(false_answers),
-		cmocka_unit_test(nak_storm), cmocka_unit_test(no_answers),
-		cmocka_unit_test(silence),   cmocka_unit_test(cnp_flood),
+		cmocka_unit_test(opcodes),    cmocka_unit_test(opcodes_in_place),
+		cmocka_unit_test(strangers),  cmocka_unit_test(false_answers),
+		cmocka_unit_test(nak_storm),  cmocka_unit_test(no_answers),
+		cmocka_unit_test(silence),    cmocka_unit_test(cnp_flood),
+		cmocka_unit_test(future_psn), cmocka_unit_test(replayed_read),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -316,7 +316,7 @@ static const struct refused refused[] = {
 	 .len = 5000},
 	{"WRITE before", SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WC_REM_ACCESS_ERR, .va = -1, .len = 1},
 	{"WRITE imm rkey", SOFTHCA_WR_RDMA_WRITE_WITH_IMM, SOFTHCA_WC_REM_ACCESS_ERR,
-	 .rkey = 0x1000000, .len = 64, .recv_len = 1, .recv_status = SOFTHCA_WC_WR_FLUSH_ERR},
+	 .rkey = 0x1000000, .len = 64, .recv_len = 1, .recv_status = SOFTHCA_WC_LOC_ACCESS_ERR},
 	{"READ rkey", SOFTHCA_WR_RDMA_READ, SOFTHCA_WC_REM_ACCESS_ERR, .rkey = 1, .len = 100},
 	{"READ range", SOFTHCA_WR_RDMA_READ, SOFTHCA_WC_REM_ACCESS_ERR, .va = FAR - 8, .len = 9},
 	{"atomic rkey", SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, SOFTHCA_WC_REM_ACCESS_ERR, .rkey = 1,

@@ -313,7 +313,9 @@ bad_binds_in(const struct sim_config *cfg)
 		wr = (struct softhca_send_wr){.opcode = SOFTHCA_WR_LOCAL_INV,
 					      .invalidate_rkey = keys[i]};
 		expect_bad(&r, 1, wr, "local_inv");
-		expect(&r, send_inv(&r, keys[i]), SOFTHCA_WC_REM_ACCESS_ERR, "send_inv");
+		/* the receiver is told, the sender gets no answer */
+		expect(&r, send_inv(&r, keys[i]), SOFTHCA_WC_RETRY_EXC_ERR, "send_inv");
+		expect(&r, wait_for(&r, 1), SOFTHCA_WC_MW_BIND_ERR, "receive");
 		reset(&r);
 	}
 	sim_check(r.s, sim_counter(r.s, 1, "resp_invalidate_error") == COUNT(keys), "counter");

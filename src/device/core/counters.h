@@ -140,6 +140,7 @@
 	X(resp_invalid_request) \
 	X(resp_remote_access_errors) \
 	X(resp_remote_operation_errors) \
+	X(resp_management_errors) \
 	X(resp_uc_dropped) \
 	X(resp_ud_dropped) \
 	X(resp_scatter_late)
@@ -339,6 +340,7 @@
 	X(resp_completions) \
 	X(resp_packets) \
 	X(resp_repeated) \
+	X(resp_repeats_slowed) \
 	X(acks_sent) \
 	X(naks_sent) \
 	X(resp_abandoned) \

@@ -31,6 +31,12 @@
 
 /* Responses one QP may send, and receives it may flush, before it is the next one's turn. */
 #define EE_CHUNK 16u
+/*
+ * The same for answers to duplicates while packets of other QPs come or go: anyone who has seen a
+ * READ can repeat it, and each copy is answered with as much data. So long after such a packet:
+ */
+#define EE_REPEAT_CHUNK 1u
+#define EE_OTHERS_NS 1000000u
 #define EE_FLUSH_CHUNK 64u
 /*
  * While busy, the stage sends acknowledgements that were not requested after so many polls at the
@@ -82,7 +88,7 @@ enum ee_job_flag {
 	EE_JOB_RELEASED = 1u << 4, /* not in new_jobs any more */
 };
 
-/* Verdict of a check; EE_SEQ and the following ones are answered with a NAK. */
+/* Verdict of a check; EE_SEQ and the following ones but the last are answered with a NAK. */
 enum ee_verdict {
 	EE_NEXT = 0, /* continue with the next check */
 	EE_DROP,     /* ignore the packet, which is counted already */
@@ -92,6 +98,7 @@ enum ee_verdict {
 	EE_INVALID,	/* invalid request; fatal, as the following ones */
 	EE_ACCESS,	/* remote access error */
 	EE_OPERATIONAL, /* remote operational error: the error is on this side */
+	EE_MANAGEMENT,	/* memory management error: fatal on this side, and not answered */
 };
 
 /* Destination of a part of a packet's payload. */
@@ -144,6 +151,10 @@ struct ee_ctx {
 	uint32_t busy_polls;
 	uint16_t ack_every;
 	bool seen; /* packets arrived since the last poll */
+	/* what went on when duplicates were answered last (ee_response.c), and when others did */
+	uint64_t arrived, arrived_seen, own_seen, requests_seen;
+	uint64_t others_at;
+	uint32_t repeat_qpi;
 	bool left; /* the last ACK of a QP with EE_LEAVES is in out */
 	/* counted per burst by the fast path */
 	uint32_t writes, sends;
@@ -276,7 +287,7 @@ ee_recv_offset(const struct hca_qp_ee *ee)
 
 /* ---- ee_response.c ---- */
 
-/* Record a NAK for packet psn; it replaces a pending ACK. */
+/* Record a NAK for packet psn; it replaces a pending ACK, unless it is about a gap. */
 void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn);
 /* Packet psn was dropped after one that was answered with a NAK. */
 void ee_refused(struct hca_qp_ee *ee, uint32_t psn);

@@ -361,7 +361,8 @@ put_grh(struct ee_request *q)
 
 /*
  * A peer may only invalidate type 2 windows bound to this QP: type 1 windows and regions belong to
- * their owner until he unbinds or deregisters them.
+ * their owner until he unbinds or deregisters them. IBTA 9.9.6.3, class J: the receive completes
+ * with a memory management error, and the requester is not told.
  */
 static enum ee_verdict
 check_invalidate(struct ee_request *q)
@@ -370,7 +371,8 @@ check_invalidate(struct ee_request *q)
 	if (hca_window_owned(&q->h->core, &q->qp->cfg, q->rkey))
 		return EE_NEXT;
 	HCA_COUNT(q->h, EE, resp_invalidate_error);
-	return EE_ACCESS;
+	q->recv_syndrome = HCA_SYND_MW_BIND;
+	return EE_MANAGEMENT;
 }
 
 /* Foreign memory can fail, so it is accessed before the QP changes. */
@@ -380,6 +382,15 @@ access_foreign(struct ee_request *q)
 	if (q->op->kind == HCA_PKT_READ_REQ)
 		return EE_NEXT;
 	return is_atomic(q) ? ee_foreign_atomic(q) : ee_foreign_scatter(q);
+}
+
+/* The receive that a WRITE with immediate was to complete tells of it. */
+static enum ee_verdict
+refuse_write(struct ee_request *q)
+{
+	if (q->op->ext & HCA_EXT_IMMDT)
+		q->recv_syndrome = HCA_SYND_LOCAL_ACCESS;
+	return EE_ACCESS;
 }
 
 /*
@@ -403,7 +414,7 @@ check_key(struct ee_request *q)
 	case HCA_PKT_WRITE:
 		if (q->len == 0)
 			return EE_NEXT;
-		return may_access(q, HCA_ACCESS_REMOTE_WRITE, range) ? EE_NEXT : EE_ACCESS;
+		return may_access(q, HCA_ACCESS_REMOTE_WRITE, range) ? EE_NEXT : refuse_write(q);
 	case HCA_PKT_READ_REQ:
 		if (q->dma_len == 0)
 			return EE_NEXT;

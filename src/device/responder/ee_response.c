@@ -24,17 +24,32 @@ ee_refused(struct hca_qp_ee *ee, uint32_t psn)
 		ee->owed_psn = psn;
 }
 
+/*
+ * A gap may be a lie: a forged packet of a PSN to come. A requester that has sent nothing beyond
+ * what is acknowledged ignores the NAK of it, so it gets its ACK first, asked for or not.
+ */
+static void
+keep_ack(struct hca_qp_ee *ee, bool gap)
+{
+	if (!gap)
+		ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
+	else if (ee->unacked != 0)
+		ee->flags |= EE_ACK_OWED;
+}
+
 void
 ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	bool gap = syndrome == HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ);
 
 	ee->owed_syndrome = syndrome;
 	if (ee->flags & EE_NAK_OWED && !(ee->flags & EE_FATAL))
 		ee_refused(ee, psn);
 	else
 		ee->owed_psn = psn;
-	ee->flags = (ee->flags & ~(EE_ACK_OWED | EE_ACK_REPEAT)) | EE_NAK_OWED;
+	keep_ack(ee, gap);
+	ee->flags |= EE_NAK_OWED;
 	ee_list_ready(h, ctx, ee, qpi);
 }
 
@@ -360,14 +375,40 @@ answer(const struct hca_qp_ee *ee, uint32_t *psn)
 	return ack_syndrome;
 }
 
+/* An ACK and the NAK of a gap are owed, and the gap is still there: the ACK goes first. */
+static inline bool
+acks_first(const struct hca_qp_ee *ee)
+{
+	return (ee->flags & (EE_ACK_OWED | EE_NAK_OWED | EE_FATAL | EE_RNR)) ==
+		       (EE_ACK_OWED | EE_NAK_OWED) &&
+	       hca_psn_diff(ee->owed_psn, ee->epsn) >= 0;
+}
+
+static void
+acknowledge_first(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &qp->ee;
+	uint32_t psn = ee->flags & EE_ACK_REPEAT ? last_plain_psn(ee) : ee->epsn - 1;
+
+	describe(d, qp, qpi, HCA_BTH_RC_ACK, ack_syndrome, psn, ee->msn);
+	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
+	ee->unacked = 0;
+	count_answer(h, ee, ack_syndrome);
+}
+
 /* No job is left: everything before epsn was executed and answered. */
 static void
 acknowledge(struct hca *h, struct ee_ctx *ctx, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	uint32_t psn;
-	uint8_t syndrome = answer(ee, &psn);
+	uint8_t syndrome;
 
+	if (unlikely(acks_first(ee))) {
+		acknowledge_first(h, d, qp, qpi);
+		return;
+	}
+	syndrome = answer(ee, &psn);
 	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, psn, ee->msn);
 	ctx->left |= (ee->flags & EE_LEAVES) != 0;
 	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT | EE_NAK_OWED | EE_LEAVES);
@@ -380,6 +421,8 @@ static unsigned int
 wanted(const struct hca_qp_ee *ee)
 {
 	unsigned int n = (ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0;
+
+	n += acks_first(ee);
 
 	for (uint32_t rest = ee->job_pending; rest != 0 && n < EE_CHUNK; rest &= rest - 1) {
 		uint32_t left = ee->jobs[rte_bsf32(rest)].left;
@@ -416,6 +459,42 @@ take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
 	return n > 1 && rte_mempool_get(h->resp_pool, out) == 0 ? 1 : 0;
 }
 
+/*
+ * Whether other QPs are at work while duplicates of this one are answered, or were shortly before:
+ * requests have come that are not its own, requests have left, or another QP's duplicates were
+ * answered last.
+ */
+static bool
+others_active(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint64_t now)
+{
+	uint64_t own = h->qp[qpi].ee.rx_packets;
+	uint64_t requests = __atomic_load_n(&h->line[HCA_STAGE_RTC].counters[HCA_CTR_req_packets],
+					    __ATOMIC_RELAXED);
+
+	if (ctx->repeat_qpi != qpi ? ctx->repeat_qpi != HCA_QP_NONE
+				   : ctx->arrived - ctx->arrived_seen != own - ctx->own_seen ||
+					     requests != ctx->requests_seen)
+		ctx->others_at = now;
+	ctx->repeat_qpi = qpi;
+	ctx->arrived_seen = ctx->arrived;
+	ctx->own_seen = own;
+	ctx->requests_seen = requests;
+	return ctx->others_at != 0 && now - ctx->others_at < EE_OTHERS_NS;
+}
+
+/* n: as many as the QP may send in this turn. */
+static unsigned int
+slow_repeats(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, uint64_t now)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+
+	if (n <= EE_REPEAT_CHUNK || ee_jobs(ee) == 0 || !(next_job(ee)->flags & EE_JOB_REPEAT) ||
+	    !others_active(h, ctx, qpi, now))
+		return n;
+	HCA_COUNT(h, EE, resp_repeats_slowed);
+	return EE_REPEAT_CHUNK;
+}
+
 static unsigned int
 emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
 {
@@ -423,6 +502,7 @@ emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint
 	struct hca_qp_ee *ee = &qp->ee;
 	unsigned int n = RTE_MIN(wanted(ee), room);
 
+	n = slow_repeats(h, ctx, qpi, n, now);
 	if (n == 0)
 		return 0;
 	if (ctx->nout + n > RTE_DIM(ctx->out))

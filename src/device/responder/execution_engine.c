@@ -28,6 +28,7 @@ hca_ee_init(struct hca *h)
 	if (ctx == NULL)
 		return -ENOMEM;
 	ctx->ready.head = ctx->lazy.head = HCA_QP_NONE;
+	ctx->repeat_qpi = HCA_QP_NONE;
 	ctx->ack_every = h->cfg.ack_every ? RTE_MIN(h->cfg.ack_every, 0xffffu) : HCA_BURST;
 	return 0;
 }
@@ -57,12 +58,14 @@ ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, u
 		[EE_INVALID] = {HCA_NAK_INVALID_REQ, HCA_EVENT_WQ_INVAL_REQ},
 		[EE_ACCESS] = {HCA_NAK_REMOTE_ACCESS, HCA_EVENT_WQ_ACCESS},
 		[EE_OPERATIONAL] = {HCA_NAK_REMOTE_OP, 0},
+		[EE_MANAGEMENT] = {0, 0},
 	};
 	struct hca_qp *qp = &h->qp[qpi];
 
 	ee_refuse_late(&qp->ee, psn);
 	qp->ee.flags |= EE_FATAL;
-	ee_owe_nak(h, ctx, qpi, HCA_NAK_SYNDROME(row[why].nak), psn);
+	if (why != EE_MANAGEMENT)
+		ee_owe_nak(h, ctx, qpi, HCA_NAK_SYNDROME(row[why].nak), psn);
 	hca_qp_to_error(h, HCA_STAGE_EE, qpi);
 	if (hca_qp_state(qp) != HCA_QPS_ERR)
 		return; /* the CEU has reset it */
@@ -78,7 +81,7 @@ count_receive_error(struct hca *h, uint8_t syndrome)
 {
 	if (syndrome == HCA_SYND_LOCAL_LENGTH)
 		HCA_COUNT(h, EE, resp_local_length_error);
-	else if (syndrome == HCA_SYND_LOCAL_PROT)
+	else if (syndrome == HCA_SYND_LOCAL_PROT || syndrome == HCA_SYND_LOCAL_ACCESS)
 		HCA_COUNT(h, EE, resp_local_protection_error);
 	else if (syndrome == HCA_SYND_LOCAL_QP_OP)
 		HCA_COUNT(h, EE, resp_local_operation_error);
@@ -192,6 +195,7 @@ refuse_fatally(struct ee_request *q, enum ee_verdict v)
 		[EE_INVALID] = HCA_CTR_resp_invalid_request,
 		[EE_ACCESS] = HCA_CTR_resp_remote_access_errors,
 		[EE_OPERATIONAL] = HCA_CTR_resp_remote_operation_errors,
+		[EE_MANAGEMENT] = HCA_CTR_resp_management_errors,
 	};
 
 	HCA_COUNT_AT(q->h, HCA_STAGE_EE, counter[v]);
@@ -227,6 +231,7 @@ refuse(struct ee_request *q, enum ee_verdict v)
 	case EE_INVALID:
 	case EE_ACCESS:
 	case EE_OPERATIONAL:
+	case EE_MANAGEMENT:
 		refuse_fatally(q, v);
 		break;
 	default:
@@ -598,6 +603,7 @@ hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 		request(h, ctx, m[i]);
 	}
 	ctx->seen = true;
+	ctx->arrived += n;
 	count_burst(h, ctx, n);
 	hca_mbuf_free_burst(m, n);
 }

@@ -209,6 +209,50 @@ one_nak_per_gap(void **state)
 /*
  * Reordering in a burst: the expected packet arrives before the NAK is sent, the other was dropped.
  */
+/* An ACK, and behind it the NAK of a gap */
+static void
+expect_ack_and_nak(struct rig *r, uint32_t acked, uint32_t missing)
+{
+	const struct hca_txd *ack = rig_response(r, 0), *nak = rig_response(r, 1);
+
+	assert_int_equal(rig_responses(r), 2);
+	assert_int_equal(ack->syndrome, RIG_ACK);
+	assert_int_equal(ack->psn, acked);
+	assert_int_equal(nak->syndrome, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ));
+	assert_int_equal(nak->psn, missing);
+	rig_forget_responses(r);
+	rig_expect_silence(r);
+}
+
+/*
+ * A packet of a PSN to come, in the burst of the last one that was sent: its requester ignores a
+ * NAK of what it has not sent, and would wait for its ACK until its timer runs out. Asked for or
+ * not, and for a duplicate.
+ */
+static void
+future_psn_keeps_the_ack(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p[3] = {rig_write(100, 0, 16, 1), rig_write(140, 0, 16, 2),
+				  rig_write(141, 0, 16, 2)};
+
+	rig_burst(r, p, 3);
+	rig_poll(r);
+	expect_ack_and_nak(r, 100, 101);
+	p[0] = rig_write(101, 0, 16, 1);
+	p[0].flags = 0;
+	rig_burst(r, p, 2);
+	rig_poll(r);
+	expect_ack_and_nak(r, 101, 102);
+	rig_feed(r, rig_write(102, 0, 16, 1));
+	rig_expect_ack(r, RIG_ACK, 102);
+	p[0] = rig_write(102, 0, 16, 1);
+	rig_burst(r, p, 2);
+	rig_poll(r);
+	expect_ack_and_nak(r, 102, 103);
+	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 3);
+}
+
 static void
 nak_for_what_was_dropped(void **state)
 {
@@ -217,7 +261,7 @@ nak_for_what_was_dropped(void **state)
 
 	rig_burst(r, p, 2);
 	rig_poll(r);
-	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), 101);
+	expect_ack_and_nak(r, 100, 101);
 	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 1);
 	rig_feed(r, rig_write(101, 0, 16, 1));
 	rig_expect_ack(r, RIG_ACK, 101);
@@ -235,7 +279,7 @@ nak_names_the_first_missing(void **state)
 
 	rig_burst(r, p, 5);
 	rig_poll(r);
-	rig_expect_ack(r, HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ), 103);
+	expect_ack_and_nak(r, 102, 103);
 	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 1);
 	assert_int_equal(RIG_COUNTER(r, naks_sent), 1);
 }
@@ -437,6 +481,7 @@ main(void)
 		TEST(communication_is_established_once),
 		TEST(another_life_and_responses_are_dropped),
 		TEST(one_nak_per_gap),
+		TEST(future_psn_keeps_the_ack),
 		TEST(nak_for_what_was_dropped),
 		TEST(nak_names_the_first_missing),
 		TEST(closed_gap_needs_no_nak),

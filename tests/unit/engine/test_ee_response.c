@@ -424,6 +424,45 @@ repeat_of_a_read_under_way(void **state)
 }
 
 /*
+ * Copies of a READ are answered as quickly as the READ, but packet by packet while other QPs are at
+ * work, and for a millisecond after that.
+ */
+static void
+repeats_beside_others(void **state)
+{
+	struct rig *r = *state;
+	uint64_t *others = &r->h->line[HCA_STAGE_RTC].counters[HCA_CTR_req_packets];
+	const struct rig_packet read = rig_read(100, 0, 8 * RIG_MTU);
+
+	rig_feed(r, read);
+	assert_int_equal(rig_responses(r), 8);
+	rig_forget_responses(r);
+	rig_feed(r, read);
+	assert_int_equal(rig_responses(r), 8);
+	rig_forget_responses(r);
+	++*others;
+	rig_feed(r, read);
+	assert_int_equal(rig_responses(r), 1);
+	for (unsigned int i = 2; i <= 8; i++) {
+		rig_poll(r);
+		assert_int_equal(rig_responses(r), i);
+	}
+	rig_forget_responses(r);
+	rig_expect_silence(r);
+	assert_int_equal(RIG_COUNTER(r, resp_repeats_slowed), 7);
+	r->now += EE_OTHERS_NS;
+	rig_feed(r, read);
+	assert_int_equal(rig_responses(r), 8);
+	rig_forget_responses(r);
+	/* new requests of the same QP are no others */
+	rig_feed(r, rig_write(108, 0, 16, 1));
+	rig_forget_responses(r);
+	rig_feed(r, read);
+	assert_int_equal(rig_responses(r), 8);
+	rig_forget_responses(r);
+}
+
+/*
  * A new request takes the slot of the oldest, and the requester needs no repeat of that any more.
  */
 static void
@@ -672,6 +711,7 @@ main(void)
 		TEST(repeats_of_writes_before_reads),
 		TEST(closed_gap_before_an_atomic),
 		TEST(repeat_of_a_read_under_way),
+		TEST(repeats_beside_others),
 		TEST(new_request_ends_the_oldest_repeat),
 		TEST(more_than_max_dest_rd_atomic),
 		TEST(failed_gather_is_a_nak_at_its_psn),

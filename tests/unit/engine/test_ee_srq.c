@@ -303,19 +303,32 @@ too_long_at_last(void **state)
 	rig_expect_fatal(r, HCA_NAK_INVALID_REQ, 101, HCA_EVENT_LAST_WQE);
 }
 
-/* A refused request that needs no receive consumes none. */
+/*
+ * A refused request that needs no receive consumes none; a WRITE with immediate completes the one
+ * that it needs with an error.
+ */
 static void
 access_error(void **state)
 {
 	struct rig *r = *state;
 	struct rig_packet p = rig_write(100, 0, 16, 1);
+	uint32_t at;
 
 	rig_srq_post_one(r, SRQ, 0, 16);
-	p.opcode = HCA_BTH_RC_WRITE_ONLY_IMM;
 	p.rkey = RIG_KEY_NONE;
 	rig_feed(r, p);
 	assert_int_equal(r->cqes, 0);
 	assert_int_equal(srq(r)->consumed, 0);
+	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 100, HCA_EVENT_LAST_WQE);
+	assert_int_equal(rig_teardown(state), 0);
+	assert_int_equal(setup(state), 0);
+	r = *state;
+	at = rig_srq_post_one(r, SRQ, 0, 16);
+	p.opcode = HCA_BTH_RC_WRITE_ONLY_IMM;
+	rig_feed(r, p);
+	failed(r, 0, HCA_SYND_LOCAL_ACCESS, at);
+	assert_int_equal(r->cqes, 1);
+	assert_int_equal(srq(r)->consumed, 1);
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 100, HCA_EVENT_LAST_WQE);
 }
 

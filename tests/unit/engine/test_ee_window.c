@@ -148,7 +148,10 @@ invalidates(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, psn + 3, HCA_EVENT_WQ_ACCESS);
 }
 
-/* Regions, windows of type 1 or of another QP, and invalid keys: all refused without effect. */
+/*
+ * Regions, windows of type 1 or of another QP, and invalid keys: the receive completes with an
+ * error, the requester is not told, and nothing is invalidated.
+ */
 static void
 may_not_invalidate(void **state)
 {
@@ -174,8 +177,13 @@ may_not_invalidate(void **state)
 		assert_int_equal(r->h->vtp.mpt[W1].state, HCA_MPT_VALID);
 		assert_int_equal(r->h->vtp.mpt[W2_OTHER].state, HCA_MPT_BOUND);
 		assert_int_equal(r->h->vtp.mpt[REGION].state, HCA_MPT_VALID);
-		rig_poll(r);
-		rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, psn, HCA_EVENT_WQ_ACCESS);
+		rig_expect_silence(r);
+		assert_int_equal(r->qp->cfg.state, HCA_QPS_ERR);
+		assert_int_equal(r->cqes, 1);
+		assert_int_equal(((const struct hca_cqe_err *)(const void *)r->cqe)->syndrome,
+				 HCA_SYND_MW_BIND);
+		rig_feed(r, rig_send(HCA_BTH_RC_SEND_ONLY, psn, 8, 9));
+		rig_expect_silence(r);
 		assert_int_equal(rig_teardown(state), 0);
 	}
 }
