@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory of programs: the judge, with allocators and ways to reach memory.
+"""Memory of programs: the judge, with allocators and ways to reach memory, and rows of single cases.
 
-test_memory.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS JUDGE [unittest arguments]
+test_memory.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS JUDGE ROWS [unittest arguments]
 MEMORY_STEPS: steps of each combination (else a second); MEMORY_SEED: repeats what a run has printed.
 """
 import os
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import tools  # noqa: E402
 from daemon import folder  # noqa: E402
 
-PROGRAMS, JUDGE = [os.path.abspath(sys.argv.pop(3)) for _ in range(2)]
+PROGRAMS, JUDGE, ROWS = [os.path.abspath(sys.argv.pop(3)) for _ in range(3)]
 SCRIPT = os.path.join(PROGRAMS, 'softhca-run')
 SANITIZED = 'ASAN_OPTIONS' in os.environ
 LIBRARIES = '/usr/lib/%s-linux-gnu' % os.uname().machine
@@ -23,6 +23,11 @@ def tuned(trim, mmap):
     return {'GLIBC_TUNABLES': 'glibc.malloc.trim_threshold=%d:glibc.malloc.mmap_threshold=%d' %
                               (trim, mmap)}
 
+
+LONG = {'giant', 'random_heap', 'scattered'}
+AWAITED = {'giant', 'guard_pages', 'no_access', 'read_only_file', 'read_only_memfd', 'read_only_posix',
+           'read_only_private'}
+ROW_SKIPPED = 77
 
 # name: environment, and whether it takes nothing for zeros that it has given back
 ALLOCATORS = {
@@ -35,9 +40,56 @@ ALLOCATORS = {
 }
 
 
-class Judge(tools.Tools):
-    """Subclasses are the ways to the device."""
+class Ways(tools.Tools):
+    """A daemon that others have started."""
+    pinned = 'private'
+
+    def run_there(self, words, status=0, **more):
+        return self.finish(self.begin(0, *words, **more), status)
+
+
+class OwnWay(Ways):
+    """The daemon of softhca-run."""
+
+    def setUp(self):
+        context = folder()
+        self.place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+
+    def environment(self, side, **more):
+        return {**os.environ, 'XDG_RUNTIME_DIR': self.place, 'SOFTHCA_DEVICE': '',
+                'SOFTHCA_DIRECTORY': self.place, **more}
+
+    def begin(self, side, *command, **more):
+        """The allocator is the program's alone."""
+        words = ['%s=%s' % pair for pair in more.items()]
+        return super().begin(side, SCRIPT, '--own', 'env', *words, *command)
+
+
+class EmbedWay(OwnWay):
+    """HCAs in the program. What they have is found through memory of DPDK, where LeakSanitizer does
+    not look."""
     pinned = 'none'
+
+    def environment(self, side, **more):
+        path = self.library + ':' + os.path.join(self.library, '..', 'embed')
+        return {**os.environ, 'LD_LIBRARY_PATH': path, 'SOFTHCA_DEVICE': 'embed',
+                'ASAN_OPTIONS': 'detect_leaks=0', **more}
+
+    def begin(self, side, *command, **more):
+        return Ways.begin(self, side, *command, **more)
+
+
+class SlowWay(Ways):
+    """Private memory stays where it is."""
+    pinned = 'none'
+
+    def environment(self, side, **more):
+        return super().environment(side, SOFTHCA_SLOW_MR='1', **more)
+
+
+class Judge:
+    """A second, or MEMORY_STEPS, of each allocator."""
     patience = 7200 if 'MEMORY_STEPS' in os.environ else tools.PATIENCE
 
     def judge(self, name):
@@ -56,12 +108,9 @@ class Judge(tools.Tools):
             words += '--seed', os.environ['MEMORY_SEED']
         if keeps and not SANITIZED:
             words += '--free-registered',
-        said = self.run_judge(words, **more)
+        said = self.run_there(words, **more)
         self.assertIn('no difference', said)
         print(said.split('\n')[-2], flush=True)
-
-    def run_judge(self, words, **more):
-        return self.run_at(0, *words, **more)
 
     def test_glibc(self):
         self.judge('glibc')
@@ -82,52 +131,62 @@ class Judge(tools.Tools):
         self.judge('mimalloc')
 
 
-class Given(Judge):
-    """A daemon that others have started."""
-    pinned = 'private'
+class Given(Judge, Ways):
+    pass
 
 
-class Own(Judge):
-    """The daemon of softhca-run."""
-    pinned = 'private'
+class Own(Judge, OwnWay):
+    pass
 
+
+class Embed(Judge, EmbedWay):
+    pass
+
+
+class Slow(Judge, SlowWay):
+    pass
+
+
+class Rows:
+    """Each row in a process of its own."""
+    long = False
+
+    def test_rows(self):
+        names = self.run_there([ROWS]).split()
+        self.assertGreater(len(names), 40)
+        self.assertEqual((LONG | AWAITED) - set(names), set())
+        for name in names:
+            if (name in LONG) == self.long and name not in AWAITED:
+                with self.subTest(name):
+                    self.run_row(name)
+
+    def run_row(self, name):
+        words = [ROWS] + (['--in-place'] if self.pinned == 'none' else []) + [name]
+        process = self.begin(0, *words)
+        said = process.communicate(timeout=self.patience)[0]
+        if process.returncode == ROW_SKIPPED:
+            print('%s: %s' % (name, said), end='', flush=True)
+        else:
+            self.assertEqual(process.returncode, 0, said)
+
+
+class RowsOwn(Rows, OwnWay):
     def setUp(self):
-        context = folder()
-        self.place = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-
-    def environment(self, side, **more):
-        return {**os.environ, 'XDG_RUNTIME_DIR': self.place, 'SOFTHCA_DEVICE': '',
-                'SOFTHCA_DIRECTORY': self.place, **more}
-
-    def run_judge(self, words, **more):
-        """The allocator is the program's alone."""
-        return self.run_at(0, SCRIPT, '--own', 'env', *['%s=%s' % pair for pair in more.items()], *words)
+        super().setUp()
+        self.begin(0, 'sleep', '1000')  # the daemon lives on between rows
 
 
-class Embed(Judge):
-    """HCAs in the program. What they have is found through memory of DPDK, where LeakSanitizer does
-    not look."""
-
-    def setUp(self):
-        context = folder()
-        self.place = context.__enter__()
-        self.addCleanup(context.__exit__, None, None, None)
-
-    def environment(self, side, **more):
-        path = self.library + ':' + os.path.join(self.library, '..', 'embed')
-        return {**os.environ, 'LD_LIBRARY_PATH': path, 'SOFTHCA_DEVICE': 'embed',
-                'ASAN_OPTIONS': 'detect_leaks=0', **more}
+class RowsOwnLong(RowsOwn):
+    long = True
 
 
-class Slow(Judge):
-    """Private memory stays where it is."""
-
-    def environment(self, side, **more):
-        return super().environment(side, SOFTHCA_SLOW_MR='1', **more)
+class RowsEmbed(Rows, EmbedWay):
+    pass
 
 
-del Judge
+class RowsSlow(Rows, SlowWay):
+    pass
+
 
 if __name__ == '__main__':
     tools.main()
