@@ -212,7 +212,7 @@ int hca_driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, 
  * must neither block nor call back. owner: the UAR page of a client. Errors are negative errnos.
  */
 struct hca_driver_import {
-	uint32_t owner;
+	uint32_t owner, user;
 	uint8_t own[16], peer[16]; /* EIDs */
 	struct hca_ctl_ah ah;	   /* the way from one to the other */
 };
@@ -220,6 +220,7 @@ struct hca_driver_import {
 #define HCA_DRIVER_NO_TPG UINT32_MAX
 
 struct hca_driver_agent {
+	/* -EBUSY: the user must give back imports whose channels have ended. */
 	int (*import)(void *arg, const struct hca_driver_import *request, uint32_t *number);
 	/* 0: *tpg may be used, *first: this has not been said of it before; -EINPROGRESS: later;
 	 * another error: *why */

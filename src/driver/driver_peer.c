@@ -90,7 +90,9 @@ begin_import(struct hca_client *client, const struct hca_driver_import *import, 
 	err = drv->agent->import(drv->agent_arg, import, number);
 	if (err != 0) {
 		driver_link_give(client, import->own, import->peer);
-		return driver_fail(err, "no more peers can be imported");
+		return driver_fail(err, err == -EBUSY ? "imports whose channels have ended must be "
+							"given back first"
+						      : "no more peers can be imported");
 	}
 	client->count[DRIVER_PEERS]++;
 	return 0;
@@ -101,7 +103,7 @@ driver_op_import_peer(struct hca_client *client, const struct hca_ctl_peer *requ
 		      uint32_t *number)
 {
 	struct hca_driver *drv = client->drv;
-	struct hca_driver_import import = {.owner = client->uar};
+	struct hca_driver_import import = {.owner = client->uar, .user = client->user};
 	struct hca_ctl_ah ah = {.sgid_index = request->gid_index}, known;
 	int err = need_agent(drv);
 

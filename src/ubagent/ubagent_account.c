@@ -13,6 +13,9 @@
 
 #include "ubagent_impl.h"
 
+/* While so many of the groups have ended and are named, a user may name so many of them. */
+#define GONE_SHARE 4u
+#define GONE_OF_USER_SHARE 16u
 #define GENERATION_BITS (32u - IMPORT_LOG_MAX)
 
 int
@@ -123,6 +126,7 @@ drop_group(struct account *a, struct import *i)
 	if (group == NO_GROUP || --a->users[group] != 0 || !a->gone[group])
 		return NO_GROUP;
 	a->gone[group] = false;
+	a->ngone--;
 	return group;
 }
 
@@ -139,6 +143,7 @@ bool
 account_group_gone(struct account *a, uint32_t group)
 {
 	a->gone[group] = a->users[group] != 0;
+	a->ngone += a->gone[group];
 	return !a->gone[group];
 }
 
@@ -190,6 +195,31 @@ account_down(struct account *a, uint32_t link, uint32_t status)
 
 /* ---- the driver's calls ---- */
 
+/*
+ * Numbers of groups that have ended and are named by imports of the user. They are few; a client
+ * that gets channels, loses them and keeps its imports must not take the numbers of all others.
+ */
+static uint32_t
+gone_of(const struct account *a, uint32_t user)
+{
+	uint32_t n = 0;
+
+	for (uint32_t g = 0; g < a->ntps; g++)
+		for (uint32_t i = 0; a->gone[g] && i < a->used; i++)
+			if (a->import[i].state != IMPORT_FREE && a->import[i].group == g &&
+			    a->import[i].user == user) {
+				n++;
+				break;
+			}
+	return n;
+}
+
+static bool
+keeps_too_many(const struct account *a, uint32_t user)
+{
+	return a->ngone >= a->ntps / GONE_SHARE && gone_of(a, user) >= a->ntps / GONE_OF_USER_SHARE;
+}
+
 static int
 face_import(void *arg, const struct hca_driver_import *request, uint32_t *handle)
 {
@@ -198,11 +228,16 @@ face_import(void *arg, const struct hca_driver_import *request, uint32_t *handle
 	struct import *i;
 
 	pthread_mutex_lock(&a->lock);
+	if (keeps_too_many(a, request->user)) {
+		pthread_mutex_unlock(&a->lock);
+		return -EBUSY;
+	}
 	i = take_free(a);
 	if (i != NULL) {
 		*i = (struct import){.state = IMPORT_NEW,
 				     .generation = i->generation,
 				     .owner = request->owner,
+				     .user = request->user,
 				     .group = NO_GROUP};
 		memcpy(i->own, request->own, sizeof(i->own));
 		memcpy(i->peer, request->peer, sizeof(i->peer));

@@ -83,7 +83,7 @@ struct import {
 	uint8_t status;
 	bool joined; /* a user of its link */
 	bool told;   /* its group, to its owner */
-	uint32_t owner;
+	uint32_t owner, user;
 	uint32_t generation;
 	uint32_t link; /* of ubcm */
 	uint32_t group;
@@ -104,6 +104,7 @@ struct account {
 	bool any_dead;
 	uint32_t *users; /* imports that name a group */
 	bool *gone;	 /* the group has no TPs any more */
+	uint32_t ngone;
 };
 
 int account_init(struct account *a, uint32_t ntps);

@@ -627,6 +627,48 @@ test_unknown_neighbour(void **state)
 	assert_int_equal(counter(1, "unresolved"), 0);
 }
 
+static void
+kill_channels(unsigned int i)
+{
+	uint32_t tpn[FAKE_TPS], n = hca_driver_list_tps(host[i].drv, 0, tpn, FAKE_TPS);
+
+	for (uint32_t t = 0; t < n; t++)
+		ubagent_face.event(host[i].agent, tpn[t]);
+	run_for(100 * MS);
+	assert_int_equal(host[i].fake->live[LIVE_TP], 0);
+}
+
+/*
+ * A program whose peer ends its channels again and again keeps the imports: their groups cannot be
+ * used again, so it gets no more until it gives some back. Another user does.
+ */
+static void
+test_keeps_dead(void **state)
+{
+	const struct hca_client_who who = {.user = 1};
+	struct hca_client *first = host[0].client;
+	uint32_t number[FAKE_TPS], n = 0, other;
+
+	for (; n < FAKE_TPS && import(0, 1, &number[n]) == 0; n++) {
+		(void)group_of(0, number[n]);
+		kill_channels(0);
+	}
+	assert_int_equal(n, FAKE_TPS / 4);
+	assert_int_equal(import(0, 1, &number[n]), -EBUSY);
+	assert_non_null(strstr(hca_driver_reason(), "given back first"));
+	assert_int_equal(hca_client_open(host[0].drv, &who, &host[0].client), 0);
+	assert_int_equal(import(0, 1, &other), 0);
+	(void)group_of(0, other);
+	hca_client_close(host[0].client);
+	host[0].client = first;
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(unimport(0, number[i]), 0);
+	turn();
+	assert_int_equal(host[0].agent->account.ngone, 0);
+	assert_int_equal(import(0, 1, &other), 0);
+	(void)group_of(0, other);
+}
+
 /* A message of somebody at 10.9.0.n, by the station n / 100 */
 static void
 keep_of_nobody(uint32_t n)
@@ -695,6 +737,7 @@ main(void)
 		TEST(test_bad_receives),
 		TEST(test_no_answer),
 		TEST(test_just_dead),
+		TEST(test_keeps_dead),
 		TEST(test_ports),
 		cmocka_unit_test_setup_teardown(test_ports_of_spray, setup_spraying, teardown),
 		cmocka_unit_test_setup_teardown(test_choices, setup_choosing, teardown),

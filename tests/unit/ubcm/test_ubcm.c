@@ -365,6 +365,30 @@ test_itself(void **state)
 	rig_close(&r);
 }
 
+/* The only user has gone before there is an answer: so has the link, also at the peer. */
+static void
+test_unimport_while_asking(void **state)
+{
+	(void)state;
+	for (uint32_t steps = 0; steps < 4; steps++) {
+		rig_open(&r, 18, 4, 4);
+		assert_int_equal(ubcm_unimport(r.end[0].cm, rig_import(&r, 0), r.now), 0);
+		assert_int_equal(ubcm_counters(r.end[0].cm, r.now)->now.own, 0);
+		rig_import(&r, 0);
+		rig_run(&r, r.now + steps * RIG_DELAY);
+		if (r.end[0].cm->link[0].state == LINK_ASKING)
+			assert_int_equal(ubcm_unimport(r.end[0].cm,
+						       ubcm_link_handle(r.end[0].cm,
+									&r.end[0].cm->link[0]),
+						       r.now),
+					 0);
+		rig_run(&r, r.now + 30 * SECOND);
+		assert_int_equal(rig_tps(&r, 0) + rig_tps(&r, 1), 0);
+		rig_sums(&r);
+		rig_close(&r);
+	}
+}
+
 /* ---- what is agreed ---- */
 
 /* Replace the machine of end 1 by one that can do less. */
@@ -732,6 +756,7 @@ main(void)
 		cmocka_unit_test(test_both_ask_repeated),
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_joined_in_vain),
+		cmocka_unit_test(test_unimport_while_asking),
 		cmocka_unit_test(test_itself),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_answers_more),
