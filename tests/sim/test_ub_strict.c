@@ -192,6 +192,44 @@ atomics_of(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, x->again, 0);
 }
 
+/* ---- answers in TPACKs ---- */
+
+/* A peer that has no room for a TAACK says in its TPACK what became of the request. */
+static void
+told_of(struct ub_pair *p, struct ub_strict *x)
+{
+	static const struct {
+		uint8_t rspst, rspinfo;
+		urma_cr_status_t status;
+	} told[] = {
+		{1, 5, URMA_CR_SUCCESS}, /* again, after the time that it says */
+		{2, 0, URMA_CR_SUCCESS},
+		{3, 1, URMA_CR_REM_UNSUPPORTED_REQ_ERR},
+		{3, 2, URMA_CR_REM_ACCESS_ABORT_ERR},
+		{5, 0, URMA_CR_SUCCESS},
+		{5, 1, URMA_CR_REM_ACCESS_ABORT_ERR},
+		{5, 2, URMA_CR_SUCCESS}, /* done */
+	};
+
+	for (uint32_t i = 0; i < RTE_DIM(told); i++) {
+		uint64_t requests = x->requests[0x03], again = told[i].rspst != 3 &&
+							       told[i].rspinfo + 0u != 2 &&
+							       told[i].status == URMA_CR_SUCCESS;
+
+		x->tell = (uint8_t)(told[i].rspst << 5 | told[i].rspinfo);
+		ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM + i, TO, 3000, 2 * i);
+		ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM + i, TO + 4096, 100, 2 * i + 1);
+		ub_pair_done(p, 0, 2 * i, told[i].status);
+		ub_pair_done(p, 0, 2 * i + 1, URMA_CR_SUCCESS);
+		ub_pair_same(p, 1, TO, FROM + i, 3000);
+		UB_PAIR_EQ(p, x->requests[0x03] - requests, 2 + again);
+	}
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_segments_told), RTE_DIM(told));
+	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_requests_timed_out), 0);
+	UB_PAIR_EQ(p, ub_pair_tp(p, 0, 1)->tai.open_out, 0);
+	UB_PAIR_EQ(p, x->again, 0);
+}
+
 /* ---- losses ---- */
 
 /* A Write of ten packets, of which something is lost; returns how long it took. */
@@ -348,6 +386,7 @@ TEST(sends)
 TEST(notifies)
 TEST(enables)
 TEST(atomics)
+TEST(told)
 TEST_IN(lost_data, SACK)
 TEST_IN(lost_ack, SACK)
 TEST_IN(lost_sack, SACK)
@@ -362,13 +401,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes),	   cmocka_unit_test(reads),
-		cmocka_unit_test(sends),	   cmocka_unit_test(notifies),
-		cmocka_unit_test(enables),	   cmocka_unit_test(atomics),
-		cmocka_unit_test(lost_data),	   cmocka_unit_test(lost_ack),
-		cmocka_unit_test(lost_sack),	   cmocka_unit_test(lost_taack),
-		cmocka_unit_test(lost_response),   cmocka_unit_test(drop_lost_data),
-		cmocka_unit_test(drop_lost_nak),   cmocka_unit_test(drop_lost_response),
+		cmocka_unit_test(writes),
+		cmocka_unit_test(reads),
+		cmocka_unit_test(sends),
+		cmocka_unit_test(notifies),
+		cmocka_unit_test(enables),
+		cmocka_unit_test(atomics),
+		cmocka_unit_test(told),
+		cmocka_unit_test(lost_data),
+		cmocka_unit_test(lost_ack),
+		cmocka_unit_test(lost_sack),
+		cmocka_unit_test(lost_taack),
+		cmocka_unit_test(lost_response),
+		cmocka_unit_test(drop_lost_data),
+		cmocka_unit_test(drop_lost_nak),
+		cmocka_unit_test(drop_lost_response),
 		cmocka_unit_test(track_lost_data),
 	};
 

@@ -151,7 +151,7 @@ seal(struct ub_strict *x, uint8_t *f, uint8_t op, uint32_t flags, uint32_t psn, 
 	put(f + TPH + 5, 3, tp_of(x)->cfg.own_tpn);
 	f[TPH + 8] = (uint8_t)((flags & 1) << 7);
 	put(f + TPH + 9, 3, psn);
-	f[TPH + 12] = 0;
+	f[TPH + 12] = op == 2 ? x->tell : 0;
 	put(f + TPH + 13, 3, msn);
 	memset(f + TPH + n - pad, 0, pad);
 	for (uint32_t v = icrc(x, f, len), i = 0; i < 4; i++, v >>= 8)
@@ -231,7 +231,9 @@ acknowledge(struct ub_strict *x)
 				f[TAH + 4 + k / 8] |= (uint8_t)(1u << k % 8);
 		n += 12;
 	}
-	deliver(x, f, seal(x, f, holes ? 5 : 2, 0, (x->epsn - 1) & PSN_MASK, 0, n, 0));
+	deliver(x, f,
+		seal(x, f, holes ? 5 : 2, 0, (x->epsn - 1) & PSN_MASK, x->tell != 0 ? x->told : 0,
+		     n, 0));
 }
 
 /* ---- requests ---- */
@@ -265,7 +267,7 @@ taack(struct ub_strict *x, const uint8_t *btah)
 {
 	uint8_t a[8];
 
-	if (keep(x, btah, NULL, 0, 0))
+	if (x->tell != 0 || keep(x, btah, NULL, 0, 0))
 		return;
 	atah_of(a, 0x11, btah, 0, 0);
 	out(x, make(x, a, 8, NULL, 0, 3));
@@ -598,6 +600,13 @@ on_packet(struct ub_strict *x, const uint8_t *f, uint32_t len)
 	}
 	if (ahead(x->max_rcv, x->epsn) < 0)
 		x->max_rcv = (x->epsn - 1) & PSN_MASK;
+	if (x->tell != 0 && f[TPH] & 0x80) {
+		x->told = get(f + TPH + 13, 3);
+		execute(x, f, len, psn);
+		acknowledge(x);
+		x->tell = 0;
+		return;
+	}
 	if (hole ? x->mode == HCA_TP_MODE_SACK : now || x->unacked >= STRICT_EVERY)
 		acknowledge(x);
 	execute(x, f, len, psn);

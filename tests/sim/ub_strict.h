@@ -61,6 +61,10 @@ struct ub_strict {
 	/* RC id of a queue of side 0: its requests are acknowledged and executed, and not answered
 	 * before ub_strict_answer(); 0: of none */
 	uint32_t silent;
+	/* RSPST and RSPINFO: the next request is answered by its TPACK, not by a TAACK;
+	 * 0: as usual */
+	uint8_t tell;
+	uint32_t told; /* its TPMSN */
 	struct {
 		uint8_t btah[8];
 		const uint8_t *from; /* Read */

@@ -391,6 +391,7 @@
 	HCA_UB_TP_DROP_LIST(X) \
 	X(ub_tp_broken) \
 	HCA_UB_HEARD_LIST(X) \
+	X(ub_acks_status_lost) /* of no operation in flight */ \
 	HCA_UB_RESPONSE_DROP_LIST(X) \
 	HCA_UB_REQUEST_DROP_LIST(X) \
 	/* UB, sent: packets for the first time, again, unreliable ones, acknowledgements; tries \
@@ -418,6 +419,7 @@
 	X(ub_segments_not_ready) \
 	X(ub_segments_reissued) \
 	X(ub_segments_overdue) \
+	X(ub_segments_told) /* by the status of a TPACK */ \
 	X(ub_requests_timed_out) \
 	X(ub_requests_put_off) /* this worker did not run when the time was up */ \
 	X(ub_suspended) \

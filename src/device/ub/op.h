@@ -56,6 +56,9 @@ enum hca_ta_op_tps_flag {
 	HCA_TA_OP_ACKED = 1u << 1,   /* all of its packets are acknowledged; TPS has it still */
 	HCA_TA_OP_SKIPPED = 1u << 2, /* an orphan that was never sent */
 };
+/* [15:8] of its flags: the status that a TPACK has told of the operation, 0: none */
+#define HCA_TA_OP_TOLD(flags) HCA_BITS(flags, 15, 8)
+#define HCA_TA_OP_MAKE_TOLD(status) HCA_FIELD(15, 8, status)
 
 /* Written by encap. */
 enum hca_ta_op_encap_flag {

@@ -71,6 +71,8 @@ enum hca_tai_counted {
  * length, or as many shorter ones.
  */
 #define HCA_TAI_RUN (4 * HCA_TAI_SEGMENT)
+/* Wait of a request that a TPACK calls "failed, may be repeated", which has no timer. */
+#define HCA_TAI_AGAIN_NS HCA_UB_RNR_NS(10)
 #define HCA_TAI_LATE_NS 2000000u /* until late foreign memory is stored to again */
 /* Until a request is overdue that the peer has said nothing about, ns: as if it were given up */
 #define HCA_TAI_PATIENCE HCA_ACK_TIMEOUT_NS(17)

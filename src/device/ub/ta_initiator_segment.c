@@ -222,6 +222,47 @@ jetty_is_back(struct hca *h, uint32_t qpi)
 	hca_tai_settle(h, &h->qp[qpi], qpi);
 }
 
+/* What a status in a TPACK means for the request of the segment, as a TAACK with it would. */
+static void
+take_status(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+	    uint8_t told)
+{
+	const struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
+	uint32_t rspst = told >> 5, rspinfo = told & 31;
+	bool has_data = r->op == HCA_OP_RDMA_READ ||
+			(r->op == HCA_OP_ATOMIC && r->atomic != HCA_UB_TA_STORE);
+
+	HCA_COUNT(h, TAI, ub_segments_told);
+	if (rspst == HCA_UB_ACK_RNR || rspst == HCA_UB_ACK_PAGE_FAULT)
+		hca_tai_not_ready(h, qp, qpi, s, HCA_UB_RNR_NS(rspinfo));
+	else if (rspst == HCA_UB_ACK_TA && rspinfo == HCA_UB_ACK_TA_AGAIN)
+		hca_tai_not_ready(h, qp, qpi, s, HCA_TAI_AGAIN_NS);
+	else if (rspst == HCA_UB_ACK_TA && rspinfo == HCA_UB_ACK_TA_DONE)
+		hca_tai_answered(h, qp, qpi, s,
+				 has_data ? HCA_UB_STATUS_REMOTE_RESPONSE_LENGTH : 0);
+	else if (rspst == HCA_UB_ACK_ERROR && rspinfo == HCA_UB_ERROR_UNSUPPORTED)
+		hca_tai_answered(h, qp, qpi, s, HCA_UB_STATUS_REMOTE_UNSUPPORTED);
+	else
+		hca_tai_answered(h, qp, qpi, s, HCA_UB_STATUS_REMOTE_ACCESS);
+}
+
+/* The peer has answered the request of an operation by a TPACK. */
+static void
+op_is_told(struct hca *h, uint32_t tpi, uint32_t index, const struct hca_ta_op *op)
+{
+	struct hca_qp *qp = &h->qp[op->object];
+	struct hca_jetty_segment *s;
+
+	hca_tai_tp(h, tpi)->tai.told++;
+	if (op->flags & HCA_TA_OP_ORPHAN) {
+		(void)hca_tai_given_up_over(h, tpi, 1);
+		return;
+	}
+	s = hca_tai_segment(qp, op->tassn);
+	if (s->op == index && hca_tai_outstanding(s))
+		take_status(h, qp, op->object, s, (uint8_t)HCA_TA_OP_TOLD(op->tps.flags));
+}
+
 /* *jetty: the one whose operations came back last, and which is not settled yet. */
 static __rte_noinline void
 op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
@@ -232,6 +273,8 @@ op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
 
 	if (op->flags & HCA_TA_OP_ORPHAN && tpi != HCA_TP_UNRELIABLE)
 		settle_orphan(h, tpi, op);
+	if (unlikely(HCA_TA_OP_TOLD(op->tps.flags) != 0))
+		op_is_told(h, tpi, index, op);
 	if (op->flags & HCA_TA_OP_FORGOTTEN)
 		return;
 	if (unlikely(op->object != *jetty)) {
@@ -283,6 +326,7 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 {
 	const uint32_t *lane = tp->lane[HCA_TP_REQUESTS].ring;
 	uint32_t jetty = HCA_TAI_NONE, mask = tp->cfg.window - 1;
+	uint32_t told = __atomic_load_n(&tp->tx.told, __ATOMIC_RELAXED);
 
 	if (tp->tai.taken == done)
 		return;
@@ -291,7 +335,8 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 
 		op_is_back(h, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
-		if (likely(jetty != HCA_TAI_NONE && tpi != HCA_TP_UNRELIABLE))
+		if (likely(jetty != HCA_TAI_NONE && tpi != HCA_TP_UNRELIABLE &&
+			   told == tp->tai.told))
 			tp->tai.taken = take_back_run(h, tp, tp->tai.taken, done, jetty);
 	}
 	jetty_is_back(h, jetty);

@@ -157,6 +157,7 @@ struct hca_tp_tx {
 	uint64_t packets;    /* first sendings */
 	uint64_t ops_sent;
 	uint64_t ops_acked;
+	uint32_t told;	       /* [pub] operations whose status a TPACK has told */
 	uint32_t ops_given_up; /* sent, not acknowledged when the TP died */
 	uint32_t ops_skipped;  /* never sent */
 	/* of these, what the device's counters have */
@@ -225,8 +226,8 @@ struct hca_tp_tai {
 	uint32_t abandoned; /* of these, such that nobody waits for any more, or are overdue */
 	uint32_t aged;	    /* of these, for a whole life of the TP */
 	uint32_t lapsed;    /* not counted in open_out any more, and never answered */
-	uint32_t reserved;
-	uint64_t lapse_at; /* while some are abandoned: when aged ones lapse, ns */
+	uint32_t told;	    /* of TPACKs with a status: operations that have come back */
+	uint64_t lapse_at;  /* while some are abandoned: when aged ones lapse, ns */
 } __rte_cache_aligned;
 
 /* Writer: TAT. The peer's requests, and the answers to them. */

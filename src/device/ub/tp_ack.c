@@ -121,6 +121,30 @@ hca_tp_answered(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t
 	return true;
 }
 
+bool
+hca_tp_note_status(struct hca_tp *tp, const struct hca_ta_op_pools *pools,
+		   const struct hca_tp_answer *a)
+{
+	struct hca_tp_tx *tx = &tp->tx;
+	uint32_t n = hca_tp_past(a->psn, tx->una) + 1;
+
+	if (n > tp_in_flight(tp))
+		return false;
+	while (n-- != 0) {
+		const struct hca_tp_slot *slot = tp_slot(tp, hca_tp_psn(tx->una, n));
+		struct hca_ta_op *op = hca_ta_op_at(pools, slot->op);
+
+		if (!(slot->flags & HCA_TP_SLOT_LAST) || op->tps.tpmsn != a->tpmsn)
+			continue;
+		if (slot->op >> HCA_TA_OPREF_LANE_SHIFT != HCA_TP_REQUESTS)
+			return false;
+		op->tps.flags |= HCA_TA_OP_MAKE_TOLD(a->status);
+		__atomic_store_n(&tx->told, tx->told + 1, __ATOMIC_RELEASE);
+		return true;
+	}
+	return false;
+}
+
 /* ---- kinds of answers ---- */
 
 static void

@@ -146,9 +146,19 @@ struct hca_tp_answer {
 	uint16_t port;	   /* UDP source port */
 	uint8_t kind;	   /* enum hca_tp_answer_kind */
 	uint8_t sack_code; /* TPSACK: HCA_TP_SACK_BITS() of it */
+	/* TPACK: RSPST and RSPINFO, as in byte 4 of an ATAH, of the operation tpmsn; 0: none */
+	uint8_t status;
 	const uint8_t
 		*bits; /* TPSACK: bit k, that of psn + k, is in byte k >> 3, mask 1 << (k & 7) */
 };
+
+/*
+ * A TPACK carries the status of an operation, S7.3.1.1: it is noted in the operation, if that is a
+ * request, in flight, and acknowledged by this very answer, so that its owner has it with the
+ * operation. Before hca_tp_ack(). False: there is no such operation, the status is lost.
+ */
+bool hca_tp_note_status(struct hca_tp *tp, const struct hca_ta_op_pools *pools,
+			const struct hca_tp_answer *a);
 
 /*
  * Pay the debt: one answer for all that was received so far. False: nothing is owed. The bitmap of

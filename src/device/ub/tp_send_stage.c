@@ -242,6 +242,8 @@ hear(struct hca *h, struct rte_mbuf *m, uint64_t now)
 		return;
 	}
 	before = released_of(tp);
+	if (unlikely(a.status != 0) && !hca_tp_note_status(tp, &h->ub->ops, &a))
+		HCA_COUNT(h, TPS, ub_acks_status_lost);
 	heard = hca_tp_ack(tp, &h->ub->ops, &a, now);
 	count_heard(h, heard);
 	if (heard != HCA_TP_HEARD_NEWS)

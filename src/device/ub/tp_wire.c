@@ -28,6 +28,8 @@ hca_tp_read_answer(const uint8_t *tph, const struct hca_ub_tp_view *v, uint16_t 
 	if (v->op->headers & HCA_UB_TP_ACK_STATUS) {
 		if (HCA_UB_IS_NEGATIVE(v->rspst, v->rspinfo))
 			a->kind = HCA_TP_TPNAK;
+		else
+			a->status = (uint8_t)(v->rspst << 5 | v->rspinfo);
 		return true;
 	}
 	if (!(v->op->headers & HCA_UB_TP_SAETPH))

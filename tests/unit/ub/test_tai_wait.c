@@ -54,6 +54,62 @@ test_not_ready(void **state)
 	assert_int_equal(r->qp->tai_wait.reissued, 1);
 }
 
+/* As TPS does when a TPACK tells of the oldest operation, and has given it back. */
+static void
+tell(struct tai_rig *r, uint8_t status)
+{
+	struct hca_tp *tp = &r->h->ub->tp[1];
+	uint32_t at = tp->tx.lane[HCA_TP_REQUESTS].done & (tp->cfg.window - 1u);
+	uint32_t index = tp->lane[HCA_TP_REQUESTS].ring[at];
+
+	r->h->ub->ops.op[HCA_TP_REQUESTS][index].tps.flags |= HCA_TA_OP_MAKE_TOLD(status);
+	tp->tx.told++;
+	rig_release(r, 1, 1);
+}
+
+/* A TPACK in the place of the answer. */
+static void
+test_told(void **state)
+{
+	static const struct {
+		uint8_t op, told, status;
+	} of[] = {
+		{HCA_OP_SEND, HCA_UB_ACK_TA << 5 | HCA_UB_ACK_TA_DONE, 0},
+		{HCA_OP_RDMA_WRITE, HCA_UB_ACK_TA << 5 | HCA_UB_ACK_TA_DONE, 0},
+		{HCA_OP_RDMA_READ, HCA_UB_ACK_TA << 5 | HCA_UB_ACK_TA_DONE,
+		 HCA_UB_STATUS_REMOTE_RESPONSE_LENGTH},
+		{HCA_OP_SEND, HCA_UB_ACK_TA << 5 | HCA_UB_ACK_TA_FAILED,
+		 HCA_UB_STATUS_REMOTE_ACCESS},
+		{HCA_OP_SEND, HCA_UB_ACK_ERROR << 5 | HCA_UB_ERROR_ABORT,
+		 HCA_UB_STATUS_REMOTE_ACCESS},
+		{HCA_OP_RDMA_READ, HCA_UB_ACK_ERROR << 5 | HCA_UB_ERROR_UNSUPPORTED,
+		 HCA_UB_STATUS_REMOTE_UNSUPPORTED},
+	};
+	struct tai_rig *r = *state;
+	uint64_t due;
+
+	for (uint32_t i = 0; i < RTE_DIM(of); i++) {
+		post(r, of[i].op, 100);
+		rig_skip(r);
+		tell(r, of[i].told);
+		rig_expect(r, i, of[i].status);
+		assert_int_equal(r->h->ub->tp[1].tai.open_out, 0);
+	}
+	/* not ready: the same number again, after the time that it tells */
+	post(r, HCA_OP_SEND, 100);
+	rig_skip(r);
+	tell(r, HCA_UB_ACK_RNR << 5 | 12);
+	due = rig_armed_for(r);
+	assert_true(due >= r->now + 8192000 && due <= r->now + 8192000 + 1024);
+	rig_expire(r, due);
+	rig_taack(r, 1, RTE_DIM(of), 0, 0);
+	rig_expect(r, RTE_DIM(of), 0);
+	rig_release_all(r);
+	rig_check_quiet(r);
+	assert_int_equal(RIG_COUNTER(r, ub_segments_told), RTE_DIM(of) + 1);
+	assert_int_equal(RIG_COUNTER(r, ub_segments_not_ready), 1);
+}
+
 /* A segment of a longer one: its part, and no other. */
 static void
 test_part_is_not_ready(void **state)
@@ -398,6 +454,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 		T(test_not_ready),
+		T(test_told),
 		T(test_part_is_not_ready),
 		T(test_too_often),
 		T(test_for_ever),

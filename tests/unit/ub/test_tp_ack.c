@@ -132,6 +132,30 @@ test_never_sent(void **state)
 	assert_nothing();
 }
 
+/* A status belongs to a request in flight, by its TPMSN, that the same answer acknowledges. */
+static void
+test_status(void **state)
+{
+	struct hca_tp_answer a = {.kind = HCA_TP_TPACK, .psn = 2, .tpmsn = 2, .status = 0x25};
+	const struct hca_tp_slot *slot;
+
+	open_rule(HCA_TP_MODE_SACK, HCA_TP_RULE_TIME, 0);
+	send_ops(4);
+	slot = rig.tp.tx.slot;
+	a.psn = 0; /* acknowledges the first one alone */
+	assert_false(hca_tp_note_status(&rig.tp, &rig.pools, &a));
+	a.psn = 4; /* was never sent */
+	assert_false(hca_tp_note_status(&rig.tp, &rig.pools, &a));
+	a.psn = 2;
+	assert_true(hca_tp_note_status(&rig.tp, &rig.pools, &a));
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(HCA_TA_OP_TOLD(hca_ta_op_at(&rig.pools, slot[i].op)->tps.flags),
+				 i == 1 ? 0x25 : 0);
+	assert_int_equal(rig.tp.tx.told, 1);
+	assert_int_equal(hear(a), HCA_TP_HEARD_NEWS);
+	assert_false(hca_tp_note_status(&rig.tp, &rig.pools, &a)); /* too late */
+}
+
 static void
 test_old(void **state)
 {
@@ -645,6 +669,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 		T(test_never_sent),
+		T(test_status),
 		T(test_old),
 		T(test_sack_beyond),
 		T(test_bit_0_clear),

@@ -225,6 +225,7 @@ test_status(void **state)
 			continue;
 		assert_true(hca_tp_read_answer(tph, &v, 0, &a));
 		assert_int_equal(a.kind, word == 0x60 ? HCA_TP_TPNAK : HCA_TP_TPACK);
+		assert_int_equal(a.status, word == 0x60 ? 0 : word);
 	}
 }
 
