@@ -13,10 +13,19 @@
 #include "lib_sys.h"
 
 #define RETRIES 8u /* pieces per call of lib_back_retry() */
-/* A mapping that the program has lengthened further than that stays shared where it grew. */
-#define TAIL_MAX (UINT64_C(4) << 30)
+/* A run with a page that cannot be accessed is searched in parts of this size. */
+#define BISECT_MAX UINT64_C(0x200000)
+#define RETRY_WAIT_MAX 1023u
 
-static uint64_t stuck_pages;
+/*
+ * Some pages can be made private later: when there are fewer mappings, or a guard is removed.
+ * Others never can. Each attempt without success doubles the number of calls until the next.
+ */
+static struct {
+	uint64_t pages; /* stuck */
+	uint32_t wait, calls;
+	uint32_t next; /* piece to begin with */
+} retry;
 
 /* One call of lib_back_pages() or the like */
 struct back {
@@ -29,25 +38,77 @@ struct back {
 
 /* Exchange pages of the file that are mapped at va for private memory with the same contents. */
 static int
-back_at(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+back_data(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes,
+	  uint64_t *done)
 {
-	void *fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	void *fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+	uint64_t offset = lib_convert_offset_of(m, va);
 	int err;
+
+	*done = 0;
 
 	if (fresh == MAP_FAILED)
 		return -ENOMEM;
 	if (m->write) {
-		err = lib_convert_exchange(m, va, bytes, fresh);
+		err = lib_convert_exchange(m, va, bytes, fresh, done);
 	} else {
-		err = lib_sparse_read(share->sparse, lib_convert_offset_of(m, va), fresh, bytes);
+		err = lib_sparse_read(share->sparse, offset, fresh, bytes);
 		if (err == 0)
 			err = lib_convert_place(m, va, bytes, fresh);
+		if (err == 0)
+			*done = bytes;
 	}
-	if (err != 0)
-		lib_sys_munmap(fresh, bytes);
-	else
-		lib_sparse_punch(share->sparse, lib_convert_offset_of(m, va), bytes);
+	if (*done != bytes)
+		lib_sys_munmap((uint8_t *)fresh + *done, bytes - *done);
+	if (*done != 0)
+		lib_sparse_punch(share->sparse, offset, *done);
+	return err;
+}
+
+/* Pages that were never touched: zeros. What is stored to them meanwhile is in the file. */
+static int
+back_hole(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+{
+	uint64_t offset = lib_convert_offset_of(m, va);
+	int prot =
+		(m->read ? PROT_READ : 0) | (m->write ? PROT_WRITE : 0) | (m->exec ? PROT_EXEC : 0);
+
+	if (lib_sys_mmap((void *)(uintptr_t)va, bytes, prot,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			 0) == MAP_FAILED)
+		return -ENOMEM;
+	if (m->write && lib_sparse_used(share->sparse, offset, offset + bytes)) {
+		(void)lib_sparse_read(share->sparse, offset, (void *)(uintptr_t)va, bytes);
+		lib_sparse_punch(share->sparse, offset, bytes);
+	}
+	return 0;
+}
+
+/*
+ * *done: bytes from va on that are private now, also after an error. They must not be tried again:
+ * the file has holes in their place.
+ */
+static int
+back_at(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes,
+	uint64_t *done)
+{
+	uint64_t offset = lib_convert_offset_of(m, va), end = offset + bytes;
+	int err = 0;
+
+	for (*done = 0; offset + *done < end && err == 0;) {
+		bool data;
+		uint64_t at = offset + *done, n;
+		uint64_t part = lib_sparse_extent(share->sparse, at, end, &data) - at;
+
+		if (data) {
+			err = back_data(share, m, va + *done, part, &n);
+		} else {
+			err = back_hole(share, m, va + *done, part);
+			n = err == 0 ? part : 0;
+		}
+		*done += n;
+	}
 	return err;
 }
 
@@ -66,7 +127,7 @@ stick(struct lib_share *share, uint64_t offset, uint64_t bytes)
 			continue;
 		share->pins[i] = LIB_PIN_STUCK;
 		share->stuck++;
-		stuck_pages++;
+		retry.pages++;
 	}
 }
 
@@ -77,7 +138,7 @@ lib_back_unstick(struct lib_share *share, uint64_t page)
 		return;
 	share->pins[page] = 0;
 	share->stuck--;
-	stuck_pages--;
+	retry.pages--;
 }
 
 /*
@@ -95,16 +156,62 @@ tail_of(const struct lib_share *share, const struct lib_mapping *m, uint64_t va)
 	behind = lib_share_in_file(share->dev, share->inode, false, end);
 	if (behind != NULL && behind->offset < last)
 		last = behind->offset;
-	return last - end <= TAIL_MAX ? last - end : 0;
+	return last - end;
+}
+
+static void
+stick_at(struct back *b, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+{
+	stick(b->share, lib_convert_offset_of(m, va) - b->share->offset, bytes);
+}
+
+/* Find the pages that cannot be accessed: they do not keep the others. */
+static void
+back_bisect(struct back *b, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+{
+	uint64_t half = bytes == LIB_PAGE ? bytes : bytes / 2 & ~(LIB_PAGE - 1);
+
+	for (uint64_t end = va + bytes; va < end; half = end - va) {
+		uint64_t done;
+		int err = back_at(b->share, m, va, half, &done);
+
+		if (err != 0 && half == LIB_PAGE)
+			stick_at(b, m, va, half);
+		else if (err != 0)
+			back_bisect(b, m, va + done, half - done);
+		va += half;
+	}
+}
+
+/* Make [va, va + bytes) of the mapping private, as far as possible. */
+static void
+back_run(struct back *b, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+{
+	for (uint64_t end = va + bytes; va < end;) {
+		uint64_t done, part;
+		int err = back_at(b->share, m, va, end - va, &done);
+
+		va += done;
+		if (err == 0)
+			return;
+		if (err != -EFAULT) {
+			stick_at(b, m, va, end - va);
+			return;
+		}
+		part = end - va < BISECT_MAX ? end - va : BISECT_MAX;
+		back_bisect(b, m, va, part);
+		va += part;
+	}
 }
 
 static void
 back_part(struct back *b, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
 {
-	uint64_t tail = tail_of(b->share, m, va + bytes);
+	uint64_t tail = tail_of(b->share, m, va + bytes), done;
 
-	if (back_at(b->share, m, va, bytes + tail) != 0)
-		stick(b->share, lib_convert_offset_of(m, va) - b->share->offset, bytes);
+	back_run(b, m, va, bytes);
+	if (tail != 0)
+		(void)back_at(b->share, m, va + bytes, tail, &done);
 }
 
 static int
@@ -181,7 +288,7 @@ back_next(struct back *b, uint64_t offset, uint64_t bytes)
 }
 
 static void
-back_end(struct back *b)
+back_finish(struct back *b)
 {
 	lib_maps_end(&b->maps);
 	if (b->list != NULL)
@@ -200,7 +307,7 @@ lib_back_pages(struct lib_share *share, uint64_t offset, uint64_t bytes)
 	}
 	for (uint64_t done = 0; done < bytes;)
 		done += back_next(&b, offset + done, bytes - done);
-	back_end(&b);
+	back_finish(&b);
 }
 
 /* Whether another piece lies in the slot of this one */
@@ -214,33 +321,37 @@ is_alone(const struct lib_share *share, uint64_t slot)
 	return first == share && (behind == NULL || behind->offset >= slot + LIB_SLOT);
 }
 
+/* The rest of a slot that has no regions: make private what is mapped, and free what is not. */
+static void
+back_slot(struct back *b, uint64_t slot)
+{
+	bool freed = back_list(b) == 0;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		const struct lib_mapping *m = &b->list[i];
+		uint64_t done;
+
+		if (is_of(b->share, m) && m->offset >= slot && m->offset < slot + LIB_SLOT &&
+		    back_at(b->share, m, m->start, m->end - m->start, &done) != 0)
+			freed = false;
+	}
+	if (freed)
+		lib_sparse_punch(b->share->sparse, slot, LIB_SLOT);
+}
+
 void
 lib_back_end(struct lib_share *share)
 {
 	uint64_t slot = share->offset & ~(LIB_SLOT - 1);
 	struct back b = {.share = share, .maps = {.fd = -1}};
 
-	if (is_alone(share, slot) && lib_sparse_used(share->sparse, slot, slot + LIB_SLOT) &&
-	    back_list(&b) == 0) {
-		for (uint32_t i = 0; i < b.count; i++) {
-			const struct lib_mapping *m = &b.list[i];
-
-			if (is_of(share, m) && m->offset >= slot && m->offset < slot + LIB_SLOT &&
-			    m->end - m->start <= TAIL_MAX)
-				(void)back_at(share, m, m->start, m->end - m->start);
-		}
-	}
-	back_end(&b);
+	if (is_alone(share, slot) && lib_sparse_used(share->sparse, slot, slot + LIB_SLOT))
+		back_slot(&b, slot);
+	back_finish(&b);
 	lib_share_remove(share);
 }
 
 /* ---- again ---- */
-
-bool
-lib_back_stuck(void)
-{
-	return stuck_pages != 0;
-}
 
 static void
 retry_piece(struct lib_share *share)
@@ -258,20 +369,49 @@ retry_piece(struct lib_share *share)
 	}
 }
 
+/* The next piece with stuck pages, from a place that moves on with each call */
+static struct lib_share *
+retry_next(void)
+{
+	struct lib_share *share = NULL;
+
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		while ((share = lib_share_at(retry.next)) != NULL && share->stuck == 0)
+			retry.next++;
+		if (share != NULL)
+			break;
+		retry.next = 0;
+	}
+	retry.next++;
+	return share;
+}
+
 void
 lib_back_retry(void)
 {
-	struct lib_share *share;
-	uint32_t tries = 0;
+	uint64_t before = retry.pages;
 
-	for (uint32_t i = 0; tries < RETRIES && (share = lib_share_at(i)) != NULL; i++) {
-		if (share->stuck == 0)
-			continue;
-		tries++;
+	if (retry.pages == 0 || ++retry.calls < retry.wait)
+		return;
+	retry.calls = 0;
+	for (uint32_t i = 0; i < RETRIES && retry.pages != 0; i++) {
+		struct lib_share *share = retry_next();
+
+		if (share == NULL)
+			break;
 		retry_piece(share);
-		if (share->stuck == 0 && share->users == 0) {
+		if (share->stuck == 0 && share->users == 0)
 			lib_back_end(share);
-			i--;
-		}
 	}
+	if (retry.pages < before)
+		retry.wait = 0;
+	else if (retry.wait < RETRY_WAIT_MAX)
+		retry.wait = retry.wait * 2 + 1;
+}
+
+void
+lib_back_forget(void)
+{
+	retry.pages = 0;
+	retry.wait = 0;
 }

@@ -22,11 +22,37 @@
  * A shared mapping is divided into pieces of this alignment, so that many regions need few pieces.
  */
 #define FOUND_ALIGN UINT64_C(0x200000)
+/* The largest size, and the alignment, of glibc's heaps of threads */
+#define ARENA_ALIGN (UINT64_C(64) << 20)
+/* Writers wait for the exchange of so many bytes. */
+#define STEP UINT64_C(0x200000)
 
 /* ---- judging ---- */
 
+/*
+ * The first page of an arena of glibc has the arena's own state and the first blocks. In the child
+ * of fork() glibc changes it before any handler can run, so it must not be shared with the parent.
+ */
+static bool
+has_arena(const struct lib_mapping *m, uint64_t va, uint64_t end)
+{
+	for (uint64_t at = (va + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1); at < end;
+	     at += ARENA_ALIGN) {
+		const struct {
+			uint64_t arena, previous, size;
+		} *heap = (const void *)(uintptr_t)at;
+
+		if (m->read && lib_sys_populate((void *)(uintptr_t)at, LIB_PAGE, false) == 0 &&
+		    heap->arena > at && heap->arena < at + LIB_PAGE && heap->previous == 0 &&
+		    heap->size != 0 && heap->size <= ARENA_ALIGN)
+			return true;
+	}
+	return false;
+}
+
 static int
-judge_private(const struct lib_mapping *m, uint64_t va, uint64_t end, bool may_convert)
+judge_private(const struct lib_context *ctx, const struct lib_mapping *m, uint64_t va, uint64_t end,
+	      bool may_convert)
 {
 	unsigned long long at = va;
 
@@ -46,15 +72,20 @@ judge_private(const struct lib_mapping *m, uint64_t va, uint64_t end, bool may_c
 				at);
 	if (!m->read)
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx cannot be read", at);
+	if (ctx->info.slow_memory != 0 && has_arena(m, va, end))
+		return lib_fail(-EOPNOTSUPP, "memory at %#llx belongs to the allocator itself", at);
 	if (lib_maps_has_key(va))
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx has a protection key", at);
 	return m->write ? lib_hold_ready() : 0;
 }
 
 int
-lib_convert_judge(const struct lib_mapping *m, uint64_t va, uint64_t end, bool may_convert)
+lib_convert_judge(const struct lib_context *ctx, const struct lib_mapping *m, uint64_t va,
+		  uint64_t end, bool may_convert)
 {
-	return m->shared ? 0 : judge_private(m, va, end, may_convert);
+	if (m->shared && !m->read)
+		return lib_fail(-EFAULT, "memory at %#llx cannot be read", (unsigned long long)va);
+	return m->shared ? 0 : judge_private(ctx, m, va, end, may_convert);
 }
 
 /* ---- shared mappings ---- */
@@ -200,29 +231,84 @@ protection(const struct lib_mapping *m)
 	return (m->read ? PROT_READ : 0) | (m->write ? PROT_WRITE : 0) | (m->exec ? PROT_EXEC : 0);
 }
 
+static int
+give_rights(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
+{
+	int prot = protection(m);
+
+	if (prot == (PROT_READ | PROT_WRITE) || lib_sys_mprotect(fresh, bytes, prot) == 0)
+		return 0;
+	return lib_fail(-EOPNOTSUPP, "memory at %#llx is executable", (unsigned long long)va);
+}
+
 /* Nothing can write where the mapping cannot: no store has to be held off. */
 int
 lib_convert_place(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
 {
-	if (lib_sys_mprotect(fresh, bytes, protection(m)) == 0 &&
-	    lib_sys_move(fresh, bytes, (void *)(uintptr_t)va) == 0)
-		return 0;
-	return lib_hold_fail(-errno, va);
+	int err = give_rights(m, va, bytes, fresh);
+
+	if (err == 0 && lib_sys_move(fresh, bytes, (void *)(uintptr_t)va) != 0)
+		err = lib_hold_fail(-errno, va);
+	return err;
+}
+
+static int
+exchange_read_only(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
+{
+	const void *at = (const void *)(uintptr_t)va;
+	int err = lib_hold_watched(va, bytes);
+
+	if (err != 0)
+		return err;
+	if (lib_sys_populate((void *)(uintptr_t)va, bytes, false) != 0)
+		return lib_hold_fail(-errno, va);
+	lib_hold_copy(fresh, at, bytes);
+	return lib_convert_place(m, va, bytes, fresh);
+}
+
+static int
+exchange_step(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
+{
+	int err;
+
+	if (lib_sys_populate(fresh, bytes, true) != 0)
+		return lib_hold_fail(-errno, va);
+	if (!m->write)
+		return exchange_read_only(m, va, bytes, fresh);
+	err = give_rights(m, va, bytes, fresh);
+	return err == 0 ? lib_hold_exchange(va, bytes, fresh) : err;
 }
 
 int
-lib_convert_exchange(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
+lib_convert_exchange(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh,
+		     uint64_t *done)
 {
-	int prot = protection(m);
+	int err = 0;
 
-	if (!m->write) {
-		lib_hold_copy(fresh, (const void *)(uintptr_t)va, bytes);
-		return lib_convert_place(m, va, bytes, fresh);
+	for (*done = 0; *done < bytes && err == 0;) {
+		uint64_t step = bytes - *done < STEP ? bytes - *done : STEP;
+
+		err = exchange_step(m, va + *done, step, (uint8_t *)fresh + *done);
+		if (err == 0)
+			*done += step;
 	}
-	if (prot != (PROT_READ | PROT_WRITE) && lib_sys_mprotect(fresh, bytes, prot) != 0)
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx is executable",
-				(unsigned long long)va);
-	return lib_hold_exchange(va, bytes, fresh);
+	return err;
+}
+
+/* The exchange has failed after `done` bytes: take those back. */
+static void
+convert_undo(struct lib_share *share, void *fresh, uint64_t done)
+{
+	struct lib_error error;
+
+	lib_error_keep(&error);
+	lib_sys_munmap((uint8_t *)fresh + done, share->length - done);
+	lib_sparse_punch(share->sparse, share->offset + done, share->length - done);
+	if (done != 0)
+		lib_back_pages(share, 0, done);
+	if (share->stuck == 0)
+		lib_back_end(share);
+	lib_error_restore(&error);
 }
 
 static struct lib_share *
@@ -236,12 +322,13 @@ convert(const struct lib_mapping *m, uint64_t va, uint64_t end)
 		.page = LIB_PAGE,
 	};
 	struct lib_share *share;
+	uint64_t done;
 	void *fresh;
 
 	if (lib_sparse_take(&piece.sparse, &piece.offset) != 0)
 		return NULL;
 	lib_sparse_numbers(piece.sparse, &piece.dev, &piece.inode);
-	fresh = lib_sys_mmap(NULL, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+	fresh = lib_sys_mmap(NULL, piece.length, PROT_READ | PROT_WRITE, MAP_SHARED,
 			     lib_sparse_fd(piece.sparse), piece.offset);
 	if (fresh == MAP_FAILED) {
 		lib_hold_fail(-errno, va);
@@ -250,16 +337,13 @@ convert(const struct lib_mapping *m, uint64_t va, uint64_t end)
 	share = lib_share_enter(&piece);
 	if (share == NULL)
 		goto err_unmap;
-	if (lib_convert_exchange(m, va, piece.length, fresh) == 0)
+	if (lib_convert_exchange(m, va, piece.length, fresh, &done) == 0)
 		return share;
-	lib_sys_munmap(fresh, piece.length);
-	lib_sparse_punch(share->sparse, share->offset, share->length);
-	lib_share_remove(share);
+	convert_undo(share, fresh, done);
 	return NULL;
 
 err_unmap:
 	lib_sys_munmap(fresh, piece.length);
-	lib_sparse_punch(piece.sparse, piece.offset, piece.length);
 err_give:
 	lib_sparse_give(piece.sparse);
 	return NULL;

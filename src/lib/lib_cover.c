@@ -183,7 +183,8 @@ smaller(uint64_t a, uint64_t b)
 
 /* Whether all of [va, end) can be shared, before any of it is exchanged. */
 static int
-range_judge(const struct lib_maps *maps, uint64_t va, uint64_t end, bool convert)
+range_judge(const struct lib_context *ctx, const struct lib_maps *maps, uint64_t va, uint64_t end,
+	    bool convert)
 {
 	int err = 0;
 
@@ -192,44 +193,16 @@ range_judge(const struct lib_maps *maps, uint64_t va, uint64_t end, bool convert
 
 		err = mapping_at(maps, va, &m);
 		if (err == 0)
-			err = lib_convert_judge(&m, va, smaller(end, m.end), convert);
+			err = lib_convert_judge(ctx, &m, va, smaller(end, m.end), convert);
 		va = m.end;
 	}
 	return err;
 }
 
-/* The program's process allocates the pages, because a daemon refuses missing ones. */
-static void
-populate(const struct lib_mapping *m, uint64_t va, uint64_t bytes)
-{
-	int advice = m->write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
-
-	if (lib_sys_madvise((void *)(uintptr_t)va, bytes, advice) == 0 || errno != EINVAL)
-		return; /* the daemon reports what is missing */
-	/* a kernel before 5.14 */
-	for (uint64_t at = va; at < va + bytes; at += LIB_PAGE) {
-		volatile uint8_t *byte = (uint8_t *)(uintptr_t)at;
-
-		if (m->write)
-			__atomic_fetch_or(byte, 0, __ATOMIC_RELAXED);
-		else
-			(void)*byte;
-	}
-}
-
-/* All of a new piece that the mapping shows, as the daemon wants no holes in it; else the part. */
-static void
-fill(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
-{
-	uint64_t end = share->va + share->length;
-
-	if (share->attachments != NULL || share->va < m->start || end > m->end)
-		populate(m, va, bytes);
-	else
-		populate(m, share->va, share->length);
-}
-
-/* Queues and memory of softhca_alloc() have all their pages, and so has most that was exchanged. */
+/*
+ * The program's process allocates the pages: the daemon refuses missing ones. Queues and memory of
+ * softhca_alloc() have all of theirs, and so has most that was exchanged.
+ */
 static bool
 may_lack_pages(const struct lib_share *share)
 {
@@ -256,7 +229,7 @@ cover_mapped(struct lib_context *ctx, struct lib_cover *cover, const struct lib_
 	offset = m->shared ? lib_convert_offset(share, m, va) : 0;
 	bytes = smaller(end - va, share->length - offset);
 	if (m->shared && may_lack_pages(share))
-		fill(share, m, va, bytes);
+		(void)lib_sys_populate((void *)(uintptr_t)va, bytes, m->write);
 	cover_add(cover, share, offset, bytes);
 	*err = lib_share_attach(ctx, share);
 	return *err == 0 ? bytes : 0;
@@ -282,12 +255,15 @@ cover_range(struct lib_context *ctx, struct lib_cover *cover, const struct lib_m
 static int
 cover_done(struct lib_context *ctx, struct lib_cover *cover, int err)
 {
+	struct lib_error error;
+
+	lib_error_keep(&error);
 	if (err == 0)
 		cover_link(ctx, cover);
 	else
 		cover_empty(cover);
-	if (lib_back_stuck())
-		lib_back_retry();
+	lib_back_retry();
+	lib_error_restore(&error);
 	pthread_mutex_unlock(&lib_share_lock);
 	return err;
 }
@@ -301,7 +277,7 @@ cover_view(struct lib_context *ctx, struct lib_cover *cover, uint64_t va, uint64
 
 	if (err != 0)
 		return err;
-	err = range_judge(&maps, va, end, convert);
+	err = range_judge(ctx, &maps, va, end, convert);
 	if (err == 0)
 		err = cover_range(ctx, cover, &maps, va, end);
 	lib_maps_end(&maps);
@@ -354,15 +330,18 @@ lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t np
 void
 lib_cover_drop(struct lib_cover *cover)
 {
+	struct lib_error error;
+
 	if (cover == NULL)
 		return;
 	pthread_mutex_lock(&lib_share_lock);
+	lib_error_keep(&error);
 	*cover->link = cover->next;
 	if (cover->next != NULL)
 		cover->next->link = cover->link;
 	cover_empty(cover);
-	if (lib_back_stuck())
-		lib_back_retry();
+	lib_back_retry();
+	lib_error_restore(&error);
 	pthread_mutex_unlock(&lib_share_lock);
 }
 

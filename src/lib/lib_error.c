@@ -5,6 +5,19 @@
 
 HCA_REASON_DEFINE(lib_fail, lib_reason, 256, 1)
 
+void
+lib_error_keep(struct lib_error *error)
+{
+	error->number = errno;
+	snprintf(error->reason, sizeof(error->reason), "%s", lib_reason());
+}
+
+void
+lib_error_restore(const struct lib_error *error)
+{
+	lib_fail(-error->number, "%s", error->reason);
+}
+
 int
 lib_call(struct lib_context *ctx, enum hca_ctl_op op, const void *request, void *answer,
 	 struct hca_ctl_extra *extra)

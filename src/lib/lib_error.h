@@ -6,4 +6,12 @@
 int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *lib_reason(void);
 
+/* What this thread has recorded, with errno: kept over a cleanup that may fail, too. */
+struct lib_error {
+	int number;
+	char reason[256];
+};
+void lib_error_keep(struct lib_error *error);
+void lib_error_restore(const struct lib_error *error);
+
 #endif

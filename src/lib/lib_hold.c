@@ -194,6 +194,22 @@ lib_hold_fail(int err, uint64_t va)
 }
 
 int
+lib_hold_watched(uint64_t va, uint64_t bytes)
+{
+	struct uffdio_register reg = {.range = {va, bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
+	struct uffdio_range range = {va, bytes};
+	int err = lib_hold_ready();
+
+	if (err != 0)
+		return err;
+	if (lib_sys_ioctl(hold_fd, UFFDIO_REGISTER, &reg) != 0)
+		return lib_hold_fail(-errno, va);
+	if (lib_sys_ioctl(hold_fd, UFFDIO_UNREGISTER, &range) != 0)
+		lib_hold_forget();
+	return 0;
+}
+
+int
 lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 {
 	struct uffdio_register reg = {.range = {va, bytes}, .mode = UFFDIO_REGISTER_MODE_WP};
@@ -206,7 +222,7 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 		return lib_fail(-EOPNOTSUPP, "memory at %#llx is this thread's stack",
 				(unsigned long long)va);
 	/* only present pages can be protected */
-	if (lib_sys_madvise((void *)(uintptr_t)va, bytes, MADV_POPULATE_WRITE) != 0)
+	if (lib_sys_populate((void *)(uintptr_t)va, bytes, true) != 0)
 		return lib_hold_fail(-errno, va);
 	/* a signal handler that writes there would block the thread it interrupts */
 	sigfillset(&all);

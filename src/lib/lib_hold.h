@@ -24,6 +24,9 @@ int lib_hold_ready(void);
  */
 int lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh);
 
+/* Whether the program watches the memory with userfaultfd: -EOPNOTSUPP; 0: it does not. */
+int lib_hold_watched(uint64_t va, uint64_t bytes);
+
 /*
  * Say why memory at va could not be exchanged; returns the error of the registration. -EOPNOTSUPP:
  * it can be accessed as foreign memory.

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ioctl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +147,7 @@ maps_text(int fd, char **text, size_t *room)
 
 	*room = TEXT_STEP;
 	*text = maps_room(*room);
-	while (*text != NULL && (n = read(fd, *text + have, *room - 1 - have)) > 0) {
+	while (*text != NULL && (n = pread(fd, *text + have, *room - 1 - have, (off_t)have)) > 0) {
 		char *grown;
 
 		have += (size_t)n;
@@ -162,12 +163,62 @@ maps_text(int fd, char **text, size_t *room)
 	return *text != NULL ? 0 : maps_no_room();
 }
 
+/*
+ * One descriptor for the process, so that a registration needs no other, and fork() can find what
+ * to copy when all are in use. Its numbers tell whether the program has closed it meanwhile.
+ */
+static struct {
+	pthread_mutex_t lock;
+	int fd;
+	dev_t dev;
+	ino_t inode;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static bool
+maps_is_kept(void)
+{
+	struct stat st;
+
+	return kept.fd >= 0 && fstat(kept.fd, &st) == 0 && st.st_dev == kept.dev &&
+	       st.st_ino == kept.inode;
+}
+
+static int
+maps_open_kept(void)
+{
+	struct stat st;
+
+	if (maps_is_kept())
+		return kept.fd;
+	kept.fd = open(MAPS, O_RDONLY | O_CLOEXEC);
+	if (kept.fd < 0)
+		return lib_fail(-errno, MAPS ": %s", strerror(errno));
+	if (fstat(kept.fd, &st) == 0) {
+		kept.dev = st.st_dev;
+		kept.inode = st.st_ino;
+	}
+	return kept.fd;
+}
+
 static int
 maps_open(void)
 {
-	int fd = open(MAPS, O_RDONLY | O_CLOEXEC);
+	int fd;
 
-	return fd >= 0 ? fd : lib_fail(-errno, MAPS ": %s", strerror(errno));
+	pthread_mutex_lock(&kept.lock);
+	fd = maps_open_kept();
+	pthread_mutex_unlock(&kept.lock);
+	return fd;
+}
+
+/* It shows the mappings of the parent. */
+void
+lib_maps_forget(void)
+{
+	pthread_mutex_init(&kept.lock, NULL);
+	if (maps_is_kept())
+		close(kept.fd);
+	kept.fd = -1;
 }
 
 int
@@ -180,7 +231,6 @@ lib_maps_list(struct lib_mapping **mappings, uint32_t *count, size_t *bytes)
 	if (fd < 0)
 		return fd;
 	err = maps_text(fd, &text, &room);
-	close(fd);
 	if (err != 0)
 		return err;
 	*bytes = (strlen(text) / LINE_MIN + 1) * sizeof(**mappings);
@@ -218,7 +268,6 @@ lib_maps_begin(struct lib_maps *maps)
 	err = maps_ask(fd, 0, &m);
 	if (err == 0 || err == -ENOENT)
 		return 0;
-	close(fd);
 	maps->fd = -1;
 	return lib_maps_list(&maps->list, &maps->count, &maps->bytes);
 }
@@ -226,9 +275,7 @@ lib_maps_begin(struct lib_maps *maps)
 void
 lib_maps_end(struct lib_maps *maps)
 {
-	if (maps->fd >= 0)
-		close(maps->fd);
-	else if (maps->list != NULL)
+	if (maps->list != NULL)
 		lib_maps_list_free(maps->list, maps->bytes);
 	*maps = (struct lib_maps){.fd = -1};
 }
@@ -344,24 +391,16 @@ lib_maps_has_key(uint64_t va)
 /* ---- files ---- */
 
 static bool
-maps_may(int fd, bool write)
-{
-	int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
-
-	return write ? mode == O_RDWR : mode == O_RDWR || mode == O_RDONLY;
-}
-
-static bool
-maps_is_file(int fd, const struct lib_mapping *mapping, bool write)
+maps_is_file(int fd, const struct lib_mapping *mapping, int mode)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && st.st_dev == mapping->dev && st.st_ino == mapping->inode &&
-	       maps_may(fd, write);
+	       (fcntl(fd, F_GETFL) & O_ACCMODE) == mode;
 }
 
 static int
-maps_open_file(const struct lib_mapping *mapping, bool write)
+maps_open_file(const struct lib_mapping *mapping, int mode)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -370,11 +409,11 @@ maps_open_file(const struct lib_mapping *mapping, bool write)
 	while (dir != NULL && fd < 0 && (entry = readdir(dir)) != NULL) {
 		int n = atoi(entry->d_name);
 
-		if (entry->d_name[0] == '.' || !maps_is_file(n, mapping, write))
+		if (entry->d_name[0] == '.' || !maps_is_file(n, mapping, mode))
 			continue;
 		fd = fcntl(n, F_DUPFD_CLOEXEC, 0);
 		/* another thread may have closed it, and another file may have its number */
-		if (fd >= 0 && !maps_is_file(fd, mapping, write)) {
+		if (fd >= 0 && !maps_is_file(fd, mapping, mode)) {
 			close(fd);
 			fd = -1;
 		}
@@ -388,8 +427,11 @@ int
 lib_maps_file(const struct lib_mapping *mapping, bool write)
 {
 	char path[80];
-	int fd = maps_open_file(mapping, write);
+	int fd = maps_open_file(mapping, O_RDWR);
 
+	/* for reading alone one that can write is better: a daemon of another user takes it, too */
+	if (fd < 0 && !write)
+		fd = maps_open_file(mapping, O_RDONLY);
 	if (fd >= 0)
 		return fd;
 	/* the kernel's own link to the file requires privileges, and the rights of the mapping */

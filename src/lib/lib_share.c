@@ -102,6 +102,7 @@ lib_share_clear(void)
 	by_file.count = 0;
 	given = NULL;
 	lib_cover_clear();
+	lib_back_forget();
 }
 
 static int
@@ -261,10 +262,6 @@ attach_new(struct lib_context *ctx, struct lib_share *share, struct lib_attachme
 	struct hca_ctl_extra extra;
 	int err;
 
-	/* the daemon takes no segment with holes */
-	if (share->has_holes && lib_sparse_fill(share->sparse, share->offset, share->length) != 0)
-		return -ENOMEM;
-	share->has_holes = false;
 	extra.fds[0] = share_fd(share);
 	err = LIB_CALL_EXTRA(ctx, ATTACH, &segment, &a->handle, &extra);
 	/* a file named by the program must be usable; others can be replaced by slow access */

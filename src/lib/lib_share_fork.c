@@ -29,6 +29,7 @@ static struct {
 	size_t bytes; /* of the mapping that the list lies in */
 	uint8_t *copies;
 	uint64_t copied;
+	bool failed; /* there is no list */
 } saved;
 
 static void
@@ -62,18 +63,25 @@ saved_select(void)
 	return bytes;
 }
 
-/* What the program cannot read there is read from the file. */
+/*
+ * From the file: pages that were never touched need no memory, and the program may have guards in
+ * the mapping.
+ */
 static void
 save(const struct lib_mapping *m, uint8_t *copy)
 {
-	struct lib_sparse *file;
+	struct lib_sparse *file = lib_sparse_of(m->dev, m->inode);
+	uint64_t offset = m->offset, end = m->offset + (m->end - m->start);
 
-	if (m->read) {
-		lib_hold_copy(copy, (const void *)(uintptr_t)m->start, m->end - m->start);
-		return;
+	while (offset < end) {
+		bool data;
+		uint64_t next = lib_sparse_extent(file, offset, end, &data);
+
+		if (data)
+			(void)lib_sparse_read(file, offset, copy + (offset - m->offset),
+					      next - offset);
+		offset = next;
 	}
-	file = lib_sparse_of(m->dev, m->inode);
-	(void)lib_sparse_read(file, m->offset, copy, m->end - m->start);
 	lib_sparse_give(file);
 }
 
@@ -84,13 +92,15 @@ lib_share_fork_prepare(void)
 	void *at;
 
 	pthread_mutex_lock(&lib_share_lock);
-	if (!lib_sparse_any() || lib_maps_list(&saved.list, &saved.count, &saved.bytes) != 0)
+	saved.failed =
+		lib_sparse_any() && lib_maps_list(&saved.list, &saved.count, &saved.bytes) != 0;
+	if (!lib_sparse_any() || saved.failed)
 		return;
 	saved.copied = saved_select();
 	if (saved.copied == 0)
 		return;
-	at = lib_sys_mmap(NULL, saved.copied, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
+	at = lib_sys_mmap(NULL, saved.copied, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return;
 	saved.copies = at;
@@ -126,10 +136,24 @@ restore(const struct lib_mapping *m, uint8_t *copy)
 		lib_sys_mprotect(at, bytes, protection(m));
 }
 
+/* The child must not have pages of the parent: it gets holes where they were exchanged. */
+static void
+unmap_all(void)
+{
+	const struct lib_share *share;
+
+	for (uint32_t i = 0; (share = lib_share_at(i)) != NULL; i++)
+		if (share->kind == LIB_SHARE_CONVERTED)
+			lib_sys_munmap((void *)(uintptr_t)share->va, share->length);
+}
+
 void
 lib_share_fork_restore(void)
 {
 	uint64_t done = 0;
+
+	if (saved.failed)
+		unmap_all();
 
 	for (uint32_t i = 0; i < saved.count; i++) {
 		restore(&saved.list[i], saved.copies != NULL ? saved.copies + done : NULL);
@@ -161,5 +185,6 @@ lib_share_fork_child(void)
 	lib_pool_forget();
 	lib_sparse_forget();
 	lib_hold_forget();
+	lib_maps_forget();
 	pthread_mutex_unlock(&lib_share_lock);
 }

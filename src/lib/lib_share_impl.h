@@ -114,7 +114,8 @@ void lib_pool_forget(void);
  * @param va, end  a part of the mapping
  * @return  0, or -EOPNOTSUPP: use it as foreign memory; or another negative errno
  */
-int lib_convert_judge(const struct lib_mapping *m, uint64_t va, uint64_t end, bool may_convert);
+int lib_convert_judge(const struct lib_context *ctx, const struct lib_mapping *m, uint64_t va,
+		      uint64_t end, bool may_convert);
 /**
  * The piece that memory of a mapping lies in, which is made if there is none yet.
  *
@@ -128,10 +129,13 @@ uint64_t lib_convert_offset(const struct lib_share *share, const struct lib_mapp
 /* Offset in the file of an address in the mapping. */
 uint64_t lib_convert_offset_of(const struct lib_mapping *m, uint64_t va);
 /**
- * Put the mapping `fresh`, all of whose pages are present, in the place of memory of a mapping,
- * with the same contents and rights. On error nothing has changed and the caller keeps `fresh`.
+ * Put the mapping `fresh` in the place of memory of a mapping, with the same contents and rights,
+ * in steps.
+ *
+ * @param done  bytes that were exchanged; on error the caller keeps the rest of `fresh`
  */
-int lib_convert_exchange(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh);
+int lib_convert_exchange(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh,
+			 uint64_t *done);
 /* The same where the program cannot write; `fresh` has the contents. */
 int lib_convert_place(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh);
 
@@ -143,9 +147,9 @@ void lib_back_pages(struct lib_share *share, uint64_t offset, uint64_t bytes);
 void lib_back_end(struct lib_share *share);
 /** Take a page off the list of those to be tried again. */
 void lib_back_unstick(struct lib_share *share, uint64_t page);
-/** Try again what lib_back_pages() could not do, for some pages. */
+/** Try again what lib_back_pages() could not do, for some pages, if it is time. */
 void lib_back_retry(void);
-/* Whether there is something to retry. */
-bool lib_back_stuck(void);
+/* Forget what is to be tried again, in the child of fork(). */
+void lib_back_forget(void);
 
 #endif

@@ -179,10 +179,11 @@ lib_sparse_any(void)
 	return files != NULL;
 }
 
+/* -1: the program has closed it. */
 int
 lib_sparse_fd(const struct lib_sparse *file)
 {
-	return file->fd;
+	return sparse_is_open(file) ? file->fd : -1;
 }
 
 void
@@ -201,23 +202,28 @@ lib_sparse_punch(const struct lib_sparse *file, uint64_t offset, uint64_t bytes)
 				(off_t)bytes);
 }
 
-int
-lib_sparse_fill(const struct lib_sparse *file, uint64_t offset, uint64_t bytes)
-{
-	if (!sparse_is_open(file))
-		return lib_fail(-EBADF, "the process has closed a descriptor of the library");
-	if (fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) == 0)
-		return 0;
-	return lib_fail(-ENOMEM, "no memory for %llu bytes: %s", (unsigned long long)bytes,
-			strerror(errno));
-}
-
 bool
 lib_sparse_used(const struct lib_sparse *file, uint64_t offset, uint64_t end)
 {
 	off_t data = sparse_is_open(file) ? lseek(file->fd, (off_t)offset, SEEK_DATA) : -1;
 
 	return data >= 0 && (uint64_t)data < end;
+}
+
+uint64_t
+lib_sparse_extent(const struct lib_sparse *file, uint64_t offset, uint64_t end, bool *data)
+{
+	off_t next = -1;
+
+	*data = true;
+	if (!sparse_is_open(file))
+		return end;
+	next = lseek(file->fd, (off_t)offset, SEEK_DATA);
+	if (next >= 0 && (uint64_t)next == offset)
+		next = lseek(file->fd, (off_t)offset, SEEK_HOLE);
+	else
+		*data = next < 0 && errno != ENXIO; /* ENXIO: no data until the file's end */
+	return next >= 0 && (uint64_t)next < end ? (uint64_t)next : end;
 }
 
 int

@@ -49,11 +49,16 @@ void lib_sparse_numbers(const struct lib_sparse *file, dev_t *dev, ino_t *inode)
 /** Free pages of the file, which then reads as zeros there. */
 void lib_sparse_punch(const struct lib_sparse *file, uint64_t offset, uint64_t bytes);
 
-/** Allocate the pages that were freed; 0 or -ENOMEM. */
-int lib_sparse_fill(const struct lib_sparse *file, uint64_t offset, uint64_t bytes);
-
 /** Whether the file has pages in [offset, end). */
 bool lib_sparse_used(const struct lib_sparse *file, uint64_t offset, uint64_t end);
+
+/**
+ * Where the run of data, or of holes, that begins at the offset ends: at `end` at the latest.
+ *
+ * @param data  whether it is data; also if that is not known
+ */
+uint64_t lib_sparse_extent(const struct lib_sparse *file, uint64_t offset, uint64_t end,
+			   bool *data);
 
 /** Read contents, also where the program cannot. @return 0 or a negative errno */
 int lib_sparse_read(const struct lib_sparse *file, uint64_t offset, void *to, size_t bytes);

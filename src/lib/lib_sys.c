@@ -56,6 +56,22 @@ lib_sys_madvise(void *at, size_t bytes, int advice)
 }
 
 int
+lib_sys_populate(void *at, size_t bytes, bool write)
+{
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+
+	if (lib_sys_madvise(at, bytes, advice) == 0)
+		return 0;
+	if (errno != EINVAL)
+		return -1;
+	/* an unknown advice is an error for no pages, too; else these cannot be accessed */
+	if (lib_sys_madvise(NULL, 0, advice) != 0)
+		return 0;
+	errno = EFAULT;
+	return -1;
+}
+
+int
 lib_sys_ioctl(int fd, unsigned long request, void *arg)
 {
 	return (int)syscall(SYS_ioctl, fd, request, arg);

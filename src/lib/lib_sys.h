@@ -13,6 +13,7 @@
  * MAP_FIXED or MREMAP_FIXED yields another address than requested, they fail with EFAULT.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,12 @@ int lib_sys_munmap(void *at, size_t bytes);
 int lib_sys_move(void *from, size_t bytes, void *to);
 int lib_sys_mprotect(void *at, size_t bytes, int prot);
 int lib_sys_madvise(void *at, size_t bytes, int advice);
+/*
+ * Make pages present, for writing or for reading alone, without changing them. 0, or -1 with errno
+ * EFAULT: a page cannot be accessed so. Where the kernel has no call for it (before 5.14) nothing
+ * happens, and a later access makes them present.
+ */
+int lib_sys_populate(void *at, size_t bytes, bool write);
 int lib_sys_ioctl(int fd, unsigned long request, void *arg);
 
 #endif

@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +25,7 @@
 
 #define PAGE 4096u
 #define PAGES 16u
+#define GUARD_INSTALL 102      /* an advice of Linux 6.13 */
 #define MAPS_QUERY 0xc0686611u /* the ioctl of /proc/PID/maps */
 #define REMOTE \
 	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ)
@@ -110,6 +113,26 @@ all(const uint8_t *at, size_t bytes, uint8_t value)
 			return false;
 		}
 	return true;
+}
+
+/* Memory in the files that private memory is exchanged for */
+static int64_t
+shared_kib(void)
+{
+	int64_t blocks = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		char path[32], name[64];
+		struct stat st;
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, name, sizeof(name) - 1);
+		name[n > 0 ? n : 0] = '\0';
+		if (strncmp(name, "/memfd:softhca-private", 22) == 0 && fstat(fd, &st) == 0)
+			blocks += st.st_blocks;
+	}
+	return blocks / 2;
 }
 
 /* After DONTNEED private memory reads as zeros, shared memory as before. */
@@ -435,6 +458,142 @@ heap(void **state)
 	world_close(&w);
 }
 
+/* Pages that cannot be read: an error, whatever the rest is, and no fault of the library. */
+static void
+guards(void **state)
+{
+	int fd = memfd_create("guarded", MFD_CLOEXEC), status;
+	struct softhca_mr *mr;
+	struct world w;
+	void *mem;
+	pid_t pid;
+
+	world_open(&w);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	mem = mmap(NULL, PAGE, PROT_NONE, MAP_SHARED, fd, 0);
+	assert_null(softhca_reg_mr(w.b.pd, mem, PAGE, SOFTHCA_ACCESS_REMOTE_READ));
+	assert_int_equal(errno, EFAULT);
+	munmap(mem, PAGE);
+	close(fd);
+	if (madvise(w.mem + 3 * PAGE, PAGE, GUARD_INSTALL) != 0) {
+		world_close(&w);
+		skip();
+	}
+	assert_null(softhca_reg_mr(w.b.pd, w.mem, PAGES * PAGE, REMOTE));
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(mprotect(w.mem, PAGES * PAGE, PROT_READ), 0);
+	assert_null(softhca_reg_mr(w.b.pd, w.mem, PAGES * PAGE, SOFTHCA_ACCESS_REMOTE_READ));
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(mprotect(w.mem, PAGES * PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_true(peer_verify(w.mem, 3 * PAGE, 1));
+	mr = reg(&w, w.mem + 4 * PAGE, 12 * PAGE);
+	assert_int_equal(madvise(w.mem + 9 * PAGE, PAGE, GUARD_INSTALL), 0);
+	pid = test_fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(w.mem[4 * PAGE] != peer_pattern(1, 4 * PAGE));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* the page with the guard stays, the others are private */
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	assert_private(w.mem + 4 * PAGE, 5);
+	assert_private(w.mem + 10 * PAGE, 6);
+	assert_int_equal(munmap(w.mem + 9 * PAGE, PAGE), 0);
+	mr = reg(&w, w.mem, 1);
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	world_close(&w);
+}
+
+/* What has grown and was unmapped is freed with the region. */
+static void
+freed(void **state)
+{
+	int64_t before, after;
+	struct world w;
+
+	world_open(&w);
+	before = shared_kib();
+	for (int i = 0; i < 4; i++) {
+		uint8_t *mem = map_private(2);
+		struct softhca_mr *mr = reg(&w, mem, 2 * PAGE);
+
+		mem = mremap(mem, 2 * PAGE, 4096 * PAGE, MREMAP_MAYMOVE);
+		assert_ptr_not_equal(mem, MAP_FAILED);
+		memset(mem, 1, 4096 * PAGE);
+		munmap(mem, 4096 * PAGE);
+		assert_int_equal(softhca_dereg_mr(mr), 0);
+	}
+	after = shared_kib();
+	if (after - before > 8192)
+		fail_msg("%ld KiB stay", (long)(after - before));
+	world_close(&w);
+}
+
+/* fork() in a process that has no descriptors left. */
+static void
+forked_without_descriptors(void **state)
+{
+	struct softhca_mr *mr;
+	struct world w;
+	int fd[1024], n = 0, status;
+	pid_t pid;
+
+	world_open(&w);
+	mr = reg(&w, w.mem, PAGES * PAGE);
+	while (n < 1024 && (fd[n] = dup(1)) >= 0)
+		n++;
+	pid = test_fork();
+	if (pid == 0) {
+		memset(w.mem, 'c', PAGE);
+		_exit(w.mem[5 * PAGE] != peer_pattern(1, 5 * PAGE));
+	}
+	while (n > 0)
+		close(fd[--n]);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(peer_verify(w.mem, PAGES * PAGE, 1));
+	assert_int_equal(softhca_dereg_mr(mr), 0);
+	world_close(&w);
+}
+
+/* The first block of a thread lies beside the state of its arena, which fork() changes. */
+static void *
+register_in_arena(void *arg)
+{
+	struct world *w = arg;
+	uint8_t *block = malloc(100);
+	struct softhca_mr *mr = softhca_reg_mr(w->b.pd, block, 100, REMOTE);
+	int status;
+	pid_t pid;
+
+	if (mr == NULL)
+		return arg;
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	if (waitpid(pid, &status, 0) != pid || status != 0 || softhca_dereg_mr(mr) != 0)
+		return arg;
+	free(block);
+	return NULL;
+}
+
+static void
+arena(void **state)
+{
+	pthread_t thread;
+	void *result;
+	struct world w;
+
+	world_open(&w);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, register_in_arena, &w), 0);
+		assert_int_equal(pthread_join(thread, &result), 0);
+		assert_null(result);
+	}
+	world_close(&w);
+}
+
 /* ---- limits ---- */
 
 /*
@@ -529,6 +688,10 @@ main(int argc, char **argv)
 		cmocka_unit_test_teardown(read_only, rig_tidy),
 		cmocka_unit_test_teardown(forked, rig_tidy),
 		cmocka_unit_test_teardown(heap, rig_tidy),
+		cmocka_unit_test_teardown(guards, rig_tidy),
+		cmocka_unit_test_teardown(freed, rig_tidy),
+		cmocka_unit_test_teardown(forked_without_descriptors, rig_tidy),
+		cmocka_unit_test_teardown(arena, rig_tidy),
 		cmocka_unit_test_teardown(many_mappings, rig_tidy),
 		cmocka_unit_test_teardown(small_files, rig_tidy),
 	};
