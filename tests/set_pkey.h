@@ -14,7 +14,7 @@ set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)
 	struct hca_mbox_set_pkey *mailbox;
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	mailbox = driver_mailbox(drv);
 	mailbox->index = hca_cpu_to_be32(index);
 	mailbox->pkey = hca_cpu_to_be32(pkey);
@@ -23,7 +23,7 @@ set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)
 		drv->pkeys[index] = pkey;
 		driver_port_event(drv, HCA_CTL_EVENT_PKEY_CHANGE);
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 

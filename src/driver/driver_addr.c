@@ -67,7 +67,7 @@ hca_driver_set_gid_of(struct hca_driver *drv, uint32_t index, const uint8_t gid[
 		return driver_fail(-EINVAL, "GID index %u", index);
 	memcpy(entry.gid, gid, sizeof(entry.gid));
 	memcpy(entry.mac, mac, sizeof(entry.mac));
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	mailbox = driver_mailbox(drv);
 	mailbox->index = hca_cpu_to_be32(index);
 	mailbox->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, type, vlan, vlan ? vlan_id : 0));
@@ -83,7 +83,7 @@ hca_driver_set_gid_of(struct hca_driver *drv, uint32_t index, const uint8_t gid[
 	}
 	if (changed)
 		driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -96,7 +96,7 @@ hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
 
 	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
 		return driver_fail(-EINVAL, "GID index %u", index);
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	if (drv->gids[index].valid) {
 		mailbox = driver_mailbox(drv);
 		mailbox->index = hca_cpu_to_be32(index);
@@ -106,7 +106,7 @@ hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
 		memset(&drv->gids[index], 0, sizeof(drv->gids[index]));
 		driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -154,9 +154,9 @@ hca_driver_set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_
 {
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = set_neigh(drv, gid, mac);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -165,11 +165,11 @@ hca_driver_get_neigh(struct hca_driver *drv, const uint8_t gid[16], uint8_t mac[
 {
 	const struct driver_neigh *neigh;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	neigh = find_neigh(drv, gid);
 	if (neigh != NULL)
 		memcpy(mac, neigh->mac, sizeof(neigh->mac));
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return neigh != NULL;
 }
 
@@ -183,13 +183,13 @@ hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t
 {
 	int err = 0;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	if (find_neigh(drv, gid) == NULL) {
 		err = tell_neigh(drv, gid, mac, HCA_NEIGH_VALID | (sgid_index & HCA_MASK(7, 0)));
 		if (err == 0)
 			err = tell_neigh(drv, gid, mac, 0);
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -284,10 +284,10 @@ ask_neigh(struct hca_driver *drv, uint32_t index, const uint8_t dgid[16],
 	      !known_mac(drv, told->dgid, mac);
 	if (!ask)
 		return;
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	told->err = drv->config.resolve(drv->config.resolve_arg, index, told->dgid, told->dmac);
 	told->valid = told->err == 0;
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 }
 
 void
@@ -372,9 +372,9 @@ hca_driver_resolve(struct hca_driver *drv, bool ask, struct hca_ctl_ah *ah)
 	const struct hca_ctl_ah request = *ah;
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = resolve_ah(drv, &request, ask, ah);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -397,9 +397,9 @@ hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid 
 {
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = query_gid(drv, index, out);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 

@@ -96,7 +96,7 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct
 	client->privileged = who != NULL && who->privileged;
 	client->user = who != NULL ? who->user : 0;
 	client->async_read_fd = -1;
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = driver_ids_take(&drv->uar_ids, &client->uar);
 	if (err != 0) {
 		driver_fail(err, "all doorbell pages are in use");
@@ -111,14 +111,14 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct
 	client->next = drv->clients;
 	drv->clients = client;
 	pthread_mutex_unlock(&drv->event_lock);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	*out = client;
 	return 0;
 
 err_uar:
 	driver_ids_give(&drv->uar_ids, client->uar);
 err_unlock:
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	free(client->channels);
 	free(client);
 	return err;
@@ -179,7 +179,7 @@ hca_client_close(struct hca_client *client)
 {
 	struct hca_driver *drv = client->drv;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	driver_peers_forget(client);
 	client->closed = close_domain(drv, client);
 	release_objects(drv, client);
@@ -194,7 +194,7 @@ hca_client_close(struct hca_client *client)
 		free(segment);
 	}
 	driver_ids_give(&drv->uar_ids, client->uar);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	driver_xrc_close(client->ended);
 	close_fd(&client->async_read_fd);
 	free(client->channels);
@@ -228,7 +228,7 @@ hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
 		return driver_fail(-ENOMEM, "no memory for a segment");
 	segment->bus = bus;
 	segment->len = len;
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	if (quota != 0 && client->count_segments >= quota)
 		err = driver_fail(-ENOMEM, "the client has its %u segments ([quota] segments)",
 				  quota);
@@ -239,7 +239,7 @@ hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
 		client->segments = segment;
 		client->count_segments++;
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	if (err == 0)
 		return 0;
 	free(segment);

@@ -256,7 +256,7 @@ tear_down(struct hca_driver *drv)
 	free(drv->cqs);
 	free(drv->mrs);
 	pthread_mutex_destroy(&drv->event_lock);
-	pthread_mutex_destroy(&drv->lock);
+	driver_lock_destroy(&drv->lock);
 	free(drv);
 }
 
@@ -272,11 +272,11 @@ hca_driver_create(const struct hca_hw *hw, const struct hca_driver_config *confi
 	drv->hw = *hw;
 	if (config != NULL)
 		drv->config = *config;
-	pthread_mutex_init(&drv->lock, NULL);
+	driver_lock_init(&drv->lock);
 	pthread_mutex_init(&drv->event_lock, NULL);
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = bring_up(drv);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	if (err != 0) {
 		tear_down(drv);
 		return err;
@@ -303,7 +303,7 @@ void
 hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 {
 	memset(usage, 0, sizeof(*usage));
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	usage->mrs = drv->mpt_ids.used;
 	usage->cqs = drv->cq_ids.used;
 	usage->qps = drv->qp_ids.used;
@@ -327,7 +327,7 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 		usage->pds += (uint32_t)c->count[DRIVER_PDS];
 		usage->channels += c->count_channels - 1; /* without the asynchronous one */
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 }
 
 uint64_t

@@ -46,12 +46,12 @@ hca_driver_list_clients(struct hca_driver *drv, uint32_t from, struct hca_driver
 	const struct hca_client *c;
 	unsigned int n = 0;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	while (n < max && (c = next_client(drv, from)) != NULL) {
 		show_client(c, &out[n++]);
 		from = c->uar + 1;
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return n;
 }
 
@@ -79,11 +79,11 @@ hca_driver_list_mrs(struct hca_driver *drv, uint32_t from, struct hca_driver_mr_
 {
 	unsigned int n = 0;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	for (uint32_t i = from; i < drv->mpt_ids.count && n < max; i++)
 		if (drv->mrs[i] != NULL)
 			show_mr(drv->mrs[i], i, &out[n++]);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return n;
 }
 
@@ -108,11 +108,11 @@ hca_driver_list_qps(struct hca_driver *drv, uint32_t from, struct hca_driver_qp_
 {
 	unsigned int n = 0;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	for (uint32_t i = from; i < drv->qp_ids.count && n < max; i++)
 		if (drv->qps[i] != NULL)
 			show_qp(drv->qps[i], i, &out[n++]);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return n;
 }
 
@@ -122,22 +122,22 @@ hca_driver_query_qp(struct hca_driver *drv, uint32_t qpn, void *mailbox)
 	const struct driver_qp *qp;
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	qp = drv->qps[qpn & (drv->qp_ids.count - 1)];
 	if (qp != NULL && qp->qpn == qpn)
 		err = driver_qp_query(drv, qp, mailbox);
 	else
 		err = driver_fail(-EINVAL, "QP %#x does not exist", qpn);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
 void
 hca_driver_query_port(struct hca_driver *drv, struct hca_ctl_port *out)
 {
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	pthread_mutex_lock(&drv->event_lock);
 	*out = drv->port;
 	pthread_mutex_unlock(&drv->event_lock);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 }

@@ -38,11 +38,11 @@ hca_client_call(struct hca_client *client, enum hca_ctl_op op, const void *reque
 	struct driver_xrc_file *ended;
 	int err;
 
-	pthread_mutex_lock(&client->drv->lock);
+	driver_lock_take(&client->drv->lock);
 	err = carry_out(client, op, request, answer, extra);
 	ended = client->ended;
 	client->ended = NULL;
-	pthread_mutex_unlock(&client->drv->lock);
+	driver_lock_give(&client->drv->lock);
 	driver_xrc_close(ended);
 	return err;
 }

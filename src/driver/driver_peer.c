@@ -18,12 +18,12 @@
 void
 hca_driver_set_agent(struct hca_driver *drv, const struct hca_driver_agent *agent, void *arg)
 {
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	pthread_mutex_lock(&drv->event_lock);
 	drv->agent = agent;
 	drv->agent_arg = arg;
 	pthread_mutex_unlock(&drv->event_lock);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 }
 
 const char *
@@ -31,10 +31,10 @@ hca_driver_agent_counter(struct hca_driver *drv, uint32_t i, uint64_t *value)
 {
 	const char *name = NULL;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	if (drv->agent != NULL)
 		name = drv->agent->counter(drv->agent_arg, i, value);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return name;
 }
 

@@ -112,10 +112,10 @@ hca_driver_create_tp(struct hca_driver *drv, struct hca_tpc *tpc)
 
 	if (drv->tps == NULL)
 		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	driver_ask_path(drv, &tpc->path, &told);
 	err = create(drv, tpc, &told);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -129,9 +129,9 @@ hca_driver_create_tp_to(struct hca_driver *drv, struct hca_tpc *tpc, const uint8
 		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
 	memcpy(told.dgid, tpc->path.rgid, sizeof(told.dgid));
 	memcpy(told.dmac, dmac, sizeof(told.dmac));
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = create(drv, tpc, &told);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -143,7 +143,7 @@ hca_driver_modify_tp(struct hca_driver *drv, uint32_t tpn, const struct hca_tpc 
 	bool path = (hca_be32_to_cpu(own.mask) & HCA_TP_ATTR_PATH) != 0;
 	int err = 0;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	if (path)
 		driver_ask_path(drv, &own.path, &told);
 	if (find(drv, tpn) == NULL)
@@ -154,7 +154,7 @@ hca_driver_modify_tp(struct hca_driver *drv, uint32_t tpn, const struct hca_tpc 
 		memcpy(driver_mailbox(drv), &own, sizeof(own));
 		err = driver_command_in(drv, HCA_CMD_MODIFY_TP, tpn);
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -163,12 +163,12 @@ hca_driver_query_tp(struct hca_driver *drv, uint32_t tpn, struct hca_tpc *tpc)
 {
 	int err = -EINVAL;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	if (find(drv, tpn) != NULL)
 		err = driver_command_out(drv, HCA_CMD_QUERY_TP, tpn);
 	if (err == 0)
 		memcpy(tpc, drv->mailbox_out, sizeof(*tpc));
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -178,7 +178,7 @@ hca_driver_destroy_tp(struct hca_driver *drv, uint32_t tpn)
 	uint32_t *place;
 	int err = -EINVAL;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	place = find(drv, tpn);
 	if (place != NULL)
 		err = driver_command_bare(drv, HCA_CMD_HW2SW_TP, 0, tpn, 0);
@@ -186,7 +186,7 @@ hca_driver_destroy_tp(struct hca_driver *drv, uint32_t tpn)
 		*place = 0;
 		driver_ids_give(&drv->tp_ids, tpn & (drv->tp_ids.count - 1));
 	}
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -195,11 +195,11 @@ hca_driver_list_tps(struct hca_driver *drv, uint32_t from, uint32_t *tpns, unsig
 {
 	unsigned int n = 0;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	for (uint32_t i = from; i < drv->tp_ids.count && n < max; i++)
 		if (drv->tps[i] != 0)
 			tpns[n++] = drv->tps[i];
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return n;
 }
 
@@ -252,9 +252,9 @@ hca_driver_create_tpg(struct hca_driver *drv, const uint32_t *tpns, uint32_t cou
 
 	if (err != 0)
 		return err;
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = take_group(drv, tpns, count, group);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -265,11 +265,11 @@ hca_driver_change_tpg(struct hca_driver *drv, uint32_t group, const uint32_t *tp
 
 	if (err != 0)
 		return err;
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = driver_ids_in_use(&drv->tpg_ids, group)
 		      ? set_group(drv, group, tpns, count)
 		      : driver_fail(-EINVAL, "group %u of TPs does not exist", group);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -278,14 +278,14 @@ hca_driver_destroy_tpg(struct hca_driver *drv, uint32_t group)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	if (drv->tps == NULL || !driver_ids_in_use(&drv->tpg_ids, group))
 		err = driver_fail(-EINVAL, "group %u of TPs does not exist", group);
 	else if (set_group(drv, group, NULL, 0) != 0 && drv->dead)
 		err = -EIO; /* a group whose last TP has gone is gone in the device already */
 	if (err == 0)
 		driver_ids_give(&drv->tpg_ids, group);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }
 
@@ -302,10 +302,10 @@ hca_driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, bool
 {
 	int err;
 
-	pthread_mutex_lock(&drv->lock);
+	driver_lock_take(&drv->lock);
 	err = drv->tps != NULL && driver_ids_in_use(&drv->tpg_ids, group)
 		      ? driver_permit_tpg(drv, uar, group, may)
 		      : driver_fail(-EINVAL, "group %u of TPs does not exist", group);
-	pthread_mutex_unlock(&drv->lock);
+	driver_lock_give(&drv->lock);
 	return err;
 }

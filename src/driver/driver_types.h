@@ -5,7 +5,8 @@
 /*
  * The driver's objects.
  *
- * There are two locks. Every control call holds `lock` from start to end, including its commands.
+ * There are two locks. Every control call holds `lock` from start to end, including its commands;
+ * it is handed over in the order of asking (driver_lock.h).
  * `event_lock` protects what hca_driver_poll() reads (channels, owners of CQs and QPs); poll may
  * run inside the progress hook while `lock` is held, so it takes only `event_lock`, and no command
  * is issued while `event_lock` is held.
@@ -21,6 +22,7 @@
 #include "abi_ctx.h"
 #include "abi_wqe.h"
 #include "driver.h"
+#include "driver_lock.h"
 #include "driver_alloc.h"
 
 #define DRIVER_DOMAIN 0u /* DMA domain of mailboxes, ICM and EQs */
@@ -306,7 +308,7 @@ struct driver_due {
 struct hca_driver {
 	struct hca_hw hw;
 	struct hca_driver_config config;
-	pthread_mutex_t lock;
+	struct driver_lock lock;
 	pthread_mutex_t event_lock;
 	bool dead;
 	bool told_dead;	  /* the clients know that the device is dead */

@@ -54,7 +54,7 @@ driver_op_closed_extra(struct hca_client *client, const uint32_t *request, uint3
 static int
 call(bool privileged, enum hca_ctl_op op)
 {
-	struct hca_driver drv = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct hca_driver drv = {.lock.guard = PTHREAD_MUTEX_INITIALIZER};
 	struct hca_client client = {.drv = &drv, .privileged = privileged};
 	struct hca_ctl_extra extra = {.fds = {-1}};
 	uint32_t request = 41, answer = 0;
@@ -65,7 +65,7 @@ call(bool privileged, enum hca_ctl_op op)
 	assert_int_equal(calls, err == 0);
 	assert_int_equal(answer, err == 0 ? 42 : 0);
 	assert_int_equal(extra.fds[0], err == 0 && hca_ctl_shape(op)->fds_out != 0 ? 7 : -1);
-	assert_int_equal(pthread_mutex_trylock(&drv.lock), 0); /* released on every way out */
+	assert_true(driver_lock_try(&drv.lock)); /* released on every way out */
 	return err;
 }
 

@@ -44,10 +44,10 @@ __wrap_close(int fd)
 	int flags = fcntl(fd, F_GETFL);
 
 	if (flags >= 0 && (flags & O_PATH) != 0 && drv != NULL) {
-		assert_int_equal(pthread_mutex_trylock(&drv->lock), 0);
+		assert_true(driver_lock_try(&drv->lock));
 		assert_int_equal(pthread_mutex_trylock(&drv->event_lock), 0);
 		pthread_mutex_unlock(&drv->event_lock);
-		pthread_mutex_unlock(&drv->lock);
+		driver_lock_give(&drv->lock);
 		paths_closed++;
 	}
 	return __real_close(fd);
