@@ -73,6 +73,14 @@ enum softhca_ub_rule {
 	SOFTHCA_UB_RULE_TIME,	 /* when something sent later has arrived */
 };
 
+/* What a receiver of UB does with packets out of order */
+enum softhca_ub_mode {
+	SOFTHCA_UB_MODE_DEFAULT, /* as the rule needs: DROP with NAK, else SACK */
+	SOFTHCA_UB_MODE_DROP,	 /* drops them */
+	SOFTHCA_UB_MODE_TRACK,	 /* takes them and reports nothing */
+	SOFTHCA_UB_MODE_SACK,	 /* takes and reports them */
+};
+
 /* What the specification of UB leaves open, where it is not the default: a set */
 enum softhca_ub_choice {
 	SOFTHCA_UB_OLD_VALUE_LE = 1 << 0, /* old values of atomics, least significant byte first */
@@ -171,6 +179,9 @@ struct softhca_embed_config {
 	uint32_t ub_reorder_us;	   /* what is late by less is not lost; 0, with ub_spray 25 */
 	uint32_t ub_segment;	   /* bytes, a multiple of 4096 up to 65536: 65536 */
 	uint32_t ub_choices;	   /* enum softhca_ub_choice, a set */
+	uint32_t ub_mode;	   /* enum softhca_ub_mode */
+	uint32_t ub_sack;	   /* bits of the largest report, a power of two, 64..1024: 1024 */
+	uint32_t ub_exponent;	   /* a timeout is 2^(this - 1) times the one before it, 1..8: 2 */
 	uint32_t link_local_first; /* 1: GID 0 is the link-local address; 0 = it is the last */
 };
 

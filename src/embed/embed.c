@@ -76,7 +76,8 @@ valid_ub(const struct softhca_embed_config *c)
 	return c->ub_tps <= 16 && power_within(c->ub_window, 128, 2048) &&
 	       c->ub_rule <= SOFTHCA_UB_RULE_TIME && power_within(c->ub_spray, 1, 256) &&
 	       c->ub_reorder_us <= 1000000 && c->ub_segment % 4096 == 0 && c->ub_segment <= 65536 &&
-	       (c->ub_choices & ~HCA_UB_SWITCHES) == 0;
+	       (c->ub_choices & ~HCA_UB_SWITCHES) == 0 && c->ub_mode <= SOFTHCA_UB_MODE_SACK &&
+	       power_within(c->ub_sack, 64, 1024) && c->ub_exponent <= 8;
 }
 
 static int
@@ -117,9 +118,10 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	if (!valid_ub(c))
 		return embed_fail(
 			-EINVAL,
-			"UB: %u TPs, window %u, rule %u, %u ports, segment %u, choices %#x",
+			"UB: %u TPs, window %u, rule %u, %u ports, segment %u, choices %#x, "
+			"mode %u, %u bits, exponent %u",
 			c->ub_tps, c->ub_window, c->ub_rule, c->ub_spray, c->ub_segment,
-			c->ub_choices);
+			c->ub_choices, c->ub_mode, c->ub_sack, c->ub_exponent);
 	if (c->ub > 1)
 		return embed_fail(-EINVAL, "ub = %u: 0 or 1", c->ub);
 	return check_sizes(c);

@@ -32,7 +32,9 @@ progress(void *arg)
 }
 
 _Static_assert(SOFTHCA_UB_RULE_NAK == HCA_TP_RULE_NAK + 1 &&
-		       SOFTHCA_UB_RULE_TIME == HCA_TP_RULE_TIME + 1,
+		       SOFTHCA_UB_RULE_TIME == HCA_TP_RULE_TIME + 1 &&
+		       SOFTHCA_UB_MODE_DROP == HCA_TP_MODE_DROP + 1 &&
+		       SOFTHCA_UB_MODE_SACK == HCA_TP_MODE_SACK + 1,
 	       "the public names are the device's");
 #define SAME_CHOICE(NAME, bit, word, choice, text) \
 	_Static_assert((uint32_t)SOFTHCA_UB_##NAME == (uint32_t)HCA_UB_SWITCH_##NAME, #NAME);
@@ -57,6 +59,9 @@ start(struct softhca_embed *e, uint32_t i)
 		.spray = e->cfg.ub_spray > 1 ? rte_bsf32(e->cfg.ub_spray) + 1 : 0,
 		.reorder_us = e->cfg.ub_reorder_us,
 		.choices = e->cfg.ub_choices,
+		.mode = e->cfg.ub_mode, /* as the rule, from 1 */
+		.sack = e->cfg.ub_sack,
+		.exponent = e->cfg.ub_exponent,
 	};
 	int err = ubagent_create(&c, &s->agent);
 

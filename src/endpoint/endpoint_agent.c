@@ -59,6 +59,9 @@ endpoint_agent_start(struct endpoint *e)
 		.reorder_us = c->ub_reorder_us,
 		.timeout_us = timeout_us(c),
 		.choices = c->ub_choices,
+		.mode = c->ub_mode,
+		.sack = c->ub_sack,
+		.exponent = c->ub_exponent + 1,
 	};
 	int err;
 

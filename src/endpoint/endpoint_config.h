@@ -165,6 +165,11 @@ struct endpoint_config_lines {
 	NUMBER(ub, tps, uint32_t, ub_tps, 1, 16, 4, "1 to 16") \
 	POWER(ub, window, uint32_t, ub_window, 128, 2048, 1024, "a power of two, 128 to 2048") \
 	CHOICE(ub, rule, ub_rule, HCA_TP_RULE_TIME, "nak, none, high, mark or time") \
+	/* of the receiver; 0: as the rule needs, else enum hca_tp_mode + 1 */ \
+	CHOICE(ub, mode, ub_mode, 0, "auto, drop, track or sack") \
+	POWER(ub, sack, uint32_t, ub_sack, 64, 1024, 1024, "a power of two, 64 to 1024") \
+	/* each further timeout is 2^exponent times as long */ \
+	NUMBER(ub, exponent, uint32_t, ub_exponent, 0, 7, 1, "0 to 7") \
 	/* source ports that packets of a channel take in turn */ \
 	POWER(ub, paths, uint32_t, ub_paths, 1, 256, 1, "a power of two, 1 to 256") \
 	NUMBER(ub, reorder_us, uint32_t, ub_reorder_us, 0, 1000000, 0, \

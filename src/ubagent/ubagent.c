@@ -323,6 +323,14 @@ stop_thread(struct ubagent *a)
 
 /* ---- begin and end ---- */
 
+static uint32_t
+mode_of(const struct ubagent_config *c)
+{
+	if (c->mode != 0)
+		return c->mode - 1;
+	return c->rule == HCA_TP_RULE_NAK + 1 ? HCA_TP_MODE_DROP : HCA_TP_MODE_SACK;
+}
+
 /* What is offered to peers: all that the letter of the specification wants, but for choices. */
 static uint8_t
 flags_of(const struct ubagent_config *c)
@@ -341,7 +349,10 @@ flags_of(const struct ubagent_config *c)
 	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
 		if (c->choices & off[i].choice)
 			flags &= ~off[i].flag;
-	return (uint8_t)(flags | (c->spray > 1 ? HCA_TP_FLAG_SPRAY : 0));
+	/* packets of several paths are out of order */
+	if (c->spray > 1 && mode_of(c) != HCA_TP_MODE_DROP)
+		flags |= HCA_TP_FLAG_SPRAY;
+	return (uint8_t)flags;
 }
 
 static struct ubcm_config
@@ -353,14 +364,14 @@ cm_config(struct ubagent *a, uint32_t mtu_code)
 		.ops = &ubagent_ops,
 		.arg = a,
 		.limits = {.window = (uint16_t)c->window,
-			   .sack = SACK_BITS,
+			   .sack = (uint16_t)(c->sack != 0 ? c->sack : SACK_BITS),
 			   .mtu = (uint16_t)HCA_TP_MTU_BYTES(mtu_code),
 			   .requests = REQUESTS,
-			   .mode = c->rule == HCA_TP_RULE_NAK + 1 ? HCA_TP_MODE_DROP
-								  : HCA_TP_MODE_SACK,
+			   .mode = (uint8_t)mode_of(c),
 			   .flags = flags_of(c)},
 		.timer = {.rto_base = c->timeout_us,
-			  .rto_exponent = RTO_EXPONENT,
+			  .rto_exponent =
+				  (uint8_t)(c->exponent != 0 ? c->exponent - 1 : RTO_EXPONENT),
 			  .retries = c->timeout_us == 0 ? RETRIES_BY_ROUND_TRIPS : RETRIES,
 			  .ack_every = ACK_EVERY,
 			  .ooo_every = c->spray > 1 ? OOO_EVERY_SPRAY : OOO_EVERY},

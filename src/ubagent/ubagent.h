@@ -47,6 +47,9 @@ struct ubagent_config {
 	uint32_t spray;	     /* log2 of source ports + 1 [no spray] */
 	uint32_t reorder_us; /* [0, with spray 25] */
 	uint32_t timeout_us; /* until what nobody has acknowledged is sent again [by round trips] */
+	uint32_t mode;	     /* of the receiver, HCA_TP_MODE_* + 1 [as the rule needs] */
+	uint32_t sack;	     /* bits of the largest TPSACK, 64, 128 .. 1024 [1024] */
+	uint32_t exponent;   /* of timeouts, 0..7, + 1 [1] */
 	uint32_t choices;    /* enum hca_ub_switch, a set: what is not offered [none] */
 };
 

@@ -40,6 +40,7 @@ static sem_t answer;   /* the neighbour that host 1 asks for */
 static sem_t never;    /* and those that are not there */
 static uint32_t spray; /* of agents: log2 of source ports + 1 */
 static uint32_t choices[HOSTS];
+static struct ubagent_config knobs; /* mode, sack, exponent, rule */
 
 static uint64_t
 clock_of(void *arg)
@@ -80,7 +81,11 @@ open_host(unsigned int i, bool asks)
 				       .progress = carry,
 				       .tps = TPS,
 				       .spray = spray,
-				       .choices = choices[i]};
+				       .choices = choices[i],
+				       .rule = knobs.rule,
+				       .mode = knobs.mode,
+				       .sack = knobs.sack,
+				       .exponent = knobs.exponent};
 	uint8_t mac[6];
 
 	h->fake = fake_hw_create();
@@ -536,6 +541,34 @@ setup_choosing(void **state)
 	return err;
 }
 
+/* Receive mode, size of TPSACKs and exponent of timeouts are the configuration's. */
+static void
+test_knobs(void **state)
+{
+	uint32_t number, tpn;
+	struct hca_tpc c;
+
+	assert_int_equal(import(0, 1, &number), 0);
+	(void)group_of(0, number);
+	assert_true(hca_driver_list_tps(host[0].drv, 0, &tpn, 1) != 0);
+	assert_int_equal(hca_driver_query_tp(host[0].drv, tpn, &c), 0);
+	assert_int_equal(hca_tpc_get(&c, HCA_TPC_MODE), HCA_TP_MODE_TRACK);
+	assert_int_equal(hca_tpc_get(&c, HCA_TPC_RULE), HCA_TP_RULE_NONE);
+	assert_int_equal(HCA_TP_SACK_BITS(hca_tpc_get(&c, HCA_TPC_SACK)), 256);
+	assert_int_equal(hca_tpc_get(&c, HCA_TPC_RTO_EXPONENT), 0);
+}
+
+static int
+setup_knobs(void **state)
+{
+	int err;
+
+	knobs = (struct ubagent_config){.mode = HCA_TP_MODE_TRACK + 1, .sack = 256, .exponent = 1};
+	err = start(false);
+	knobs = (struct ubagent_config){0};
+	return err;
+}
+
 /* The event of a dead channel tells its users, and the peer. */
 static void
 test_dies(void **state)
@@ -741,6 +774,7 @@ main(void)
 		TEST(test_ports),
 		cmocka_unit_test_setup_teardown(test_ports_of_spray, setup_spraying, teardown),
 		cmocka_unit_test_setup_teardown(test_choices, setup_choosing, teardown),
+		cmocka_unit_test_setup_teardown(test_knobs, setup_knobs, teardown),
 		TEST(test_dies),
 		TEST(test_idle),
 		TEST(test_client_ends),
