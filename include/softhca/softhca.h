@@ -684,7 +684,7 @@ enum softhca_rate {
 /* Of flow_label and sl the bits beyond their width are ignored. */
 struct softhca_ah_attr {
 	union softhca_gid dgid;
-	uint32_t flow_label; /* 20 bits */
+	uint32_t flow_label; /* 20 bits; chooses the UDP source port, 0: the QPNs do */
 	uint8_t sgid_index;
 	uint8_t hop_limit; /* 0 stands for 64 */
 	uint8_t traffic_class;

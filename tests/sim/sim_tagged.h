@@ -40,6 +40,7 @@ struct sim_tagged_attr {
 	uint8_t sl, traffic_class, static_rate;
 	uint32_t srq_limit;
 	uint16_t pkey_index[2];
+	uint32_t flow_label;
 	bool loop; /* both ends are on side 0 */
 	bool read; /* CQs with SIM_WC_LARGE, read by sim_read_cq() */
 };

@@ -124,6 +124,7 @@ address(struct sim_tagged *t, unsigned int side)
 	struct softhca_ah_attr a = {
 		.sgid_index = (uint8_t)t->attr.gid,
 		.hop_limit = 64,
+		.flow_label = t->attr.flow_label,
 		.traffic_class = t->attr.traffic_class,
 		.sl = t->attr.sl,
 		.static_rate = t->attr.static_rate,

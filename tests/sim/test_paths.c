@@ -116,6 +116,43 @@ source_ports_in(const struct sim_config *cfg)
 }
 SIM_TEST(source_ports)
 
+/* A flow label says which port, whatever the QPs; of one with more bits 20 are taken. */
+static void
+flow_labels_in(const struct sim_config *cfg)
+{
+	static const struct {
+		uint32_t label;
+		uint16_t port;
+	} rows[] = {{0x12345, 0xc000 | (0x2345 ^ 4)}, {UINT32_MAX, 0xffc0}};
+
+	for (unsigned int i = 0; i < SIM_SERVICES * COUNT(rows); i++) {
+		const struct sim_tagged_attr a = {
+			.service = i / COUNT(rows),
+			.gid = i & 1 ? SIM_GID_V6_VLAN : SIM_GID_V4,
+			.flows = 4,
+			.max_len = 1000,
+			.flow_label = rows[i % COUNT(rows)].label,
+		};
+		struct sim *s = sim_open(cfg);
+		struct sim_tagged *t = sim_tagged_open(s, &a);
+		struct tap tap = {.s = s};
+
+		sim_link_lose(s->side[0].wire, look, &tap);
+		for (uint32_t k = 0; k < 8; k++)
+			sim_tagged_send(t, 0, k % 4);
+		sim_tagged_finish(t);
+		sim_link_lose(s->side[0].wire, NULL, NULL);
+		sim_check(s,
+			  tap.n != 0 && distinct(&tap) == 1 &&
+				  tap.seen[0].port == rows[i % COUNT(rows)].port,
+			  "%s: label %#x, port %#x", sim_service_names[a.service], a.flow_label,
+			  tap.seen[0].port);
+		sim_tagged_close(t);
+		sim_close(s);
+	}
+}
+SIM_TEST(flow_labels)
+
 /* --- partitions -------------------- */
 
 /* Both sides have this table. */
@@ -236,6 +273,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(source_ports),
+		cmocka_unit_test(flow_labels),
 		cmocka_unit_test(partitions),
 		cmocka_unit_test(no_partition),
 	};

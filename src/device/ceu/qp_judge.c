@@ -258,7 +258,7 @@ resolve_path(const struct hca_core *h, const struct hca_qp_change *ch, const str
 	if (!hca_rate_pace(out->rate, &pace) || !hca_path_fill(h, q, &p.udp))
 		return false;
 	p.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
-	p.udp.sport = hca_roce_udp_sport(ch->qpn, p.qpn);
+	p.udp.sport = hca_roce_udp_sport(p.udp.flow_label, ch->qpn, p.qpn);
 	if (hca_roce_template_fill(&p, &out->slot.tmpl) != 0)
 		return false;
 	out->slot.pkey = p.pkey;

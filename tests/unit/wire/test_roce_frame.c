@@ -486,7 +486,7 @@ test_source_port(void **state)
 	unsigned int i, used = 0;
 
 	for (i = 0; i < 256; i++) {
-		uint16_t port = hca_roce_udp_sport(0x100 + i, 0x200);
+		uint16_t port = hca_roce_udp_sport(0, 0x100 + i, 0x200);
 
 		assert_true(port >= 0xc000);
 		seen[(port >> 10) & 15]++;
@@ -494,7 +494,14 @@ test_source_port(void **state)
 	for (i = 0; i < 16; i++)
 		used += seen[i] > 0;
 	assert_int_equal(used, 16);
-	assert_int_equal(hca_roce_udp_sport(1, 2), hca_roce_udp_sport(1, 2));
+	assert_int_equal(hca_roce_udp_sport(0, 1, 2), hca_roce_udp_sport(0, 1, 2));
+	/* a flow label decides alone: 14 bits, and the other 6 on top of them */
+	assert_int_equal(hca_roce_udp_sport(1, 1, 2), 0xc001);
+	assert_int_equal(hca_roce_udp_sport(1, 3, 4), 0xc001);
+	assert_int_equal(hca_roce_udp_sport(0x3fff, 1, 2), 0xffff);
+	assert_int_equal(hca_roce_udp_sport(0x4000, 1, 2), 0xc001);
+	assert_int_equal(hca_roce_udp_sport(0xfc000, 1, 2), 0xc03f);
+	assert_int_equal(hca_roce_udp_sport(0xfffff, 1, 2), 0xffc0);
 }
 
 int
