@@ -233,9 +233,35 @@ driver_ranges_free(struct driver_ranges *ranges)
 	memset(ranges, 0, sizeof(*ranges));
 }
 
-/* The first free range of that size, which exists. */
 static uint32_t
-find_free(const struct driver_ranges *ranges, uint32_t log)
+log2_down(uint64_t n)
+{
+	return 63 - (uint32_t)__builtin_clzll(n);
+}
+
+static uint32_t
+log2_up(uint64_t n)
+{
+	return n > 1 ? log2_down(n - 1) + 1 : 0;
+}
+
+static void
+block_mark(struct driver_ranges *ranges, uint32_t log, uint32_t n)
+{
+	bit_set(ranges->free[log], n);
+	ranges->free_count[log]++;
+}
+
+static void
+block_unmark(struct driver_ranges *ranges, uint32_t log, uint32_t n)
+{
+	bit_clear(ranges->free[log], n);
+	ranges->free_count[log]--;
+}
+
+/* The first free block of that size, which exists. */
+static uint32_t
+block_find(const struct driver_ranges *ranges, uint32_t log)
 {
 	const uint64_t *map = ranges->free[log];
 	uint32_t word = 0;
@@ -245,42 +271,107 @@ find_free(const struct driver_ranges *ranges, uint32_t log)
 	return word * WORD_BITS + (uint32_t)__builtin_ctzll(map[word]);
 }
 
-int
-driver_ranges_take(struct driver_ranges *ranges, uint32_t log, uint32_t *first)
+/* The size of the free block that contains the n-th of size 2^log; -1: it is not free as a whole */
+static int
+block_inside(const struct driver_ranges *ranges, uint32_t log, uint32_t n)
 {
-	uint32_t have = log;
-	uint32_t n;
+	for (uint32_t have = log; have <= ranges->max_log; have++)
+		if (bit_test(ranges->free[have], n >> (have - log)))
+			return (int)have;
+	return -1;
+}
+
+/* Take the n-th block of size 2^log out of the free one of size 2^have that contains it. */
+static void
+block_split(struct driver_ranges *ranges, uint32_t have, uint32_t log, uint32_t n)
+{
+	block_unmark(ranges, have, n >> (have - log));
+	while (have-- > log)
+		block_mark(ranges, have, (n >> (have - log)) ^ 1);
+}
+
+static void
+block_free(struct driver_ranges *ranges, uint32_t log, uint32_t n)
+{
+	while (log < ranges->max_log && bit_test(ranges->free[log], n ^ 1)) {
+		block_unmark(ranges, log, n ^ 1);
+		n /= 2;
+		log++;
+	}
+	block_mark(ranges, log, n);
+}
+
+static void
+free_range(struct driver_ranges *ranges, uint64_t first, uint64_t count)
+{
+	while (count > 0) {
+		uint32_t log = log2_down(count);
+
+		if (first != 0 && (uint32_t)__builtin_ctzll(first) < log)
+			log = (uint32_t)__builtin_ctzll(first);
+		block_free(ranges, log, (uint32_t)(first >> log));
+		first += UINT64_C(1) << log;
+		count -= UINT64_C(1) << log;
+	}
+}
+
+/* A block that is aligned to its size; false: there is none. */
+static bool
+take_aligned(struct driver_ranges *ranges, uint32_t log, uint32_t *first)
+{
+	uint32_t have = log, n;
 
 	while (have <= ranges->max_log && ranges->free_count[have] == 0)
 		have++;
 	if (have > ranges->max_log)
-		return -ENOMEM;
-	n = find_free(ranges, have);
-	bit_clear(ranges->free[have], n);
-	ranges->free_count[have]--;
-	while (have > log) { /* keep the lower half, free the upper */
-		have--;
-		n *= 2;
-		bit_set(ranges->free[have], n + 1);
-		ranges->free_count[have]++;
-	}
-	ranges->used += UINT64_C(1) << log;
+		return false;
+	n = block_find(ranges, have) << (have - log);
+	block_split(ranges, have, log, n);
 	*first = n << log;
+	return true;
+}
+
+#define RUN_LOG 12u /* a search looks at 2^RUN_LOG blocks at most */
+
+/* Successive free blocks of one size; *taken: their entries, at least count. */
+static bool
+take_run(struct driver_ranges *ranges, uint32_t count, uint32_t *first, uint64_t *taken)
+{
+	uint32_t log = ranges->max_log > RUN_LOG ? ranges->max_log - RUN_LOG : 0;
+	uint32_t blocks = 1u << (ranges->max_log - log), need, run = 0;
+
+	need = (uint32_t)((count + (UINT64_C(1) << log) - 1) >> log);
+	for (uint32_t n = 0; n < blocks; n++) {
+		run = block_inside(ranges, log, n) >= 0 ? run + 1 : 0;
+		if (run < need)
+			continue;
+		for (uint32_t i = n + 1 - need; i <= n; i++)
+			block_split(ranges, (uint32_t)block_inside(ranges, log, i), log, i);
+		*first = (n + 1 - need) << log;
+		*taken = (uint64_t)need << log;
+		return true;
+	}
+	return false;
+}
+
+int
+driver_ranges_take(struct driver_ranges *ranges, uint32_t count, uint32_t *first)
+{
+	uint32_t log = log2_up(count);
+	uint64_t taken = UINT64_C(1) << log;
+
+	if (log > ranges->max_log)
+		return -ENOMEM;
+	if (!take_aligned(ranges, log, first) && !take_run(ranges, count, first, &taken))
+		return -ENOMEM;
+	free_range(ranges, *first + (uint64_t)count, taken - count);
+	ranges->used += count;
 	return 0;
 }
 
 void
-driver_ranges_give(struct driver_ranges *ranges, uint32_t first, uint32_t log)
+driver_ranges_give(struct driver_ranges *ranges, uint32_t first, uint32_t count)
 {
-	uint32_t n = first >> log;
-
-	ranges->used -= UINT64_C(1) << log;
-	while (log < ranges->max_log && bit_test(ranges->free[log], n ^ 1)) {
-		bit_clear(ranges->free[log], n ^ 1);
-		ranges->free_count[log]--;
-		n /= 2;
-		log++;
-	}
-	bit_set(ranges->free[log], n);
-	ranges->free_count[log]++;
+	ranges->used -= count;
+	free_range(ranges, first, count);
 }

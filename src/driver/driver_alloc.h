@@ -51,17 +51,22 @@ bool driver_ids_in_use(const struct driver_ids *ids, uint32_t index);
 uint32_t driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bits,
 			    struct driver_random *random);
 
-/* Buddy allocator: ranges of 2^log entries, aligned to their size */
+/*
+ * Buddy allocator: ranges of any number of entries. They are cut from blocks of 2^log entries that
+ * are aligned to their size, and what is left of a block stays free. Where no block is large enough,
+ * a range may lie across successive ones.
+ */
 struct driver_ranges {
 	uint32_t max_log;
 	uint64_t used;	      /* number of entries */
-	uint64_t **free;      /* [log]: bitmap of free ranges of that size */
+	uint64_t **free;      /* [log]: bitmap of free blocks of that size */
 	uint32_t *free_count; /* [log] */
 };
 
 int driver_ranges_init(struct driver_ranges *ranges, uint32_t max_log);
 void driver_ranges_free(struct driver_ranges *ranges);
-int driver_ranges_take(struct driver_ranges *ranges, uint32_t log, uint32_t *first);
-void driver_ranges_give(struct driver_ranges *ranges, uint32_t first, uint32_t log);
+/* 0, or -ENOMEM: there are not so many in one piece. count: 1 or more */
+int driver_ranges_take(struct driver_ranges *ranges, uint32_t count, uint32_t *first);
+void driver_ranges_give(struct driver_ranges *ranges, uint32_t first, uint32_t count);
 
 #endif

@@ -320,7 +320,7 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 		if (drv->eq[eqn].mr == NULL)
 			continue;
 		usage->mrs--;
-		usage->mtts -= UINT64_C(1) << drv->eq[eqn].mr->mtt_log;
+		usage->mtts -= drv->eq[eqn].mr->mtts;
 	}
 	for (const struct hca_client *c = drv->clients; c != NULL; c = c->next) {
 		usage->clients++;

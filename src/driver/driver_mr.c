@@ -247,15 +247,15 @@ driver_mpt_take(struct hca_driver *drv, uint32_t *key)
 }
 
 int
-driver_mr_take_mtts(struct hca_driver *drv, uint32_t log, uint32_t *mtt)
+driver_mr_take_mtts(struct hca_driver *drv, uint32_t count, uint32_t *mtt)
 {
-	int err = driver_ranges_take(&drv->mtt_ranges, log, mtt);
+	int err = driver_ranges_take(&drv->mtt_ranges, count, mtt);
 
 	if (err != 0)
-		return driver_fail(err, "no %u translation entries in one piece", 1u << log);
-	err = driver_icm_need(drv, ICM_MTT, *mtt, UINT64_C(1) << log);
+		return driver_fail(err, "no %u translation entries in one piece", count);
+	err = driver_icm_need(drv, ICM_MTT, *mtt, count);
 	if (err != 0)
-		driver_ranges_give(&drv->mtt_ranges, *mtt, log);
+		driver_ranges_give(&drv->mtt_ranges, *mtt, count);
 	return err;
 }
 
@@ -263,20 +263,20 @@ driver_mr_take_mtts(struct hca_driver *drv, uint32_t log, uint32_t *mtt)
 static int
 take_numbers(struct hca_driver *drv, struct driver_mr *region)
 {
-	int err = driver_mr_take_mtts(drv, region->mtt_log, &region->mtt);
+	int err = driver_mr_take_mtts(drv, region->mtts, &region->mtt);
 
 	if (err != 0)
 		return err;
 	err = driver_mpt_take(drv, &region->key);
 	if (err != 0)
-		driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtt_log);
+		driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtts);
 	return err;
 }
 
 static void
 give_numbers(struct hca_driver *drv, const struct driver_mr *region)
 {
-	driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtt_log);
+	driver_ranges_give(&drv->mtt_ranges, region->mtt, region->mtts);
 	driver_ids_give(&drv->mpt_ids, HCA_KEY_INDEX(region->key));
 }
 
@@ -299,7 +299,7 @@ link_region(struct hca_driver *drv, struct driver_mr *region)
 		return;
 	DRIVER_LIST_ADD(owner->mrs, region);
 	owner->count[DRIVER_MRS]++;
-	owner->count[DRIVER_MTTS] += UINT64_C(1) << region->mtt_log;
+	owner->count[DRIVER_MTTS] += region->mtts;
 }
 
 static void
@@ -312,7 +312,13 @@ unlink_region(struct hca_driver *drv, struct driver_mr *region)
 		return;
 	DRIVER_LIST_REMOVE(region);
 	owner->count[DRIVER_MRS]--;
-	owner->count[DRIVER_MTTS] -= UINT64_C(1) << region->mtt_log;
+	owner->count[DRIVER_MTTS] -= region->mtts;
+}
+
+uint32_t
+driver_mr_entries(uint64_t pages)
+{
+	return pages != 0 ? (uint32_t)pages : 1;
 }
 
 void
@@ -326,7 +332,7 @@ driver_mr_describe(struct driver_mr *region, const struct hca_ctl_mr *mr,
 	region->length = mr->length;
 	region->pages = pages->count;
 	region->page_log = (uint8_t)pages->log;
-	region->mtt_log = driver_log2_up(pages->count);
+	region->mtts = driver_mr_entries(pages->count);
 }
 
 struct driver_mr *
@@ -354,7 +360,7 @@ create_mr(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl
 	int err = driver_mr_pages(drv, owner, mr, list, &pages);
 
 	if (err == 0)
-		err = driver_mr_quota(drv, owner, 1, UINT64_C(1) << driver_log2_up(pages.count));
+		err = driver_mr_quota(drv, owner, 1, driver_mr_entries(pages.count));
 	if (err != 0)
 		return err;
 	region = calloc(1, sizeof(*region));

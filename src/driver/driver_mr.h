@@ -26,7 +26,9 @@ int driver_mr_pages(struct hca_driver *drv, const struct hca_client *owner,
 		    const struct hca_ctl_mr *mr, const uint64_t *list, struct page_source *pages);
 void driver_mr_describe(struct driver_mr *region, const struct hca_ctl_mr *mr,
 			const struct page_source *pages);
-int driver_mr_take_mtts(struct hca_driver *drv, uint32_t log, uint32_t *mtt);
+/* Translation entries of a region of so many pages, which driver_mr_pages() has judged. */
+uint32_t driver_mr_entries(uint64_t pages);
+int driver_mr_take_mtts(struct hca_driver *drv, uint32_t count, uint32_t *mtt);
 int driver_mr_write_mtts(struct hca_driver *drv, uint32_t first, const struct page_source *pages);
 /* Execute SW2HW_MPT with the values of region. */
 int driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region);

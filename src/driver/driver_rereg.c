@@ -59,17 +59,16 @@ prepare(struct hca_driver *drv, const struct driver_mr *region, uint32_t flags,
 	}
 	err = driver_mr_pages(drv, region->owner, want, list, &pages);
 	if (err == 0)
-		err = driver_mr_quota(drv, region->owner, 0,
-				      UINT64_C(1) << driver_log2_up(pages.count));
+		err = driver_mr_quota(drv, region->owner, 0, driver_mr_entries(pages.count));
 	if (err != 0)
 		return err;
 	driver_mr_describe(next, want, &pages);
-	err = driver_mr_take_mtts(drv, next->mtt_log, &next->mtt);
+	err = driver_mr_take_mtts(drv, next->mtts, &next->mtt);
 	if (err != 0)
 		return err;
 	err = driver_mr_write_mtts(drv, next->mtt, &pages);
 	if (err != 0)
-		driver_ranges_give(&drv->mtt_ranges, next->mtt, next->mtt_log);
+		driver_ranges_give(&drv->mtt_ranges, next->mtt, next->mtts);
 	return err;
 }
 
@@ -110,7 +109,7 @@ change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
 	err = swap(drv, &old, &next);
 	if (err != 0) {
 		if (moves)
-			driver_ranges_give(&drv->mtt_ranges, next.mtt, next.mtt_log);
+			driver_ranges_give(&drv->mtt_ranges, next.mtt, next.mtts);
 		return err;
 	}
 	*region = next;
@@ -118,9 +117,9 @@ change(struct hca_client *client, struct driver_mr *region, uint32_t flags,
 		from->users--;
 	to->users++;
 	if (moves) {
-		driver_ranges_give(&drv->mtt_ranges, old.mtt, old.mtt_log);
-		client->count[DRIVER_MTTS] += UINT64_C(1) << next.mtt_log;
-		client->count[DRIVER_MTTS] -= UINT64_C(1) << old.mtt_log;
+		driver_ranges_give(&drv->mtt_ranges, old.mtt, old.mtts);
+		client->count[DRIVER_MTTS] += next.mtts;
+		client->count[DRIVER_MTTS] -= old.mtts;
 	}
 	return 0;
 }

@@ -70,7 +70,7 @@ struct driver_mr {
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t mtt;
-	uint32_t mtt_log;
+	uint32_t mtts;	 /* from mtt on */
 	uint32_t access; /* HCA_ACCESS_* */
 	uint64_t va;
 	uint64_t shift; /* address in work requests minus va */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "abi_ctx.h"
+#include "lib_judge.h"
 #include "lib_sys.h"
 #include "lib_types.h"
 
@@ -127,35 +128,11 @@ describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 		mr->pub.length = request->length;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS) {
+		mr->access = request->access & ~HCA_CTL_ACCESS_FOREIGN;
 		mr->on_demand = (request->access & SOFTHCA_ACCESS_ON_DEMAND) != 0;
 		mr->zero_based = (request->access & SOFTHCA_ACCESS_ZERO_BASED) != 0;
 	}
 	mr->pub.addr = mr->zero_based ? 0 : mr->va;
-}
-
-/* Check that [va, last] is mapped: the device is in this process, and an access would crash it. */
-static int
-check_mapped(uint64_t va, uint64_t last)
-{
-	uint64_t first = va & ~(LIB_PAGE - 1), bytes = (last | (LIB_PAGE - 1)) - first + 1;
-
-	/* with this flag it only checks for unmapped pages */
-	if (bytes != 0 && msync((void *)(uintptr_t)first, bytes, MS_ASYNC) == 0)
-		return 0;
-	return lib_fail(-EFAULT, "not all of %#llx to %#llx is mapped", (unsigned long long)va,
-			(unsigned long long)last);
-}
-
-static int
-check_memory(const struct hca_ctl_mr *request, const uint64_t *pages)
-{
-	int err = 0;
-
-	if (pages == NULL)
-		return check_mapped(request->va, request->va + (request->length - 1));
-	for (uint64_t i = 0; i < request->npages && err == 0; i++)
-		err = check_mapped(pages[i], pages[i] + (request->page_size - 1));
-	return err;
 }
 
 /* Whether private memory may be converted; the process may forbid it for all. */
@@ -214,35 +191,57 @@ share_pages(struct lib_context *ctx, bool convert, struct hca_ctl_mr *request,
 	return err;
 }
 
+/* Less than this is exchanged before the daemon's quota is asked: it is given back quickly. */
+#define ASK_BYTES (UINT64_C(16) * LIB_PAGE)
+
+/* Whether the daemon has room for the region, before its memory is exchanged. */
+static int
+ask_quota(struct lib_context *ctx, const struct hca_ctl_need *need)
+{
+	if (need->bytes < ASK_BYTES)
+		return 0;
+	return LIB_CALL(ctx, CHECK_MR, need, NULL);
+}
+
+static int
+take_foreign(struct lib_context *ctx, struct hca_ctl_mr *request, const uint64_t *pages,
+	     struct lib_cover **cover)
+{
+	request->access |= HCA_CTL_ACCESS_FOREIGN;
+	if (pages != NULL)
+		return take_foreign_pages(ctx, request, pages, cover);
+	return lib_cover_take_foreign(ctx, request->va, request->length, cover);
+}
+
 /*
- * Prepare the memory of a region. Embedded: check that it is mapped. Otherwise share it with the
- * daemon, or leave it in place as foreign memory, which is noted in the request; on-demand memory
- * always. access: as the program passed it.
+ * Prepare the memory of a region, which is judged first. Embedded: that is all. Otherwise share it
+ * with the daemon, or leave it in place as foreign memory, which is noted in the request; on-demand
+ * memory always. access: as the program passed it; more: regions that this will add
  */
 static int
-share(struct lib_context *ctx, uint32_t access, struct hca_ctl_mr *request, const uint64_t *pages,
-      struct region_memory *memory)
+share(struct lib_context *ctx, uint32_t access, uint32_t more, struct hca_ctl_mr *request,
+      const uint64_t *pages, struct region_memory *memory)
 {
-	struct lib_cover **cover = &memory->cover;
-	int err = -EOPNOTSUPP;
+	bool convert = may_convert(access);
+	struct hca_ctl_need need;
+	int err;
 
 	*memory = (struct region_memory){.pages = pages};
 	if (request->length == 0)
 		return 0;
-	if (!ctx->ops->attaches)
-		return check_memory(request, pages);
-	if ((access & SOFTHCA_ACCESS_ON_DEMAND) == 0)
-		err = share_pages(ctx, may_convert(access), request, pages, memory);
+	if ((access & SOFTHCA_ACCESS_ON_DEMAND) != 0)
+		return take_foreign(ctx, request, pages, &memory->cover);
+	err = lib_judge_memory(request, pages, &need);
+	if (err == 0 && !ctx->ops->attaches)
+		return lib_judge_touch(request, pages);
+	need.regions = more;
+	if (err == 0 && convert)
+		err = ask_quota(ctx, &need);
+	if (err == 0)
+		err = share_pages(ctx, convert, request, pages, memory);
 	if (err == 0 && memory->list != NULL)
 		memory->pages = memory->list;
-	if (err != -EOPNOTSUPP)
-		return err;
-	if (pages == NULL)
-		err = lib_cover_take_foreign(ctx, request->va, request->length, cover);
-	else
-		err = take_foreign_pages(ctx, request, pages, cover);
-	request->access |= HCA_CTL_ACCESS_FOREIGN;
-	return err;
+	return err == -EOPNOTSUPP ? take_foreign(ctx, request, pages, &memory->cover) : err;
 }
 
 static struct softhca_mr *
@@ -250,6 +249,7 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 		const uint64_t *pages)
 {
 	struct lib_context *ctx = lib_ctx(pd->context);
+	uint64_t at = pages == NULL ? request->va : 0;
 	struct region_memory memory;
 	struct hca_ctl_extra extra;
 	struct hca_ctl_keys keys;
@@ -263,7 +263,7 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 	mr = lib_object_new(ctx, sizeof(*mr), "an MR");
 	if (mr == NULL)
 		return NULL;
-	err = share(ctx, access, request, pages, &memory);
+	err = share(ctx, access, 1, request, pages, &memory);
 	if (err != 0)
 		goto err_free;
 	extra.pages = memory.pages;
@@ -273,6 +273,7 @@ register_region(struct softhca_pd *pd, uint32_t access, struct hca_ctl_mr *reque
 		goto err_cover;
 	mr->ctx = ctx;
 	mr->cover = memory.cover;
+	mr->memory = at;
 	mr->pd = pd;
 	mr->pub = (struct softhca_mr){
 		.context = pd->context,
@@ -410,6 +411,23 @@ kept_access(const struct lib_mr *mr, uint32_t access)
 	return mr->on_demand ? access | SOFTHCA_ACCESS_ON_DEMAND : access;
 }
 
+/* Rights to write that the region did not have, over the memory it has */
+static int
+judge_rights(const struct lib_mr *mr, uint32_t access)
+{
+	const struct hca_ctl_mr request = {
+		.va = mr->memory,
+		.length = mr->pub.length,
+		.access = access,
+	};
+	struct hca_ctl_need need;
+
+	if ((access & LIB_JUDGE_WRITES) == 0 || (mr->access & LIB_JUDGE_WRITES) != 0 ||
+	    mr->memory == 0 || mr->pub.length == 0)
+		return 0;
+	return lib_judge_memory(&request, NULL, &need);
+}
+
 int
 softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, void *addr,
 		 uint64_t length, uint32_t access)
@@ -439,13 +457,18 @@ softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, 
 		err = check_access(ctx, access);
 		if (err != 0)
 			return err;
+		if ((flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) == 0)
+			err = judge_rights(mr, access);
+		if (err != 0)
+			return err;
 	} else {
 		access = kept_access(mr, access);
+		request.mr.access = mr->access; /* by which its memory is judged */
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		err = check_range(&request.mr);
 		if (err == 0)
-			err = share(ctx, access, &request.mr, NULL, &memory);
+			err = share(ctx, access, 0, &request.mr, NULL, &memory);
 		if (err != 0)
 			return err;
 	}
@@ -459,6 +482,7 @@ softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, 
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		lib_cover_drop(mr->cover);
 		mr->cover = memory.cover;
+		mr->memory = (uintptr_t)addr;
 	}
 	pub->handle = HCA_KEY_INDEX(keys.lkey);
 	pub->lkey = keys.lkey;

@@ -219,6 +219,8 @@ struct lib_mr {
 	struct softhca_pd *pd;
 	struct lib_cover *cover; /* the shared memory it lies in; NULL: embedded */
 	uint64_t va;		 /* in work requests; pub.addr is 0 if zero-based */
+	uint64_t memory;	 /* where it was registered; 0: by a list of pages */
+	uint32_t access;	 /* rights */
 	bool zero_based, on_demand;
 	bool imported; /* another context's */
 };

@@ -157,12 +157,12 @@ left_where_it_is(void **state)
 	assert_false(is_shared(on_stack) || is_shared(in_data) || is_shared(in_data + PAGE));
 	mem = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0);
 	assert_non_null(softhca_reg_mr(pd, mem, PAGE, SOFTHCA_ACCESS_REMOTE_READ));
-	refused(pd, mem, PAGE, REMOTE, EACCES, "cannot be written");
+	refused(pd, mem, PAGE, REMOTE, EFAULT, "cannot be written");
 	munmap(mem, PAGE);
 	refused(pd, mem, PAGE, 0, EFAULT, "nothing is mapped");
 	mem = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_non_null(softhca_reg_mr(pd, mem, PAGE, 0));
-	refused(pd, mem, PAGE, REMOTE, EACCES, "cannot be written");
+	refused(pd, mem, PAGE, REMOTE, EFAULT, "cannot be written");
 	munmap(mem, PAGE);
 	assert_int_equal(ftruncate(fd, PAGE), 0);
 	mem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ keep(int fd)
 }
 
 int
-ipc_foreign_create(int mem, int maps, int peer, uid_t uid, struct ipc_foreign **out)
+ipc_foreign_create(int mem, int maps, int peer, uid_t uid, int stop_fd, struct ipc_foreign **out)
 {
 	struct ipc_foreign *f;
 	int err = judge_files(mem, maps, peer);
@@ -94,6 +95,7 @@ ipc_foreign_create(int mem, int maps, int peer, uid_t uid, struct ipc_foreign **
 		return ipc_fail(-ENOMEM, "no memory for a client's memory");
 	f->mem = keep(mem);
 	f->maps = keep(maps);
+	f->stop_fd = stop_fd;
 	err = f->mem < 0 || f->maps < 0 ? -EMFILE : ipc_foreign_start(f, uid);
 	if (err == 0) {
 		*out = f;
@@ -115,32 +117,98 @@ ipc_foreign_free(struct ipc_foreign *f)
 
 /* ---- what is mapped ---- */
 
-/* Lines ascend: *va advances to the end of those that match. */
+#define LINES_PER_LOOK 256u /* between looks at stop_fd */
+
+struct range {
+	uint64_t va, end;
+};
+
 static int
-judge_line(const char *line, uint64_t *va, bool writes)
+range_order(const void *a, const void *b)
 {
-	unsigned long long start, end;
+	const struct range *x = a, *y = b;
+
+	return x->va < y->va ? -1 : x->va > y->va;
+}
+
+/* Sort ranges, and merge those that meet; returns their number. */
+static uint32_t
+ranges_tidy(struct range *r, uint32_t n)
+{
+	uint32_t last = 0;
+
+	qsort(r, n, sizeof(*r), range_order);
+	for (uint32_t i = 1; i < n; i++) {
+		if (r[i].va > r[last].end)
+			r[++last] = r[i];
+		else if (r[i].end > r[last].end)
+			r[last].end = r[i].end;
+	}
+	return last + 1;
+}
+
+/*
+ * A mapping, of which the lines ascend. *r: the first of the ranges up to `end` that is not judged
+ * yet; those that the mapping contains are done, one that goes on begins behind it.
+ */
+static int
+judge_line(const char *line, struct range **r, const struct range *end, bool writes)
+{
+	unsigned long long first, behind;
 	char perms[5];
 
-	if (sscanf(line, "%llx-%llx %4s", &start, &end, perms) != 3 || end <= *va)
+	if (sscanf(line, "%llx-%llx %4s", &first, &behind, perms) != 3)
 		return 0;
-	if (start > *va)
-		return ipc_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)*va);
-	if (perms[0] != 'r' || (writes && perms[1] != 'w'))
-		return ipc_fail(-EACCES, "memory at %#llx cannot be %s", (unsigned long long)*va,
-				perms[0] != 'r' ? "read" : "written");
-	*va = end;
+	while (*r < end && (*r)->va < behind) {
+		unsigned long long va = (*r)->va;
+
+		if (first > va)
+			return ipc_fail(-EFAULT, "nothing is mapped at %#llx", va);
+		if (perms[0] != 'r' || (writes && perms[1] != 'w'))
+			return ipc_fail(-EFAULT, "memory at %#llx cannot be %s", va,
+					perms[0] != 'r' ? "read" : "written");
+		(*r)->va = behind;
+		if ((*r)->end > behind)
+			return 0;
+		(*r)++;
+	}
 	return 0;
 }
 
-int
-ipc_foreign_judge(struct ipc_foreign *f, uint64_t va, uint64_t length, bool writes)
+static bool
+is_stopped(const struct ipc_foreign *f)
 {
-	int fd = keep(f->maps), err = 0;
-	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
-	uint64_t end = va + length;
+	struct pollfd p = {.fd = f->stop_fd, .events = POLLIN};
+
+	return f->stop_fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+static int
+judge_lines(const struct ipc_foreign *f, FILE *maps, struct range *r, const struct range *end,
+	    bool writes)
+{
+	uint32_t lines = 0;
 	char *line = NULL;
 	size_t room = 0;
+	int err = 0;
+
+	while (err == 0 && r < end && getline(&line, &room, maps) > 0) {
+		err = judge_line(line, &r, end, writes);
+		if (++lines % LINES_PER_LOOK == 0 && is_stopped(f))
+			err = ipc_fail(-EINTR, "the daemon is being stopped");
+	}
+	if (err == 0 && r < end)
+		err = ipc_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)r->va);
+	free(line);
+	return err;
+}
+
+/* The list of mappings is read once, whatever the number of ranges. */
+static int
+judge_ranges(const struct ipc_foreign *f, struct range *r, uint32_t n, bool writes)
+{
+	int fd = keep(f->maps), err;
+	FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
 
 	if (maps == NULL) {
 		if (fd >= 0)
@@ -148,13 +216,17 @@ ipc_foreign_judge(struct ipc_foreign *f, uint64_t va, uint64_t length, bool writ
 		return ipc_fail(-ENOMEM, "no memory to read what is mapped");
 	}
 	rewind(maps);
-	while (err == 0 && va < end && getline(&line, &room, maps) > 0)
-		err = judge_line(line, &va, writes);
-	if (err == 0 && va < end)
-		err = ipc_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)va);
-	free(line);
+	err = judge_lines(f, maps, r, r + ranges_tidy(r, n), writes);
 	fclose(maps);
 	return err;
+}
+
+int
+ipc_foreign_judge(struct ipc_foreign *f, uint64_t va, uint64_t length, bool writes)
+{
+	struct range r = {va, va + length};
+
+	return judge_ranges(f, &r, 1, writes);
 }
 
 /* ---- pages ---- */
@@ -196,26 +268,45 @@ pages_of_range(struct hca_ctl_mr *mr, uint64_t **out)
 	return 0;
 }
 
+/* The pieces of a list of pages, at most RUNS_MAX: their number in *n. */
 static int
-pages_of_list(struct ipc_foreign *f, const struct hca_ctl_mr *mr, bool writes, uint64_t *page)
+pieces_of_list(const struct hca_ctl_mr *mr, const uint64_t *page, struct range *r, uint32_t *n)
 {
 	uint64_t size = mr->page_size, bytes;
-	uint32_t runs = 0;
 	int err = 0;
 
-	if (size < 1u << HCA_MIN_PAGE_LOG || size > 1u << HCA_MAX_PAGE_LOG ||
-	    (size & (size - 1)) != 0)
-		return ipc_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+	*n = 0;
 	for (uint64_t i = 0; i < mr->npages && err == 0; i += bytes / size) {
 		for (bytes = size;
 		     i + bytes / size < mr->npages && page[i + bytes / size] == page[i] + bytes;)
 			bytes += size;
 		err = check_range(page[i], bytes);
-		if (err == 0 && ++runs > RUNS_MAX)
+		if (err == 0 && *n == RUNS_MAX)
 			err = ipc_fail(-ENOMEM, "more than %u pieces of memory", RUNS_MAX);
 		if (err == 0)
-			err = ipc_foreign_judge(f, page[i], bytes, writes);
+			r[(*n)++] = (struct range){page[i], page[i] + bytes};
 	}
+	return err;
+}
+
+static int
+pages_of_list(struct ipc_foreign *f, const struct hca_ctl_mr *mr, bool writes, uint64_t *page)
+{
+	uint64_t size = mr->page_size;
+	struct range *r;
+	uint32_t n;
+	int err;
+
+	if (size < 1u << HCA_MIN_PAGE_LOG || size > 1u << HCA_MAX_PAGE_LOG ||
+	    (size & (size - 1)) != 0)
+		return ipc_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+	r = malloc(RUNS_MAX * sizeof(*r));
+	if (r == NULL)
+		return ipc_fail(-ENOMEM, "no memory for a list of pages");
+	err = pieces_of_list(mr, page, r, &n);
+	if (err == 0)
+		err = judge_ranges(f, r, n, writes);
+	free(r);
 	for (uint64_t i = 0; i < mr->npages && err == 0; i++)
 		page[i] |= HCA_BUS_FOREIGN;
 	return err;

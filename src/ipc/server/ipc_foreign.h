@@ -29,9 +29,11 @@ struct ipc_foreign;
 /*
  * Create the access to a client. mem and maps: /proc/PID/mem open for reading and writing, and
  * /proc/PID/maps of the same process, which the caller keeps. peer, uid: process number and user
- * according to the socket. -EBADF: other files.
+ * according to the socket. stop_fd: readable when the daemon is being stopped, -1: there
+ * is none. -EBADF: other files.
  */
-int ipc_foreign_create(int mem, int maps, int peer, uid_t uid, struct ipc_foreign **out);
+int ipc_foreign_create(int mem, int maps, int peer, uid_t uid, int stop_fd,
+		       struct ipc_foreign **out);
 /* Make every further access fail. */
 void ipc_foreign_end(struct ipc_foreign *f);
 /* Destroy it when the device does not use it any more. A blocked agent ends when it can. */
@@ -49,7 +51,7 @@ int ipc_foreign_settle(struct ipc_foreign *f);
 /* Bus pages of a region, as ipc_translate_mr(). writes: the device will write to it. */
 int ipc_foreign_pages(struct ipc_foreign *f, struct hca_ctl_mr *mr, bool writes, uint64_t *list,
 		      uint64_t **out);
-/* Whether [va, va + length) is readable (and writable) as currently mapped; 0, -EFAULT, -EACCES. */
+/* Whether [va, va + length) is readable (and writable) as currently mapped; 0 or -EFAULT. */
 int ipc_foreign_judge(struct ipc_foreign *f, uint64_t va, uint64_t length, bool writes);
 
 #endif

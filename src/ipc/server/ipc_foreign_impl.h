@@ -13,6 +13,7 @@
 
 struct ipc_foreign {
 	int mem, maps;
+	int stop_fd;		/* of the server */
 	int tid;		/* of the agent's thread; 0: it has not begun */
 	uint32_t refs;		/* references of the owner and the agent */
 	uint32_t ended;		/* every access fails */

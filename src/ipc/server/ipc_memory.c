@@ -97,23 +97,34 @@ ipc_memory_attached(const struct ipc_memory *m)
 
 /* ---- attach and detach ---- */
 
+int
+ipc_memory_fits(const struct ipc_memory *m, uint64_t bytes, uint32_t segments)
+{
+	if (bytes > m->config.bytes_max - m->attached)
+		return ipc_fail(-ENOMEM,
+				"the client may attach %llu MiB ([quota] memory_mb), %llu are",
+				(unsigned long long)(m->config.bytes_max >> 20),
+				(unsigned long long)(m->attached >> 20));
+	if (segments > m->config.segments_max - m->count)
+		return ipc_fail(-ENOMEM, "the client has %u of its %u segments ([quota] segments)",
+				m->count, m->config.segments_max);
+	return 0;
+}
+
 static int
 judge_range(const struct ipc_memory *m, const struct hca_ctl_segment *r, uint64_t page)
 {
 	uint32_t i;
+	int err;
 
 	if (((r->va | r->length | r->offset) & (page - 1)) != 0 || r->length == 0 || r->va == 0 ||
 	    r->va + r->length - 1 < r->va || r->offset + r->length - 1 < r->offset)
 		return ipc_fail(-EINVAL, "a segment of %llu bytes at %#llx, pages are %llu",
 				(unsigned long long)r->length, (unsigned long long)r->va,
 				(unsigned long long)page);
-	if (r->length > m->config.bytes_max - m->attached)
-		return ipc_fail(-ENOMEM,
-				"the client may attach %llu MiB ([quota] memory_mb), %llu are",
-				(unsigned long long)(m->config.bytes_max >> 20),
-				(unsigned long long)(m->attached >> 20));
-	if (m->count >= m->config.segments_max)
-		return ipc_fail(-ENOMEM, "the client has its %u segments", m->count);
+	err = ipc_memory_fits(m, r->length, 1);
+	if (err != 0)
+		return err;
 	i = ipc_arena_behind(m, r->va);
 	if (i < m->count && m->by_va[i]->va - r->va < r->length)
 		return ipc_fail(-EEXIST, "memory at %#llx is attached already",

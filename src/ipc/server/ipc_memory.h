@@ -77,6 +77,8 @@ uint64_t ipc_memory_attached(const struct ipc_memory *m);
  */
 int ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, int fd,
 		      uint32_t *handle);
+/* Whether so much more could be attached: 0 or -ENOMEM. */
+int ipc_memory_fits(const struct ipc_memory *m, uint64_t bytes, uint32_t segments);
 /* Unmap a segment; -EBUSY: an object lies in it. */
 int ipc_memory_detach(struct ipc_memory *m, uint32_t handle);
 

@@ -342,6 +342,19 @@ writes_to(uint32_t access)
 	return (access & (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_MW_BIND)) != 0;
 }
 
+/* The daemon's own limits, then the driver's. */
+static int
+op_check_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	    struct hca_ctl_extra *extra)
+{
+	const struct hca_ctl_need *need = request;
+	int err = ipc_memory_fits(s->memory, need->bytes, need->segments);
+
+	if (err == 0)
+		err = ipc_session_fits(s, need->bytes);
+	return err != 0 ? err : op_driver(s, op, request, answer, extra);
+}
+
 static int
 op_reg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
 	  struct hca_ctl_extra *extra)
@@ -448,7 +461,8 @@ op_memory(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 			"of softhca_alloc()");
 	if (s->foreign != NULL)
 		return ipc_fail(-EEXIST, "the client has given its memory");
-	err = ipc_foreign_create(extra->fds[0], extra->fds[1], s->pid, s->uid, &f);
+	err = ipc_foreign_create(extra->fds[0], extra->fds[1], s->pid, s->uid, s->server->stop_fd,
+				 &f);
 	if (err != 0)
 		return err;
 	err = driver_says(hca_client_attach(s->client, HCA_BUS_FOREIGN, HCA_BUS_FOREIGN_BYTES));
@@ -576,17 +590,17 @@ op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 
 /* What is not the driver's alone */
 static const op_fn ops[HCA_CTL_OP_COUNT] = {
-	[HCA_CTL_HELLO] = op_hello,	    [HCA_CTL_CLOSE] = op_close,
-	[HCA_CTL_ATTACH] = op_attach,	    [HCA_CTL_DETACH] = op_detach,
-	[HCA_CTL_MEMORY] = op_memory,	    [HCA_CTL_PAGES] = op_pages,
-	[HCA_CTL_INFO] = op_info,	    [HCA_CTL_REG_MR] = op_reg_mr,
-	[HCA_CTL_REREG_MR] = op_rereg_mr,   [HCA_CTL_DEREG_MR] = op_release,
-	[HCA_CTL_DEALLOC_MW] = op_release,  [HCA_CTL_CREATE_CQ] = op_create,
-	[HCA_CTL_RESIZE_CQ] = op_create,    [HCA_CTL_DESTROY_CQ] = op_release,
-	[HCA_CTL_CREATE_QP] = op_create,    [HCA_CTL_MODIFY_QP] = op_release,
-	[HCA_CTL_DESTROY_QP] = op_release,  [HCA_CTL_CREATE_SRQ] = op_create,
-	[HCA_CTL_CREATE_JETTY] = op_create, [HCA_CTL_CREATE_JFR] = op_create,
-	[HCA_CTL_DESTROY_SRQ] = op_release,
+	[HCA_CTL_HELLO] = op_hello,	   [HCA_CTL_CLOSE] = op_close,
+	[HCA_CTL_ATTACH] = op_attach,	   [HCA_CTL_DETACH] = op_detach,
+	[HCA_CTL_MEMORY] = op_memory,	   [HCA_CTL_PAGES] = op_pages,
+	[HCA_CTL_INFO] = op_info,	   [HCA_CTL_REG_MR] = op_reg_mr,
+	[HCA_CTL_CHECK_MR] = op_check_mr,  [HCA_CTL_REREG_MR] = op_rereg_mr,
+	[HCA_CTL_DEREG_MR] = op_release,   [HCA_CTL_DEALLOC_MW] = op_release,
+	[HCA_CTL_CREATE_CQ] = op_create,   [HCA_CTL_RESIZE_CQ] = op_create,
+	[HCA_CTL_DESTROY_CQ] = op_release, [HCA_CTL_CREATE_QP] = op_create,
+	[HCA_CTL_MODIFY_QP] = op_release,  [HCA_CTL_DESTROY_QP] = op_release,
+	[HCA_CTL_CREATE_SRQ] = op_create,  [HCA_CTL_CREATE_JETTY] = op_create,
+	[HCA_CTL_CREATE_JFR] = op_create,  [HCA_CTL_DESTROY_SRQ] = op_release,
 };
 
 static bool

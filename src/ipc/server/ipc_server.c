@@ -157,30 +157,56 @@ remove_socket(const struct ipc_server *server)
 
 /* ---- clients ---- */
 
+/* Lock held: what all clients of the user have attached */
+static uint64_t
+attached_of(const struct ipc_server *server, uid_t uid)
+{
+	uint64_t has = 0;
+
+	for (const struct ipc_session *s = server->sessions; s != NULL; s = s->next)
+		if (s->uid == uid)
+			has += __atomic_load_n(&s->attached, __ATOMIC_RELAXED);
+	return has;
+}
+
+static int
+user_refused(struct ipc_server *server, uid_t uid, uint64_t has)
+{
+	ipc_count(server, IPC_COUNTER_refused_memory_per_uid);
+	return ipc_fail(-ENOMEM,
+			"all clients of a user may attach %llu MiB ([quota] user_memory_mb), those "
+			"of user %u have %llu",
+			(unsigned long long)(server->config.memory_per_uid >> 20),
+			(unsigned int)uid, (unsigned long long)(has >> 20));
+}
+
 int
 ipc_session_more(void *session, uint64_t bytes)
 {
 	struct ipc_session *s = session;
 	struct ipc_server *server = s->server;
-	uint64_t max = server->config.memory_per_uid, has = 0;
+	uint64_t max = server->config.memory_per_uid, has;
 	bool fits;
 
 	pthread_mutex_lock(&server->lock);
-	for (const struct ipc_session *other = server->sessions; other != NULL; other = other->next)
-		if (other->uid == s->uid)
-			has += __atomic_load_n(&other->attached, __ATOMIC_RELAXED);
+	has = attached_of(server, s->uid);
 	fits = bytes <= max && has <= max - bytes;
 	if (fits)
 		__atomic_store_n(&s->attached, s->attached + bytes, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&server->lock);
-	if (fits)
-		return 0;
-	ipc_count(server, IPC_COUNTER_refused_memory_per_uid);
-	return ipc_fail(-ENOMEM,
-			"all clients of a user may attach %llu MiB ([quota] user_memory_mb), those "
-			"of user %u have %llu",
-			(unsigned long long)(max >> 20), (unsigned int)s->uid,
-			(unsigned long long)(has >> 20));
+	return fits ? 0 : user_refused(server, s->uid, has);
+}
+
+int
+ipc_session_fits(const struct ipc_session *s, uint64_t bytes)
+{
+	struct ipc_server *server = s->server;
+	uint64_t max = server->config.memory_per_uid, has;
+
+	pthread_mutex_lock(&server->lock);
+	has = attached_of(server, s->uid);
+	pthread_mutex_unlock(&server->lock);
+	return bytes <= max && has <= max - bytes ? 0 : user_refused(server, s->uid, has);
 }
 
 static uint32_t

@@ -104,6 +104,8 @@ void ipc_session_gone(struct ipc_session *session, uint64_t ns);
  * user. They are counted until its thread sets `attached` to the actual value. 0 or -ENOMEM.
  */
 int ipc_session_more(void *session, uint64_t bytes);
+/* The same question, and nothing is counted. */
+int ipc_session_fits(const struct ipc_session *session, uint64_t bytes);
 
 /*
  * ipc_ops.c: does what a well-formed request asks for; fds are those of its row. 0 or negative

@@ -194,40 +194,74 @@ test_seeded_sequence(void **state)
 static void
 test_ranges(void **state)
 {
-	static uint8_t owned[1u << RANGE_LOG];
-	static struct {
-		uint32_t first, log;
-	} held[1u << RANGE_LOG];
+	struct {
+		uint32_t first, count;
+	} held[256];
+	uint8_t owner[1u << RANGE_LOG] = {0};
+	uint32_t num = 0, used = 0, first;
 	struct driver_ranges ranges;
-	struct driver_random random;
-	uint32_t count = 0, first;
+	uint64_t r = 99;
 
-	driver_random_init(&random, 7);
 	assert_int_equal(driver_ranges_init(&ranges, RANGE_LOG), 0);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
-		uint64_t r = driver_random_next(&random);
-		uint32_t log = r >> 8 & 7;
+		r = r * 6364136223846793005ull + 1442695040888963407ull;
+		uint32_t count = (uint32_t)(r >> 40) % (1u << (r >> 33) % 8) + 1;
 
-		if ((r & 1) != 0 && driver_ranges_take(&ranges, log, &first) == 0) {
-			assert_int_equal(first & ((1u << log) - 1), 0);
-			for (uint32_t i = 0; i < 1u << log; i++)
-				assert_int_equal(owned[first + i]++, 0);
-			held[count].first = first;
-			held[count++].log = log;
-		} else if (count != 0) {
-			uint32_t n = (uint32_t)(r >> 32) % count;
+		if ((r >> 32 & 1) != 0 && num < 256 &&
+		    driver_ranges_take(&ranges, count, &first) == 0) {
+			for (uint32_t i = first; i < first + count; i++)
+				assert_int_equal(owner[i]++, 0);
+			held[num].first = first;
+			held[num++].count = count;
+			used += count;
+		} else if (num > 0) {
+			uint32_t n = (uint32_t)(r >> 50) % num;
 
-			memset(&owned[held[n].first], 0, 1u << held[n].log);
-			driver_ranges_give(&ranges, held[n].first, held[n].log);
-			held[n] = held[--count];
+			for (uint32_t i = 0; i < held[n].count; i++)
+				owner[held[n].first + i] = 0;
+			driver_ranges_give(&ranges, held[n].first, held[n].count);
+			used -= held[n].count;
+			held[n] = held[--num];
 		}
+		assert_int_equal(ranges.used, used);
 	}
-	while (count-- > 0)
-		driver_ranges_give(&ranges, held[count].first, held[count].log);
+	while (num-- > 0)
+		driver_ranges_give(&ranges, held[num].first, held[num].count);
 	assert_int_equal(ranges.used, 0);
-	assert_int_equal(driver_ranges_take(&ranges, RANGE_LOG, &first), 0);
-	assert_int_equal(driver_ranges_take(&ranges, 0, &first), -ENOMEM);
-	assert_int_equal(driver_ranges_take(&ranges, RANGE_LOG + 1, &first), -ENOMEM);
+	assert_int_equal(driver_ranges_take(&ranges, 1u << RANGE_LOG, &first), 0);
+	assert_int_equal(driver_ranges_take(&ranges, 1, &first), -ENOMEM);
+	assert_int_equal(driver_ranges_take(&ranges, (1u << RANGE_LOG) + 1, &first), -ENOMEM);
+	driver_ranges_free(&ranges);
+}
+
+/* Entries are counted: what is left of a power of two stays free, and ranges may cross blocks. */
+static void
+test_ranges_uneven(void **state)
+{
+	const uint32_t quarter = 1u << (RANGE_LOG - 2);
+	struct driver_ranges ranges;
+	uint32_t a, b, c, d;
+
+	assert_int_equal(driver_ranges_init(&ranges, RANGE_LOG), 0);
+	assert_int_equal(driver_ranges_take(&ranges, quarter + 1, &a), 0);
+	assert_int_equal(driver_ranges_take(&ranges, quarter + 1, &b), 0);
+	assert_int_equal(ranges.used, 2 * quarter + 2);
+	assert_int_equal(driver_ranges_take(&ranges, quarter - 1, &c), 0);
+	assert_int_equal(driver_ranges_take(&ranges, quarter - 1, &d), 0);
+	assert_int_equal(ranges.used, 4 * quarter);
+	driver_ranges_give(&ranges, a, quarter + 1);
+	driver_ranges_give(&ranges, c, quarter - 1);
+	driver_ranges_give(&ranges, b, quarter + 1);
+	driver_ranges_give(&ranges, d, quarter - 1);
+	/* three quarters, beside a quarter that lies at the beginning */
+	assert_int_equal(driver_ranges_take(&ranges, quarter, &a), 0);
+	assert_int_equal(driver_ranges_take(&ranges, 3 * quarter, &b), 0);
+	assert_int_equal(a, 0);
+	assert_int_equal(b, quarter);
+	assert_int_equal(driver_ranges_take(&ranges, 1, &c), -ENOMEM);
+	driver_ranges_give(&ranges, b, 3 * quarter);
+	driver_ranges_give(&ranges, a, quarter);
+	assert_int_equal(driver_ranges_take(&ranges, 4 * quarter, &a), 0);
 	driver_ranges_free(&ranges);
 }
 
@@ -239,6 +273,7 @@ main(void)
 		cmocka_unit_test(test_ids_at),	    cmocka_unit_test(test_tags_change),
 		cmocka_unit_test(test_tags_spread), cmocka_unit_test(test_seeded_sequence),
 		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_ranges_uneven),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,6 +245,34 @@ test_rereg(void **state)
 	assert_int_equal(call_drop(client, HCA_CTL_DEALLOC_PD, second), 0);
 }
 
+/* Quotas count the entries that a region has; CHECK_MR asks them, and takes nothing. */
+static void
+test_entries(void **state)
+{
+	const struct {
+		struct hca_ctl_need need;
+		int error;
+	} cases[] = {
+		{{.entries = 7, .regions = 1}, 0},
+		{{.entries = 8, .regions = 1}, -ENOMEM},
+		{{.entries = 1, .regions = 3}, 0},
+		{{.entries = 1, .regions = 4}, -ENOMEM},
+		{{.entries = UINT64_MAX, .regions = 1}, -ENOMEM},
+		{{.entries = 0, .regions = 0}, 0},
+	};
+	struct hca_ctl_keys keys = make_mr(16, 8 * PAGE, 0);
+	uint32_t count = fake->count;
+
+	assert_int_equal(mtts(), 9); /* of a quota of 16 */
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(hca_client_call(client, HCA_CTL_CHECK_MR, &cases[i].need, NULL,
+						 NULL),
+				 cases[i].error);
+	assert_int_equal(fake->count, count);
+	assert_int_equal(mtts(), 9);
+	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
+}
+
 /* An address for work requests of its own: kept until the translation changes. */
 static void
 test_iova(void **state)
@@ -293,7 +321,7 @@ test_length_0(void **state)
 				(struct hca_ctl_mr){.va = (uintptr_t)memory, .length = 3 * PAGE}),
 			 0);
 	assert_int_equal(hca_be32_to_cpu(last_mpt()->mtt_sz), 3);
-	assert_int_equal(mtts(), 4);
+	assert_int_equal(mtts(), 3);
 	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, (struct hca_ctl_mr){.va = 7}), 0);
 	assert_int_equal(last_mpt()->length | last_mpt()->mtt_sz, 0);
 	assert_int_equal(mtts(), 1);
@@ -428,7 +456,7 @@ test_rereg_fails(void **state)
 		assert_int_equal(fake->live[LIVE_MPT], 6); /* with those of the EQs */
 	}
 	assert_int_equal(change(&keys, HCA_CTL_REREG_TRANSLATION, mr), 0);
-	assert_int_equal(mtts(), 8);
+	assert_int_equal(mtts(), 6);
 	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, old.lkey), -EINVAL);
 	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
 }
@@ -438,9 +466,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(test_windows),   T(test_window_quota), T(test_close_order), T(test_zero_based),
-		T(test_rereg),	   T(test_iova),	 T(test_length_0),    T(test_null),
-		T(test_on_demand), T(test_rereg_fails),
+		T(test_windows), T(test_window_quota), T(test_close_order), T(test_zero_based),
+		T(test_rereg),	 T(test_entries),      T(test_iova),	    T(test_length_0),
+		T(test_null),	 T(test_on_demand),    T(test_rereg_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
