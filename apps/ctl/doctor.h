@@ -67,6 +67,12 @@ void doctor_daemon(struct doctor *d);
 void doctor_sockets(struct doctor *d);
 void doctor_gids(struct doctor *d);
 
+/*
+ * doctor_memory.c: each kind of memory of programs, tried on a device, and how it is reached. name,
+ * open_name: of the device
+ */
+void doctor_memory(struct doctor *d, const char *name, const char *open_name);
+
 /* doctor_verbs.c */
 void doctor_verbs(struct doctor *d);
 

@@ -145,8 +145,10 @@ judge_devices(struct doctor *d)
 			continue;
 		}
 		doctor_ok(d, "devices", "%s can be used", found[i].name);
-		if (strncmp(found[i].open_name, "embed", strlen("embed")) != 0)
-			judge_memory(d, &found[i]);
+		if (strncmp(found[i].open_name, "embed", strlen("embed")) == 0)
+			continue;
+		judge_memory(d, &found[i]);
+		doctor_memory(d, found[i].name, found[i].open_name);
 	}
 	if (n == 0)
 		doctor_warn(d, "devices",

@@ -1128,6 +1128,14 @@ SOFTHCA_API struct softhca_mr *softhca_reg_mr_iova(struct softhca_pd *pd, void *
 						   uint64_t length, uint64_t iova, uint32_t access);
 
 /**
+ * Whether the device reaches the memory of a region the slow way: by system calls on memory of this
+ * process (softhca_reg_mr()).
+ *
+ * @return  1 or 0
+ */
+SOFTHCA_API int softhca_mr_is_slow(const struct softhca_mr *mr);
+
+/**
  * Register a list of pages as one contiguous region.
  *
  * Byte i of the region is byte (va + i) % page_size of pages[(va % page_size + i) / page_size]. A

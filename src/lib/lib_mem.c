@@ -125,6 +125,7 @@ describe(struct lib_mr *mr, uint32_t flags, const struct hca_ctl_mr *request)
 {
 	if (flags & SOFTHCA_REREG_MR_CHANGE_TRANSLATION) {
 		mr->va = request->va + request->shift;
+		mr->slow = (request->access & HCA_CTL_ACCESS_FOREIGN) != 0;
 		mr->pub.length = request->length;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS) {
@@ -401,6 +402,12 @@ softhca_dereg_mr(struct softhca_mr *pub)
 	lib_cover_drop(mr->cover);
 	lib_object_free(mr->ctx, mr);
 	return 0;
+}
+
+int
+softhca_mr_is_slow(const struct softhca_mr *pub)
+{
+	return ((const struct lib_mr *)pub)->slow;
 }
 
 /* For a new translation: what access says, but on demand if the region is so already. */

@@ -222,6 +222,7 @@ struct lib_mr {
 	uint64_t memory;	 /* where it was registered; 0: by a list of pages */
 	uint32_t access;	 /* rights */
 	bool zero_based, on_demand;
+	bool slow;     /* foreign memory */
 	bool imported; /* another context's */
 };
 

@@ -574,60 +574,6 @@ unmapped_locally(void **state)
 	}
 }
 
-/* Bytes that the daemon has read so far */
-static uint64_t
-daemon_has_read(void)
-{
-	char path[40], line[80];
-	unsigned long long bytes = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/io", (int)rig.pid);
-	f = fopen(path, "re");
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f) != NULL && sscanf(line, "rchar: %llu", &bytes) != 1)
-		;
-	fclose(f);
-	return bytes;
-}
-
-/*
- * A process with many mappings registers many pieces: the daemon reads the list of mappings once,
- * not once for each piece.
- */
-static void
-many_mappings(void **state)
-{
-	enum {
-		PIECES = 500
-	};
-	struct softhca_context *ctx;
-	struct softhca_pd *pd = open_pd(&ctx);
-	uint8_t *mem = private_memory(2 * PIECES * PAGE);
-	void *pages[PIECES];
-	struct softhca_mr *mr;
-	uint64_t before;
-
-	for (unsigned int i = 0; i < PIECES; i++) {
-		pages[PIECES - 1 - i] = mem + (size_t)2 * i * PAGE;
-		assert_int_equal(mprotect(mem + (size_t)(2 * i + 1) * PAGE, PAGE, PROT_READ), 0);
-	}
-	before = daemon_has_read();
-	mr = softhca_reg_mr_pages(pd, (uintptr_t)mem, PIECES * PAGE, PAGE, pages, PIECES,
-				  LW | KEEP);
-	assert_non_null(mr);
-	/* a line has some 50 bytes, and the process has other mappings, too */
-	assert_in_range(daemon_has_read() - before, 2 * PIECES * 20, 2 * PIECES * 200);
-	assert_int_equal(softhca_dereg_mr(mr), 0);
-	/* one page is not writable: it is the last in the list, and the first in the memory */
-	pages[PIECES - 1] = mem + PAGE;
-	assert_null(softhca_reg_mr_pages(pd, (uintptr_t)mem, PIECES * PAGE, PAGE, pages, PIECES,
-					 LW | KEEP));
-	assert_int_equal(errno, EFAULT);
-	munmap(mem, (size_t)2 * PIECES * PAGE);
-	assert_int_equal(softhca_close(ctx), 0);
-}
-
 /* ---- fork(), death ---- */
 
 /* Children are forked all the time and write to inherited memory; traffic uses the parent's. */
@@ -822,7 +768,6 @@ main(void)
 		TEST(bad_memory),
 		TEST(unmapped_under_it),
 		TEST(unmapped_locally),
-		TEST(many_mappings),
 		TEST(forks),
 		TEST(killed_in_traffic),
 		TEST(silent_memory),

@@ -136,6 +136,13 @@ class Given(Script):
         self.assertIn(self.library, said(inside, 'verbs')[0][1])
         self.assertEqual([level for level, _ in said(inside, 'devices')], ['ok', 'ok'])
         self.assertEqual(len(said(inside, 'memory')), 2)
+        kinds = said(inside, 'kinds')
+        self.assertEqual(len(kinds), 2)
+        for _, text in kinds:
+            for kind in ('private,', 'stack', 'private file mapping', 'shared anonymous', 'SysV', 'POSIX shm',
+                         'memfd', 'hugetlb', 'mapped file', 'read-only file'):
+                self.assertIn(kind, text.replace(';', ',') + ',')
+            self.assertRegex(text, r'shared as it is: [^;]*POSIX shm, memfd')
         self.assertEqual([level for level, _ in said(checks(SCRIPT, '--preload'), 'verbs')], ['ok'])
         outside = checks('env', LD_LIBRARY_PATH='')
         self.assertEqual([level for level, _ in said(outside, 'verbs')], ['warn'])

@@ -272,8 +272,7 @@ main(void)
 		cmocka_unit_test(test_ids),	    cmocka_unit_test(test_ids_rest),
 		cmocka_unit_test(test_ids_at),	    cmocka_unit_test(test_tags_change),
 		cmocka_unit_test(test_tags_spread), cmocka_unit_test(test_seeded_sequence),
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_ranges_uneven),
+		cmocka_unit_test(test_ranges),	    cmocka_unit_test(test_ranges_uneven),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
