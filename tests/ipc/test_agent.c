@@ -95,7 +95,7 @@ client_of(uid_t uid)
 	int mem = open("/proc/self/mem", O_RDWR), maps = open("/proc/self/maps", O_RDONLY);
 	struct ipc_foreign *f;
 
-	assert_int_equal(ipc_foreign_create(mem, maps, getpid(), uid, &f), 0);
+	assert_int_equal(ipc_foreign_create(mem, maps, getpid(), uid, -1, &f), 0);
 	close(mem);
 	close(maps);
 	return f;
