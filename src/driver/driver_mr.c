@@ -425,7 +425,7 @@ create_of_client(struct hca_client *client, const struct hca_ctl_mr *mr, const u
 		 bool null, struct hca_ctl_keys *keys)
 {
 	struct driver_pd *pd = driver_pd_of(client, mr->pdn);
-	struct driver_mr *region;
+	struct driver_mr *region = NULL;
 	int err;
 
 	if (pd == NULL)

@@ -221,7 +221,7 @@ translate_pages(struct ipc_memory *m, struct ipc_hold *hold, uint64_t *page, uin
 	int err = 0;
 
 	for (uint64_t i = 0; i < count && err == 0; i++) {
-		uint64_t bus;
+		uint64_t bus = 0;
 
 		if ((page[i] & (size - 1)) != 0)
 			return ipc_fail(-EINVAL, "page %llu at %#llx is not aligned",
