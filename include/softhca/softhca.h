@@ -1054,12 +1054,10 @@ SOFTHCA_API int softhca_free(void *mem);
  * Declare a shared mapping of the program, so that regions can be registered in it.
  *
  * The mapping must stay until softhca_detach(). The library duplicates fd; the program may close
- * it. The file is checked when the first region in it is registered: it must be a memfd (ordinary
- * or hugetlb) with F_SEAL_SHRINK, open for reading and writing, else -EBADF.
- *
- * A file of more than 4 MiB is then sealed with F_SEAL_FUTURE_WRITE. Map it for writing before,
- * and attach all of it at once; afterwards no process can punch holes into it or map it for
- * writing. A program that punches a hole into a smaller file loses the device.
+ * it. The file is checked when the first region in it is registered: it must be open for reading
+ * and writing, and a memfd, POSIX or SysV shared memory or a file of hugetlbfs; a daemon of the
+ * program's own user takes any regular file. Else -EBADF. The file stays as it is. A program that
+ * removes pages under a region loses the device.
  *
  * @param fd  the file
  * @param addr  start of the mapping, a multiple of 4 KiB

@@ -74,8 +74,8 @@ seconds(void)
 	return t.tv_sec;
 }
 
-static enum ibv_wc_status
-wait_completion(void)
+static struct ibv_wc
+next_completion(void)
 {
 	time_t end = seconds() + PATIENCE;
 	struct ibv_wc wc;
@@ -84,7 +84,13 @@ wait_completion(void)
 	while ((n = ibv_poll_cq(judge.all.cq, 1, &wc)) == 0)
 		CHECK(seconds() < end);
 	CHECK(n == 1);
-	return wc.status;
+	return wc;
+}
+
+static enum ibv_wc_status
+wait_completion(void)
+{
+	return next_completion().status;
 }
 
 /* ---- sides ---- */
@@ -320,18 +326,21 @@ settle(const char *what, enum ibv_wc_status status, const struct side *from, con
 	side_check(to);
 }
 
+/* A request that fails at its own end sends nothing, and the receive stays. */
 static enum ibv_wc_status
 wait_both(bool receives)
 {
-	enum ibv_wc_status status = wait_completion();
+	struct ibv_wc wc = next_completion();
+	enum ibv_wc_status received = wc.status;
+	bool has_received = !receives;
 
-	if (receives) {
-		enum ibv_wc_status other = wait_completion();
-
-		if (status == IBV_WC_SUCCESS)
-			status = other;
+	while (wc.qp_num != judge.qp[0]->qp_num) {
+		has_received = true;
+		wc = next_completion();
 	}
-	return status;
+	if (wc.status != IBV_WC_SUCCESS || !receives)
+		return wc.status;
+	return has_received ? received : wait_completion();
 }
 
 static const struct {
