@@ -45,6 +45,23 @@ end_of_run(const struct window *w, uint32_t *first, uint32_t *n)
 }
 
 /* More than one mapping is EFAULT, and what others have taken behind it ENOMEM. */
+/*
+ * Whether a region has pages behind this one, which the program has unmapped or moved: what grows
+ * would show them (docs/use.md, not covered).
+ */
+static bool
+has_pages_behind(const struct page *page)
+{
+	for (uint32_t i = 0; i < MAX_REGIONS; i++) {
+		const struct region *r = &judge.region[i];
+
+		for (uint32_t k = 0; r->mr != NULL && k + 1 < r->npages; k++)
+			if (r->page[k] == page)
+				return true;
+	}
+	return false;
+}
+
 static void
 grow(struct window *w)
 {
@@ -52,7 +69,7 @@ grow(struct window *w)
 	struct vpage v;
 	uint8_t *va;
 
-	if (room == 0)
+	if (room == 0 || has_pages_behind(w->v[first + n - 1].page))
 		return;
 	keep = 1 + random_below(n); /* also the last page alone */
 	first += n - keep;
