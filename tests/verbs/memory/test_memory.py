@@ -3,7 +3,8 @@
 """Memory of programs: the judge, with allocators and ways to reach memory, and rows of single cases.
 
 test_memory.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS JUDGE ROWS [unittest arguments]
-MEMORY_STEPS: steps of each combination (else a second); MEMORY_SEED: repeats what a run has printed.
+MEMORY_STEPS: steps of each combination (else a second); MEMORY_SEED: of all (else 1), or `random`:
+each run prints its own.
 """
 import os
 import sys
@@ -102,8 +103,9 @@ class Judge:
             words += '--steps', os.environ['MEMORY_STEPS']
         else:
             words += '--seconds', '1'
-        if 'MEMORY_SEED' in os.environ:
-            words += '--seed', os.environ['MEMORY_SEED']
+        seed = os.environ.get('MEMORY_SEED', '1')
+        if seed != 'random':
+            words += '--seed', seed
         if keeps and not SANITIZED:
             words += '--free-registered',
         said = self.run_there(words, **more)
