@@ -14,6 +14,43 @@
 
 /* ---- the arena ---- */
 
+/*
+ * The tables of a client have room for all segments that it may have. As mappings they take memory
+ * for those that it has had, and leave none with the allocator.
+ */
+static void *
+map_table(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at != MAP_FAILED ? at : NULL;
+}
+
+static void
+free_tables(struct ipc_memory *m)
+{
+	size_t pointers = m->config.segments_max * sizeof(struct ipc_segment *);
+
+	if (m->by_bus != NULL)
+		munmap(m->by_bus, pointers);
+	if (m->by_va != NULL)
+		munmap(m->by_va, pointers);
+	if (m->segment != NULL)
+		munmap(m->segment, m->config.segments_max * sizeof(*m->segment));
+}
+
+static int
+make_tables(struct ipc_memory *m)
+{
+	size_t pointers = m->config.segments_max * sizeof(struct ipc_segment *);
+
+	m->segment = map_table(m->config.segments_max * sizeof(*m->segment));
+	m->by_va = map_table(pointers);
+	m->by_bus = map_table(pointers);
+	return m->segment != NULL && m->by_va != NULL && m->by_bus != NULL ? 0 : -ENOMEM;
+}
+
 int
 ipc_memory_create(const struct ipc_memory_config *config, struct ipc_memory **out)
 {
@@ -25,10 +62,7 @@ ipc_memory_create(const struct ipc_memory_config *config, struct ipc_memory **ou
 		return ipc_fail(err, "no memory for a client");
 	m->config = *config;
 	m->bytes = config->bytes_max * 2 + ARENA_SLACK;
-	m->segment = calloc(config->segments_max, sizeof(*m->segment));
-	m->by_va = calloc(config->segments_max, sizeof(struct ipc_segment *));
-	m->by_bus = calloc(config->segments_max, sizeof(struct ipc_segment *));
-	if (m->segment == NULL || m->by_va == NULL || m->by_bus == NULL)
+	if (make_tables(m) != 0)
 		goto err_free;
 	base = mmap(NULL, m->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
@@ -44,9 +78,7 @@ ipc_memory_create(const struct ipc_memory_config *config, struct ipc_memory **ou
 err_unmap:
 	munmap(base, m->bytes);
 err_free:
-	free(m->by_bus);
-	free(m->by_va);
-	free(m->segment);
+	free_tables(m);
 	free(m);
 	return ipc_fail(err, "no addresses for a client's memory");
 }
@@ -65,9 +97,7 @@ ipc_memory_destroy(struct ipc_memory *m)
 	ipc_guard_remove(m); /* first, because these addresses may be reused at once */
 	munmap((void *)(uintptr_t)m->base, m->bytes);
 	ipc_maps_change(m->config.maps, m->maps, 0);
-	free(m->by_bus);
-	free(m->by_va);
-	free(m->segment);
+	free_tables(m);
 	free(m);
 }
 
