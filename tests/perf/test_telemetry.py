@@ -87,9 +87,19 @@ def ask_everything(client, names):
             client.ask('/softhca/qp/counters', '%s,%u' % (name, qpn))
 
 
+def all_tps(client, names):
+    """The TPs of each end. The first answers may come while they are being made."""
+    for _ in range(100):
+        ends = [list(client.ask('/softhca/tps', name).values()) for name in names]
+        if len(ends[0]) == len(ends[1]) == 4:
+            break
+        time.sleep(0.05)
+    return ends
+
+
 def ub_objects(client, names):
     """Each end's TPs and Jetty, and both say the same of each TP."""
-    ends = [list(client.ask('/softhca/tps', name).values()) for name in names]
+    ends = all_tps(client, names)
     check(len(ends[0]) == len(ends[1]) == 4, 'TPs: %r' % ends)
     pairs = [{(tp['tpn'], tp['remote_tpn']) for tp in end} for end in ends]
     check(pairs[0] == {(b, a) for a, b in pairs[1]}, 'TPs of both ends: %r' % pairs)
