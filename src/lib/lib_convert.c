@@ -38,13 +38,15 @@ has_arena(const struct lib_mapping *m, uint64_t va, uint64_t end)
 {
 	for (uint64_t at = (va + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1); at < end;
 	     at += ARENA_ALIGN) {
-		const struct {
-			uint64_t arena, previous, size;
-		} *heap = (const void *)(uintptr_t)at;
+		struct {
+			uint64_t arena, previous, size, protected_size;
+		} heap;
 
-		if (m->read && lib_sys_populate((void *)(uintptr_t)at, LIB_PAGE, false) == 0 &&
-		    heap->arena > at && heap->arena < at + LIB_PAGE && heap->previous == 0 &&
-		    heap->size != 0 && heap->size <= ARENA_ALIGN)
+		if (!m->read || lib_sys_populate((void *)(uintptr_t)at, LIB_PAGE, false) != 0)
+			continue;
+		lib_hold_copy(&heap, (const void *)(uintptr_t)at, sizeof(heap));
+		if (heap.arena > at && heap.arena < at + LIB_PAGE && heap.previous == 0 &&
+		    heap.size != 0 && heap.size <= ARENA_ALIGN)
 			return true;
 	}
 	return false;
