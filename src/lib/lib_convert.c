@@ -228,15 +228,9 @@ find_shared(const struct lib_mapping *m, uint64_t va)
 /* ---- private memory ---- */
 
 static int
-protection(const struct lib_mapping *m)
-{
-	return (m->read ? PROT_READ : 0) | (m->write ? PROT_WRITE : 0) | (m->exec ? PROT_EXEC : 0);
-}
-
-static int
 give_rights(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fresh)
 {
-	int prot = protection(m);
+	int prot = lib_maps_protection(m);
 
 	if (prot == (PROT_READ | PROT_WRITE) || lib_sys_mprotect(fresh, bytes, prot) == 0)
 		return 0;

@@ -330,6 +330,13 @@ lib_maps_find(uint64_t va, struct lib_mapping *mapping)
 		       : lib_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)va);
 }
 
+int
+lib_maps_protection(const struct lib_mapping *mapping)
+{
+	return (mapping->read ? PROT_READ : 0) | (mapping->write ? PROT_WRITE : 0) |
+	       (mapping->exec ? PROT_EXEC : 0);
+}
+
 /* ---- protection keys ---- */
 
 /* The first key that the kernel gives away is 1: the process, or execute-only memory, has none. */

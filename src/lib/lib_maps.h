@@ -65,6 +65,9 @@ int lib_maps_find(uint64_t va, struct lib_mapping *mapping);
 int lib_maps_list(struct lib_mapping **mappings, uint32_t *count, size_t *bytes);
 void lib_maps_list_free(struct lib_mapping *mappings, size_t bytes);
 
+/** PROT_* of a mapping. */
+int lib_maps_protection(const struct lib_mapping *mapping);
+
 /** In the child of fork(): close what shows the mappings of the parent. */
 void lib_maps_forget(void);
 

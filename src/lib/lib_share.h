@@ -88,7 +88,7 @@ void lib_share_queue_free(void *mem);
 void lib_share_forget(struct lib_context *ctx);
 /*
  * Before that, if the device may still access the memory: what the pool has attached to the context
- * is not given to anybody else.
+ * is not given out again.
  */
 void lib_share_abandon(struct lib_context *ctx);
 

@@ -117,12 +117,6 @@ lib_share_fork_parent(void)
 	pthread_mutex_unlock(&lib_share_lock);
 }
 
-static int
-protection(const struct lib_mapping *m)
-{
-	return (m->read ? PROT_READ : 0) | (m->write ? PROT_WRITE : 0) | (m->exec ? PROT_EXEC : 0);
-}
-
 /* Without a copy (out of memory) the child has a hole there instead of the parent's pages. */
 static void
 restore(const struct lib_mapping *m, uint8_t *copy)
@@ -132,8 +126,8 @@ restore(const struct lib_mapping *m, uint8_t *copy)
 
 	if (copy == NULL || lib_sys_move(copy, bytes, at) != 0)
 		lib_sys_munmap(at, bytes);
-	else if (protection(m) != (PROT_READ | PROT_WRITE))
-		lib_sys_mprotect(at, bytes, protection(m));
+	else if (lib_maps_protection(m) != (PROT_READ | PROT_WRITE))
+		lib_sys_mprotect(at, bytes, lib_maps_protection(m));
 }
 
 /* The child must not have pages of the parent: it gets holes where they were exchanged. */
