@@ -71,8 +71,7 @@ static int
 back_hole(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
 {
 	uint64_t offset = lib_convert_offset_of(m, va);
-	int prot =
-		(m->read ? PROT_READ : 0) | (m->write ? PROT_WRITE : 0) | (m->exec ? PROT_EXEC : 0);
+	int prot = lib_maps_protection(m);
 
 	if (lib_sys_mmap((void *)(uintptr_t)va, bytes, prot,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
