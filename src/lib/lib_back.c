@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "lib_hold.h"
 #include "lib_share_impl.h"
 #include "lib_sparse.h"
 #include "lib_sys.h"
@@ -16,6 +17,8 @@
 /* A run with a page that cannot be accessed is searched in parts of this size. */
 #define BISECT_MAX UINT64_C(0x200000)
 #define RETRY_WAIT_MAX 1023u
+/* The memory that exists twice while pages go back */
+#define BACK_STEP UINT64_C(0x1000000)
 
 /*
  * Some pages can be made private later: when there are fewer mappings, or a guard is removed.
@@ -36,52 +39,85 @@ struct back {
 	size_t bytes;
 };
 
-/* Exchange pages of the file that are mapped at va for private memory with the same contents. */
+/* *done: bytes that are private now, also after an error. */
+static int
+back_step(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes,
+	  void *fresh, uint64_t *done)
+{
+	int err;
+
+	*done = 0;
+	if (m->write)
+		return lib_convert_exchange(m, va, bytes, fresh, done);
+	err = lib_sparse_read(share->sparse, lib_convert_offset_of(m, va), fresh, bytes);
+	if (err == 0)
+		err = lib_convert_place(m, va, bytes, fresh);
+	if (err == 0)
+		*done = bytes;
+	return err;
+}
+
+/*
+ * Exchange pages of the file that are mapped at va for private memory with the same contents. Each
+ * part of the file is freed before the next is copied: a region may be larger than half the memory.
+ */
 static int
 back_data(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes,
 	  uint64_t *done)
 {
-	void *fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				   -1, 0);
-	uint64_t offset = lib_convert_offset_of(m, va);
-	int err;
+	uint8_t *fresh = lib_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err = 0;
 
 	*done = 0;
-
 	if (fresh == MAP_FAILED)
 		return -ENOMEM;
-	if (m->write) {
-		err = lib_convert_exchange(m, va, bytes, fresh, done);
-	} else {
-		err = lib_sparse_read(share->sparse, offset, fresh, bytes);
-		if (err == 0)
-			err = lib_convert_place(m, va, bytes, fresh);
-		if (err == 0)
-			*done = bytes;
+	while (*done < bytes && err == 0) {
+		uint64_t step = bytes - *done < BACK_STEP ? bytes - *done : BACK_STEP, n;
+
+		err = back_step(share, m, va + *done, step, fresh + *done, &n);
+		if (n != 0)
+			lib_sparse_punch(share->sparse, lib_convert_offset_of(m, va + *done), n);
+		*done += n;
 	}
 	if (*done != bytes)
-		lib_sys_munmap((uint8_t *)fresh + *done, bytes - *done);
-	if (*done != 0)
-		lib_sparse_punch(share->sparse, offset, *done);
+		lib_sys_munmap(fresh + *done, bytes - *done);
 	return err;
 }
 
-/* Pages that were never touched: zeros. What is stored to them meanwhile is in the file. */
 static int
-back_hole(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+place_zeros(const struct lib_mapping *m, uint64_t va, uint64_t bytes)
+{
+	void *at = lib_sys_mmap((void *)(uintptr_t)va, bytes, lib_maps_protection(m),
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+	return at != MAP_FAILED ? 0 : -ENOMEM;
+}
+
+/* Pages that were never touched: zeros. *done is 0 without an error if one is touched meanwhile. */
+static int
+back_hole(const struct lib_share *share, const struct lib_mapping *m, uint64_t va, uint64_t bytes,
+	  uint64_t *done)
 {
 	uint64_t offset = lib_convert_offset_of(m, va);
-	int prot = lib_maps_protection(m);
+	struct lib_hold hold;
+	int err;
 
-	if (lib_sys_mmap((void *)(uintptr_t)va, bytes, prot,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-			 0) == MAP_FAILED)
-		return -ENOMEM;
-	if (m->write && lib_sparse_used(share->sparse, offset, offset + bytes)) {
-		(void)lib_sparse_read(share->sparse, offset, (void *)(uintptr_t)va, bytes);
-		lib_sparse_punch(share->sparse, offset, bytes);
+	*done = 0;
+	if (m->write) {
+		err = lib_hold_absent(&hold, va, bytes);
+		if (err != 0)
+			return err;
 	}
-	return 0;
+	if (m->write && lib_sparse_used(share->sparse, offset, offset + bytes)) {
+		err = 0;
+	} else {
+		err = place_zeros(m, va, bytes);
+		*done = err == 0 ? bytes : 0;
+	}
+	if (m->write)
+		lib_hold_absent_end(&hold);
+	return err;
 }
 
 /*
@@ -100,12 +136,10 @@ back_at(const struct lib_share *share, const struct lib_mapping *m, uint64_t va,
 		uint64_t at = offset + *done, n;
 		uint64_t part = lib_sparse_extent(share->sparse, at, end, &data) - at;
 
-		if (data) {
+		if (data)
 			err = back_data(share, m, va + *done, part, &n);
-		} else {
-			err = back_hole(share, m, va + *done, part);
-			n = err == 0 ? part : 0;
-		}
+		else
+			err = back_hole(share, m, va + *done, part, &n);
 		*done += n;
 	}
 	return err;

@@ -236,3 +236,35 @@ lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return err == 0 ? 0 : lib_hold_fail(err, va);
 }
+
+int
+lib_hold_absent(struct lib_hold *hold, uint64_t va, uint64_t bytes)
+{
+	struct uffdio_register reg = {.range = {va, bytes}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+	sigset_t all;
+	int err = lib_hold_ready();
+
+	if (err != 0)
+		return err;
+	*hold = (struct lib_hold){.va = va, .bytes = bytes};
+	/* a signal handler that touches them would block the thread it interrupts */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &hold->signals);
+	if (lib_sys_ioctl(hold_fd, UFFDIO_REGISTER, &reg) == 0)
+		return 0;
+	err = -errno;
+	pthread_sigmask(SIG_SETMASK, &hold->signals, NULL);
+	return lib_hold_fail(err, va);
+}
+
+/* Private memory that replaces the range is not registered; what is left of the range still is. */
+void
+lib_hold_absent_end(const struct lib_hold *hold)
+{
+	struct uffdio_range range = {hold->va, hold->bytes};
+
+	if (lib_sys_ioctl(hold_fd, UFFDIO_UNREGISTER, &range) != 0 ||
+	    lib_sys_ioctl(hold_fd, UFFDIO_WAKE, &range) != 0)
+		lib_hold_forget();
+	pthread_sigmask(SIG_SETMASK, &hold->signals, NULL);
+}

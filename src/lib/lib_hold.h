@@ -12,6 +12,7 @@
  * One thread at a time (lib_share_lock). Errors are a negative errno with lib_fail().
  */
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,18 @@ int lib_hold_ready(void);
  * contents of the memory there. On error nothing has changed and the caller keeps `fresh`.
  */
 int lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh);
+
+struct lib_hold {
+	uint64_t va, bytes;
+	sigset_t signals; /* of this thread, blocked meanwhile */
+};
+
+/*
+ * Block threads that touch absent pages of a shared mapping, from now until lib_hold_absent_end(),
+ * when they repeat their access to what is mapped there then.
+ */
+int lib_hold_absent(struct lib_hold *hold, uint64_t va, uint64_t bytes);
+void lib_hold_absent_end(const struct lib_hold *hold);
 
 /* Whether the program watches the memory with userfaultfd: -EOPNOTSUPP; 0: it does not. */
 int lib_hold_watched(uint64_t va, uint64_t bytes);

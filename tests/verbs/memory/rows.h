@@ -28,7 +28,8 @@ struct row {
 
 #define MIRROR ((size_t)1 << 20)
 
-extern struct row rows_private[], rows_kinds[], rows_process[]; /* the last has no name */
+/* the last of each has no name */
+extern struct row rows_private[], rows_kinds[], rows_process[], rows_threads[];
 
 /* A row that cannot run here ends the process. */
 _Noreturn void row_skip(const char *reason);

@@ -10,7 +10,7 @@
 
 #include "rows.h"
 
-static struct row *const tables[] = {rows_private, rows_kinds, rows_process};
+static struct row *const tables[] = {rows_private, rows_kinds, rows_process, rows_threads};
 
 void
 row_skip(const char *reason)

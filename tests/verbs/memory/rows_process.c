@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What else a process does: it forks, has threads and signals, locks, and comes to its limits. */
+/* What else a process does: it forks, locks, and comes to its limits. */
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/time.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "rows.h"
 
 #define PAGES 16u
-#define TURNS 100u
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -106,129 +104,6 @@ dontfork(struct row *row)
 	CHECK(madvise(at, PAGES * PAGE, MADV_DOFORK) == 0);
 	row_dereg(mr);
 	row_check(at, PAGES * PAGE, 3);
-}
-
-/* ---- writers ---- */
-
-static uint8_t *written;
-static uint64_t stores;
-static bool over;
-
-/* One word of each page counts up; the row has the other bytes. */
-static void
-store_words(void)
-{
-	stores++;
-	for (size_t i = 0; i < PAGES; i++) {
-		volatile uint64_t *word = (volatile uint64_t *)(written + i * PAGE + 2048);
-
-		CHECK(*word == stores - 1);
-		*word = stores;
-	}
-}
-
-static void *
-writer(void *arg)
-{
-	(void)arg;
-	while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
-		store_words();
-	return NULL;
-}
-
-static void
-exchange_often(struct row *row)
-{
-	for (uint32_t i = 0; i < TURNS; i++) {
-		size_t from = i % PAGES * PAGE;
-		struct ibv_mr *mr = row_reg(row, written + from, PAGES * PAGE - from, ALL_ACCESS);
-
-		row_exchange(row, written + from, 2048, mr, (uint8_t)i);
-		row_dereg(mr);
-	}
-}
-
-static void
-threads_write(struct row *row)
-{
-	pthread_t thread;
-
-	written = row_pages(PAGES, 1);
-	memset(written, 0, PAGES * PAGE);
-	CHECK(pthread_create(&thread, NULL, writer, NULL) == 0);
-	exchange_often(row);
-	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
-	CHECK(pthread_join(thread, NULL) == 0);
-	store_words();
-}
-
-static void
-on_alarm(int number)
-{
-	(void)number;
-	store_words();
-}
-
-static void
-signals_write(struct row *row)
-{
-	struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
-	struct itimerval often = {{0, 500}, {0, 500}}, never = {0};
-
-	written = row_pages(PAGES, 1);
-	memset(written, 0, PAGES * PAGE);
-	CHECK(sigaction(SIGALRM, &action, NULL) == 0);
-	CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
-	while (stores < 10)
-		exchange_often(row);
-	CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
-	store_words();
-}
-
-/* ---- stacks of threads ---- */
-
-struct stack {
-	struct row *row;
-	pthread_barrier_t barrier;
-	uint8_t *at;
-};
-
-/* Its own stack, then that of a thread which waits in the next page of it */
-static void *
-stack_main(void *arg)
-{
-	volatile uint8_t room[PAGES * PAGE];
-	struct stack *s = arg;
-	struct ibv_mr *mr;
-
-	room[0] = 0;
-	s->at = (uint8_t *)(uintptr_t)room;
-	row_fill(s->at, PAGES * PAGE, 1);
-	mr = row_reg(s->row, s->at, PAGES * PAGE, ALL_ACCESS);
-	row_exchange(s->row, s->at, PAGES * PAGE, mr, 2);
-	row_dereg(mr);
-	row_check(s->at, PAGES * PAGE, 3);
-	pthread_barrier_wait(&s->barrier);
-	pthread_barrier_wait(&s->barrier);
-	row_check(s->at, PAGES * PAGE, 5);
-	return NULL;
-}
-
-static void
-thread_stack(struct row *row)
-{
-	struct stack s = {.row = row};
-	struct ibv_mr *mr;
-	pthread_t thread;
-
-	CHECK(pthread_barrier_init(&s.barrier, NULL, 2) == 0);
-	CHECK(pthread_create(&thread, NULL, stack_main, &s) == 0);
-	pthread_barrier_wait(&s.barrier);
-	mr = row_reg(row, s.at, PAGES * PAGE, ALL_ACCESS);
-	row_exchange(row, s.at, PAGES * PAGE, mr, 4);
-	row_dereg(mr);
-	pthread_barrier_wait(&s.barrier);
-	CHECK(pthread_join(thread, NULL) == 0);
 }
 
 /* ---- locked, huge, guarded, with a key ---- */
@@ -423,6 +298,89 @@ scattered(struct row *row)
 	}
 }
 
+/* ---- memory that goes back ---- */
+
+#define LARGE ((size_t)256 << 20)
+#define SAMPLES_MIN 3u
+
+/* Memory of the process and of the file with the pages of its regions, sampled by a thread */
+struct sampler {
+	int fd;
+	bool over;
+	uint64_t most;	  /* bytes */
+	uint32_t between; /* samples while a part of the pages was private */
+};
+
+/* The library's file, or -1 */
+static int
+find_private(void)
+{
+	char link[64], name[64];
+
+	for (int fd = 3; fd < 1024; fd++) {
+		ssize_t n;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		n = readlink(link, name, sizeof(name) - 1);
+		if (n <= 0)
+			continue;
+		name[n] = 0;
+		if (strncmp(name, "/memfd:softhca-private", 22) == 0)
+			return fd;
+	}
+	return -1;
+}
+
+static void
+take_sample(struct sampler *s)
+{
+	uint64_t anonymous = (uint64_t)number_in("/proc/self/status", "RssAnon:") << 10;
+	uint64_t file, sum;
+	struct stat st;
+
+	CHECK(fstat(s->fd, &st) == 0);
+	file = (uint64_t)st.st_blocks * 512;
+	sum = anonymous + file;
+	if (sum > s->most)
+		s->most = sum;
+	if (file > LARGE / 8 && anonymous > LARGE / 8)
+		s->between++;
+}
+
+static void *
+sampler_main(void *arg)
+{
+	struct sampler *s = arg;
+
+	while (!__atomic_load_n(&s->over, __ATOMIC_RELAXED))
+		take_sample(s);
+	return NULL;
+}
+
+/* A page does not exist twice because its region ends: a program may register most of the memory. */
+static void
+goes_back_in_parts(struct row *row)
+{
+	uint8_t *at = row_pages(LARGE / PAGE, 1);
+	struct ibv_mr *mr = row_reg(row, at, LARGE, ALL_ACCESS);
+	struct sampler s = {.fd = find_private()};
+	pthread_t thread;
+
+	if (s.fd < 0)
+		row_skip("memory stays where it is");
+	CHECK(pthread_create(&thread, NULL, sampler_main, &s) == 0);
+	row_dereg(mr);
+	__atomic_store_n(&s.over, true, __ATOMIC_RELAXED);
+	CHECK(pthread_join(thread, NULL) == 0);
+	row_check(at, LARGE, 1);
+	printf("at most %llu MiB of %llu, %u samples\n", (unsigned long long)s.most >> 20,
+	       (unsigned long long)LARGE >> 20, s.between);
+	CHECK(s.most < LARGE + LARGE / 2);
+	if (s.between < SAMPLES_MIN)
+		row_skip("no CPU for samples");
+	CHECK(munmap(at, LARGE) == 0);
+}
+
 #define GIANT ((size_t)1 << 30)
 
 /* It begins within a page, so that it has one page more than a power of 2. */
@@ -447,9 +405,6 @@ struct row rows_process[] = {
 	{"forked", forked, 0},
 	{"forked_grown", forked_grown, 0},
 	{"dontfork", dontfork, 0},
-	{"threads_write", threads_write, 0},
-	{"signals_write", signals_write, 0},
-	{"thread_stack", thread_stack, 0},
 	{"all_locked", all_locked, 0},
 	{"transparent_huge", transparent_huge, 0},
 	{"guard_pages", guard_pages, 0},
@@ -457,6 +412,7 @@ struct row rows_process[] = {
 	{"with_key", with_key, 0},
 	{"most_mappings", most_mappings, 0},
 	{"scattered", scattered, 0},
+	{"goes_back_in_parts", goes_back_in_parts, 0},
 	{"giant", giant, 0},
 	{0},
 };

@@ -25,7 +25,7 @@ def tuned(trim, mmap):
                               (trim, mmap)}
 
 
-LONG = {'giant', 'random_heap', 'scattered'}
+LONG = {'giant', 'goes_back_in_parts', 'random_heap', 'scattered', 'threads_touch_added'}
 ROW_SKIPPED = 77
 
 # name: environment, and whether it takes nothing for zeros that it has given back
