@@ -357,7 +357,7 @@ sampler_main(void *arg)
 	return NULL;
 }
 
-/* A page does not exist twice because its region ends: a program may register most of the memory. */
+/* A page does not exist twice because its region ends: programs register most of the memory. */
 static void
 goes_back_in_parts(struct row *row)
 {
