@@ -1085,7 +1085,8 @@ SOFTHCA_API int softhca_detach(void *addr);
  *   with the same contents, in whole pages, and each page is replaced back after its last region
  *   is gone, wherever the program has moved it. Stores and read(2) of other threads meanwhile are
  *   not lost; transfers into pages that the kernel has pinned (O_DIRECT, io_uring with fixed
- *   buffers) are. While the memory is registered a child of fork() gets a copy, made at fork().
+ *   buffers) are: pin them after the registration, and unpin them before the deregistration. While
+ *   the memory is registered a child of fork() gets a copy, made at fork().
  * - Other memory is accessed the slow way: the daemon makes system calls on /proc/self/mem of the
  *   process for each packet. This is for stacks, mappings of files (.data, too), read-only memory,
  *   all private memory if the process may not use userfaultfd, and private memory of regions with

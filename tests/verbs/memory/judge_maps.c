@@ -225,14 +225,17 @@ vpage_can_be_freed(const struct vpage *v)
 	return vpage_is_writable(v) && v->sort != SHARED && !v->locked;
 }
 
-/* The page is new, unless a region pins it: then it may also be kept. */
+/*
+ * The page is new. One that a region pins may also be kept, and one that mremap() has added to such
+ * pages: it stays shared memory as long as they do.
+ */
 static void
 advised_away(struct window *w, uint32_t i)
 {
 	struct vpage v = w->v[i];
 	const uint8_t *at = window_at(w, i);
 
-	if (v.page->pins != 0 && memcmp(at, v.page->bytes, sizeof(uint64_t)) == 0)
+	if ((v.page->pins != 0 || v.grown) && memcmp(at, v.page->bytes, sizeof(uint64_t)) == 0)
 		return;
 	v.page = page_new();
 	if (v.sort == PRIVATE_FILE)
