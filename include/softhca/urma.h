@@ -570,7 +570,18 @@ typedef struct urma_jetty_attr {
 
 /** A queue of requests. It is READY when the call returns. */
 SOFTHCA_API urma_jfs_t *urma_create_jfs(urma_context_t *ctx, urma_jfs_cfg_t *cfg);
-/** To READY from SUSPENDED, to SUSPENDED, to ERROR (requests are flushed). */
+/**
+ * Change the state: to SUSPENDED from READY and back, to ERROR (requests and receives are flushed),
+ * to RESET from any state, and from RESET to READY. RESET flushes first, waits until everything
+ * that was posted has its completion, and ends a binding; posts fail until the object is READY
+ * again, which it becomes with its old number, configuration and empty queues. Peers keep what they
+ * have imported.
+ *
+ * @return
+ *   URMA_EAGAIN: to RESET, it is not flushed after a second; to READY from RESET, completions of
+ *   it have not been polled, or requests must be taken by urma_flush_jfs() or urma_flush_jetty().
+ *   URMA_EINVAL: no such change from the present state.
+ */
 SOFTHCA_API urma_status_t urma_modify_jfs(urma_jfs_t *jfs, urma_jfs_attr_t *attr);
 /** Configuration, and state as the device has it; each may be NULL. */
 SOFTHCA_API urma_status_t urma_query_jfs(urma_jfs_t *jfs, urma_jfs_cfg_t *cfg,
@@ -593,6 +604,7 @@ SOFTHCA_API urma_status_t urma_delete_jfr(urma_jfr_t *jfr);
 
 /** Both kinds of queues in one. */
 SOFTHCA_API urma_jetty_t *urma_create_jetty(urma_context_t *ctx, urma_jetty_cfg_t *cfg);
+/** As urma_modify_jfs(). */
 SOFTHCA_API urma_status_t urma_modify_jetty(urma_jetty_t *jetty, urma_jetty_attr_t *attr);
 SOFTHCA_API urma_status_t urma_query_jetty(urma_jetty_t *jetty, urma_jetty_cfg_t *cfg,
 					   urma_jetty_attr_t *attr);

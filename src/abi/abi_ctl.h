@@ -367,7 +367,10 @@ struct hca_ctl_jetty {
 	uint8_t reserved[5];
 };
 
-/* state: enum hca_qp_state: RTS, SQD or ERR. */
+/*
+ * state: enum hca_qp_state: RTS, SQD, ERR or RST. In RST the device does not know it; from there it
+ * becomes RTS as it was created, with the same number and well-known numbers, and bound to nobody.
+ */
 struct hca_ctl_jetty_state {
 	uint32_t number;
 	uint32_t state;

@@ -12,6 +12,9 @@
 #include "abi_tp.h"
 #include "driver_types.h"
 
+/* More requests than a Jetty can have open while it is reset. */
+#define TASSN_GAP 1024u
+
 static struct driver_qp *
 jetty_of(struct hca_client *client, uint32_t number)
 {
@@ -43,9 +46,10 @@ check_jetty(const struct hca_client *client, const struct hca_ctl_jetty *request
 
 /* The mailbox of RST2RTS. */
 static int
-make_ready(struct hca_driver *drv, struct driver_qp *qp, const struct hca_ctl_jetty *request)
+make_ready(struct hca_driver *drv, struct driver_qp *qp)
 {
-	uint32_t mask = HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY, more;
+	uint32_t mask = HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY | HCA_QP_ATTR_SQ_PSN, more;
+	const struct driver_jetty *j = &qp->jetty;
 	struct hca_qpc qpc = {0};
 	int err;
 
@@ -53,21 +57,22 @@ make_ready(struct hca_driver *drv, struct driver_qp *qp, const struct hca_ctl_je
 	more = hca_be32_to_cpu(qpc.flags) & HCA_QPC_PRIVILEGED;
 	if (qp->service == HCA_ST_JETTY)
 		mask |= HCA_QP_ATTR_MIN_RNR_TIMER;
-	if ((request->flags & HCA_CTL_TC_TOKEN) != 0) {
+	if ((j->flags & HCA_CTL_TC_TOKEN) != 0) {
 		mask |= HCA_QP_ATTR_QKEY;
 		more |= HCA_QPC_TOKEN;
-		qpc.qkey = hca_cpu_to_be32(request->token);
+		qpc.qkey = hca_cpu_to_be32(j->token);
 	}
-	if ((request->flags & HCA_CTL_JETTY_SUSPEND) != 0)
+	if ((j->flags & HCA_CTL_JETTY_SUSPEND) != 0)
 		more |= HCA_QPC_SUSPEND;
-	if ((request->flags & HCA_CTL_JETTY_ONE_PEER) != 0)
+	if ((j->flags & HCA_CTL_JETTY_ONE_PEER) != 0)
 		more |= HCA_QPC_ONE_PEER;
 	qpc.flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(HCA_QPS_RTS, qp->service, HCA_MIG_ARMED, 0) |
 				    more);
 	qpc.opt_param_mask = hca_cpu_to_be32(mask);
-	qpc.path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(request->err_timeout, 0, 0, 0));
-	qpc.path.rnr_retry = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_RETRY(request->rnr_retry, 0));
-	qpc.rnr_nextrecvpsn = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(request->min_rnr_timer, 0));
+	qpc.path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(j->err_timeout, 0, 0, 0));
+	qpc.path.rnr_retry = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_RETRY(j->rnr_retry, 0));
+	qpc.rnr_nextrecvpsn = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(j->min_rnr_timer, 0));
+	qpc.next_send_psn = hca_cpu_to_be32(j->tassn);
 	memcpy(driver_mailbox(drv), &qpc, sizeof(qpc));
 	err = driver_command_in(drv, HCA_CMD_RST2RTS_QPEE, qp->qpn);
 	qp->live = err == 0;
@@ -85,7 +90,14 @@ driver_op_create_jetty(struct hca_client *client, const struct hca_ctl_jetty *re
 		err = driver_qp_create(client, &request->qp, &qp);
 	if (err != 0)
 		return err;
-	err = make_ready(client->drv, qp, request);
+	qp->jetty = (struct driver_jetty){
+		.token = request->token,
+		.flags = (uint8_t)request->flags,
+		.err_timeout = request->err_timeout,
+		.rnr_retry = request->rnr_retry,
+		.min_rnr_timer = request->min_rnr_timer,
+	};
+	err = make_ready(client->drv, qp);
 	if (err != 0) {
 		driver_qp_release(client->drv, qp, true);
 		return err;
@@ -93,6 +105,8 @@ driver_op_create_jetty(struct hca_client *client, const struct hca_ctl_jetty *re
 	*number = qp->qpn;
 	return 0;
 }
+
+/* ---- states ---- */
 
 /* Ready or suspended; the device refuses what does not follow from the present state. */
 static int
@@ -107,19 +121,76 @@ change_state(struct hca_driver *drv, const struct driver_qp *qp, uint32_t state)
 				 qp->qpn);
 }
 
+/*
+ * The device forgets the Jetty, as if it were destroyed; number, queues and well-known numbers stay
+ * the client's. Requests of the next life have numbers that no request of this one has, so that a
+ * late answer is none of theirs.
+ */
+static int
+reset(struct hca_client *client, struct driver_qp *qp)
+{
+	struct hca_driver *drv = client->drv;
+	const struct hca_qpc *now = drv->mailbox_out;
+	int err;
+
+	if (!qp->live)
+		return 0;
+	err = driver_command_bare(drv, HCA_CMD_2ERR_QPEE, HCA_MODIFY_QP_NO_INBOX, qp->qpn, 0);
+	if (err == 0)
+		err = driver_command_out(drv, HCA_CMD_QUERY_QP, qp->qpn);
+	if (err != 0)
+		return err;
+	qp->jetty.tassn = (uint16_t)(hca_be32_to_cpu(now->next_send_psn) + TASSN_GAP);
+	err = driver_take_back(drv, client, HCA_CMD_ERR2RST_QPEE, HCA_MODIFY_QP_NO_INBOX, qp->qpn);
+	qp->live = err != 0;
+	return err;
+}
+
+/* The device has forgotten which well-known numbers stand for the TC. */
+static int
+name_again(struct hca_driver *drv, uint32_t tc)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; err == 0 && i < HCA_TC_WELL_KNOWN; i++)
+		if (drv->known[i] == tc)
+			err = driver_command_bare(drv, HCA_CMD_SET_JETTY_ID, 0, i, tc);
+	return err;
+}
+
+static int
+begin_again(struct hca_client *client, struct driver_qp *qp)
+{
+	int err = make_ready(client->drv, qp);
+
+	if (err != 0)
+		return err;
+	err = name_again(client->drv, qp->qpn);
+	if (err != 0)
+		(void)reset(client, qp);
+	return err;
+}
+
 int
 driver_op_modify_jetty(struct hca_client *client, const struct hca_ctl_jetty_state *request,
 		       struct hca_ctl_none *none)
 {
-	const struct driver_qp *qp = jetty_of(client, request->number);
+	struct driver_qp *qp = jetty_of(client, request->number);
 
 	if (qp == NULL)
 		return driver_fail(-EINVAL, "Jetty %#x does not exist", request->number);
+	if (!qp->live && request->state != HCA_QPS_RST && request->state != HCA_QPS_RTS)
+		return driver_fail(-EINVAL, "a Jetty in RESET becomes READY, and nothing else");
 	switch (request->state) {
+	case HCA_QPS_RST:
+		return reset(client, qp);
 	case HCA_QPS_ERR:
 		return driver_command_bare(client->drv, HCA_CMD_2ERR_QPEE, HCA_MODIFY_QP_NO_INBOX,
 					   qp->qpn, 0);
 	case HCA_QPS_RTS:
+		if (!qp->live)
+			return begin_again(client, qp);
+		return change_state(client->drv, qp, request->state);
 	case HCA_QPS_SQD:
 		return change_state(client->drv, qp, request->state);
 	default:

@@ -173,6 +173,14 @@ struct driver_srq {
 };
 
 /* pd, CQs and queues are NULL if the service has none. */
+/* What a Jetty becomes READY with, again after each RESET. */
+struct driver_jetty {
+	uint32_t token;
+	uint16_t tassn; /* of its first request */
+	uint8_t flags;	/* HCA_CTL_TC_TOKEN .. */
+	uint8_t err_timeout, rnr_retry, min_rnr_timer;
+};
+
 struct driver_qp {
 	struct driver_qp *next, **link; /* list of the owner's QPs, and the pointer to this one */
 	struct hca_client *owner;
@@ -195,6 +203,7 @@ struct driver_qp {
 	uint32_t service : 8;
 	uint8_t log_sq_stride;
 	uint8_t log_rq_stride;
+	struct driver_jetty jetty;
 	bool live; /* has a context: it is not in RESET */
 	/* of the XRC domain of a file: no client's in the device, so it may change owners */
 	bool shared : 1;

@@ -85,17 +85,25 @@ modify_jetty(struct lib_context *ctx, uint32_t number, uint32_t state)
 }
 
 static int
-query_jetty(struct lib_context *ctx, uint32_t number, uint32_t *state)
+query_jetty(struct lib_context *ctx, uint32_t number, struct urma_ctl_state *now)
 {
 	struct hca_qpc qpc;
 	int err = CALL(ctx, QUERY_QP, &number, &qpc);
-	uint32_t now;
+	uint32_t state, counters;
 
 	if (err != 0)
 		return err;
-	now = HCA_QPC_STATE(hca_be32_to_cpu(qpc.flags));
-	for (*state = URMA_JETTY_STATE_RESET; *state < URMA_JETTY_STATE_ERROR; (*state)++)
-		if (qp_states[*state] == now)
+	state = HCA_QPC_STATE(hca_be32_to_cpu(qpc.flags));
+	counters = hca_be32_to_cpu(qpc.wqe_counters);
+	*now = (struct urma_ctl_state){
+		.state = URMA_JETTY_STATE_RESET,
+		.flushed = state == HCA_QPS_ERR &&
+			   (hca_be32_to_cpu(qpc.flags) & HCA_QPC_DRAINING) == 0,
+		.sent = (uint16_t)HCA_QPC_SQ_COUNTER(counters),
+		.received = (uint16_t)HCA_QPC_RQ_COUNTER(counters),
+	};
+	for (; now->state < URMA_JETTY_STATE_ERROR; now->state++)
+		if (qp_states[now->state] == state)
 			break;
 	return 0;
 }

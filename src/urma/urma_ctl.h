@@ -24,6 +24,14 @@ struct urma_ctl_jetty {
 	bool one_peer; /* bind_jetty() says which */
 };
 
+/* A Jetty as the device has it. */
+struct urma_ctl_state {
+	uint32_t state; /* urma_jetty_state_t */
+	bool flushed;	/* in ERROR: FLUSH_DONE was written */
+	/* how many requests it has read and receives it has used, modulo 65536 */
+	uint16_t sent, received;
+};
+
 struct urma_ctl_jfr {
 	uint64_t addr;
 	uint32_t pdn, cqn;
@@ -50,7 +58,7 @@ struct urma_ctl {
 	int (*create_jetty)(struct lib_context *ctx, const struct urma_ctl_jetty *request,
 			    uint32_t *number);
 	int (*modify_jetty)(struct lib_context *ctx, uint32_t number, uint32_t state);
-	int (*query_jetty)(struct lib_context *ctx, uint32_t number, uint32_t *state);
+	int (*query_jetty)(struct lib_context *ctx, uint32_t number, struct urma_ctl_state *now);
 	int (*destroy_jetty)(struct lib_context *ctx, uint32_t number);
 	/* Its one peer, the Jetty tc of the host eid; HCA_TC_NONE: nobody any more */
 	int (*bind_jetty)(struct lib_context *ctx, uint32_t number, const uint8_t eid[16],

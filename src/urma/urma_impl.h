@@ -74,8 +74,9 @@ struct urma_queue {
 	struct lib_wq sq;
 	uint32_t tail; /* of sq: completed; written by polls */
 	uint32_t max_inline;
-	uint32_t state; /* urma_jetty_state_t, as this side knows it */
-	bool flushed;	/* FLUSH_DONE has come */
+	uint32_t state;	 /* urma_jetty_state_t, as this side knows it */
+	bool flushed;	 /* FLUSH_DONE has come */
+	uint32_t unseen; /* in RESET: the last requests, of which the device knew nothing */
 	bool announces;
 	struct lib_cq *send_cq, *recv_cq;
 	struct urma_rq rq; /* buf NULL: none of its own */
@@ -139,6 +140,10 @@ uint64_t urma_rq_take(struct urma_rq *rq, uint32_t wqe_offset);
 
 /* urma_poll.c: completions of an object that ends, local as in its CQEs; locks the CQ */
 void urma_jfc_forget(struct lib_cq *cq, uint32_t local);
+/* Whether there are completions of the object; locks the CQ */
+bool urma_jfc_holds(struct lib_cq *cq, uint32_t local);
+/* urma_peer.c: the device has forgotten which peer the Jetty is bound to */
+void urma_forget_peer(struct urma_queue *q);
 urma_status_t urma_post_send(struct urma_queue *q, urma_jfs_wr_t *wr, urma_jfs_wr_t **bad_wr);
 
 #endif

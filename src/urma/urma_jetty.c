@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Jettys and JFSs: both are a send queue, a Jetty has receives besides. */
+/* Jettys and JFSs: both are a send queue, a Jetty has receives besides. States: urma_life.c. */
 
 #include "urma_impl.h"
 
@@ -365,100 +365,7 @@ urma_create_jetty(urma_context_t *ctx, urma_jetty_cfg_t *cfg)
 	return &q->jetty;
 }
 
-/* ---- changing, asking, deleting ---- */
-
-/* States that a program may ask for, by the one before */
-static bool
-may_become(uint32_t from, uint32_t to)
-{
-	switch (to) {
-	case URMA_JETTY_STATE_READY:
-		return from == URMA_JETTY_STATE_SUSPENDED;
-	case URMA_JETTY_STATE_SUSPENDED:
-		return from == URMA_JETTY_STATE_READY;
-	case URMA_JETTY_STATE_ERROR:
-		return from != URMA_JETTY_STATE_RESET;
-	default:
-		return false;
-	}
-}
-
-static int
-set_state(struct urma_queue *q, uint32_t state)
-{
-	uint32_t now;
-	int err = q->ctx->ctl->query_jetty(q->ctx->lib, q->number, &now);
-
-	if (err != 0)
-		return err;
-	if (!may_become(now, state))
-		return urma_fail(-EINVAL, "from state %u to state %u", now, state);
-	err = q->ctx->ctl->modify_jetty(q->ctx->lib, q->number, state);
-	if (err == 0)
-		q->state = state;
-	return err;
-}
-
-urma_status_t
-urma_modify_jfs(urma_jfs_t *jfs, urma_jfs_attr_t *attr)
-{
-	if (jfs == NULL || attr == NULL || (attr->mask & ~(uint32_t)JFS_STATE) != 0)
-		return urma_status(urma_fail(-EINVAL, "no JFS, or attributes that it has not"));
-	return urma_status(attr->mask == 0 ? 0 : set_state((struct urma_queue *)jfs, attr->state));
-}
-
-urma_status_t
-urma_modify_jetty(urma_jetty_t *jetty, urma_jetty_attr_t *attr)
-{
-	if (jetty == NULL || attr == NULL ||
-	    (attr->mask & ~(uint32_t)(JETTY_STATE | JETTY_RX_THRESHOLD)) != 0)
-		return urma_status(urma_fail(-EINVAL, "no Jetty, or attributes that it has not"));
-	if ((attr->mask & JETTY_RX_THRESHOLD) != 0)
-		return urma_status(urma_fail(-EOPNOTSUPP, "only JFRs have a threshold"));
-	return urma_status(attr->mask == 0 ? 0
-					   : set_state((struct urma_queue *)jetty, attr->state));
-}
-
-static int
-query_state(struct urma_queue *q, uint32_t *state)
-{
-	return q->ctx->ctl->query_jetty(q->ctx->lib, q->number, state);
-}
-
-urma_status_t
-urma_query_jfs(urma_jfs_t *jfs, urma_jfs_cfg_t *cfg, urma_jfs_attr_t *attr)
-{
-	uint32_t state = 0;
-	int err = 0;
-
-	if (jfs == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFS"));
-	if (attr != NULL)
-		err = query_state((struct urma_queue *)jfs, &state);
-	if (err == 0 && attr != NULL)
-		*attr = (urma_jfs_attr_t){.mask = JFS_STATE, .state = (urma_jfs_state_t)state};
-	if (err == 0 && cfg != NULL)
-		*cfg = jfs->jfs_cfg;
-	return urma_status(err);
-}
-
-urma_status_t
-urma_query_jetty(urma_jetty_t *jetty, urma_jetty_cfg_t *cfg, urma_jetty_attr_t *attr)
-{
-	uint32_t state = 0;
-	int err = 0;
-
-	if (jetty == NULL)
-		return urma_status(urma_fail(-EINVAL, "no Jetty"));
-	if (attr != NULL)
-		err = query_state((struct urma_queue *)jetty, &state);
-	if (err == 0 && attr != NULL)
-		*attr = (urma_jetty_attr_t){.mask = JETTY_STATE,
-					    .state = (urma_jetty_state_t)state};
-	if (err == 0 && cfg != NULL)
-		*cfg = jetty->jetty_cfg;
-	return urma_status(err);
-}
+/* ---- deleting ---- */
 
 static int
 delete_queue(struct urma_queue *q)

@@ -165,6 +165,18 @@ urma_bind_jetty(urma_jetty_t *jetty, urma_target_jetty_t *tjetty)
 	return urma_status(bind((struct urma_queue *)jetty, (struct urma_target *)tjetty));
 }
 
+void
+urma_forget_peer(struct urma_queue *q)
+{
+	pthread_mutex_lock(&q->ctx->lock);
+	if (q->bound != NULL) {
+		q->bound->users--;
+		q->bound = NULL;
+		q->jetty.remote_jetty = NULL;
+	}
+	pthread_mutex_unlock(&q->ctx->lock);
+}
+
 urma_status_t
 urma_unbind_jetty(urma_jetty_t *jetty)
 {
@@ -176,12 +188,7 @@ urma_unbind_jetty(urma_jetty_t *jetty)
 		return urma_status(urma_fail(-EINVAL, "no bound Jetty"));
 	c = q->ctx;
 	err = c->ctl->bind_jetty(c->lib, q->number, q->bound->pub.id.eid.raw, HCA_TC_NONE);
-	if (err != 0)
-		return urma_status(err);
-	pthread_mutex_lock(&c->lock);
-	q->bound->users--;
-	q->bound = NULL;
-	q->jetty.remote_jetty = NULL;
-	pthread_mutex_unlock(&c->lock);
-	return URMA_SUCCESS;
+	if (err == 0)
+		urma_forget_peer(q);
+	return urma_status(err);
 }

@@ -334,18 +334,47 @@ urma_poll_jfc(urma_jfc_t *jfc, int cr_cnt, urma_cr_t *cr)
 	return poll_once(ctx, cq, cr_cnt, cr);
 }
 
+/* ---- completions of one object ---- */
+
+/* The next completion of the object from *at on, which moves behind it; NULL: there is none. */
+static struct hca_cqe_ub *
+next_of(struct lib_cq *cq, uint32_t local, uint32_t *at)
+{
+	for (; *at - cq->consumer <= cq->mask; (*at)++) {
+		struct hca_cqe *cqe = lib_cqe_at(cq, *at);
+
+		if ((__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW) != 0)
+			break;
+		if (hca_le32_to_cpu(((struct hca_cqe_ub *)cqe)->local) != local)
+			continue;
+		(*at)++;
+		return (struct hca_cqe_ub *)cqe;
+	}
+	return NULL;
+}
+
 void
 urma_jfc_forget(struct lib_cq *cq, uint32_t local)
 {
-	urma_inside()->cq_lock(cq);
-	for (uint32_t i = cq->consumer;; i++) {
-		struct hca_cqe *cqe = lib_cqe_at(cq, i);
+	struct hca_cqe_ub *cqe;
+	uint32_t at;
 
-		if (i - cq->consumer > cq->mask ||
-		    (__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW) != 0)
-			break;
-		if (hca_le32_to_cpu(((struct hca_cqe_ub *)cqe)->local) == local)
-			((struct hca_cqe_ub *)cqe)->local = FORGOTTEN;
-	}
+	urma_inside()->cq_lock(cq);
+	at = cq->consumer;
+	while ((cqe = next_of(cq, local, &at)) != NULL)
+		cqe->local = FORGOTTEN;
 	urma_inside()->cq_unlock(cq);
+}
+
+bool
+urma_jfc_holds(struct lib_cq *cq, uint32_t local)
+{
+	bool holds;
+	uint32_t at;
+
+	urma_inside()->cq_lock(cq);
+	at = cq->consumer;
+	holds = next_of(cq, local, &at) != NULL;
+	urma_inside()->cq_unlock(cq);
+	return holds;
 }

@@ -346,6 +346,19 @@ check_usage(const struct ub_world *w)
 			   w->h->ub->pool[l].count);
 }
 
+/* Whatever came, a Jetty that is flushed begins again. */
+static void
+begin_again(struct ub_world *w)
+{
+	urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = URMA_JETTY_STATE_RESET};
+
+	FINE(urma_modify_jetty(w->jetty, &attr));
+	ub_world_reap(w);
+	attr.state = URMA_JETTY_STATE_READY;
+	FINE(urma_modify_jetty(w->jetty, &attr));
+	fuzz_settle(w->h, &w->now);
+}
+
 static void
 stop_attacked(struct ub_world *w)
 {
@@ -362,6 +375,8 @@ stop_attacked(struct ub_world *w)
 	fuzz_check(w->lying || (w->sent_done == w->posted && w->recv_done == w->received),
 		   "%u of %u requests, %u of %u receives completed", w->sent_done, w->posted,
 		   w->recv_done, w->received);
+	if (!w->lying)
+		begin_again(w);
 	FINE(urma_delete_jetty(w->jetty));
 	FINE(urma_delete_jfs(w->jfs));
 	FINE(urma_delete_jfr(w->jfr));

@@ -22,7 +22,7 @@ struct user {
 	urma_jetty_t *jetty;
 	urma_target_jetty_t *to; /* as the peer has it */
 	uint64_t posted, done;	 /* ids of this life */
-	bool stopped;		 /* in ERROR */
+	bool stopped, reset;	 /* in ERROR, in RESET */
 };
 
 struct chaos_side {
@@ -153,14 +153,33 @@ change_user(struct chaos *c, unsigned int side)
 	make_user(c, side, i);
 }
 
+/* From ERROR to RESET, and from there to a new life, which the peer does not have to import. */
+static void
+restart(struct chaos *c, struct user *u)
+{
+	urma_jetty_attr_t attr = {.mask = JETTY_STATE,
+				  .state = u->reset ? URMA_JETTY_STATE_READY
+						    : URMA_JETTY_STATE_RESET};
+
+	FINE(c, urma_modify_jetty(u->jetty, &attr));
+	u->stopped = u->reset = !u->reset;
+}
+
 static void
 change_state(struct chaos *c, unsigned int side)
 {
 	struct user *u = &c->side[side].user[sim_below(&c->p.rng, USERS)];
 	urma_jetty_attr_t attr;
 
-	if (u->jetty == NULL || u->stopped)
+	for (uint32_t i = 0; i < USERS; i++)
+		if (c->side[side].user[i].stopped)
+			u = &c->side[side].user[i];
+	if (u->jetty == NULL)
 		return;
+	if (u->stopped) {
+		restart(c, u);
+		return;
+	}
 	FINE(c, urma_query_jetty(u->jetty, NULL, &attr));
 	attr.mask = JETTY_STATE;
 	attr.state = attr.state == URMA_JETTY_STATE_SUSPENDED ? URMA_JETTY_STATE_READY
@@ -295,7 +314,8 @@ turn(struct chaos *c, bool post)
 
 			if (u->jetty == NULL)
 				continue;
-			if (post && u->posted - u->done < OPEN_MAX && sim_below(&c->p.rng, 8) == 0)
+			if (post && !u->reset && u->posted - u->done < OPEN_MAX &&
+			    sim_below(&c->p.rng, 8) == 0)
 				post_one(c, side, i);
 			open |= u->posted != u->done;
 		}
@@ -339,6 +359,25 @@ finish(struct chaos *c)
 			resume(c);
 		sim_check(c->p.s, c->p.s->now < end, "requests hang");
 	}
+}
+
+/* All Jettys begin again, whatever their states, and go on. */
+static void
+restart_all(struct chaos *c)
+{
+	for (uint32_t k = 0; k < 2 * USERS; k++) {
+		struct user *u = &c->side[k % 2].user[k / 2];
+
+		if (u->jetty == NULL)
+			continue;
+		if (!u->reset)
+			restart(c, u);
+		turn(c, false);
+		restart(c, u);
+	}
+	for (uint32_t k = 0; k < 100; k++)
+		turn(c, true);
+	finish(c);
 }
 
 static void
@@ -397,6 +436,7 @@ run(const struct sim_config *cfg, void (*const *changes)(struct chaos *c, unsign
 		changes[sim_below(&c->p.rng, n)](c, sim_below(&c->p.rng, 2));
 	}
 	finish(c);
+	restart_all(c);
 	for (unsigned int side = 0; side < 2; side++) {
 		uint64_t sum;
 
@@ -423,8 +463,9 @@ users_in(const struct sim_config *cfg)
 static void
 states_in(const struct sim_config *cfg)
 {
-	static void (*const changes[])(struct chaos * c, unsigned int side) = {change_user,
-									       change_state};
+	static void (*const changes[])(struct chaos * c,
+				       unsigned int side) = {change_user, change_state,
+							     change_state, change_state};
 
 	run(cfg, changes, RTE_DIM(changes));
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons that speak UB, joined by memif, and a program of URMA on each.
 
-test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS URMA-BOUND URMA-UNRELIABLE URMA-FORMS OTHER-PROGRAM...
+test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS URMA-BOUND URMA-UNRELIABLE URMA-FORMS URMA-AGAIN OTHER-PROGRAM...
 """
 import os
 import subprocess
@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, folder  # noqa: E402
 
-BINARY, EXAMPLE, PEERS, BOUND, UNRELIABLE, FORMS, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
+BINARY, EXAMPLE, PEERS, BOUND, UNRELIABLE, FORMS, AGAIN, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
 LIMIT_S = 240  # what takes longer hangs
 IPS = ('10.67.0.1', '10.67.0.2')
 MACS = ('02:00:00:67:00:01', '02:00:00:67:00:02')
@@ -85,6 +85,10 @@ class Daemons(unittest.TestCase):
 
     def test_unreliable(self):
         self.run_pair(UNRELIABLE)
+
+    def test_again(self):
+        """Jettys of both sides that begin again, under traffic."""
+        self.run_pair(AGAIN)
 
     def test_forms(self):
         """Several SGEs, byte enables, all atomics of all lengths; nothing is sent again."""

@@ -288,12 +288,14 @@ is_jetty(const struct hca_qpc *q)
 	return hca_service_is_ub(HCA_QPC_SERVICE(WORD(flags)));
 }
 
-/* Its timer is what the wire can say, and a token has a value. */
+/* Its timer and number are what the wire can say, and a token has a value. */
 static bool
 jetty_ok(const struct hca_qp_change *ch)
 {
 	const struct hca_qpc *q = &ch->image;
 
+	if (ch->mask & HCA_QP_ATTR_SQ_PSN && WORD(next_send_psn) > UINT16_MAX)
+		return false;
 	if (ch->mask & HCA_QP_ATTR_MIN_RNR_TIMER &&
 	    HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) > HCA_JETTY_RNR_TIMER_MAX)
 		return false;

@@ -454,6 +454,14 @@ apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 	__atomic_store_n(&qp->sq_una, psn, __ATOMIC_RELEASE);
 }
 
+/* Of a Jetty: the first TASSN of its new life. */
+static void
+apply_tassn(struct hca_qp *qp, uint32_t tassn)
+{
+	__atomic_store_n(&qp->tai.tassn, (uint16_t)tassn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->sq_una, tassn, __ATOMIC_RELEASE);
+}
+
 /* Set a byte that stages may read while the QP runs, also in SQD. */
 static void
 set_live(uint8_t *byte, uint32_t value)
@@ -519,6 +527,8 @@ hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 	if (mask & HCA_QP_ATTR_RQ_PSN)
 		__atomic_store_n(&qp->ee.epsn, HCA_QPC_EPSN(WORD(rnr_nextrecvpsn)),
 				 __ATOMIC_RELEASE);
-	if (mask & HCA_QP_ATTR_SQ_PSN)
+	if (mask & HCA_QP_ATTR_SQ_PSN && hca_service_is_ub(qp->cfg.service))
+		apply_tassn(qp, WORD(next_send_psn));
+	else if (mask & HCA_QP_ATTR_SQ_PSN)
 		apply_sq_psn(qp, WORD(next_send_psn));
 }

@@ -196,10 +196,15 @@ hca_cmd_qp_to_rst(struct hca_core *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
-/* SQD is draining until all requests that had begun are released. */
+/*
+ * SQD is draining until all requests that had begun are released; a Jetty in ERR until its last
+ * request is flushed and its owner is told so.
+ */
 static bool
 draining(const struct hca_qp *qp, uint32_t state)
 {
+	if (state == HCA_QPS_ERR && hca_service_is_ub(qp->cfg.service))
+		return __atomic_load_n(&qp->tai.flushed, __ATOMIC_ACQUIRE) == 0;
 	return state == HCA_QPS_SQD &&
 	       hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE)) !=
 		       __atomic_load_n(&qp->sq_next, __ATOMIC_ACQUIRE);

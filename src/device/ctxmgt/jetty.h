@@ -54,8 +54,8 @@ struct hca_qp_tai {
 	int32_t deficit;       /* bytes */
 	uint32_t list_next, list_prev;
 	uint16_t open_sends; /* of those without an answer, with a receive at the peer */
-	uint16_t reserved;
-	uint32_t waits; /* on which list of those that wait for room */
+	uint16_t flushed;    /* [pub] in ERR: FLUSH_DONE was written */
+	uint32_t waits;	     /* on which list of those that wait for room */
 };
 
 /* In place of struct hca_qp_rrc; its first members stand where the timer reads them. */

@@ -188,6 +188,13 @@ say_once(struct completer *c, uint8_t flag, uint8_t status)
 }
 
 static void
+say_flushed(struct completer *c)
+{
+	say_once(c, HCA_TAI_FLUSHED, HCA_UB_STATUS_FLUSH_DONE);
+	__atomic_store_n(&c->qp->tai.flushed, 1, __ATOMIC_RELEASE);
+}
+
+static void
 say_done(struct completer *c, uint32_t state)
 {
 	const struct hca_qp *qp = c->qp;
@@ -197,7 +204,7 @@ say_done(struct completer *c, uint32_t state)
 		say_once(c, HCA_TAI_SUSPENDED, HCA_UB_STATUS_SUSPEND_DONE);
 	if (state == HCA_QPS_ERR && qp->tai.flags & HCA_TAI_PARSED &&
 	    hca_una_tail(qp->sq_una) == head)
-		say_once(c, HCA_TAI_FLUSHED, HCA_UB_STATUS_FLUSH_DONE);
+		say_flushed(c);
 }
 
 void

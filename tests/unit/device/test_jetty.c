@@ -131,6 +131,44 @@ options(void **state)
 				 HCA_QPC_TOKEN | HCA_QPC_SUSPEND);
 }
 
+/* The first TASSN is the driver's, who knows that the number was used before. */
+static void
+first_number(void **state)
+{
+	struct rig *r = *state;
+
+	qpc(r, HCA_ST_JETTY, JETTY_ATTRS | HCA_QP_ATTR_SQ_PSN)->next_send_psn =
+		hca_cpu_to_be32(0x10000);
+	assert_int_equal(to_rts(r), HCA_STAT_BAD_PARAM);
+	qpc(r, HCA_ST_JETTY, JETTY_ATTRS | HCA_QP_ATTR_SQ_PSN)->next_send_psn =
+		hca_cpu_to_be32(0xfffe);
+	assert_int_equal(to_rts(r), HCA_STAT_OK);
+	assert_int_equal(qp(r)->tai.tassn, 0xfffe);
+	assert_int_equal(qp(r)->sq_una, 0xfffe);
+	assert_int_equal(qp(r)->sq_next, 0);
+	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
+	qpc(r, HCA_ST_JETTY, JETTY_ATTRS);
+	assert_int_equal(to_rts(r), HCA_STAT_OK);
+	assert_int_equal(qp(r)->tai.tassn, 0);
+}
+
+/* In ERROR it drains until its owner has FLUSH_DONE. */
+static void
+flush_is_told(void **state)
+{
+	const struct hca_qpc *q = (void *)((struct rig *)*state)->out;
+	struct rig *r = *state;
+
+	assert_int_equal(create(r), HCA_STAT_OK);
+	assert_int_equal(bare(r, HCA_CMD_2ERR_QPEE), HCA_STAT_OK);
+	for (uint32_t i = 0; i < 3; i++) /* the stages run meanwhile */
+		assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, JETTY), HCA_STAT_OK);
+	assert_int_equal(hca_be32_to_cpu(q->flags) & HCA_QPC_DRAINING, 0);
+	qp(r)->tai.flushed = 0;
+	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, JETTY), HCA_STAT_OK);
+	assert_int_equal(hca_be32_to_cpu(q->flags) & HCA_QPC_DRAINING, HCA_QPC_DRAINING);
+}
+
 static void
 send_only(void **state)
 {
@@ -593,6 +631,8 @@ main(void)
 		T(options),
 		T(send_only),
 		T(bad_jettys),
+		T(first_number),
+		T(flush_is_told),
 		T(numbers_of_19_bits),
 		T(states),
 		T(query_says_what_it_does_now),

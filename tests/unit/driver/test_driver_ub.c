@@ -58,7 +58,7 @@ jetty_is_ready_at_once(void **state)
 				 HCA_QPC_SUSPEND);
 	assert_int_equal(hca_be32_to_cpu(q->opt_param_mask),
 			 HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY | HCA_QP_ATTR_MIN_RNR_TIMER |
-				 HCA_QP_ATTR_QKEY);
+				 HCA_QP_ATTR_QKEY | HCA_QP_ATTR_SQ_PSN);
 	assert_int_equal(hca_be32_to_cpu(q->qkey), 0x80001234);
 	assert_int_equal(hca_be32_to_cpu(q->local_qpn), number);
 	assert_int_equal(hca_be32_to_cpu(q->usr_page), client[1]->uar);
@@ -84,7 +84,7 @@ jfs_only_sends(void **state)
 	assert_int_equal(create(1, &j, &number), 0);
 	assert_int_equal(hca_be32_to_cpu(last_qpc(HCA_CMD_RST2RTS_QPEE)->rcv_wqe_len), 0);
 	assert_int_equal(hca_be32_to_cpu(last_qpc(HCA_CMD_RST2RTS_QPEE)->opt_param_mask),
-			 HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY);
+			 HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY | HCA_QP_ATTR_SQ_PSN);
 	j.flags = HCA_CTL_TC_TOKEN;
 	assert_int_equal(create(1, &j, &number), -EINVAL);
 }
@@ -144,11 +144,60 @@ states(void **state)
 	assert_int_equal(to_state(1, number, HCA_QPS_ERR), 0);
 	assert_int_equal(fake_last(fake, HCA_CMD_2ERR_QPEE)->in_modifier, number);
 	assert_int_equal(to_state(1, number, HCA_QPS_INIT), -EINVAL);
-	assert_int_equal(to_state(1, number, HCA_QPS_RST), -EINVAL);
+	assert_int_equal(to_state(0, number, HCA_QPS_RST), -EINVAL);
 	assert_int_equal(to_state(0, number, HCA_QPS_ERR), -EINVAL);
 	/* not as a QP */
 	assert_int_equal(call_modify_qp(client[1], number, HCA_CMD_RST2RTS_QPEE, &qpc), -EINVAL);
 	assert_int_equal(call_modify_qp(client[1], number, HCA_CMD_2ERR_QPEE, NULL), -EINVAL);
+}
+
+static int
+name_it(unsigned int i, uint32_t id, uint32_t tc)
+{
+	struct hca_ctl_known k = {.id = id, .tc = tc};
+
+	return hca_client_call(client[i], HCA_CTL_NAME_TC, &k, NULL, NULL);
+}
+
+/*
+ * RESET takes it from the device, READY gives it back under its numbers and as it was created; its
+ * requests have other numbers than before.
+ */
+static void
+begins_again(void **state)
+{
+	struct hca_ctl_jetty j = jetty(1, HCA_ST_JETTY);
+	uint32_t number, quota = client[1]->count[DRIVER_KNOWN];
+	const struct hca_qpc *q;
+
+	j.flags = HCA_CTL_TC_TOKEN;
+	j.token = 0x80001234;
+	assert_int_equal(create(1, &j, &number), 0);
+	assert_int_equal(name_it(1, 40, number), 0);
+	for (uint32_t life = 0; life < 3; life++) {
+		assert_int_equal(to_state(1, number, HCA_QPS_RST), 0);
+		assert_int_equal(fake_last(fake, HCA_CMD_ERR2RST_QPEE)->in_modifier, number);
+		assert_int_equal(fake->live[LIVE_QP], 0);
+		assert_int_equal(to_state(1, number, HCA_QPS_RST), 0);
+		assert_int_equal(to_state(1, number, HCA_QPS_SQD), -EINVAL);
+		assert_int_equal(to_state(1, number, HCA_QPS_ERR), -EINVAL);
+		assert_int_equal(to_state(0, number, HCA_QPS_RTS), -EINVAL);
+		assert_int_equal(to_state(1, number, HCA_QPS_RTS), 0);
+		q = last_qpc(HCA_CMD_RST2RTS_QPEE);
+		assert_int_equal(hca_be32_to_cpu(q->local_qpn), number);
+		assert_int_equal(hca_be32_to_cpu(q->qkey), 0x80001234);
+		assert_int_equal(HCA_QPC_ACKTO(hca_be32_to_cpu(q->path.ackto)), 17);
+		assert_true(hca_be32_to_cpu(q->next_send_psn) >= 512);
+		assert_int_equal(fake_last(fake, HCA_CMD_SET_JETTY_ID)->in_modifier, 40);
+		assert_int_equal(fake_last(fake, HCA_CMD_SET_JETTY_ID)->in_param, number);
+		assert_int_equal(fake->live[LIVE_QP], 1);
+	}
+	assert_int_equal(client[1]->count[DRIVER_KNOWN], quota + 1);
+	/* it goes from RESET as well */
+	assert_int_equal(to_state(1, number, HCA_QPS_RST), 0);
+	assert_int_equal(call_drop(client[1], HCA_CTL_DESTROY_QP, number), 0);
+	assert_int_equal(client[1]->count[DRIVER_KNOWN], quota);
+	assert_int_equal(name_it(1, 40, number), -EINVAL);
 }
 
 static int
@@ -596,6 +645,7 @@ main(void)
 		T(jfs_only_sends),
 		T(jettys_that_are_refused),
 		T(states),
+		T(begins_again),
 		T(one_peer),
 		T(whose_jetty_is_privileged),
 		T(quota_is_that_of_qps),

@@ -30,15 +30,25 @@ create_jetty(struct lib_context *ctx, const struct urma_ctl_jetty *request, uint
 static int
 modify_jetty(struct lib_context *ctx, uint32_t number, uint32_t state)
 {
+	if (fake_urma.fail == 0 && state == URMA_JETTY_STATE_RESET && fake_urma.flush_in != 0)
+		fake_urma.early = true;
 	if (fake_urma.fail == 0)
 		fake_urma.state = state;
 	return failed();
 }
 
 static int
-query_jetty(struct lib_context *ctx, uint32_t number, uint32_t *state)
+query_jetty(struct lib_context *ctx, uint32_t number, struct urma_ctl_state *now)
 {
-	*state = fake_urma.state;
+	bool error = fake_urma.state == URMA_JETTY_STATE_ERROR;
+
+	fake_urma.flush_in -= error && fake_urma.flush_in != 0;
+	*now = (struct urma_ctl_state){
+		.state = fake_urma.state,
+		.flushed = error && fake_urma.flush_in == 0,
+		.sent = fake_urma.sent,
+		.received = fake_urma.received,
+	};
 	return failed();
 }
 

@@ -146,7 +146,7 @@ test_states(void **state)
 	attr.state = URMA_JETTY_STATE_READY;
 	assert_int_equal(urma_modify_jetty(r.jetty, &attr), URMA_SUCCESS);
 	assert_int_equal(urma_modify_jetty(r.jetty, &attr), URMA_EINVAL); /* it is */
-	attr.state = URMA_JETTY_STATE_RESET;
+	attr.state = (urma_jetty_state_t)9;
 	assert_int_equal(urma_modify_jetty(r.jetty, &attr), URMA_EINVAL);
 	attr.mask = JETTY_RX_THRESHOLD;
 	assert_int_equal(urma_modify_jetty(r.jetty, &attr), URMA_FAIL);
@@ -154,6 +154,87 @@ test_states(void **state)
 	assert_int_equal(urma_query_jetty(r.jetty, &cfg, &attr), URMA_SUCCESS);
 	assert_int_equal(attr.state, URMA_JETTY_STATE_ERROR);
 	assert_int_equal(cfg.jfs_cfg.depth, 8);
+}
+
+static urma_status_t
+become(urma_jetty_state_t to)
+{
+	urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = to};
+
+	return urma_modify_jetty(r.jetty, &attr);
+}
+
+static void
+post_one(uint32_t *sent, uint32_t *received)
+{
+	urma_sge_t own = {(uintptr_t)r.memory, 8, r.local};
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND, .tjetty = r.peer, .user_ctx = 7};
+	urma_jfr_wr_t receive = {.src = {&own, 1}};
+
+	wr.send.src = (urma_sg_t){&own, 1};
+	*sent += urma_post_jetty_send_wr(r.jetty, &wr, NULL) == URMA_SUCCESS;
+	*received += urma_post_jetty_recv_wr(r.jetty, &receive, NULL) == URMA_SUCCESS;
+}
+
+/*
+ * RESET is told to the device when it has read and flushed what was posted. READY is not, while a
+ * completion is left; then the queues are empty ones.
+ */
+static void
+test_reset(void **state)
+{
+	struct hca_cqe_ub cqe = {.local = hca_cpu_to_le32(HCA_CQE_UB_MAKE_LOCAL(
+					 HCA_CQE_UB_JETTY, rig_queue(&r)->number)),
+				 .status = HCA_UB_STATUS_FLUSHED,
+				 .is_send = HCA_CQE_UB | 1};
+	uint32_t sent = 0, received = 0;
+	urma_cr_t cr;
+
+	post_one(&sent, &received);
+	assert_true(sent == 1 && received == 1);
+	fake_urma.flush_in = 3;
+	fake_urma.received = 1;
+	assert_int_equal(become(URMA_JETTY_STATE_RESET), URMA_SUCCESS);
+	assert_false(fake_urma.early);
+	/* it is flushed, and has not read the request: nobody completes that */
+	assert_int_equal(rig_queue(&r)->unseen, 1);
+	post_one(&sent, &received);
+	assert_true(sent == 1 && received == 1);
+	assert_int_equal(become(URMA_JETTY_STATE_SUSPENDED), URMA_EINVAL);
+	rig_complete(&r, 0, &cqe);
+	assert_int_equal(become(URMA_JETTY_STATE_READY), URMA_EAGAIN);
+	assert_int_equal(urma_poll_jfc(r.jfc, 1, &cr), 1);
+	assert_int_equal(become(URMA_JETTY_STATE_READY), URMA_SUCCESS);
+	assert_int_equal(fake_urma.state, URMA_JETTY_STATE_READY);
+	assert_true(rig_queue(&r)->sq.head == 0 && rig_queue(&r)->rq.posted == 0);
+	assert_int_equal(hca_le32_to_cpu(rig_queue(&r)->rq.record->producer), 0);
+	for (uint32_t i = 0; i < 8; i++)
+		for (uint32_t k = 0; k < 64; k++)
+			assert_int_equal(rig_wqe(&r, i)[k], 0);
+}
+
+/* Requests that an unusable queue has hidden from the device: the program takes them. */
+static void
+test_reset_unseen(void **state)
+{
+	uint32_t sent = 0, received = 0;
+	urma_cr_t cr[2];
+
+	post_one(&sent, &received);
+	rig_queue(&r)->flushed = true;
+	assert_int_equal(become(URMA_JETTY_STATE_RESET), URMA_SUCCESS);
+	assert_int_equal(become(URMA_JETTY_STATE_READY), URMA_EAGAIN);
+	assert_int_equal(urma_flush_jetty(r.jetty, 2, cr), 1);
+	assert_int_equal(cr[0].user_ctx, 7);
+	assert_int_equal(become(URMA_JETTY_STATE_READY), URMA_SUCCESS);
+	/* the device does not flush in time: the Jetty stays where it is */
+	fake_urma.flush_in = UINT32_MAX;
+	assert_int_equal(become(URMA_JETTY_STATE_RESET), URMA_EAGAIN);
+	assert_int_equal(fake_urma.state, URMA_JETTY_STATE_ERROR);
+	assert_false(fake_urma.early);
+	fake_urma.flush_in = 1;
+	assert_int_equal(become(URMA_JETTY_STATE_RESET), URMA_SUCCESS);
+	assert_int_equal(become(URMA_JETTY_STATE_READY), URMA_SUCCESS);
 }
 
 /* What is not offered, or not known: refused before the driver is asked. */
@@ -392,10 +473,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_context),    TEST(test_no_operations), TEST(test_jetty_request),
-		TEST(test_share_jfr),  TEST(test_states),	 TEST(test_refused_configurations),
-		TEST(test_jfc_in_use), TEST(test_wait),		 TEST(test_segment),
-		TEST(test_import),     TEST(test_bind),		 TEST(test_refused_segments),
+		TEST(test_context),	  TEST(test_no_operations),
+		TEST(test_jetty_request), TEST(test_share_jfr),
+		TEST(test_states),	  TEST(test_reset),
+		TEST(test_reset_unseen),  TEST(test_refused_configurations),
+		TEST(test_jfc_in_use),	  TEST(test_wait),
+		TEST(test_segment),	  TEST(test_import),
+		TEST(test_bind),	  TEST(test_refused_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
