@@ -170,8 +170,11 @@ void check_pages(const struct window *w, uint32_t first, uint32_t n);
 void check_chunk(const struct chunk *c);
 /* All memory; rare: also large windows */
 void check_all(bool rare);
-/* Protections, and that what no region pins is private: what the kernel says of the windows */
-void check_maps(void);
+/*
+ * Protections, and that what no region pins is private: what the kernel says of the windows. end:
+ * there are no regions, so that what mremap() has added is private as well.
+ */
+void check_maps(bool end);
 
 /* ---- history ---- */
 

@@ -21,6 +21,7 @@
 
 #define LOOK_AT_ALL 16u
 #define LOOK_AT_MAPS 64u
+#define LOOK_AT_END 4096u
 
 struct judge judge;
 
@@ -61,6 +62,17 @@ now(void)
 	return t.tv_sec;
 }
 
+/* What the regions held is the program's again. */
+static void
+drop_regions(void)
+{
+	for (uint32_t i = 0; i < MAX_REGIONS; i++)
+		if (judge.region[i].mr != NULL)
+			region_drop(&judge.region[i]);
+	check_all(true);
+	check_maps(true);
+}
+
 static void
 run(uint64_t most, uint64_t seconds)
 {
@@ -72,7 +84,9 @@ run(uint64_t most, uint64_t seconds)
 		if (judge.step % LOOK_AT_ALL == 0)
 			check_all(judge.step % (LOOK_AT_ALL * LOOK_AT_MAPS) == 0);
 		if (judge.step % LOOK_AT_MAPS == 0)
-			check_maps();
+			check_maps(false);
+		if (judge.step % LOOK_AT_END == 0)
+			drop_regions();
 	}
 }
 
@@ -85,15 +99,10 @@ make_readable(const struct window *w)
 			CHECK(mprotect(w->va + i * PAGE, PAGE, PROT_READ) == 0);
 }
 
-/* What the regions held is the program's again. */
 static void
 finish(void)
 {
-	for (uint32_t i = 0; i < MAX_REGIONS; i++)
-		if (judge.region[i].mr != NULL)
-			region_drop(&judge.region[i]);
-	check_all(true);
-	check_maps();
+	drop_regions();
 	for (uint32_t i = 0; i < judge.windows; i++)
 		make_readable(&judge.window[i]);
 	threads_stop();

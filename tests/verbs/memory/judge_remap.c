@@ -221,10 +221,11 @@ prot_of(const char *perms)
 }
 
 static void
-check_mapping(const struct window *w, uint32_t i, const char *perms)
+check_mapping(const struct window *w, uint32_t i, const char *perms, bool end)
 {
 	const struct vpage *v = &w->v[i];
-	bool lone = v->sort == PRIVATE && v->page != NULL && v->page->pins == 0 && !v->grown;
+	bool lone =
+		v->sort == PRIVATE && v->page != NULL && v->page->pins == 0 && (end || !v->grown);
 	const uint8_t *at = window_at(w, i);
 
 	if (v->page == NULL)
@@ -237,26 +238,26 @@ check_mapping(const struct window *w, uint32_t i, const char *perms)
 }
 
 static void
-check_line(unsigned long long from, unsigned long long to, const char *perms)
+check_line(unsigned long long from, unsigned long long to, const char *perms, bool end)
 {
 	for (uint32_t k = 0; k < judge.windows; k++) {
 		const struct window *w = &judge.window[k];
-		uint64_t va = (uintptr_t)w->va, end = va + w->n * PAGE;
+		uint64_t va = (uintptr_t)w->va, last = va + w->n * PAGE;
 
-		for (uint64_t at = from > va ? from : va; at < to && at < end; at += PAGE)
-			check_mapping(w, (uint32_t)((at - va) / PAGE), perms);
+		for (uint64_t at = from > va ? from : va; at < to && at < last; at += PAGE)
+			check_mapping(w, (uint32_t)((at - va) / PAGE), perms, end);
 	}
 }
 
 void
-check_maps(void)
+check_maps(bool end)
 {
 	unsigned long long from, to;
 	char perms[5];
 
 	for (char *line = read_maps(); line != NULL && *line != '\0';) {
 		CHECK(sscanf(line, "%llx-%llx %4s", &from, &to, perms) == 3);
-		check_line(from, to, perms);
+		check_line(from, to, perms, end);
 		line = strchr(line, '\n');
 		if (line != NULL)
 			line++;
