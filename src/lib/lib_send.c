@@ -404,7 +404,7 @@ judge_state(const struct lib_qp *qp)
 	return 0;
 }
 
-int
+LIB_NO_CANARY int
 softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 		  struct softhca_send_wr **bad_wr)
 {

@@ -26,6 +26,16 @@
 #define LIB_CACHE_ALIGNED _Alignas(HCA_CACHE_LINE)
 
 /*
+ * No stack protector in a function of the data path: 8 instructions of 240. It must have no array
+ * on its stack.
+ */
+#if __has_attribute(no_stack_protector)
+#define LIB_NO_CANARY __attribute__((no_stack_protector))
+#else
+#define LIB_NO_CANARY
+#endif
+
+/*
  * The doorbell page of a context. `next` numbers the doorbells; doorbell d is in slot d % 256.
  * turn[slot] is the number that may use the slot next: a producer that has filled the slot adds
  * 256. A slot may be taken if it is its turn *and* the device has emptied it: a slot that was taken

@@ -141,7 +141,7 @@ urma_post_jfr_wr(urma_jfr_t *jfr, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
 	return post(f->ctx, &f->rq, NULL, wr, bad_wr);
 }
 
-urma_status_t
+LIB_NO_CANARY urma_status_t
 urma_post_jetty_recv_wr(urma_jetty_t *jetty, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
 {
 	struct urma_queue *q = (struct urma_queue *)jetty;

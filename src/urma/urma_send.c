@@ -135,7 +135,7 @@ post_locked(struct urma_queue *q, urma_jfs_wr_t **wr)
 	return err;
 }
 
-urma_status_t
+LIB_NO_CANARY urma_status_t
 urma_post_send(struct urma_queue *q, urma_jfs_wr_t *wr, urma_jfs_wr_t **bad_wr)
 {
 	uint32_t posted;

@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 from daemon import Daemon
+import hardened
 
 ROOT = os.path.abspath(sys.argv[1])
 BUILD = sys.argv[2] if len(sys.argv) > 2 else None
@@ -144,6 +145,35 @@ def check_run(tree, libraries):
     assert re.search(r'^own +[0-9a-f]{16}', said, re.M), said
 
 
+def check_hardened(place, packages):
+    """Every program and library in them, and that flags of the distribution reach the compiler."""
+    for name in packages:
+        tree = os.path.join(place, 'tree-' + name)
+        output('dpkg-deb', '-x', os.path.join(place, name), tree)
+        for path in hardened.elf_files(tree):
+            said = hardened.complaints(path)
+            assert not said, (path, said)
+        for path in glob.glob(os.path.join(tree, 'usr/lib/*/*.a')):
+            said = hardened.archive_complaints(path)
+            assert not said, (path, said)
+
+
+def check_flags(build):
+    """What build-deb compiles with when it builds: as the release build, and as the distribution says."""
+    output(os.path.join(ROOT, 'config/build-deb'), '--configure', '--build', build)
+    with open(os.path.join(build, 'build', 'compile_commands.json'), encoding='utf-8') as file:
+        commands = [entry['command'].split() for entry in json.load(file)
+                    if '/softhcad.c' in entry['file']]
+    assert len(commands) == 1, commands
+    flags = output('dpkg-buildflags', '--get', 'CFLAGS').split()
+    assert '-fstack-protector-strong' in flags, flags
+    for flag in flags:
+        if flag not in ('-O2', '-g') and not flag.startswith('-ffile-prefix-map='):
+            assert flag in commands[0], (flag, commands[0])
+    levels = [word for word in commands[0] if word.startswith(('-D_FORTIFY_SOURCE', '-O'))]
+    assert levels in (['-O3', '-D_FORTIFY_SOURCE=2'], ['-D_FORTIFY_SOURCE=2', '-O3']), levels
+
+
 def fits(build):
     options = {option['name']: option['value'] for option in json.loads(
         output('meson', 'introspect', '--buildoptions', build))}
@@ -155,8 +185,7 @@ def check(place):
     words = []
     if BUILD is not None and fits(BUILD):
         words = ['--from', BUILD]
-        # what build-deb configures when it builds
-        output('meson', 'setup', os.path.join(place, 'alone'), ROOT, '--prefix=/usr', '-Dtests=disabled')
+        check_flags(os.path.join(place, 'alone'))
     output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--build',
            os.path.join(place, 'work'), *words)
     packages = sorted((name for name in os.listdir(place) if name.endswith('.deb')),
@@ -174,6 +203,7 @@ def check(place):
         assert path in files, '%s is not in %s' % (path, packages[1])
     check_together(place, [os.path.join(place, name) for name in packages])
     check_linked(place, main)
+    check_hardened(place, packages)
     for field, word in (('Depends', 'librte-net-af-packet'), ('Depends', 'libc6'),
                         ('Architecture', '')):
         assert word in output('dpkg-deb', '-f', main, field), field

@@ -112,7 +112,7 @@ put_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 }
 
 /* Write all headers of the packet to frame; returns the address of the payload. */
-static inline uint8_t *
+static __rte_always_inline uint8_t *
 put_headers(struct hca *h, const struct hca_udp_template *t, const struct hca_txd *d,
 	    uint8_t *frame)
 {
