@@ -137,7 +137,7 @@ main(int argc, char **argv)
 	if (endpoint_config_load(&config, o.config, stderr) != 0)
 		return EXIT_CONFIG;
 	/* What the machine lacks may appear later: systemd retries the start. */
-	if (endpoint_check(&config, o.config, stderr) != 0)
+	if (endpoint_check(&config, o.config, !o.check, stderr) != 0)
 		return o.check ? EXIT_CONFIG : EXIT_START;
 	if (o.check) {
 		printf("%s: good\n", o.config);

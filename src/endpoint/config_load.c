@@ -352,6 +352,8 @@ check_all(struct loader *l)
 		.layout = line_of(l, "hca", "layout"),
 		.lcores = line_of(l, "hca", "lcores"),
 		.memory = line_of(l, "memory", "size_mb"),
+		.hugepages = line_of(l, "memory", "hugepages"),
+		.clients = line_of(l, "limits", "clients"),
 	};
 }
 

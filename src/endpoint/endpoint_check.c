@@ -4,13 +4,17 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "endpoint.h"
 #include "endpoint_check.h"
 #include "endpoint_device.h"
 #include "endpoint_machine.h"
 #include "hca.h"
+#include "host.h"
 
 /*
  * MiB that an HCA needs, measured as the growth of DPDK's heap: per 1024 buffers (two pools of
@@ -26,6 +30,7 @@
 struct check {
 	const char *path;
 	FILE *out;
+	bool starting; /* what the machine lacks at present is an error */
 	int errors;
 };
 
@@ -97,36 +102,147 @@ check_cpus(struct check *k, const struct endpoint_config *c)
 		    c->num_cpus);
 }
 
+/* ---- memory ---- */
+
+/* MiB of a line of /proc/meminfo, which begins with the field and a colon; 0: not there */
+static uint64_t
+meminfo_mib(const char *field)
+{
+	uint64_t kib = 0;
+	size_t len = strlen(field);
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	if (f == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, field, len) == 0 && line[len] == ':') {
+			kib = strtoull(line + len + 1, NULL, 10);
+			break;
+		}
+	fclose(f);
+	return kib >> 10;
+}
+
+static bool
+has_hugepages(void)
+{
+	return access(HCA_HUGEPAGES, F_OK) == 0;
+}
+
+/* Whether a start at present takes hugepages */
+static bool
+takes_hugepages(const struct endpoint_config *c)
+{
+	return c->hugepages != ENDPOINT_HUGEPAGES_NEVER &&
+	       hca_host_free_hugepages() >= HCA_HUGEPAGES_OF(c->memory_mb);
+}
+
+static void
+check_hugepages(struct check *k, const struct endpoint_config *c)
+{
+	bool must = c->hugepages == ENDPOINT_HUGEPAGES_MUST;
+	uint32_t need = HCA_HUGEPAGES_OF(c->memory_mb), have = hca_host_free_hugepages();
+
+	if (c->hugepages == ENDPOINT_HUGEPAGES_NEVER || takes_hugepages(c))
+		return;
+	if (must && !has_hugepages())
+		say(k, c->line.hugepages, false,
+		    "hugepages: must, but this kernel has none of 2 MiB");
+	else if (must)
+		say(k, c->line.hugepages, !k->starting, ENDPOINT_HUGEPAGES_LACK, have, need,
+		    hca_host_hugepages_for(need));
+	else if (!k->starting) /* a start logs it */
+		say(k, c->line.hugepages, true,
+		    "hugepages: %u of 2 MiB are free, %u are needed: ordinary memory is used, "
+		    "which is slower",
+		    have, need);
+}
+
+/* What the machine has at most, and now. */
+static void
+check_size(struct check *k, const struct endpoint_config *c)
+{
+	uint64_t most = meminfo_mib("MemTotal"), now = meminfo_mib("MemAvailable");
+
+	if (c->hugepages != ENDPOINT_HUGEPAGES_MUST) {
+		most += meminfo_mib("SwapTotal");
+		now += meminfo_mib("SwapFree");
+	}
+	if (most == 0 || takes_hugepages(c))
+		return;
+	if (c->memory_mb > most)
+		say(k, c->line.memory, false,
+		    "size_mb: expected at most %llu, the memory of this machine, found %u",
+		    (unsigned long long)most, c->memory_mb);
+	else if (c->hugepages != ENDPOINT_HUGEPAGES_MUST && c->memory_mb > now)
+		say(k, c->line.memory, true,
+		    "size_mb: %u MiB are taken at the start, %llu are available at present",
+		    c->memory_mb, (unsigned long long)now);
+}
+
 static uint32_t
 table_mib(uint32_t mib, uint32_t log, uint32_t largest)
 {
 	return log >= largest ? mib << (log - largest) : mib >> (largest - log);
 }
 
-static void
-check_memory(struct check *k, const struct endpoint_config *c)
+static uint64_t
+needed_mib(const struct endpoint_config *c)
 {
 	uint64_t buffers = (uint64_t)c->mbufs + c->rx_descriptors;
 	uint64_t need = MIB_REST + buffers * MIB_PER_1024_BUFFERS / 1024;
 
 	need += table_mib(MIB_QPS, c->log_qps, 14) + table_mib(MIB_CQS, c->log_cqs, 14);
 	need += table_mib(MIB_MPTS, c->log_mpts, 17) + table_mib(MIB_MTTS, c->log_mtts, 20);
+	return need;
+}
+
+/*
+ * Hugepages are allocated on demand, as long as there are free ones; ordinary memory is allocated
+ * at the start.
+ */
+static void
+check_pools(struct check *k, const struct endpoint_config *c)
+{
+	uint64_t need = needed_mib(c);
+	bool never = c->hugepages == ENDPOINT_HUGEPAGES_NEVER, warning = !never && !k->starting;
+
 	if (c->memory_mb >= need)
 		return;
-	/* Hugepages are allocated on demand, ordinary memory is allocated at the start. */
-	say(k, c->line.memory, c->hugepages != ENDPOINT_HUGEPAGES_NEVER,
+	if (takes_hugepages(c) && hca_host_free_hugepages() >= HCA_HUGEPAGES_OF(need))
+		warning = true;
+	say(k, c->line.memory, warning,
 	    "size_mb: expected at least %llu for these [limits] and [pools], found %u",
 	    (unsigned long long)need, c->memory_mb);
 }
 
-int
-endpoint_check(const struct endpoint_config *c, const char *path, FILE *out)
+/* ---- files ---- */
+
+static void
+check_files(struct check *k, const struct endpoint_config *c)
 {
-	struct check k = {.path = path, .out = out};
+	uint64_t need = endpoint_machine_files_needed(c);
+	struct rlimit limit;
+
+	/* a start logs it */
+	if (!k->starting && getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < need)
+		say(k, c->line.clients, true,
+		    "clients: %llu files may be open here (ulimit -Hn), %u clients may need %llu",
+		    (unsigned long long)limit.rlim_max, c->clients, (unsigned long long)need);
+}
+
+int
+endpoint_check(const struct endpoint_config *c, const char *path, bool starting, FILE *out)
+{
+	struct check k = {.path = path, .out = out, .starting = starting};
 
 	check_device(&k, c);
 	check_group(&k, c);
 	check_cpus(&k, c);
-	check_memory(&k, c);
+	check_hugepages(&k, c);
+	check_size(&k, c);
+	check_pools(&k, c);
+	check_files(&k, c);
 	return k.errors;
 }

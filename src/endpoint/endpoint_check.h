@@ -8,14 +8,16 @@
  * is created.
  */
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "endpoint_config.h"
 
 /*
- * Write "PATH:LINE: key: ..." lines to out, marked "warning:" if the daemon can run nevertheless.
+ * Write "PATH:LINE: key: ..." lines to out, marked "warning:" if the daemon can run nevertheless, or,
+ * unless it is starting, could if others gave back what they have taken (hugepages).
  * Returns the number of errors.
  */
-int endpoint_check(const struct endpoint_config *c, const char *path, FILE *out);
+int endpoint_check(const struct endpoint_config *c, const char *path, bool starting, FILE *out);
 
 #endif

@@ -84,7 +84,7 @@ struct endpoint_neighbour {
 
 /* Lines of the keys that endpoint_check() reports on; 0: not in the file. */
 struct endpoint_config_lines {
-	uint32_t device, group, layout, lcores, memory;
+	uint32_t device, group, layout, lcores, memory, hugepages, clients;
 };
 
 /*

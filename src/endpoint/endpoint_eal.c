@@ -13,6 +13,7 @@
 
 #include "endpoint_eal.h"
 #include "endpoint_log.h"
+#include "endpoint_machine.h"
 #include "host.h"
 
 #define ARGS_MAX 48
@@ -64,10 +65,8 @@ choose_memory(const struct endpoint_config *c)
 	if (on_hugepages || c->hugepages == ENDPOINT_HUGEPAGES_NEVER)
 		return 0;
 	if (c->hugepages == ENDPOINT_HUGEPAGES_MUST)
-		return endpoint_fail(-ENOMEM,
-				     "[memory] hugepages = must: %u free pages of 2 MiB, %u are "
-				     "needed; run 'echo %u > " HCA_HUGEPAGES "nr_hugepages'",
-				     have, need, hca_host_hugepages_for(need));
+		return endpoint_fail(-ENOMEM, "[memory] " ENDPOINT_HUGEPAGES_LACK, have, need,
+				     hca_host_hugepages_for(need));
 	LOG_WARNING("%u free hugepages, %u are needed: ordinary memory is used, which is slower",
 		    have, need);
 	return 0;

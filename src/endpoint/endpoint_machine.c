@@ -33,12 +33,17 @@ raise_limit(void)
 	return limit.rlim_cur;
 }
 
+uint64_t
+endpoint_machine_files_needed(const struct endpoint_config *c)
+{
+	return OWN_FILES + (uint64_t)c->clients * (FILES_PER_CLIENT + LEAST_SHARE);
+}
+
 void
 endpoint_machine_files(struct endpoint_config *c)
 {
 	uint64_t files = raise_limit();
-	uint64_t need = OWN_FILES + (uint64_t)c->clients * (FILES_PER_CLIENT + LEAST_SHARE),
-		 share = LEAST_SHARE;
+	uint64_t need = endpoint_machine_files_needed(c), share = LEAST_SHARE;
 
 	if (files < need)
 		LOG_WARNING("%llu files may be open; %u clients may need %llu (ulimit -n)",

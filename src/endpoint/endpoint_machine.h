@@ -18,6 +18,14 @@
  */
 void endpoint_machine_files(struct endpoint_config *c);
 
+/* Descriptors that the daemon needs if all its clients are there. */
+uint64_t endpoint_machine_files_needed(const struct endpoint_config *c);
+
+/* [memory] hugepages = must: pages that are free, that are needed, that there should be */
+#define ENDPOINT_HUGEPAGES_LACK \
+	"hugepages: must: %u free pages of 2 MiB, %u are needed; run 'echo %u > " HCA_HUGEPAGES \
+	"nr_hugepages'"
+
 /*
  * Check that this process may run on each CPU of [hca] lcores; 0 or a negative errno
  * (endpoint_fail).

@@ -414,14 +414,14 @@ machine(void **state)
 	(void)state;
 	assert_non_null(f);
 	load(&c, text);
-	assert_int_equal(endpoint_check(&c, "FILE", f), 4);
+	assert_int_equal(endpoint_check(&c, "FILE", true, f), 4);
 	fclose(f);
 	for (unsigned int i = 0; i < 5; i++)
 		if (strstr(text_of, lines[i]) == NULL)
 			fail_msg("\"%s\" is not in:\n%s", lines[i], text_of);
 	free(text_of);
 	load(&c, "[port]\ndevice=net_null0\n[addresses]\naddress=192.0.2.1/24\n");
-	assert_int_equal(endpoint_check(&c, "FILE", stderr), 0);
+	assert_int_equal(endpoint_check(&c, "FILE", true, stderr), 0);
 }
 
 static void
