@@ -49,7 +49,8 @@ print_frame(const uint8_t *frame, const struct roce_view *v, const char *verdict
 	       v->migreq ? " migreq" : "", v->payload_len, v->pad);
 	roce_get_headers(frame + v->bth, v->op, &h);
 	print_headers(v->op, &h);
-	printf(" icrc %08x %s\n", hca_icrc_load(frame + v->icrc), verdict);
+	/* in the order of the bytes, as Wireshark prints it */
+	printf(" icrc %08x %s\n", hca_get_be32(frame + v->icrc), verdict);
 }
 
 static bool

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_tshark.py FRAMES: frames of ours, read by somebody else. tshark must find no malformed
-field and no expert warning, and see the opcodes, PSNs and ICRCs that were sent."""
+"""test_tshark.py FRAMES DECODE CAPTURE...: frames of ours, read by somebody else. tshark must find no
+malformed field and no expert warning, and see the opcodes, PSNs and ICRCs that were sent. Of captures
+of others it prints the PSNs and ICRCs that decode prints."""
+import functools
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +34,7 @@ def tshark(*args):
     return run.stdout
 
 
+@functools.lru_cache
 def read_options():
     """tshark guesses from the first bytes what a payload may be (RPC over RDMA, iSER, SDP ...). On
     payloads of a few arbitrary bytes the guess runs past the end and is reported as malformed,
@@ -82,6 +86,20 @@ def judge(sent, pcap):
     return bad
 
 
+def judge_decode(decode, capture):
+    """decode and tshark print the same numbers."""
+    ours = subprocess.run([decode, capture], stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout
+    ours = [(int(psn, 16), int(icrc, 16)) for psn, icrc in re.findall(r' psn (\w+) .* icrc (\w+) ', ours)]
+    rows = tshark('-r', capture, '-T', 'fields', *read_options(), '-e', 'infiniband.bth.psn',
+                  '-e', 'infiniband.invariant.crc').splitlines()
+    theirs = [(int(psn), int(icrc, 16)) for psn, icrc in (row.split('\t') for row in rows)]
+    if ours and ours == theirs:
+        return []
+    return ['%s: decode prints PSN and ICRC %s, tshark %s' % (os.path.basename(capture), pair, other)
+            for pair, other in zip(ours, theirs) if pair != other] or ['%s: %d and %d frames' % (
+                capture, len(ours), len(theirs))]
+
+
 def main():
     if not shutil.which('tshark'):
         print('SKIP: tshark is not installed (apt-get install tshark)')
@@ -92,6 +110,8 @@ def main():
                              check=True).stdout
         sent = [tuple(int(x) for x in line.split()) for line in out.splitlines()]
         bad = judge(sent, pcap)
+    for capture in sys.argv[3:]:
+        bad += judge_decode(sys.argv[2], capture)
     for line in bad[:40]:
         print(line)
     print('%d frames, %d complaints' % (len(sent), len(bad)))
