@@ -53,6 +53,7 @@ struct urma_rq {
 	uint32_t *next;		       /* list: index of the WQE after each; NULL: a ring */
 	uint32_t free_head, free_tail; /* list: next to post, last that is free */
 	uint32_t posted;
+	bool closed; /* its Jetty is in RESET */
 	/* unreliable: where the addresses in front of each message go, URMA_HEAD_STRIDE a WQE */
 	uint8_t *heads;
 	struct softhca_mr *heads_mr;

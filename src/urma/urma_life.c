@@ -52,6 +52,7 @@ life_store(struct urma_queue *q, uint32_t state)
 	lib_lock_take(&q->sq.lock);
 	lib_lock_take(&q->rq.wq.lock);
 	q->state = state;
+	q->rq.closed = state == URMA_JETTY_STATE_RESET;
 	lib_lock_drop(&q->rq.wq.lock);
 	lib_lock_drop(&q->sq.lock);
 }

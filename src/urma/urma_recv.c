@@ -107,17 +107,15 @@ kick_if_asked(struct urma_ctx *ctx, const struct urma_rq *rq, uint32_t qpn)
 					     HCA_DB_MAKE(0, 0, HCA_DB_OPCODE_KICK, qpn, 0));
 }
 
-/* state: of the Jetty whose receives they are, under their lock; NULL: of a JFR */
 static urma_status_t
-post(struct urma_ctx *ctx, struct urma_rq *rq, const uint32_t *state, urma_jfr_wr_t *wr,
-     urma_jfr_wr_t **bad_wr)
+post(struct urma_ctx *ctx, struct urma_rq *rq, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
 {
 	int err = 0;
 
 	lib_lock_take(&rq->wq.lock);
 	if (ctx->lib->dead)
 		err = urma_inside()->dead(ctx->lib);
-	else if (state != NULL && *state == URMA_JETTY_STATE_RESET)
+	else if (__builtin_expect(rq->closed, 0))
 		err = urma_fail(-EINVAL, "a receive in state RESET");
 	while (err == 0 && wr != NULL) {
 		err = rq->next != NULL ? post_list(ctx, rq, wr) : post_ring(ctx, rq, wr);
@@ -138,7 +136,7 @@ urma_post_jfr_wr(urma_jfr_t *jfr, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
 
 	if (jfr == NULL)
 		return urma_status(urma_fail(-EINVAL, "no JFR"));
-	return post(f->ctx, &f->rq, NULL, wr, bad_wr);
+	return post(f->ctx, &f->rq, wr, bad_wr);
 }
 
 LIB_NO_CANARY urma_status_t
@@ -149,7 +147,7 @@ urma_post_jetty_recv_wr(urma_jetty_t *jetty, urma_jfr_wr_t *wr, urma_jfr_wr_t **
 
 	if (jetty == NULL || q->rq.wq.buf == NULL)
 		return urma_status(urma_fail(-EINVAL, "no Jetty with a receive queue of its own"));
-	status = post(q->ctx, &q->rq, &q->state, wr, bad_wr);
+	status = post(q->ctx, &q->rq, wr, bad_wr);
 	kick_if_asked(q->ctx, &q->rq, q->number);
 	return status;
 }
