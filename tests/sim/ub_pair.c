@@ -354,7 +354,8 @@ close_objects(struct ub_pair *p, struct ub_pair_side *sd)
 	ENDED(p, urma_unimport_seg(sd->to_seg));
 	ENDED(p, urma_unimport_jfr(sd->to_jfr));
 	ENDED(p, urma_unimport_jetty(sd->to_jetty));
-	ENDED(p, urma_delete_jfr(sd->jfr));
+	if (sd->jfr != NULL)
+		ENDED(p, urma_delete_jfr(sd->jfr));
 	ENDED(p, urma_delete_jfs(sd->jfs));
 	if (sd->jetty != NULL)
 		ENDED(p, urma_delete_jetty(sd->jetty));

@@ -435,6 +435,7 @@
 	X(ub_requests_not_ready) \
 	X(ub_requests_late) \
 	X(ub_requests_refused) \
+	X(ub_ordered_held)	  /* completions that waited for packets before them */ \
 	X(ub_requests_unanswered) /* for queues that are gone, on a TP that does not tell */ \
 	X(ub_requests_abandoned) \
 	X(ub_taacks) \

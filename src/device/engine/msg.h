@@ -56,6 +56,7 @@
 	X(TAI, TPS, TP)	     /* NEW: operations were put into the lane of requests; STATE */ \
 	X(TAT, TPS, TP)	     /* NEW: likewise, of responses; STATE */ \
 	X(TPR, TPS, TP)	     /* STATE: the TP is in ERROR */ \
+	X(TPR, TAT, TP)	     /* NEW: rx.given moved */ \
 	X(TPS, TAI, TP)	     /* ROOM: tx.lane[].done moved; DEAD: the TP is in ERROR */ \
 	X(TPS, TAT, TP)	     /* ROOM, DEAD */ \
 	X(ENCAP, TPS, TP)    /* COPIED: encap.done_seq moved */ \

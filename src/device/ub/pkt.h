@@ -24,6 +24,8 @@ enum hca_ub_rxd_flag {
 	/* decap: equals the packet that TPR gets before it in all that is judged before TPR, and in
 	 * LAST and FAKE */
 	HCA_UB_RXD_ALIKE = 1u << 3,
+	/* TPR: packets before it are missing, from PSN hca_ub_rxd_expected() on */
+	HCA_UB_RXD_AHEAD = 1u << 4,
 };
 
 struct hca_ub_rxd {
@@ -43,7 +45,7 @@ struct hca_ub_rxd {
 	uint8_t first; /* byte of BTAH or ATAH: TAOpcode; without one, of the transport header */
 };
 
-_Static_assert(sizeof(struct hca_ub_rxd) <= HCA_MBUF_PRIV, "fits");
+_Static_assert(sizeof(struct hca_ub_rxd) + sizeof(uint32_t) <= HCA_MBUF_PRIV, "fits");
 _Static_assert(sizeof(struct hca_tp_txd) <= HCA_MBUF_PRIV, "fits");
 
 /* An answer that TPR has made, for encap. */
@@ -74,6 +76,13 @@ static inline struct hca_ub_rxd *
 hca_ub_rxd(struct rte_mbuf *m)
 {
 	return rte_mbuf_to_priv(m);
+}
+
+/* Behind the descriptor, which decap copies as a whole. */
+static inline uint32_t *
+hca_ub_rxd_expected(const struct hca_ub_rxd *r)
+{
+	return (uint32_t *)((uintptr_t)r + sizeof(*r));
 }
 
 static inline struct hca_tp_txd *

@@ -42,13 +42,14 @@ tat_message_take(struct tat_request *q)
 	uint16_t index;
 
 	/* one TP gets no more of them than the others leave */
-	if (unlikely(ctx->free_n == 0 || q->tp->tat.open > ctx->free_n)) {
+	if (unlikely(ctx->free_n == 0 ||
+		     (uint32_t)q->tp->tat.open + q->tp->tat.ordered_n > ctx->free_n)) {
 		tat_refuse_for(q, TAT_NO_MEMORY, TAT_TIMER_DEVICE);
 		return false;
 	}
 	index = ctx->free[--ctx->free_n];
 	m = &ctx->message[index];
-	m->held = false;
+	m->held = m->waits = false;
 	m->killed = 0;
 	m->status = HCA_UB_STATUS_OK;
 	m->prev = TAT_NONE;
@@ -245,7 +246,7 @@ tat_open_end(struct tat_request *q, const struct tat_open *fresh)
 	struct tat_open *slot = slot_of(q);
 	bool cut = is_cut(q->o);
 
-	if (q->o->message != TAT_NO_MESSAGE)
+	if (q->o->message != TAT_NO_MESSAGE && !q->ctx->message[q->o->message].waits)
 		tat_message_return(q->ctx, q->o->message);
 	if (q->o != fresh)
 		q->tp->tat.open--;
@@ -264,6 +265,7 @@ tat_open_drop(struct hca *h, struct hca_tp *tp)
 	struct tat_ctx *ctx = tat_ctx(h);
 	struct tat_open *ring = tp->open;
 
+	tat_order_drop(h, tp);
 	for (uint32_t i = 0; i < 2u * tp->cfg.window && tp->tat.open != 0; i++) {
 		struct tat_open *o = &ring[i];
 

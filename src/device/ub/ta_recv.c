@@ -321,6 +321,10 @@ tat_recv_complete(struct tat_request *q, const struct tat_closing *c, uint32_t b
 	cqe.bytes = bytes;
 	cqe.imm = c->data;
 	m->held = false;
+	if (unlikely(hca_ub_btah_odr(q->tah) & HCA_UB_ODR_COMPLETION) && tat_is_reliable(q)) {
+		tat_order_complete(q, &cqe);
+		return;
+	}
 	HCA_COUNT(q->h, TAT, resp_completions);
 	hca_ub_cqe_write(&q->h->core, m->cqn, &q->ctx->batch, HCA_STAGE_TAT, &cqe);
 }
@@ -399,6 +403,8 @@ kill_messages(struct hca *h, struct tat_ctx *ctx, uint32_t qpi, enum tat_why why
 	for (uint32_t i = ctx->first; i != TAT_NONE; i = ctx->message[i].next) {
 		struct tat_message *m = &ctx->message[i];
 
+		if (m->waits && m->qpi == qpi)
+			tat_order_kill(h, ctx, m, (uint8_t)why);
 		if (!m->held || m->qpi != qpi)
 			continue;
 		m->killed = (uint8_t)why;

@@ -414,6 +414,21 @@ on_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t no
 	tat_answer_room(h, tp);
 }
 
+/* TPR has filled holes. What it passed on before it said so may still be in the ring. */
+static void
+on_given(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+{
+	uint32_t given = __atomic_load_n(&tp->rx.given, __ATOMIC_ACQUIRE);
+	struct hca_edge *e = &h->edge[HCA_EDGE_TPR_TAT];
+	uint64_t mark = __atomic_load_n(&e->enq, __ATOMIC_ACQUIRE);
+
+	if (tp->tat.ordered == 0 || hca_tp_state(tp) == HCA_TPS_RESET)
+		return;
+	while (e->ring != NULL && (int64_t)(mark - e->deq) > 0)
+		(void)hca_edge_drain(h, e, HCA_BURST, now);
+	tat_order_reach(h, tp, given);
+}
+
 static unsigned int
 messages(struct hca *h, uint64_t now, unsigned int budget)
 {
@@ -422,6 +437,7 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 	if (!hca_msg_due(h, HCA_STAGE_TAT))
 		return 0;
 	n = hca_tp_msg_drain(h, HCA_STAGE_TPS, HCA_STAGE_TAT, on_tp, now, budget);
+	n += hca_tp_msg_drain(h, HCA_STAGE_TPR, HCA_STAGE_TAT, on_given, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_TAT, on_qp, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_TAT, on_qp, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_TAI, HCA_STAGE_TAT, on_qp, now, budget);

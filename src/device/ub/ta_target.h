@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "ub/token.h"
+#include "ub/ub_cqe.h"
 #include "ub/ub_stage.h"
 
 #define TAT_NONE UINT32_MAX
@@ -137,6 +138,10 @@ struct tat_message {
 	uint32_t pd;
 	uint32_t wqe;  /* byte offset */
 	uint32_t room; /* bytes */
+	/* ta_order.c: complete, but its CQE waits for packets before PSN `first` */
+	bool waits;
+	uint32_t first, after;
+	struct hca_ub_cqe ready;
 	struct hca_sge sge[HCA_WQE_MAX_SGE];
 };
 
@@ -297,6 +302,17 @@ void tat_recv_state(struct hca *h, uint32_t qpi);
 void tat_recv_forget(struct hca *h, uint32_t qpi);
 /* Flush receives of Jettys in error; returns how many. */
 unsigned int tat_recv_flush(struct hca *h, unsigned int budget);
+
+/* ---- ta_order.c ---- */
+
+/* The CQE of a request that asks for the order of sending: now, or when nothing is missing. */
+void tat_order_complete(struct tat_request *q, const struct hca_ub_cqe *cqe);
+/* All packets of the TP before this PSN have come. */
+void tat_order_reach(struct hca *h, struct hca_tp *tp, uint32_t psn);
+/* The TP is dead: what waits has waited long enough. */
+void tat_order_drop(struct hca *h, struct hca_tp *tp);
+/* The queue of a message that waits is in ERROR or gone. */
+void tat_order_kill(struct hca *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t why);
 
 /* ---- ta_answer.c ---- */
 

@@ -199,6 +199,7 @@ struct hca_tp_rx {
 	uint32_t duplicates;
 	uint32_t out_of_order; /* dropped in mode DROP */
 	uint32_t invalid;
+	uint32_t given;	       /* [pub] PSN up to which all were passed on; when a hole is filled */
 	uint32_t accepted_ooo; /* of `passed` and `fake` */
 	uint32_t answers;
 } __rte_cache_aligned;
@@ -244,8 +245,10 @@ struct hca_tp_tat {
 	uint64_t mismatches; /* [pub] wrong token values */
 	uint64_t requests;   /* [pub] begun */
 	bool listed;
-	bool cut;     /* a request was answered before its first packets had come */
-	bool flooded; /* suspects are refused until a second after flood_from */
+	bool cut;	    /* a request was answered before its first packets had come */
+	bool flooded;	    /* suspects are refused until a second after flood_from */
+	uint16_t ordered_n; /* messages that wait for packets before them (ta_order.c) */
+	uint32_t ordered;   /* the first of them, its index + 1; 0: none */
 } __rte_cache_aligned;
 
 /* Writer: encap; the template by the CEU. */

@@ -37,6 +37,8 @@ struct sorted {
 	void *to_tai[HCA_BURST], *to_tat[HCA_BURST];
 	struct rte_mbuf *dead[HCA_BURST];
 	unsigned int n_tai, n_tat, n_dead;
+	uint32_t filled[HCA_BURST]; /* TPs */
+	unsigned int n_filled;
 };
 
 int
@@ -201,14 +203,39 @@ pass_on(struct sorted *s, struct rte_mbuf *m, const struct hca_ub_rxd *r)
 static __rte_noinline void
 sort(struct hca *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
 {
-	const struct hca_ub_rxd *r = hca_ub_rxd(m);
+	struct hca_ub_rxd *r = hca_ub_rxd(m);
+	struct hca_tp *tp = &h->ub->tp[r->tp];
+	uint32_t before = tp->rx.epsn;
+	bool passes;
 
-	if (r->tp == HCA_TP_UNRELIABLE)
+	if (r->tp == HCA_TP_UNRELIABLE) {
 		s->to_tat[s->n_tat++] = m;
-	else if (!accept(h, c, r))
+		return;
+	}
+	passes = accept(h, c, r);
+	if (hca_tp_past(tp->rx.epsn, before) > 1 || (!passes && tp->rx.epsn != before))
+		s->filled[s->n_filled++] = r->tp;
+	if (!passes) {
 		s->dead[s->n_dead++] = m;
-	else
-		pass_on(s, m, r);
+		return;
+	}
+	if (r->psn != before) {
+		r->flags |= HCA_UB_RXD_AHEAD;
+		*hca_ub_rxd_expected(r) = before;
+	}
+	pass_on(s, m, r);
+}
+
+/* Holes are filled, and what was behind them has been passed on. */
+static __rte_noinline void
+tell_given(struct hca *h, const struct sorted *s)
+{
+	for (unsigned int i = 0; i < s->n_filled; i++) {
+		struct hca_tp_rx *rx = &h->ub->tp[s->filled[i]].rx;
+
+		__atomic_store_n(&rx->given, rx->epsn, __ATOMIC_RELEASE);
+		hca_tp_msg_send(h, HCA_STAGE_TPR, HCA_STAGE_TAT, s->filled[i], HCA_MSG_NEW);
+	}
 }
 
 /* Packets from i on that are like the one before, which was taken. Returns the next one. */
@@ -271,7 +298,7 @@ burst(struct hca *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint6
 	unsigned int usual = 0;
 	struct sorted s;
 
-	s.n_tai = s.n_tat = s.n_dead = 0;
+	s.n_tai = s.n_tat = s.n_dead = s.n_filled = 0;
 	for (unsigned int i = 0, run; i < n; i += run) {
 		run = sort_run(h, c, &s, objs + i, n - i);
 		usual += run;
@@ -287,6 +314,8 @@ burst(struct hca *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint6
 		hca_edge_push(h, &h->edge[HCA_EDGE_TPR_TAI], s.to_tai, s.n_tai, now);
 	if (s.n_dead != 0)
 		hca_mbuf_free_burst(s.dead, s.n_dead);
+	if (unlikely(s.n_filled != 0))
+		tell_given(h, &s);
 }
 
 unsigned int
