@@ -137,6 +137,16 @@ find_privileged(const struct endpoint_config *c, struct ipc_server_config *sc)
 	return err;
 }
 
+/* ipc_server_config.slow */
+static void
+log_slow(pid_t pid, uid_t uid)
+{
+	LOG_INFO(
+		"client %d (user %u) has registered memory that is reached the slow way, by system "
+		"calls of the workers",
+		(int)pid, (unsigned int)uid);
+}
+
 static int
 start_server(struct endpoint *e)
 {
@@ -153,6 +163,7 @@ start_server(struct endpoint *e)
 		.memory_per_uid = c->user_memory_mb << 20,
 		.segments_max = c->quota.segments,
 		.slow_memory = c->slow_memory,
+		.slow = log_slow,
 		.trust_own = c->trust_own,
 		.turn_ms = c->turn_ms,
 	};

@@ -109,6 +109,20 @@ front_refuse(int err, const char *call, const char *format, ...)
 	return err;
 }
 
+void
+front_note(const char *call, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	if (!wanted())
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fprintf(stderr, "softhca: %s: %s\n", call, text);
+}
+
 void *
 front_new(size_t bytes, const char *call)
 {

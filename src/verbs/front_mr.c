@@ -41,6 +41,19 @@ judge_access(unsigned int access, const char *call)
 	return 0;
 }
 
+/* Said once, and only with SOFTHCA_DEBUG */
+static void
+tell_slow(const struct softhca_mr *hca, const void *addr, size_t length, const char *call)
+{
+	static bool said;
+
+	if (softhca_mr_is_slow(hca) && !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		front_note(
+			call,
+			"%zu bytes at %p are reached the slow way, by system calls of the daemon",
+			length, addr);
+}
+
 static struct ibv_mr *
 register_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access,
 	    const char *call)
@@ -50,7 +63,10 @@ register_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigne
 	if (front_pd_judge(pd, call) != 0 || judge_access(access, call) != 0)
 		return NULL;
 	hca = softhca_reg_mr_iova(front_pd_hca(pd), addr, length, iova, access);
-	return hca != NULL ? mr_of(hca, pd, addr, &mr_kind, call) : front_failed(call);
+	if (hca == NULL)
+		return front_failed(call);
+	tell_slow(hca, addr, length, call);
+	return mr_of(hca, pd, addr, &mr_kind, call);
 }
 
 struct ibv_mr *

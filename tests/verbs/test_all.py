@@ -76,8 +76,24 @@ class All(tools.Tools):
     def test_example(self):
         for side, d in enumerate(self.daemons):
             said = self.run_at(side, EXAMPLE)
-            self.assertEqual(said, '%s: written by verbs\n' % d.name)
+            self.assertIn('%s: written by verbs\n' % d.name, said)
         self.stop()
+
+    def test_slow(self):
+        """Memory that is reached the slow way says so once: the daemon of a client, and with
+        SOFTHCA_DEBUG the program."""
+        words = 'reached the slow way'
+        log = self.daemons[0].text()
+        if os.geteuid() == 0:
+            self.assertNotIn(words, self.run_at(0, EXAMPLE))
+            self.assertNotIn(words, self.daemons[0].text()[len(log):])
+        for count, debug in enumerate(('1', '1', ''), 1):
+            said = self.run_at(0, EXAMPLE, SOFTHCA_SLOW_MR='1', SOFTHCA_DEBUG=debug)
+            self.assertEqual(said.count(words), int(debug == '1'), said)
+            said = self.daemons[0].text()
+            lines = re.findall(r'client (\d+) \(user %d\).* %s' % (os.geteuid(), words), said)
+            self.assertEqual(len(lines), count, said)
+            self.assertEqual(len(set(lines)), count, said)
 
     def test_debug(self):
         """Why a call failed, if that is asked for."""

@@ -355,6 +355,19 @@ op_check_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void
 	return err != 0 ? err : op_driver(s, op, request, answer, extra);
 }
 
+/* A region is registered or moved: the operator hears of a client's first slow one. */
+static void
+tell_slow(struct ipc_session *s, uint32_t access)
+{
+	const struct ipc_server_config *c = &s->server->config;
+
+	if ((access & HCA_CTL_ACCESS_FOREIGN) == 0 || s->slow)
+		return;
+	s->slow = true;
+	if (c->slow != NULL)
+		c->slow(s->pid, s->uid);
+}
+
 static int
 op_reg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
 	  struct hca_ctl_extra *extra)
@@ -373,6 +386,8 @@ op_reg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 	if (list != s->pages)
 		free(list);
 	forget_pages(s);
+	if (err == 0)
+		tell_slow(s, ((const struct hca_ctl_mr *)request)->access);
 	return err;
 }
 
@@ -439,6 +454,8 @@ op_rereg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void
 		ipc_hold_bind(s->memory, hold, IPC_HOLDER_MR, keys->lkey);
 	if (hold != NULL)
 		ipc_hold_foreign(hold)->writes = writes;
+	if (moves)
+		tell_slow(s, ((const struct hca_ctl_rereg *)request)->mr.access);
 	return settle(s);
 }
 

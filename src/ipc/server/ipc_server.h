@@ -64,6 +64,11 @@ struct ipc_server_config {
 	 */
 	bool trust_own;
 	bool slow_memory; /* clients may use memory that is not attached (MEMORY) */
+	/*
+	 * Once for each client, by its thread: it has registered such memory. Must not wait; NULL:
+	 * nothing is called.
+	 */
+	void (*slow)(pid_t pid, uid_t uid);
 	/* a client that sends no greeting for this time is dropped [1000] */
 	uint32_t hello_ms;
 	uint32_t send_ms; /* as is one that does not read its reply [1000] */

@@ -71,6 +71,7 @@ struct ipc_session {
 	/* bytes, including a segment being attached: for its user's sum and the operator's list */
 	uint64_t attached;
 	struct ipc_foreign *foreign; /* set by MEMORY */
+	bool slow;		     /* config.slow was called */
 };
 
 /* A reply under construction */
