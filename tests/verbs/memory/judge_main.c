@@ -21,7 +21,7 @@
 
 #define LOOK_AT_ALL 16u
 #define LOOK_AT_MAPS 64u
-#define LOOK_AT_END 4096u
+#define LOOK_AT_END 1024u
 
 struct judge judge;
 

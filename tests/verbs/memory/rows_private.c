@@ -293,6 +293,26 @@ realloc_grows(struct row *row)
 	free(grown);
 }
 
+static void
+check_perms(const uint8_t *at, size_t bytes)
+{
+	char perms[5];
+
+	for (size_t i = 0; i < bytes; i += PAGE) {
+		row_perms(at + i, perms);
+		CHECK(perms[3] == 'p');
+	}
+}
+
+/* Without a region all of it is private again: MADV_DONTNEED brings zeros. */
+static void
+check_private(uint8_t *at, size_t bytes)
+{
+	check_perms(at, bytes);
+	CHECK(madvise(at, bytes, MADV_DONTNEED) == 0);
+	row_check_zeros(at, bytes);
+}
+
 /* The last pages of the range become more, where nothing is mapped behind them. */
 static void
 mremap_grows(struct row *row)
@@ -316,11 +336,32 @@ mremap_grows(struct row *row)
 	row_dereg(mr);
 	row_check(at, pages * PAGE, 1);
 	row_check(at + pages * PAGE, more * PAGE, 2);
+	check_perms(at + before * PAGE, (1 + more) * PAGE);
 	mr = row_reg(row, at + pages * PAGE, more * PAGE, ALL_ACCESS);
 	row_exchange(row, at + pages * PAGE, more * PAGE, mr, 3);
 	row_dereg(mr);
 	row_check(at + pages * PAGE, more * PAGE, 4);
+	check_private(at + pages * PAGE, more * PAGE);
 	others_close(&o);
+}
+
+/* What has grown is moved away from the pages before it. */
+static void
+mremap_grows_and_parts(struct row *row)
+{
+	uint8_t *at = row_pages(1, 1), *to = row_pages(PAGES, 2), *grown;
+	struct ibv_mr *mr = row_reg(row, at, PAGE, ALL_ACCESS);
+
+	grown = mremap(at, PAGE, (1 + PAGES) * PAGE, MREMAP_MAYMOVE);
+	CHECK(grown != MAP_FAILED);
+	row_fill(grown + PAGE, PAGES * PAGE, 3);
+	CHECK(mremap(grown + PAGE, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+	      to);
+	row_dereg(mr);
+	row_check(grown, PAGE, 1);
+	row_check(to, PAGES * PAGE, 3);
+	check_private(to, PAGES * PAGE);
+	check_private(grown, PAGE);
 }
 
 static void
@@ -380,6 +421,7 @@ struct row rows_private[] = {
 	{"realloc_grows", realloc_grows, 0},
 	{"mremap_one_page", mremap_grows, 0},
 	{"mremap_last_mapping", mremap_grows, 1},
+	{"mremap_grows_and_parts", mremap_grows_and_parts, 0},
 	{"mremap_moves", mremap_moves, 0},
 	{"replaced", replaced, 0},
 	{0},
