@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@
 #endif
 
 static int hold_fd = -1;
+static dev_t hold_dev; /* of its inode, which is its own from Linux 5.12 on */
+static ino_t hold_inode;
 
 static int
 refuse(int err)
@@ -57,22 +60,44 @@ open_fd(void)
 	return fd;
 }
 
+/* A program that closes all descriptors may have another file under the number. */
+static bool
+hold_is_open(void)
+{
+	struct stat st;
+
+	return hold_fd >= 0 && fstat(hold_fd, &st) == 0 && st.st_dev == hold_dev &&
+	       st.st_ino == hold_inode;
+}
+
+static int
+hold_keep(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	hold_dev = st.st_dev;
+	hold_inode = st.st_ino;
+	hold_fd = fd;
+	return 0;
+}
+
 int
 lib_hold_ready(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
 	int fd, err;
 
-	if (hold_fd >= 0)
+	if (hold_is_open())
 		return 0;
+	hold_fd = -1;
 	fd = open_fd();
 	if (fd < 0)
 		return refuse(errno);
 	if (lib_sys_ioctl(fd, UFFDIO_API, &api) == 0 &&
-	    (api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP) != 0) {
-		hold_fd = fd;
+	    (api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP) != 0 && hold_keep(fd) == 0)
 		return 0;
-	}
 	err = errno != 0 ? errno : EOPNOTSUPP;
 	close(fd);
 	return refuse(err);
@@ -81,7 +106,7 @@ lib_hold_ready(void)
 void
 lib_hold_forget(void)
 {
-	if (hold_fd >= 0)
+	if (hold_is_open())
 		close(hold_fd);
 	hold_fd = -1;
 }

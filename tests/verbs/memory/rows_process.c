@@ -2,6 +2,7 @@
 
 /* What else a process does: it forks, locks, and comes to its limits. */
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -311,9 +312,9 @@ struct sampler {
 	uint32_t between; /* samples while a part of the pages was private */
 };
 
-/* The library's file, or -1 */
+/* The descriptor of such a file, or -1 */
 static int
-find_private(void)
+find_file(const char *start)
 {
 	char link[64], name[64];
 
@@ -325,7 +326,7 @@ find_private(void)
 		if (n <= 0)
 			continue;
 		name[n] = 0;
-		if (strncmp(name, "/memfd:softhca-private", 22) == 0)
+		if (strncmp(name, start, strlen(start)) == 0)
 			return fd;
 	}
 	return -1;
@@ -363,7 +364,7 @@ goes_back_in_parts(struct row *row)
 {
 	uint8_t *at = row_pages(LARGE / PAGE, 1);
 	struct ibv_mr *mr = row_reg(row, at, LARGE, ALL_ACCESS);
-	struct sampler s = {.fd = find_private()};
+	struct sampler s = {.fd = find_file("/memfd:softhca-private")};
 	pthread_t thread;
 
 	if (s.fd < 0)
@@ -379,6 +380,24 @@ goes_back_in_parts(struct row *row)
 	if (s.between < SAMPLES_MIN)
 		row_skip("no CPU for samples");
 	CHECK(munmap(at, LARGE) == 0);
+}
+
+/* A program that closes descriptors it does not know has other files under their numbers. */
+static void
+closes_descriptors(struct row *row)
+{
+	uint8_t *at = row_pages(PAGES, 1);
+	int fd;
+
+	comes_and_goes(row, at, PAGES * PAGE);
+	fd = find_file("anon_inode:[userfaultfd]");
+	if (fd < 0)
+		row_skip("memory stays where it is");
+	CHECK(dup2(STDERR_FILENO, fd) == fd);
+	comes_and_goes(row, at, PAGES * PAGE);
+	CHECK(fcntl(fd, F_GETFD) == 0);
+	CHECK(close(fd) == 0);
+	comes_and_goes(row, at, PAGES * PAGE);
 }
 
 #define GIANT ((size_t)1 << 30)
@@ -412,6 +431,7 @@ struct row rows_process[] = {
 	{"with_key", with_key, 0},
 	{"most_mappings", most_mappings, 0},
 	{"scattered", scattered, 0},
+	{"closes_descriptors", closes_descriptors, 0},
 	{"goes_back_in_parts", goes_back_in_parts, 0},
 	{"giant", giant, 0},
 	{0},
