@@ -29,7 +29,7 @@ struct row {
 #define MIRROR ((size_t)1 << 20)
 
 /* the last of each has no name */
-extern struct row rows_private[], rows_kinds[], rows_process[], rows_threads[];
+extern struct row rows_private[], rows_kinds[], rows_process[], rows_threads[], rows_pinned[];
 
 /* A row that cannot run here ends the process. */
 _Noreturn void row_skip(const char *reason);

@@ -10,7 +10,8 @@
 
 #include "rows.h"
 
-static struct row *const tables[] = {rows_private, rows_kinds, rows_process, rows_threads};
+static struct row *const tables[] = {rows_private, rows_kinds, rows_process, rows_threads,
+				     rows_pinned};
 
 void
 row_skip(const char *reason)
