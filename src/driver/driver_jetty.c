@@ -49,7 +49,7 @@ static int
 make_ready(struct hca_driver *drv, struct driver_qp *qp)
 {
 	uint32_t mask = HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY | HCA_QP_ATTR_SQ_PSN, more;
-	const struct driver_jetty *j = &qp->jetty;
+	const struct driver_jetty *j = qp->jetty;
 	struct hca_qpc qpc = {0};
 	int err;
 
@@ -90,7 +90,7 @@ driver_op_create_jetty(struct hca_client *client, const struct hca_ctl_jetty *re
 		err = driver_qp_create(client, &request->qp, &qp);
 	if (err != 0)
 		return err;
-	qp->jetty = (struct driver_jetty){
+	qp->jetty[0] = (struct driver_jetty){
 		.token = request->token,
 		.flags = (uint8_t)request->flags,
 		.err_timeout = request->err_timeout,
@@ -140,7 +140,7 @@ reset(struct hca_client *client, struct driver_qp *qp)
 		err = driver_command_out(drv, HCA_CMD_QUERY_QP, qp->qpn);
 	if (err != 0)
 		return err;
-	qp->jetty.tassn = (uint16_t)(hca_be32_to_cpu(now->next_send_psn) + TASSN_GAP);
+	qp->jetty->tassn = (uint16_t)(hca_be32_to_cpu(now->next_send_psn) + TASSN_GAP);
 	err = driver_take_back(drv, client, HCA_CMD_ERR2RST_QPEE, HCA_MODIFY_QP_NO_INBOX, qp->qpn);
 	qp->live = err != 0;
 	return err;

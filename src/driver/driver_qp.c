@@ -270,12 +270,13 @@ driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
 		 struct driver_qp **out)
 {
 	struct hca_driver *drv = client->drv;
+	bool jetty = hca_service_is_ub(request->service);
 	struct driver_qp *qp;
 	int err = check_qp(client, request);
 
 	if (err != 0)
 		return err;
-	qp = calloc(1, sizeof(*qp));
+	qp = calloc(1, sizeof(*qp) + (jetty ? sizeof(qp->jetty[0]) : 0));
 	if (qp == NULL)
 		return driver_fail(-ENOMEM, "no memory for a QP");
 	qp->owner = client;

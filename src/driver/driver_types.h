@@ -203,11 +203,11 @@ struct driver_qp {
 	uint32_t service : 8;
 	uint8_t log_sq_stride;
 	uint8_t log_rq_stride;
-	struct driver_jetty jetty;
 	bool live; /* has a context: it is not in RESET */
 	/* of the XRC domain of a file: no client's in the device, so it may change owners */
 	bool shared : 1;
-	bool no_own_group : 1; /* gets nothing of what it sends to its groups */
+	bool no_own_group : 1;	     /* gets nothing of what it sends to its groups */
+	struct driver_jetty jetty[]; /* one, if it is a Jetty or Jetty send queue */
 };
 
 /* Resources shared among clients (driver_quota.c) */
