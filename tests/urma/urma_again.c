@@ -14,6 +14,7 @@
 #define LIVES 8u
 #define WRITES DEPTH
 #define RECEIVES 3u
+#define LIFE (3 * PART) /* where the server says which life has its receives: 1 .. */
 
 static urma_status_t
 modify(struct program *p, urma_jetty_state_t state)
@@ -21,6 +22,13 @@ modify(struct program *p, urma_jetty_state_t state)
 	urma_jetty_attr_t attr = {.mask = JETTY_STATE, .state = state};
 
 	return urma_modify_jetty(p->jetty, &attr);
+}
+
+/* What a Jetty in ERROR or RESET, or without a receive, answers: the server's, between two lives */
+static bool
+is_between_lives(urma_cr_status_t status)
+{
+	return status == URMA_CR_REM_ACCESS_ABORT_ERR || status == URMA_CR_REM_UNSUPPORTED_REQ_ERR;
 }
 
 /*
@@ -45,7 +53,8 @@ again(struct program *p, uint32_t requests, uint32_t receives)
 			must(cr.status == URMA_CR_WR_FLUSH_ERR, "receive");
 		} else {
 			sent++;
-			must(cr.status == URMA_CR_WR_FLUSH_ERR || cr.status == URMA_CR_SUCCESS,
+			must(cr.status == URMA_CR_WR_FLUSH_ERR || cr.status == URMA_CR_SUCCESS ||
+				     is_between_lives(cr.status),
 			     "request");
 		}
 	}
@@ -58,22 +67,30 @@ again(struct program *p, uint32_t requests, uint32_t receives)
 	must(p->jetty->jetty_id.id == number, "number");
 }
 
+static void
+take_message(struct program *p, uint64_t life)
+{
+	urma_cr_t cr = next(p);
+
+	must(cr.user_ctx == 1000 + life && cr.imm_data == life, "message");
+	same(p->mem + 2 * PART, p->mem, PART, "message");
+	memset(p->mem + 2 * PART, 0, PART);
+}
+
 /* One of the receives takes the message; the others are flushed. */
 static void
 serve(struct program *p, const char *place)
 {
-	for (uint64_t life = 0; life < LIVES; life++) {
-		urma_cr_t cr;
-
+	for (uint64_t life = 0;; life++) {
 		receive(p, 2 * PART, PART, 1000 + life);
 		for (uint32_t i = 0; i < RECEIVES; i++)
-			receive(p, 3 * PART, PART, 100 + i);
+			receive(p, 2 * PART, PART, 100 + i);
+		__atomic_store_n(p->mem + LIFE, (uint8_t)(life + 1), __ATOMIC_RELEASE);
 		if (life == 0)
 			offer(p, place);
-		cr = next(p);
-		must(cr.user_ctx == 1000 + life && cr.imm_data == life, "message");
-		same(p->mem + 2 * PART, p->mem, PART, "message");
-		memset(p->mem + 2 * PART, 0, PART);
+		take_message(p, life);
+		if (life == LIVES)
+			break;
 		again(p, 0, RECEIVES);
 	}
 }
@@ -92,22 +109,42 @@ write_some(struct program *p)
 	}
 }
 
-/* Again while the server's Jetty is in ERROR or RESET, or has no receive yet. */
 static void
-send_until_taken(struct program *p, uint64_t life)
+post_until_taken(struct program *p, const urma_jfs_wr_t *wr)
 {
-	urma_sge_t near = own(p, 0, PART);
 	urma_cr_t cr;
 
 	do {
-		urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND_IMM};
+		urma_jfs_wr_t copy = *wr;
 
-		wr.send = (urma_send_wr_t){.src = {&near, 1}, .imm_data = life};
-		post(p, &wr);
+		post(p, &copy);
 		cr = next_of_any_status(p);
-	} while (cr.status == URMA_CR_REM_ACCESS_ABORT_ERR ||
-		 cr.status == URMA_CR_REM_UNSUPPORTED_REQ_ERR);
-	must(cr.status == URMA_CR_SUCCESS, "message");
+	} while (is_between_lives(cr.status));
+	must(cr.status == URMA_CR_SUCCESS, "message or write");
+}
+
+static void
+send_until_taken(struct program *p, uint64_t life)
+{
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_SEND_IMM};
+	urma_sge_t near = own(p, 0, PART);
+
+	wr.send = (urma_send_wr_t){.src = {&near, 1}, .imm_data = life};
+	post_until_taken(p, &wr);
+}
+
+/* A message of this life must not come before the server has left the one before. */
+static void
+await_life(struct program *p, uint64_t life)
+{
+	urma_sge_t near = own(p, LIFE, 1);
+	urma_sge_t far = {p->to_seg->seg.ubva.va + LIFE, 1, p->to_seg};
+	urma_jfs_wr_t wr = {.opcode = URMA_OPC_READ};
+
+	wr.rw = (urma_rw_wr_t){.src = {&far, 1}, .dst = {&near, 1}};
+	do
+		post_until_taken(p, &wr);
+	while (p->mem[LIFE] != life + 1);
 }
 
 static void
@@ -117,9 +154,12 @@ use(struct program *p, const char *place)
 	for (uint64_t life = 0; life < LIVES; life++) {
 		write_some(p);
 		again(p, WRITES, 0);
+		await_life(p, life);
 		send_until_taken(p, life);
 	}
+	await_life(p, LIVES);
 	transfer(p, URMA_OPC_WRITE, 0, PART, PART);
+	send_until_taken(p, LIVES);
 	unimport_peer(p);
 }
 
