@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -131,6 +132,8 @@ struct search {
 	struct ctl_process *out;
 	unsigned int n, max;
 	struct ctl_others *others;
+	struct stat searched[4]; /* the folders; one may have several names */
+	unsigned int folders;
 };
 
 /* "a, b": one name more, as far as there is room. */
@@ -153,6 +156,25 @@ hangs(struct ctl_others *o, struct ctl_process *p)
 	o->hanging[o->hung++] = *p;
 }
 
+/* False: not there, or searched already under another name. */
+static bool
+search_begins(struct search *s, const char *folder)
+{
+	struct stat *st = &s->searched[s->folders];
+	char path[256];
+
+	if (s->folders == sizeof(s->searched) / sizeof(s->searched[0]))
+		return false;
+	snprintf(path, sizeof(path), "%s/dpdk", folder);
+	if (stat(path, st) != 0)
+		return false;
+	for (unsigned int i = 0; i < s->folders; i++)
+		if (s->searched[i].st_dev == st->st_dev && s->searched[i].st_ino == st->st_ino)
+			return false;
+	s->folders++;
+	return true;
+}
+
 /* Connects to every socket found; answers are awaited later, from all at once. */
 static void
 search(struct search *s, const char *folder)
@@ -160,6 +182,8 @@ search(struct search *s, const char *folder)
 	char pattern[256];
 	glob_t found;
 
+	if (!search_begins(s, folder))
+		return;
 	snprintf(pattern, sizeof(pattern), "%s/dpdk/*/" SOCKET_NAME "*", folder);
 	if (glob(pattern, 0, NULL, &found) != 0)
 		return;
@@ -273,8 +297,7 @@ ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max, struct 
 	memset(others, 0, sizeof(*others));
 	if (own != NULL && *own != '\0')
 		search(&s, own);
-	if (own == NULL || (strcmp(own, "/var/run") != 0 && strcmp(own, "/run") != 0))
-		search(&s, "/var/run");
+	search(&s, "/var/run");
 	search(&s, "/tmp");
 	snprintf(run, sizeof(run), "/tmp/softhca-run-%u", (unsigned int)getuid());
 	search(&s, run);

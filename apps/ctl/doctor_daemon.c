@@ -179,22 +179,33 @@ judge_socket(struct doctor *d, const char *path)
 	}
 }
 
+/* Of one file, which may have several names (/run is /var/run as well) */
+static bool
+is_same(const char *path, const struct stat *other)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_dev == other->st_dev && st.st_ino == other->st_ino;
+}
+
 static void
 control_sockets(struct doctor *d)
 {
-	const char *other = d->config.socket;
+	const char *configured = d->config.socket;
+	struct stat other = {0};
+	bool more = d->configured && configured[0] == '/' &&
+		    stat(doctor_path(d, "%s", configured), &other) == 0;
 	glob_t found;
-	struct stat st;
 
 	if (glob(doctor_path(d, "/run/softhca/*.sock"), 0, NULL, &found) == 0) {
-		for (size_t i = 0; i < found.gl_pathc; i++)
+		for (size_t i = 0; i < found.gl_pathc; i++) {
 			judge_socket(d, found.gl_pathv[i]);
+			more = more && !is_same(found.gl_pathv[i], &other);
+		}
 		globfree(&found);
 	}
-	if (!d->configured || other[0] != '/' || strncmp(other, "/run/softhca/", 13) == 0)
-		return;
-	if (stat(doctor_path(d, "%s", other), &st) == 0)
-		judge_socket(d, doctor_path(d, "%s", other));
+	if (more)
+		judge_socket(d, doctor_path(d, "%s", configured));
 }
 
 void

@@ -99,6 +99,16 @@ class OfDaemon(Case):
         self.assertEqual(status['active_mtu'], 4096)
         self.assertIn('device', self.good('status', '--prefix', self.name))
 
+    def test_names_of_folder(self):
+        """A daemon that is found under several names of its folder is one."""
+        folder_of = os.path.dirname(os.path.dirname(self.daemon.runtime_dirs()[0]))
+        link = os.path.join(self.place, 'link')
+        os.symlink(folder_of, link)
+        self.addCleanup(os.unlink, link)
+        for runtime in folder_of, folder_of + '/', link:
+            self.assertEqual(len(self.json('status', '--prefix', self.name, env={'XDG_RUNTIME_DIR': runtime})), 1)
+            self.good('counters', '--prefix', self.name, env={'XDG_RUNTIME_DIR': runtime})
+
     def test_crowd(self):
         """DPDK serves few at a time and hangs up on the others: they wait for their turn."""
         path = os.path.join(self.daemon.runtime_dirs()[0], 'dpdk_telemetry.v2')

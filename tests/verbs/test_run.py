@@ -389,6 +389,48 @@ class Faulty(Script):
         self.repeated(())
 
 
+class Plain(Script):
+    """A user without XDG_RUNTIME_DIR, as in containers."""
+
+    def setUp(self):
+        super().setUp()
+        self.user = os.geteuid()
+        if self.user == 0:
+            self.user = 50000 + os.getpid() % 10000
+            self.prefix = ('setpriv', '--reuid=%d' % self.user, '--regid=%d' % self.user, '--clear-groups',
+                           '--')
+            os.chmod(self.place, 0o755)
+        self.home = '/tmp/softhca-run-%d' % self.user
+        self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
+        probe = self.start_script('--help')
+        if probe.wait(tools.PATIENCE) != 0:
+            self.skipTest('an ordinary user cannot read this build: ' + probe.stdout.read())
+
+    def environment(self, side, **more):
+        environment = super().environment(side, **more)
+        del environment['XDG_RUNTIME_DIR']
+        return environment
+
+    def own(self):
+        return [entry.path for entry in os.scandir(self.home) if os.path.exists(entry.path + '/start')]
+
+    def test_forms(self):
+        faults = '--impair', 'drop=0.01,seed=7'
+        for words, name in (((), 'own'), (faults, 'own[0-9]+'), (('--own',), 'own'),
+                            (('--embed',), 'embed0'), (('--embed', *faults), 'embed0'),
+                            (('--preload',), 'own')):
+            self.assertRegex(self.run_script(*words, EXAMPLE), '^%s: written by verbs\n$' % name)
+        self.wait_ended()
+
+    def test_one_daemon(self):
+        """It is one for softhca-ctl, by whichever names its folder is reached."""
+        for runtime in '', self.home, self.home + '/.':
+            said = self.run_script('--impair', 'drop=0.02,seed=9', 'env', 'XDG_RUNTIME_DIR=' + runtime, CTL,
+                                   'status', '--json')
+            self.assertEqual(len(json.loads(said)), 1, said)
+        self.wait_ended()
+
+
 class Embed(Script):
     """HCAs inside the program."""
 
