@@ -283,7 +283,9 @@ class Own(Script):
     def test_wrong_faults(self):
         for faults, reason in (('drop=2', 'drop'), ('melt=1', 'melt'), ('drop', 'NAME=NUMBER'),
                                ('seed=7', 'no fault'), ('drop=0.1,seed=x', 'expected a number')):
-            self.assertIn(reason, self.run_script('--impair', faults, 'true', status=2))
+            said = self.run_script('--impair', faults, 'true', status=2)
+            self.assertRegex(said, '^softhca-run: --impair: .*' + reason)
+            self.assertNotRegex(said, '--(drop|melt)')
         self.wait_ended()
         said = self.run_script('--device', 'nobody', '--impair', 'drop=0.1', 'true', status=2)
         self.assertIn('--impair is for daemons of softhca-run', said)
