@@ -16,11 +16,20 @@ enum {
 
 static const char *const level_names[] = {"ok", "warn", "FAIL"};
 
+#define ALL (1u << DOCTOR_SYSTEM | 1u << DOCTOR_OWN | 1u << DOCTOR_EMBEDDED)
+#define DAEMONS (1u << DOCTOR_SYSTEM | 1u << DOCTOR_OWN)
+#define SYSTEM (1u << DOCTOR_SYSTEM)
+
 /* In this order: later ones use what earlier ones have learned. */
-static void (*const checks[])(struct doctor *d) = {
-	doctor_daemon, doctor_hugepages, doctor_slow_memory, doctor_cpu,    doctor_cores,
-	doctor_limits, doctor_device,	 doctor_mtu,	     doctor_kernel, doctor_bridge,
-	doctor_rxe,    doctor_sockets,	 doctor_gids,	     doctor_verbs,
+static const struct {
+	void (*run)(struct doctor *d);
+	unsigned int roles;
+} checks[] = {
+	{doctor_daemon, DAEMONS}, {doctor_hugepages, SYSTEM}, {doctor_slow_memory, SYSTEM},
+	{doctor_cpu, ALL},	  {doctor_cores, SYSTEM},     {doctor_limits, SYSTEM},
+	{doctor_device, SYSTEM},  {doctor_mtu, SYSTEM},	      {doctor_kernel, SYSTEM},
+	{doctor_bridge, SYSTEM},  {doctor_rxe, SYSTEM},	      {doctor_sockets, SYSTEM},
+	{doctor_gids, SYSTEM},	  {doctor_verbs, ALL},
 };
 
 void
@@ -107,17 +116,8 @@ doctor_device_arg(const char *device, const char *name, char *value, size_t size
 
 /* Errors are judged by their number and the first one; a key with an error has its default. */
 static void
-read_config(struct doctor *d)
+report_config(struct doctor *d, int n, const char *errors)
 {
-	char *errors = NULL;
-	size_t size;
-	FILE *to = open_memstream(&errors, &size);
-	int n = to != NULL ? endpoint_config_load(&d->config, doctor_path(d, "%s", d->file), to)
-			   : -ENOMEM;
-
-	if (to != NULL)
-		fclose(to);
-	d->configured = n >= 0;
 	if (n < 0)
 		doctor_warn(d, "configuration", "softhca-ctl doctor --config FILE",
 			    "%s cannot be read: %s; the defaults are checked", d->file,
@@ -127,6 +127,59 @@ read_config(struct doctor *d)
 			    n == 1 ? "" : "s", (int)strcspn(errors, "\n"), errors);
 	else
 		doctor_ok(d, "configuration", "%s: port %s", d->file, d->config.device);
+}
+
+static bool
+is_set(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value != NULL && value[0] != '\0';
+}
+
+/* What was asked for, else what the environment chooses, else whether a daemon is configured. */
+static enum doctor_role
+role_of(const struct doctor *d, bool named)
+{
+	const char *device = getenv("SOFTHCA_DEVICE");
+
+	if (named || d->root[0] != '\0')
+		return DOCTOR_SYSTEM;
+	if (device != NULL && strncmp(device, "embed", strlen("embed")) == 0)
+		return DOCTOR_EMBEDDED;
+	if (is_set("SOFTHCA_DIRECTORY"))
+		return DOCTOR_OWN;
+	return d->config.device[0] != '\0' ? DOCTOR_SYSTEM : DOCTOR_OWN;
+}
+
+static void
+read_config(struct doctor *d)
+{
+	static const char named[] = "softhca-ctl doctor --config FILE judges the system's";
+	bool given = d->file != NULL;
+	char *errors = NULL;
+	size_t size;
+	FILE *to = open_memstream(&errors, &size);
+	int n;
+
+	if (!given)
+		d->file = "/etc/softhca/softhcad.conf";
+	n = to != NULL ? endpoint_config_load(&d->config, doctor_path(d, "%s", d->file), to)
+		       : -ENOMEM;
+	if (to != NULL)
+		fclose(to);
+	d->configured = n >= 0;
+	d->role = role_of(d, given);
+	if (d->role == DOCTOR_SYSTEM)
+		report_config(d, n, errors);
+	else if (d->role == DOCTOR_EMBEDDED)
+		doctor_ok(d, "role", "HCAs inside programs: no daemon is needed; %s", named);
+	else if (is_set("SOFTHCA_DIRECTORY"))
+		doctor_ok(d, "role", "daemons of %s; %s", getenv("SOFTHCA_DIRECTORY"), named);
+	else
+		doctor_ok(d, "role",
+			  "%s has no port: programs of softhca-run, which starts a daemon; %s",
+			  d->file, named);
 	free(errors);
 }
 
@@ -165,7 +218,7 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 		{"config", required_argument, NULL, OPT_CONFIG},
 		{NULL, 0, NULL, 0},
 	};
-	static struct doctor d = {.root = "", .file = "/etc/softhca/softhcad.conf"};
+	static struct doctor d = {.root = ""};
 	int rc = ctl_options(c, argc, argv, own, take, &d);
 
 	if (rc != 0)
@@ -175,7 +228,8 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 	d.found = json_array();
 	read_config(&d);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		checks[i](&d);
+		if (checks[i].roles >> d.role & 1)
+			checks[i].run(&d);
 	conclude(&d);
 	json_decref(d.found);
 	return d.failed != 0 ? CTL_EXIT_FAILED : 0;

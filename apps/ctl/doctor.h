@@ -16,16 +16,24 @@ enum doctor_level {
 	DOCTOR_FAIL, /* does not work */
 };
 
+/* Whose machine is judged. Only what can keep its daemon or programs from running is a failure. */
+enum doctor_role {
+	DOCTOR_SYSTEM, /* the configured daemon */
+	DOCTOR_OWN,    /* daemons of this user, such as softhca-run starts: they need no setting */
+	DOCTOR_EMBEDDED, /* HCAs inside programs */
+};
+
 struct doctor {
 	struct ctl *ctl;
 	const char *root; /* "" or a folder: where /sys, /proc, /dev, /run and /etc are */
-	const char *file; /* configuration of the daemon; path below root */
+	const char *file; /* configuration of the daemon; path below root; NULL: of the system */
 	json_t *found;	  /* what was reported */
 	unsigned int failed, warned;
 
 	/* Results of earlier checks */
 	struct ctl_others others;      /* processes that do not answer */
 	unsigned int workers, clients; /* of the daemons that run */
+	enum doctor_role role;
 	bool configured;	       /* the file is there */
 	bool running;		       /* some daemon answers */
 	struct endpoint_config config; /* the defaults, where the file does not say */

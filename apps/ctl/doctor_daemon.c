@@ -143,7 +143,9 @@ doctor_daemon(struct doctor *d)
 	unsigned int n = each_hca(d);
 
 	judge_hanging(d);
-	if (n == 0 && d->others.hung == 0 && d->root[0] == '\0')
+	if (n == 0 && d->role == DOCTOR_OWN)
+		doctor_ok(d, "daemon", "none runs: softhca-run starts one for its programs");
+	else if (n == 0 && d->others.hung == 0 && d->root[0] == '\0')
 		doctor_warn(d, "daemon", "systemctl start softhcad",
 			    "no HCA answers; is one running, and as another user?");
 }

@@ -19,12 +19,33 @@
 #define DROP_IN "libibverbs.so.1"
 #define PRELOAD "libsofthca-verbs.so"
 
+/* That of this build if the program is not installed, as softhca-run does */
+static const char *
+built_folder(void)
+{
+	static char path[512];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
+	char *end;
+
+	if (n <= 0)
+		return NULL;
+	path[n] = '\0';
+	end = strrchr(path, '/');
+	strcpy(end, "/../src/verbs/" DROP_IN);
+	if (access(path, F_OK) != 0)
+		return NULL;
+	*strrchr(path, '/') = '\0';
+	return path;
+}
+
 static const char *
 verbs_folder(void)
 {
 	const char *chosen = secure_getenv("SOFTHCA_VERBS");
 
-	return chosen != NULL && chosen[0] != '\0' ? chosen : CTL_VERBS_DIR;
+	if (chosen == NULL || chosen[0] == '\0')
+		chosen = built_folder();
+	return chosen != NULL ? chosen : CTL_VERBS_DIR;
 }
 
 /* ---- the library ---- */
@@ -71,10 +92,12 @@ judge_library(struct doctor *d)
 		doctor_ok(d, "verbs", "programs load %s, softhca's", file);
 		return;
 	}
-	snprintf(fix, sizeof(fix),
-		 "softhca-run PROGRAM; or, for all programs: echo %s "
-		 ">/etc/ld.so.conf.d/00-softhca.conf; ldconfig",
-		 verbs_folder());
+	snprintf(fix, sizeof(fix), "softhca-run PROGRAM");
+	if (geteuid() == 0)
+		snprintf(fix, sizeof(fix),
+			 "softhca-run PROGRAM; or, for all programs: echo %s "
+			 ">/etc/ld.so.conf.d/00-softhca.conf; ldconfig",
+			 verbs_folder());
 	doctor_warn(d, "verbs", fix, "verbs programs see no device of softhca: they load %s",
 		    file != NULL ? file : "no " DROP_IN " at all");
 }
@@ -150,7 +173,9 @@ judge_devices(struct doctor *d)
 		judge_memory(d, &found[i]);
 		doctor_memory(d, found[i].name, found[i].open_name);
 	}
-	if (n == 0)
+	if (n == 0 && d->role == DOCTOR_OWN && getenv("SOFTHCA_DIRECTORY") == NULL)
+		doctor_ok(d, "devices", "no daemon runs: programs see that of softhca-run");
+	else if (n == 0)
 		doctor_warn(d, "devices",
 			    "systemctl start softhcad; softhca-run starts a daemon of the user's "
 			    "own where there is none",

@@ -165,6 +165,8 @@ class Commands:
         self.run('run --sysfs', user, 'softhca-run --own --sysfs cat /sys/class/infiniband/own/node_type',
                  '^1: CA$')
         self.run('devices', user, 'softhca-run softhca-ctl devices', '^own +[0-9a-f]{16}')
+        for words in 'softhca-run ', 'softhca-run --embed ', '':
+            self.run(words + 'doctor', user, words + 'softhca-ctl doctor', '(?s)^ok +role .*^0 failures, 0 warnings$')
         self.run('verbs package', user, 'SOFTHCA_DEVICE=embed /verbs_write', '^embed0: written by verbs$')
         self.run('user.conf', user, 'set -- softhcad -c %sexamples/user.conf%s'
                  'SOFTHCA_DEVICE=/tmp/softhca-try.sock softhca-run /verbs_write; softhca-ctl status' %

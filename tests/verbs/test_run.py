@@ -424,6 +424,18 @@ class Plain(Script):
             self.assertRegex(self.run_script(*words, EXAMPLE), '^%s: written by verbs\n$' % name)
         self.wait_ended()
 
+    def test_doctor(self):
+        """All is well for programs: no failure, and no setting that this user cannot make."""
+        for words, role in ((), 'daemons of ' + self.home), (('--embed',), 'HCAs inside programs'):
+            said = json.loads(self.run_script(*words, CTL, 'doctor', '--json', SOFTHCA_VERBS=''))
+            self.assertEqual((said['failed'], said['warned']), (0, 0), said)
+            found = {check['check']: check['text'] for check in said['checks']}
+            self.assertIn(role, found['role'])
+            self.assertLessEqual(set(found), {'role', 'daemon', 'gids', 'cpu', 'verbs', 'devices', 'memory', 'kinds'})
+        process = self.begin(0, *self.prefix, 'env', '-u', 'SOFTHCA_VERBS', CTL, 'doctor')
+        self.assertNotIn('not installed', self.finish(process))
+        self.wait_ended()
+
     def test_one_daemon(self):
         """It is one for softhca-ctl, by whichever names its folder is reached."""
         for runtime in '', self.home, self.home + '/.':
