@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* {"version": ..., "date": ..., "host": {...}, "rows": [{...}, ...]} */
+/* {"version": ..., "date": ..., "host": {...}, "rows": [{...}, ...], "interrupted": ...} */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -15,6 +19,7 @@
 struct perf_json {
 	const struct perf_options *opt;
 	json_t *root, *rows;
+	int fd; /* of the file, which is written at the end */
 };
 
 static json_t *
@@ -41,6 +46,13 @@ perf_json_open(const struct perf_options *opt)
 
 	if (j == NULL)
 		return NULL;
+	j->fd = open(opt->json, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (j->fd < 0) {
+		fprintf(stderr, "softhca-perf: --json: cannot write %s: %s\n", opt->json,
+			strerror(errno));
+		free(j);
+		return NULL;
+	}
 	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
 	j->opt = opt;
 	j->rows = json_array();
@@ -48,6 +60,7 @@ perf_json_open(const struct perf_options *opt)
 			    host_object(opt), "rows", j->rows);
 	if (j->root != NULL)
 		return j;
+	close(j->fd);
 	free(j);
 	return NULL;
 }
@@ -144,10 +157,19 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 int
 perf_json_close(struct perf_json *j)
 {
-	int err = json_dump_file(j->root, j->opt->json, JSON_INDENT(1));
+	FILE *f = fdopen(j->fd, "w");
+	struct stat st;
+	int err = f == NULL ? -errno : 0;
 
+	json_object_set_new(j->root, "interrupted", json_boolean(perf_interrupted()));
+	if (err == 0 && fstat(j->fd, &st) == 0 && S_ISREG(st.st_mode))
+		err = ftruncate(j->fd, 0);
+	if (err == 0)
+		err = json_dumpf(j->root, f, JSON_INDENT(1));
+	if (f != NULL ? fclose(f) != 0 : close(j->fd) != 0)
+		err = -EIO;
 	if (err != 0)
-		fprintf(stderr, "softhca-perf: cannot write %s\n", j->opt->json);
+		fprintf(stderr, "softhca-perf: --json: cannot write %s\n", j->opt->json);
 	json_decref(j->root);
 	free(j);
 	return err == 0 ? 0 : -EIO;

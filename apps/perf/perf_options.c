@@ -253,7 +253,8 @@ print_usage(char *text, struct perf_options *opt)
 	}
 	printf("\nbw:  Gb/s and messages per second; peak is the best 10 ms.\n"
 	       "lat: us; write and send: half a round trip; read and atomics: post to completion.\n"
-	       "Exit status: 0 success, 1 a run failed or data was wrong, 2 an invalid option.\n");
+	       "Exit status: 0 success, 1 a run failed or data was wrong, 2 an invalid option, "
+	       "130 interrupted.\n");
 	return 1;
 }
 
@@ -590,6 +591,8 @@ check_form(const struct perf_options *opt)
 		return bad("--report-every: with --test bw only");
 	if (opt->inline_max != 0 && opt->op != PERF_OP_WRITE && opt->op != PERF_OP_SEND)
 		return bad("--inline: with --op write or send only");
+	if (perf_option_given(opt, "huge") && perf_option_given(opt, "no-huge"))
+		return bad("--huge and --no-huge exclude each other");
 	if (opt->remote.once && !opt->remote.server)
 		return bad("--once: with --server only");
 	if (opt->remote.bidir && (opt->test != PERF_TEST_BW || perf_is_atomic(opt->op)))

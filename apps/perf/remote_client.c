@@ -195,6 +195,9 @@ remote_client(const struct perf_options *opt)
 	int err = remote_session_open(&r, opt);
 
 	r.client = true;
+	json = err == 0 && opt->json != NULL ? perf_json_open(&r.opt) : NULL;
+	if (err == 0 && opt->json != NULL && json == NULL)
+		err = -EIO;
 	if (err == 0)
 		err = remote_connect(&r.line, opt->remote.client,
 				     opt->remote.timeout * 1000000000ull);
@@ -203,9 +206,6 @@ remote_client(const struct perf_options *opt)
 	if (err == 0)
 		remote_wait_link(&r);
 	r.s.wake_fd = r.line.fd;
-	json = err == 0 && opt->json != NULL ? perf_json_open(&r.opt) : NULL;
-	if (err == 0 && opt->json != NULL && json == NULL)
-		err = -ENOMEM;
 	if (err == 0)
 		err = perf_rows_run(&r.s, json);
 	if (err == 0)

@@ -18,8 +18,7 @@ static volatile sig_atomic_t interrupted;
 static void
 on_signal(int number)
 {
-	(void)number;
-	interrupted = 1;
+	interrupted = number;
 }
 
 bool
@@ -66,17 +65,12 @@ close_pass(struct perf_session *s, int err)
 static int
 timed_pass(struct perf_session *s, struct perf_row *row)
 {
-	const struct perf_options *opt = s->opt;
 	int err = open_pass(s, REMOTE_PASS_TIMED, row->size);
 
 	row->stride = s->stride;
 	row->slots = s->slots;
 	if (err == 0)
 		err = perf_measure(s, row);
-	/* The clocks of the stages would disturb the figures: a pass of their own. */
-	if (err == 0 && s->peer == NULL && opt->test == PERF_TEST_BW && opt->json != NULL &&
-	    opt->embed.executor == SOFTHCA_EXECUTOR_MANUAL)
-		err = perf_bw_stages(s, row);
 	close_pass(s, err);
 	return err;
 }
@@ -93,6 +87,26 @@ verify_pass(struct perf_session *s, struct perf_row *row)
 		err = perf_check_run(s, row);
 	if (err != 0)
 		row->verified = perf_verdict(err);
+	close_pass(s, err);
+	return err;
+}
+
+/*
+ * The clocks of the stages disturb the figures: a pass of its own, after the counters of the row
+ * were read.
+ */
+static int
+stage_pass(struct perf_session *s, struct perf_row *row)
+{
+	const struct perf_options *opt = s->opt;
+	int err;
+
+	if (s->peer != NULL || opt->test != PERF_TEST_BW || opt->json == NULL ||
+	    opt->embed.executor != SOFTHCA_EXECUTOR_MANUAL || perf_interrupted())
+		return 0;
+	err = open_pass(s, REMOTE_PASS_TIMED, row->size);
+	if (err == 0)
+		err = perf_bw_stages(s, row);
 	close_pass(s, err);
 	return err;
 }
@@ -121,6 +135,8 @@ run_row(struct perf_session *s, uint64_t size, struct perf_json *json)
 	perf_report_row(s->opt, &row);
 	if (s->opt->list_counters)
 		perf_report_counters(&row);
+	if (err == 0 && rc == 0)
+		err = stage_pass(s, &row);
 	if (json != NULL && rc == 0)
 		rc = perf_json_row(json, s, &row);
 	return err != 0 ? err : rc;
@@ -148,7 +164,7 @@ run(const struct perf_options *opt)
 	int err;
 
 	if (opt->json != NULL && json == NULL)
-		return -ENOMEM;
+		return -EIO;
 	err = perf_session_open(&s, opt);
 	if (err == 0)
 		err = perf_rows_run(&s, json);
@@ -157,6 +173,15 @@ run(const struct perf_options *opt)
 	if (json != NULL && perf_json_close(json) != 0 && err == 0)
 		err = -EIO;
 	return err;
+}
+
+/* As of a program that a signal ends, unless something else was wrong before. */
+static int
+exit_status(int err)
+{
+	if (perf_interrupted() && (err == 0 || err == -EINTR))
+		return 128 + interrupted;
+	return err == 0 ? 0 : 1;
 }
 
 int
@@ -175,6 +200,6 @@ main(int argc, char **argv)
 	if (opt.remote.server)
 		return remote_server(&opt) == 0 ? 0 : 1;
 	if (opt.remote.client != NULL)
-		return remote_client(&opt) == 0 ? 0 : 1;
-	return run(&opt) == 0 ? 0 : 1;
+		return exit_status(remote_client(&opt));
+	return exit_status(run(&opt));
 }

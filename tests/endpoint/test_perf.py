@@ -499,7 +499,7 @@ class Deaths(Case):
             time.sleep(0.3)
             client.send_signal(signal.SIGINT)
             out = client.communicate(timeout=LIMIT_S)[0]
-            self.assertEqual(client.returncode, 0, out)
+            self.assertEqual(client.returncode, 128 + signal.SIGINT, out)
             self.assertRegex(out, r'\n 4096 +[1-9]')
             self.wait_text(server, 'is content', count=turn + 1)
         self.clean_end(server)
