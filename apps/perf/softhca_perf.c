@@ -92,8 +92,8 @@ verify_pass(struct perf_session *s, struct perf_row *row)
 }
 
 /*
- * The clocks of the stages disturb the figures: a pass of its own, after the counters of the row
- * were read.
+ * Reading the stage clocks changes the measured figures. softhca-perf therefore runs another pass
+ * for them, after it has read the counters of the row.
  */
 static int
 stage_pass(struct perf_session *s, struct perf_row *row)

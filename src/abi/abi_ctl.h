@@ -369,7 +369,7 @@ struct hca_ctl_jetty {
 
 /*
  * state: enum hca_qp_state: RTS, SQD, ERR or RST. In RST the device does not know it; from there it
- * becomes RTS as it was created, with the same number and well-known numbers, and bound to nobody.
+ * becomes RTS as it was created, with the same number and well-known numbers, and without a peer.
  */
 struct hca_ctl_jetty_state {
 	uint32_t number;

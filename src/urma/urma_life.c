@@ -2,7 +2,7 @@
 
 /*
  * States of Jettys and JFSs. In RESET the device does not know the object: all that was posted has
- * its completion before. When it becomes READY again its queues begin anew, under its old number.
+ * its completion before. READY starts its queues empty, under the same number.
  */
 
 #include <string.h>

@@ -336,7 +336,7 @@ urma_poll_jfc(urma_jfc_t *jfc, int cr_cnt, urma_cr_t *cr)
 
 /* ---- completions of one object ---- */
 
-/* The next completion of the object from *at on, which moves behind it; NULL: there is none. */
+/* Returns the next completion of the object from *at on and moves *at behind it; NULL: no more. */
 static struct hca_cqe_ub *
 next_of(struct lib_cq *cq, uint32_t local, uint32_t *at)
 {
