@@ -74,12 +74,12 @@ class Case(unittest.TestCase):
                   self.counter(side, 'sent_pkts') > before + 1000)
         return client
 
-    def end(self, client):
-        """What it has said; it ended well."""
+    def end(self, client, expected=0):
+        """What it has said; its exit status is the expected one."""
         status = ended(client)
         with open(client.log, encoding='utf-8', errors='replace') as file:
             text = file.read()
-        self.assertEqual(status, 0, text)
+        self.assertEqual(status, expected, text)
         return text
 
     def counter(self, side, name):
@@ -166,7 +166,7 @@ class Named(Case):
         self.wait_named(SHORT + ', try --events')
         self.daemons[1].wait_log('for a CPU: ' + SHORT)
         client.send_signal(signal.SIGINT)
-        said = self.end(client)
+        said = self.end(client, 128 + signal.SIGINT)
         self.assertIn(DISCARDED, said)
         self.assertIn(SHORT + ': try --events', said)
 
