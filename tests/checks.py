@@ -47,7 +47,7 @@ WALLS = {
 
 # <...> headers that are not the C library's, by name
 PACKAGES = [
-    ('dpdk', r'(rte_|ethdev_|bus_|eal_|dev_driver|cmdline)'),
+    ('dpdk', r'(rte_|dpdk_compat|ethdev_|bus_|eal_|dev_driver|cmdline)'),
     ('isal', r'(isa-l|crc\.h|crc64\.h|igzip_lib|erasure_code|raid\.h)'),
     ('verbs', r'(infiniband|rdma)/'),
     ('jansson', r'jansson'),

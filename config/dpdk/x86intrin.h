@@ -11,6 +11,7 @@
 #include_next <x86intrin.h>
 #else
 #include <smmintrin.h>
+#include <x86gprintrin.h> /* __rdtsc() of rte_cycles.h since DPDK 23.11 */
 #endif
 
 #endif

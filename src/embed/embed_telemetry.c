@@ -2,6 +2,8 @@
 
 /* DPDK telemetry of embedded HCAs. */
 
+#include <dpdk_compat.h>
+
 #include "embed_telemetry.h"
 
 #define VALUES_MAX 256u
@@ -17,7 +19,7 @@ usage(void *arg, struct rte_tel_data *d)
 	int rc = 0;
 
 	for (int i = 0; i < n && i < (int)VALUES_MAX && rc == 0; i++)
-		rc = rte_tel_data_add_dict_u64(d, v[i].name, v[i].value);
+		rc = rte_tel_data_add_dict_uint(d, v[i].name, v[i].value);
 	return rc;
 }
 

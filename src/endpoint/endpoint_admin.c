@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <dpdk_compat.h>
 #include <rte_common.h>
 #include <rte_telemetry.h>
 
@@ -119,13 +120,13 @@ show(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	rc |= rte_tel_data_add_dict_string(d, "driver", p->driver);
 	rc |= rte_tel_data_add_dict_string(d, "mac", mac);
 	rc |= rte_tel_data_add_dict_string(d, "socket", e->cfg.socket);
-	rc |= rte_tel_data_add_dict_u64(d, "mtu", p->mtu);
-	rc |= rte_tel_data_add_dict_u64(d, "roce_mtu", p->roce_mtu);
-	rc |= rte_tel_data_add_dict_u64(d, "link", e->link.up);
-	rc |= rte_tel_data_add_dict_u64(d, "link_downs", e->link.downs);
+	rc |= rte_tel_data_add_dict_uint(d, "mtu", p->mtu);
+	rc |= rte_tel_data_add_dict_uint(d, "roce_mtu", p->roce_mtu);
+	rc |= rte_tel_data_add_dict_uint(d, "link", e->link.up);
+	rc |= rte_tel_data_add_dict_uint(d, "link_downs", e->link.downs);
 	rc |= rte_tel_data_add_dict_string(d, "peer", peer);
-	rc |= rte_tel_data_add_dict_u64(d, "workers", hca_threads_count(e->threads));
-	rc |= rte_tel_data_add_dict_u64(d, "capture", e->capture != NULL);
+	rc |= rte_tel_data_add_dict_uint(d, "workers", hca_threads_count(e->threads));
+	rc |= rte_tel_data_add_dict_uint(d, "capture", e->capture != NULL);
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -139,11 +140,11 @@ ipc(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	if (e->server == NULL)
 		return rc;
 	for (unsigned int i = 0; i < ipc_server_counter_count(); i++)
-		rc |= rte_tel_data_add_dict_u64(d, ipc_server_counter_name(i),
-						ipc_server_counter(e->server, i));
+		rc |= rte_tel_data_add_dict_uint(d, ipc_server_counter_name(i),
+						 ipc_server_counter(e->server, i));
 	ipc_server_clean_ups(e->server, &u);
-	rc |= rte_tel_data_add_dict_u64(d, "clean_ups", u.count);
-	rc |= rte_tel_data_add_dict_u64(d, "clean_up_longest_ns", u.longest_ns);
+	rc |= rte_tel_data_add_dict_uint(d, "clean_ups", u.count);
+	rc |= rte_tel_data_add_dict_uint(d, "clean_up_longest_ns", u.longest_ns);
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -157,7 +158,7 @@ memif(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	if ((e->port.device.traits & ENDPOINT_DEVICE_MEMIF) == 0)
 		return rc;
 	hca_port_memif_stats(e->port.wire, &st);
-#define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, st.n);
+#define X(n) rc |= rte_tel_data_add_dict_uint(d, #n, st.n);
 	HCA_PORT_MEMIF_STATS(X)
 #undef X
 	return rc == 0 ? 0 : -ENOMEM;
@@ -173,11 +174,11 @@ other_traffic(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	(void)params;
 	kernif_stats(e->kernel.kernif, &k);
 	rc |= rte_tel_data_add_dict_string(d, "interface", kernif_interface(e->kernel.kernif));
-#define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, k.n);
+#define X(n) rc |= rte_tel_data_add_dict_uint(d, #n, k.n);
 	KERNIF_STATS(X)
 #undef X
 	if (kernif_arp_nd_stats(e->kernel.kernif, &a)) {
-#define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, a.n);
+#define X(n) rc |= rte_tel_data_add_dict_uint(d, #n, a.n);
 		ARP_ND_STATS(X)
 #undef X
 	}
@@ -247,11 +248,11 @@ tell_faults(struct endpoint *e, struct rte_tel_data *d)
 
 	hca_port_impair_stats(e->faults[ENDPOINT_SENT].port, &out);
 	hca_port_impair_stats(e->faults[ENDPOINT_RECEIVED].port, &in);
-#define X(n) rc |= rte_tel_data_add_dict_u64(d, #n, out.n);
+#define X(n) rc |= rte_tel_data_add_dict_uint(d, #n, out.n);
 	HCA_PORT_IMPAIR_STATS(X)
 #undef X
 	rc |= rte_tel_data_add_dict_string(d, "setting", e->faults[ENDPOINT_SENT].setting);
-#define X(n) rc |= rte_tel_data_add_dict_u64(d, "in_" #n, in.n);
+#define X(n) rc |= rte_tel_data_add_dict_uint(d, "in_" #n, in.n);
 	HCA_PORT_IMPAIR_STATS(X)
 #undef X
 	rc |= rte_tel_data_add_dict_string(d, "in_setting", e->faults[ENDPOINT_RECEIVED].setting);
@@ -378,10 +379,10 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	if (!off)
 		summarize_capture(e, &c);
 	rc = rte_tel_data_start_dict(d);
-	rc |= rte_tel_data_add_dict_u64(d, "active", c.active);
-	rc |= rte_tel_data_add_dict_u64(d, "frames", c.frames);
-	rc |= rte_tel_data_add_dict_u64(d, "lost", c.lost);
-	rc |= rte_tel_data_add_dict_u64(d, "failed", c.failed);
+	rc |= rte_tel_data_add_dict_uint(d, "active", c.active);
+	rc |= rte_tel_data_add_dict_uint(d, "frames", c.frames);
+	rc |= rte_tel_data_add_dict_uint(d, "lost", c.lost);
+	rc |= rte_tel_data_add_dict_uint(d, "failed", c.failed);
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -428,7 +429,7 @@ usage(void *arg, struct rte_tel_data *d)
 
 	hca_usage(e->hca, &h);
 	hca_driver_usage(e->drv, &u);
-#define ADD(name, value) rc |= rte_tel_data_add_dict_u64(d, name, value)
+#define ADD(name, value) rc |= rte_tel_data_add_dict_uint(d, name, value)
 	ADD("records", h.records);
 	ADD("full_records", h.full_records);
 	ADD("tx_mbufs", h.tx_mbufs);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <dpdk_compat.h>
 #include <rte_ethdev.h>
 #include <rte_telemetry.h>
 
@@ -129,7 +130,7 @@ static struct kernif *shown;
 static void
 add_counter(void *arg, const char *name, uint64_t value)
 {
-	(void)rte_tel_data_add_dict_u64(arg, name, value);
+	(void)rte_tel_data_add_dict_uint(arg, name, value);
 }
 
 static int

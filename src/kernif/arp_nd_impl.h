@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include <dpdk_compat.h>
 #include <rte_arp.h>
 #include <rte_ether.h>
 #include <rte_icmp.h>

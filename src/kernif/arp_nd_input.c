@@ -123,7 +123,7 @@ answer_echo4(struct arp_nd *a, const struct arp_nd_frame *f, uint32_t total)
 	ip->time_to_live = TTL;
 	ip->hdr_checksum = 0;
 	ip->hdr_checksum = rte_ipv4_cksum(ip);
-	icmp->icmp_type = RTE_IP_ICMP_ECHO_REPLY;
+	icmp->icmp_type = RTE_ICMP_TYPE_ECHO_REPLY;
 	icmp->icmp_cksum = 0;
 	icmp->icmp_cksum = (uint16_t)~rte_raw_cksum(icmp, total - sizeof(*ip));
 	a->stats.echo_requests++;
@@ -170,7 +170,7 @@ input_ip4(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now)
 	hca_gid_from_ip4(gid, &ip.src_addr);
 	if (ip.version_ihl != RTE_IPV4_VHL_DEF || ip.next_proto_id != IPPROTO_ICMP ||
 	    (rte_be_to_cpu_16(ip.fragment_offset) & ~RTE_IPV4_HDR_DF_FLAG) != 0 ||
-	    icmp.icmp_type != RTE_IP_ICMP_ECHO_REQUEST || icmp.icmp_code != 0)
+	    icmp.icmp_type != RTE_ICMP_TYPE_ECHO_REQUEST || icmp.icmp_code != 0)
 		a->stats.other_protocol++;
 	else if (!host4((const uint8_t *)&ip.src_addr) || arp_nd_own(a, gid, f->vlan_id) != NULL)
 		a->stats.spoofed++;
@@ -234,10 +234,10 @@ solicitation(struct arp_nd *a, const struct arp_nd_frame *f, const struct ip6_pa
 	static const uint8_t all_nodes[16] = {0xff, 2, [15] = 1};
 	static const uint8_t all_nodes_mac[6] = {0x33, 0x33, 0, 0, 0, 1};
 	const uint8_t *target = p->body + offsetof(struct nd_message, target), *mac;
-	bool probe = unspecified(p->ip.src_addr);
+	bool probe = unspecified(DPDK_IP6(p->ip.src_addr));
 
 	if (!good_nd(p) || !find_option(p, ND_OPTION_SOURCE, &mac) ||
-	    (probe && (mac != NULL || p->ip.dst_addr[0] != 0xff))) {
+	    (probe && (mac != NULL || DPDK_IP6(p->ip.dst_addr)[0] != 0xff))) {
 		a->stats.malformed++;
 		return;
 	}
@@ -253,7 +253,7 @@ solicitation(struct arp_nd *a, const struct arp_nd_frame *f, const struct ip6_pa
 			       all_nodes_mac);
 	else
 		arp_nd_send_nd(a, ND_ADVERT, ND_SOLICITED | ND_OVERRIDE, f->vlan_id, target,
-			       p->ip.src_addr, target, mac != NULL ? mac : source_mac(f));
+			       DPDK_IP6(p->ip.src_addr), target, mac != NULL ? mac : source_mac(f));
 }
 
 static void
@@ -290,15 +290,15 @@ echo6(struct arp_nd *a, const struct arp_nd_frame *f, const struct ip6_packet *p
 		a->stats.malformed++;
 		return;
 	}
-	if (arp_nd_own(a, p->ip.dst_addr, f->vlan_id) == NULL || !to_us_alone(a, f)) {
+	if (arp_nd_own(a, DPDK_IP6(p->ip.dst_addr), f->vlan_id) == NULL || !to_us_alone(a, f)) {
 		a->stats.not_ours++;
 		return;
 	}
 	if (!arp_nd_may_answer(a, now))
 		return;
 	*ip = p->ip;
-	memcpy(ip->src_addr, p->ip.dst_addr, 16);
-	memcpy(ip->dst_addr, p->ip.src_addr, 16);
+	memcpy(&ip->src_addr, &p->ip.dst_addr, 16);
+	memcpy(&ip->dst_addr, &p->ip.src_addr, 16);
 	ip->hop_limits = TTL;
 	memcpy(body, p->body, p->len);
 	body[0] = ND_ECHO_REPLY;
@@ -344,7 +344,8 @@ input_ip6(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now)
 	else if (p.len < 4 || p.len > f->len - f->l3 - sizeof(p.ip) ||
 		 rte_ipv6_udptcp_cksum(&p.ip, p.body) != 0)
 		a->stats.malformed++;
-	else if (p.ip.src_addr[0] == 0xff || arp_nd_own(a, p.ip.src_addr, f->vlan_id) != NULL)
+	else if (DPDK_IP6(p.ip.src_addr)[0] == 0xff ||
+		 arp_nd_own(a, DPDK_IP6(p.ip.src_addr), f->vlan_id) != NULL)
 		a->stats.spoofed++;
 	else
 		input_icmp6(a, f, &p, now);

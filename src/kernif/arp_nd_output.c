@@ -67,8 +67,8 @@ arp_nd_send_nd(struct arp_nd *a, uint8_t type, uint32_t flags, uint16_t vlan_id,
 	uint8_t frame[RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN + sizeof(ip) + sizeof(m)];
 	uint32_t off = arp_nd_ether(a, frame, dmac, vlan_id, RTE_ETHER_TYPE_IPV6);
 
-	memcpy(ip.src_addr, src, 16);
-	memcpy(ip.dst_addr, dst, 16);
+	memcpy(&ip.src_addr, src, 16);
+	memcpy(&ip.dst_addr, dst, 16);
 	memcpy(m.target, target, 16);
 	memcpy(m.option_mac, a->cfg.mac, 6);
 	m.cksum = rte_ipv6_udptcp_cksum(&ip, &m);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <dpdk_compat.h>
+
 #include "telemetry_impl.h"
 
 #define PARAM_MAX 64u
@@ -117,7 +119,7 @@ void
 telemetry_put(struct telemetry_dict *t, const char *name, uint64_t value)
 {
 	if (t->rc == 0)
-		t->rc = rte_tel_data_add_dict_u64(t->d, name, value);
+		t->rc = rte_tel_data_add_dict_uint(t->d, name, value);
 }
 
 void

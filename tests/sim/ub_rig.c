@@ -2,6 +2,8 @@
 
 #include "ub_rig.h"
 
+#include <rte_bitops.h>
+
 #include "../ub_tpc.h"
 #include "ceu/ceu.h"
 #include "ceu/tp.h"

@@ -2,6 +2,7 @@
 
 /* SW2HW_TP, MODIFY_TP, QUERY_TP, HW2SW_TP. */
 
+#include <rte_bitops.h>
 #include <rte_malloc.h>
 
 #include "ceu/qp.h"

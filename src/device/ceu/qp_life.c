@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <rte_bitops.h>
 #include <rte_malloc.h>
 
 #include "abi_service.h"

@@ -6,6 +6,8 @@
  * (what was produced has arrived), purge (what arrived is forgotten), RCU round, free.
  */
 
+#include <rte_bitops.h>
+
 #include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"

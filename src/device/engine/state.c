@@ -2,6 +2,8 @@
 
 /* Changes of QP states by stages. */
 
+#include <rte_bitops.h>
+
 #include "abi_ctx.h"
 #include "engine/impl.h"
 #include "engine/record_ub.h"

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include <rte_bitops.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 

@@ -7,6 +7,7 @@
  * room or no mbuf stays in it, before those that had their turn.
  */
 
+#include <rte_bitops.h>
 #include <rte_mempool.h>
 
 #include "responder/ee.h"

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include <rte_bitops.h>
+
 #include "queues/eq.h"
 #include "queues/rq.h"
 #include "ub/ta_target.h"

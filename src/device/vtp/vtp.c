@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rte_bitops.h>
+
 #include "abi_cmd.h"
 #include "core/core.h"
 #include "core/table.h"

@@ -180,8 +180,8 @@ frame_icmp6(uint8_t *f, const uint8_t *dst_mac, const uint8_t *src, const uint8_
 	uint32_t n = frame_ether(f, dst_mac, z_mac, -1, 0x86dd);
 	uint16_t sum;
 
-	memcpy(ip.src_addr, src, 16);
-	memcpy(ip.dst_addr, dst, 16);
+	memcpy(&ip.src_addr, src, 16);
+	memcpy(&ip.dst_addr, dst, 16);
 	memcpy(f + n, &ip, 40);
 	memcpy(f + n + 40, body, len);
 	memset(f + n + 42, 0, 2);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CONFIG_DPDK_DPDK_COMPAT_H
+#define CONFIG_DPDK_DPDK_COMPAT_H
+
+/*
+ * What this tree uses and DPDK 22.11, 23.11, 24.11 and 25.11 name differently. Code has the
+ * names of the newest; an older DPDK gets them here.
+ *
+ * Two differences need no line: rte_bsf32() and rte_bsf64() come with rte_bitops.h since 23.11 and
+ * with rte_common.h before; the addresses of struct rte_ipv6_hdr are structures since 24.11 and
+ * arrays before, so that code takes their address.
+ */
+
+#include <rte_icmp.h>
+#include <rte_version.h>
+
+/* Renamed in 23.03, the old name is gone in 25.11 */
+#if RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0)
+#define rte_tel_data_add_dict_uint rte_tel_data_add_dict_u64
+#endif
+
+/* Renamed before 24.11, where the old names are deprecated */
+#ifndef RTE_ICMP_TYPE_ECHO_REPLY
+#define RTE_ICMP_TYPE_ECHO_REPLY RTE_IP_ICMP_ECHO_REPLY
+#define RTE_ICMP_TYPE_ECHO_REQUEST RTE_IP_ICMP_ECHO_REQUEST
+#endif
+
+/* The 16 bytes of an address in a struct rte_ipv6_hdr */
+#define DPDK_IP6(address) ((const uint8_t *)&(address))
+
+#endif
