@@ -30,7 +30,7 @@ checked(struct ubagent *a, int err)
 /* ---- messages ---- */
 
 uint32_t
-ubagent_gid_index(const struct ubagent *a, const uint8_t own[16])
+ubagent_gid_index(const struct ubagent *a, const uint8_t *own)
 {
 	struct hca_ctl_gid gid;
 

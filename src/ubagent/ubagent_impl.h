@@ -209,7 +209,7 @@ void ubagent_count(struct ubagent *a, enum ubagent_counter which);
 /* ubagent_act.c: what ubcm orders */
 extern const struct ubcm_ops ubagent_ops;
 /* The entry of the table that has the address; UINT32_MAX: none. */
-uint32_t ubagent_gid_index(const struct ubagent *a, const uint8_t own[16]);
+uint32_t ubagent_gid_index(const struct ubagent *a, const uint8_t *own);
 void ubagent_give_group(struct ubagent *a, uint32_t group);
 
 #endif
