@@ -15,9 +15,13 @@ MADE_UP = ('ub.choice', 'ub.missing', 'ub.icrc.good', 'ub.icrc.bad', 'ub.malform
 EXPERT = ['_ws.malformed', '_ws.expert.message', 'ub.icrc.good']
 
 
-def run(*args):
+# Since 4.4 tshark loads no Lua script as root.
+NOBODY = {'user': 'nobody', 'group': 'nogroup', 'extra_groups': []}
+
+
+def run(*args, **options):
     done = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
-                          errors='replace')
+                          errors='replace', check=False, **options)
     if done.returncode:
         sys.exit('%s: %s%s' % (' '.join(args), done.stdout[-2000:], done.stderr))
     return done.stdout
@@ -31,9 +35,16 @@ def read_decode(decode, pcap):
     return frames
 
 
+def run_tshark(lua, *args):
+    """As an ordinary user, in the folder of the script, where that user may read everything."""
+    folder = os.path.dirname(lua)
+    return run('tshark', *args, '-X', 'lua_script:' + lua, cwd=folder, env={**os.environ, 'HOME': folder},
+               **(NOBODY if os.geteuid() == 0 else {}))
+
+
 def fields_of(lua):
     """All fields the dissector registers, but those it makes up."""
-    table = run('tshark', '-G', 'fields', '-X', 'lua_script:' + lua)
+    table = run_tshark(lua, '-G', 'fields')
     names = {line.split('\t')[2]: line.split('\t')[3] for line in table.splitlines()
              if line.startswith('F\t') and line.split('\t')[2].startswith('ub.')}
     return {n: kind for n, kind in names.items()
@@ -42,8 +53,8 @@ def fields_of(lua):
 
 def tshark(lua, pcap, names):
     # without the preference each UDP checksum of 0 on IPv6 is an error of UDP's dissector
-    rows = run('tshark', '-n', '-o', 'udp.ignore_ipv6_zero_checksum:TRUE', '-X', 'lua_script:' + lua, '-r', pcap, '-T', 'fields',
-               *[x for n in names for x in ('-e', n)]).splitlines()
+    rows = run_tshark(lua, '-n', '-o', 'udp.ignore_ipv6_zero_checksum:TRUE', '-r', pcap, '-T', 'fields',
+                      *[x for n in names for x in ('-e', n)]).splitlines()
     return [row.split('\t') + [''] * len(names) for row in rows]
 
 
@@ -85,11 +96,14 @@ def damaged(lua, pcap, copy):
 
 
 def main():
-    frames, decode, lua, abi = sys.argv[1:]
+    frames, decode, dissector, abi = sys.argv[1:]
     if not shutil.which('tshark'):
         print('SKIP: tshark is not installed (apt-get install tshark)')
         return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        lua = shutil.copy(dissector, folder)
+        os.chmod(lua, 0o644)
         pcap = os.path.join(folder, 'ub.pcap')
         made = int(run(frames, pcap))
         kinds = fields_of(lua)
