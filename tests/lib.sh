@@ -7,6 +7,7 @@
 results_open() {
 	results=$1
 	: >"$results" || die "cannot write $results"
+	: >"$results.said"
 }
 
 # Files of this run are in a folder of its own, which goes with the last process that was started here,
@@ -43,6 +44,7 @@ results_close() {
 		failed=1
 	fi
 	if [ "$failed" -gt 0 ]; then
+		[ -n "$only" ] || cat "$results.said"	# of one test, meson has just printed it
 		say "failed:"
 		names fail
 	fi

@@ -4,7 +4,8 @@
 meson_results.py select BUILD-DIR FILTER QUICK GLOB...  prints the names of the tests to run
 meson_results.py names BUILD-DIR NAME                   prints the test NAME, or those that contain it
 meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets they start
-meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS
+meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS, and how each
+                                                        that failed ended to RESULTS.said
 
 A GLOB with a '-' before it leaves out what it matches; one with a '+' before it takes tests of suite
 'long' with QUICK, too.
@@ -17,6 +18,7 @@ import sys
 
 # meson's words; a test that should fail and does is a test that passed
 OUTCOMES = {'OK': 'pass', 'EXPECTEDFAIL': 'pass', 'SKIP': 'skip'}
+LINES_SAID = 30  # the last of what a failed test printed
 
 
 def matches(name, globs):
@@ -54,20 +56,31 @@ def programs(build, globs):
     print('\n'.join(sorted(program for program in started if not program.startswith('..'))))
 
 
+def said(test):
+    """Its result, and the end of what it printed."""
+    lines = [line for part in ('stdout', 'stderr') for line in test.get(part, '').split('\n') if line]
+    return '\n'.join([test['result']] + lines[-LINES_SAID:])
+
+
 def record(log, tag, results, names):
-    outcomes = {}
+    outcomes, failed = {}, {}
     try:
         with open(log, encoding='utf-8', errors='replace') as lines:
             for line in lines:
                 test = json.loads(line)
                 name = test['name'].split(' / ')[-1].split(':')[-1]
                 outcomes[name] = OUTCOMES.get(test['result'], 'fail')
+                if outcomes[name] == 'fail':
+                    failed[name] = said(test)
     except (OSError, ValueError) as error:
         print('meson left no readable log:', error, file=sys.stderr)
     with open(results, 'a', encoding='utf-8') as out:
         for name in names:
             # a test meson says nothing about did not pass
             out.write('%s\t%s [%s]\n' % (outcomes.get(name, 'fail'), name, tag))
+    with open(results + '.said', 'a', encoding='utf-8') as out:
+        for name, words in failed.items():
+            out.write('== %s [%s] ended with:\n%s\n' % (name, tag, words))
 
 
 def main():
