@@ -10,7 +10,7 @@
 #define TO UB_PAIR_TO
 #define RECV UB_PAIR_RECV
 #define RESULT UB_PAIR_READ
-#define LONG 200001u /* bytes, of several segments */
+#define LONG UB_PAIR_LONG
 
 static struct ub_pair pair;
 
@@ -25,16 +25,6 @@ begin(const struct sim_config *cfg, struct ub_pair_config c)
 	c.sim = *cfg;
 	ub_pair_open(&pair, &c);
 	return &pair;
-}
-
-/* The Jetty and the channel still work. */
-static void
-good_write(struct ub_pair *p, unsigned int side, uint64_t id)
-{
-	ub_pair_rw(p, side, URMA_OPC_WRITE, FROM + 5, TO + 5, LONG, id);
-	ub_pair_done(p, side, id, URMA_CR_SUCCESS);
-	ub_pair_same(p, 1 - side, TO + 5, FROM + 5, LONG);
-	memset(p->side[1 - side].mem + TO, 0, UB_PAIR_PART);
 }
 
 static void
@@ -97,7 +87,7 @@ refused(struct ub_pair *p, urma_target_seg_t *wrong, uint32_t at)
 	p->side[0].to_seg = good;
 	all_zero(p, 1, TO, UB_PAIR_PART);
 	all_zero(p, 0, RESULT, LONG);
-	good_write(p, 0, 1);
+	ub_pair_good_write(p, 0, 1);
 }
 
 static void
@@ -154,11 +144,11 @@ rotation_in(const struct sim_config *cfg)
 		  softhca_urma_rotate_token(p->side[1].seg,
 					    (urma_token_t){UB_PAIR_SEG_TOKEN ^ 4}) == URMA_SUCCESS,
 		  "rotate");
-	good_write(p, 0, 1);
+	ub_pair_good_write(p, 0, 1);
 	p->side[0].to_seg = next;
-	good_write(p, 0, 2);
+	ub_pair_good_write(p, 0, 2);
 	sim_check(p->s, softhca_urma_commit_token(p->side[1].seg) == URMA_SUCCESS, "commit");
-	good_write(p, 0, 3);
+	ub_pair_good_write(p, 0, 3);
 	p->side[0].to_seg = first;
 	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 64, 4);
 	ub_pair_done(p, 0, 4, URMA_CR_REM_ACCESS_ABORT_ERR);
@@ -233,7 +223,7 @@ local_memory_goes_in(const struct sim_config *cfg)
 	}
 	sim_check(p->s, failed > 50, "%u failed", failed);
 	all_zero(p, 0, RESULT, LONG);
-	good_write(p, 0, 5);
+	ub_pair_good_write(p, 0, 5);
 	ub_pair_close(p);
 }
 
@@ -291,7 +281,7 @@ too_long_in(const struct sim_config *cfg)
 		UB_PAIR_EQ(p, cr.status, URMA_CR_LOC_LEN_ERR);
 		all_zero(p, 1, RECV + 100, LONG);
 	}
-	good_write(p, 0, 7);
+	ub_pair_good_write(p, 0, 7);
 	ub_pair_close(p);
 }
 
@@ -330,7 +320,7 @@ not_ready_for_long_in(const struct sim_config *cfg)
 	ub_pair_done(p, 0, 1, URMA_CR_RNR_RETRY_CNT_EXC_ERR);
 	ub_pair_done(p, 0, 2, URMA_CR_RNR_RETRY_CNT_EXC_ERR);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_requests_not_ready), 6);
-	good_write(p, 0, 3);
+	ub_pair_good_write(p, 0, 3);
 	ub_pair_close(p);
 }
 
@@ -423,7 +413,7 @@ sender_goes_in(const struct sim_config *cfg)
 	ub_pair_same(p, 1, TO, FROM, 600000);
 	for (unsigned int i = 0; i < 2; i++)
 		sim_impair(p->s, i, NULL);
-	good_write(p, 1, 3);
+	ub_pair_good_write(p, 1, 3);
 	sim_run_for(p->s, 20 * UB_PAIR_MS);
 	/* Sends that had left; one in the middle of which the Jetty went */
 	for (urma_cr_t cr; urma_poll_jfc(p->side[1].recv_jfc, 1, &cr) == 1;)
@@ -465,7 +455,7 @@ flush_in(const struct sim_config *cfg)
 	ub_pair_done(p, 0, 0, URMA_CR_WR_FLUSH_ERR_DONE);
 	cr = ub_pair_next(p, p->side[0].recv_jfc, UB_PAIR_MS);
 	UB_PAIR_EQ(p, cr.status, URMA_CR_WR_FLUSH_ERR);
-	good_write(p, 1, 3);
+	ub_pair_good_write(p, 1, 3);
 	ub_pair_close(p);
 }
 
@@ -490,7 +480,7 @@ suspend_in(const struct sim_config *cfg)
 	set_state(p, URMA_JETTY_STATE_SUSPENDED);
 	ub_pair_done(p, 0, 0, URMA_CR_WR_SUSPEND_DONE);
 	set_state(p, URMA_JETTY_STATE_READY);
-	good_write(p, 0, 4);
+	ub_pair_good_write(p, 0, 4);
 	urma_unimport_seg(wrong);
 	ub_pair_close(p);
 }
@@ -585,7 +575,7 @@ one_peer_in(const struct sim_config *cfg)
 	send_rc(p, a, 3);
 	ub_pair_done(p, 0, 3, URMA_CR_SUCCESS);
 	ub_pair_received(p, 1, 8, LONG);
-	good_write(p, 0, 4);
+	ub_pair_good_write(p, 0, 4);
 	UB_PAIR_EQ(p, urma_unbind_jetty(b), URMA_SUCCESS);
 	receive_rc(p, b, 9);
 	send_rc(p, a, 5);
@@ -613,7 +603,7 @@ tp_dies_in(const struct sim_config *cfg)
 		begin(cfg, (struct ub_pair_config){.tps = 2, .rto_base = 100, .retries = 2});
 	unsigned int failed = 0;
 
-	good_write(p, 0, 1);
+	ub_pair_good_write(p, 0, 1);
 	ub_pair_close_tp(p, 1, 1);
 	for (uint32_t i = 0; i < 100; i++)
 		ub_pair_rw(p, 0, i % 2 ? URMA_OPC_READ : URMA_OPC_WRITE, i % 2 ? RESULT : FROM,
@@ -628,7 +618,7 @@ tp_dies_in(const struct sim_config *cfg)
 	}
 	sim_check(p->s, failed != 0 && failed < 60, "%u failed", failed);
 	UB_PAIR_EQ(p, hca_tp_state(ub_pair_tp(p, 0, 1)), HCA_TPS_ERROR);
-	good_write(p, 0, 2);
+	ub_pair_good_write(p, 0, 2);
 	ub_pair_close(p);
 }
 
@@ -641,7 +631,7 @@ no_answer_in(const struct sim_config *cfg)
 		begin(cfg,
 		      (struct ub_pair_config){.err_timeout = 8, .rto_base = 4000, .retries = 15});
 
-	good_write(p, 0, 1);
+	ub_pair_good_write(p, 0, 1);
 	sim_impair(p->s, 1, &dead);
 	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, LONG, 2);
 	ub_pair_atomic(p, 0, URMA_OPC_FADD, RESULT, TO + UB_PAIR_PART - 8, 8, 1, 3);
@@ -651,7 +641,7 @@ no_answer_in(const struct sim_config *cfg)
 	sim_run_for(p->s, 100 * UB_PAIR_MS);
 	UB_PAIR_EQ(p, p->side[1].mem[TO + UB_PAIR_PART - 8], 1); /* once */
 	UB_PAIR_EQ(p, ub_pair_tp(p, 0, 1)->tai.open_out, 0);
-	good_write(p, 0, 4);
+	ub_pair_good_write(p, 0, 4);
 	ub_pair_close(p);
 }
 
@@ -674,7 +664,7 @@ send_to_dead_one(const struct sim_config *cfg, bool silent)
 	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_requests_unanswered), silent);
 	UB_PAIR_EQ(p, ub_pair_next(p, p->side[1].send_jfc, UB_PAIR_MS).status,
 		   URMA_CR_WR_FLUSH_ERR_DONE);
-	good_write(p, 0, 2);
+	ub_pair_good_write(p, 0, 2);
 	ub_pair_close(p);
 }
 

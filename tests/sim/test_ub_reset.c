@@ -13,7 +13,7 @@
 #define TO UB_PAIR_TO
 #define RECV UB_PAIR_RECV
 #define RESULT UB_PAIR_READ
-#define LONG 200001u /* bytes, of several segments */
+#define LONG UB_PAIR_LONG
 #define KNOWN 40u
 
 static struct ub_pair pair;
@@ -59,15 +59,6 @@ again(struct ub_pair *p, unsigned int side)
 		continue;
 	set(p, sd->jetty, URMA_JETTY_STATE_READY);
 	return good;
-}
-
-static void
-good_write(struct ub_pair *p, unsigned int side, uint64_t id)
-{
-	ub_pair_rw(p, side, URMA_OPC_WRITE, FROM + 5, TO + 5, LONG, id);
-	ub_pair_done(p, side, id, URMA_CR_SUCCESS);
-	ub_pair_same(p, 1 - side, TO + 5, FROM + 5, LONG);
-	memset(p->side[1 - side].mem + TO, 0, UB_PAIR_PART);
 }
 
 static void
@@ -176,7 +167,7 @@ completions_in(const struct sim_config *cfg)
 		UB_PAIR_EQ(p, p->side[0].jetty->jetty_id.id, number);
 		sim_run_for(p->s, UB_PAIR_MS);
 		memset(p->side[1].mem + TO, 0, UB_PAIR_PART);
-		good_write(p, 0, 1);
+		ub_pair_good_write(p, 0, 1);
 		good_send(p, 0, 2);
 		good_send(p, 1, 3);
 	}
@@ -202,7 +193,7 @@ unsignalled_in(const struct sim_config *cfg)
 		wait_for(p, 0, HCA_CTR_ub_segments_done, (uint64_t)UB_PAIR_DEPTH * (life + 1));
 		again(p, 0);
 	}
-	good_write(p, 0, 1);
+	ub_pair_good_write(p, 0, 1);
 	ub_pair_close(p);
 }
 

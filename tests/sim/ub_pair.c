@@ -543,3 +543,14 @@ ub_pair_same(struct ub_pair *p, unsigned int side, uint32_t at, uint32_t from, u
 {
 	ub_pair_same_bytes(p, p->side[side].mem + at, p->side[1 - side].mem + from, len);
 }
+
+void
+ub_pair_good_write(struct ub_pair *p, unsigned int side, uint64_t id)
+{
+	const uint32_t from = UB_PAIR_FROM + 5, to = UB_PAIR_TO + 5;
+
+	ub_pair_rw(p, side, URMA_OPC_WRITE, from, to, UB_PAIR_LONG, id);
+	ub_pair_done(p, side, id, URMA_CR_SUCCESS);
+	ub_pair_same(p, 1 - side, to, from, UB_PAIR_LONG);
+	memset(p->side[1 - side].mem + UB_PAIR_TO, 0, UB_PAIR_PART);
+}

@@ -158,4 +158,9 @@ void ub_pair_nothing(struct ub_pair *p, uint64_t ns);
 void ub_pair_same_bytes(struct ub_pair *p, const uint8_t *have, const uint8_t *want, uint32_t len);
 void ub_pair_same(struct ub_pair *p, unsigned int side, uint32_t at, uint32_t from, uint32_t len);
 
+#define UB_PAIR_LONG 200001u /* bytes, of several segments */
+
+/* A write of UB_PAIR_LONG bytes arrives: the Jetty and the channel work. */
+void ub_pair_good_write(struct ub_pair *p, unsigned int side, uint64_t id);
+
 #endif
