@@ -35,7 +35,7 @@ void rig_kill(struct rig *rig); /* SIGKILL */
 void rig_suspend(struct rig *rig);
 /* Clean up after a daemon that has ended and was waited for. */
 void rig_forget(struct rig *rig);
-/* A daemon shared by all tests of a file, with start() and stop() for the group. */
+/* A daemon shared by all tests of a file, with start() and shut_down() for the group. */
 #define RIG_OF_ALL(name) \
 	static struct rig name; \
 	static int start(void **state) \
@@ -43,7 +43,7 @@ void rig_forget(struct rig *rig);
 		rig_start(&name, NULL); \
 		return 0; \
 	} \
-	static int stop(void **state) \
+	static int shut_down(void **state) \
 	{ \
 		rig_stop(&name); \
 		return 0; \

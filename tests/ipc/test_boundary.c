@@ -44,7 +44,7 @@ start(void **state)
 
 /* Must end in time; a hang fails the test. */
 static int
-stop(void **state)
+shut_down(void **state)
 {
 	assert_int_equal(write(rig.to, "quit\n", 5), 5);
 	for (int ms = 0; ms < STOP_MS; ms += 10) {
@@ -595,5 +595,5 @@ main(void)
 	};
 
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

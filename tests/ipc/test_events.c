@@ -354,5 +354,5 @@ main(void)
 		cmocka_unit_test_setup_teardown(closed_while_read, setup, teardown),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

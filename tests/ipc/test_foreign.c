@@ -775,5 +775,5 @@ main(void)
 	};
 
 	cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

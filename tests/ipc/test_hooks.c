@@ -185,5 +185,5 @@ main(void)
 
 	if (getenv(PRELOADED) != NULL)
 		return main_preloaded(getenv(PRELOADED));
-	return cmocka_run_group_tests_name("ipc-hooks", tests, start, stop);
+	return cmocka_run_group_tests_name("ipc-hooks", tests, start, shut_down);
 }

@@ -51,7 +51,7 @@ start(void **state)
 }
 
 static int
-stop(void **state)
+shut_down(void **state)
 {
 	bystanders_stop(&by);
 	for (unsigned int side = 0; side < 2; side++)
@@ -780,5 +780,5 @@ main(void)
 		cmocka_unit_test_teardown(come_and_go, rig_tidy),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

@@ -43,7 +43,7 @@ start(void **state)
 }
 
 static int
-stop(void **state)
+shut_down(void **state)
 {
 	rig_stop(&trusting);
 	rig_stop(&strict);
@@ -442,5 +442,5 @@ main(void)
 	};
 
 	cmocka_set_test_filter(getenv("CMOCKA_TEST_FILTER"));
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

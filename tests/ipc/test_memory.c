@@ -646,5 +646,5 @@ main(void)
 		cmocka_unit_test_teardown(lists_beside_moves, rig_tidy),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

@@ -609,5 +609,5 @@ main(void)
 
 	if (program != NULL)
 		return run_program(program);
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

@@ -469,5 +469,5 @@ main(void)
 	};
 #undef TEST
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

@@ -699,5 +699,5 @@ main(int argc, char **argv)
 	if (argc > 1)
 		forbid_query();
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

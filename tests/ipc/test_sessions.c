@@ -232,7 +232,7 @@ start(void **state)
 }
 
 static int
-stop(void **state)
+shut_down(void **state)
 {
 	rig_stop(&rig);
 	return 0;
@@ -246,5 +246,5 @@ main(void)
 		cmocka_unit_test_teardown(killed, rig_tidy),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

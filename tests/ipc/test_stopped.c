@@ -237,5 +237,5 @@ main(void)
 		cmocka_unit_test_teardown(close_does_not_wait, tidy),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

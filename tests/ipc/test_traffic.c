@@ -445,5 +445,5 @@ main(void)
 		cmocka_unit_test_teardown(left_behind, rig_tidy),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, start, shut_down);
 }

@@ -452,5 +452,5 @@ main(void)
 #undef T
 	};
 
-	return cmocka_run_group_tests_name("ipc-xrc", tests, start, stop);
+	return cmocka_run_group_tests_name("ipc-xrc", tests, start, shut_down);
 }

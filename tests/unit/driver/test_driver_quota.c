@@ -43,7 +43,7 @@ start(const struct hca_quota *quota)
 }
 
 static int
-stop(void **state)
+shut_down(void **state)
 {
 	hca_driver_destroy(drv);
 	assert_int_equal(fake->windows, 0);
@@ -250,7 +250,7 @@ each_has_its_quota(void **state)
 		expect_each(cases[i].thing, cases[i].count);
 		for (uint32_t k = 1; cases[i].thing == &channels && k <= 2; k++)
 			close(read_end[k]);
-		stop(NULL);
+		shut_down(NULL);
 	}
 }
 
@@ -372,7 +372,7 @@ nobody_takes_all(void **state)
 		assert_int_equal(hca_client_attach(client, (uintptr_t)memory, PAGES * PAGE), 0);
 		pdn[0] = 0;
 		assert_true(take_all(client, cases[i].thing, "_share") >= all / 6);
-		stop(NULL);
+		shut_down(NULL);
 	}
 }
 

@@ -220,7 +220,7 @@ test_ack_before_local(void **state)
 
 /* A turn ends before requests that could be sent, and then they are not. */
 static void
-ask_again(struct rig *r, void (*stop)(struct rig *r))
+ask_again(struct rig *r, void (*until)(struct rig *r))
 {
 	r->h->cfg.ack_every = 1000;
 	for (unsigned int i = 0; i < 10; i++)
@@ -228,7 +228,7 @@ ask_again(struct rig *r, void (*stop)(struct rig *r))
 	hca_rtc_poll(r->h, r->now, 8);
 	assert_int_equal(rig_send(r, 0), 8);
 	assert_false(ackreq(r, 7));
-	stop(r);
+	until(r);
 	assert_int_equal(rig_send(r, 3), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(7));
 	assert_int_equal(r->txd[0].opcode, HCA_BTH_RC_WRITE_LAST);

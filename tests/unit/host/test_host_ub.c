@@ -113,7 +113,7 @@ start(enum hca_layout layout)
 }
 
 static void
-stop(void)
+shut_down(void)
 {
 	hca_driver_destroy(drv);
 	hca_destroy(dev);
@@ -261,7 +261,7 @@ jettys_in(enum hca_layout layout)
 	assert_int_equal(name(0, jfs), -EINVAL);
 	hca_driver_usage(drv, &used);
 	assert_int_equal(used.qps, 1);
-	stop();
+	shut_down();
 }
 
 static void
@@ -316,7 +316,7 @@ client_goes_in(enum hca_layout layout)
 	/* the host's channel stays */
 	assert_int_equal(live_tps(), 1);
 	assert_int_equal(hca_driver_destroy_tp(drv, tpn), 0);
-	stop();
+	shut_down();
 }
 
 #define IN_EACH_LAYOUT(what) \
