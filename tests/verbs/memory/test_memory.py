@@ -6,6 +6,7 @@ test_memory.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS JUDGE ROWS [unit
 MEMORY_STEPS: steps of each combination (else a second); MEMORY_SEED: of all (else 1), or `random`:
 each run prints its own.
 """
+import glob
 import os
 import sys
 import unittest
@@ -25,6 +26,12 @@ def tuned(trim, mmap):
                               (trim, mmap)}
 
 
+def mimalloc():
+    """The library has the number of the release in its name: 2 on Debian 12, 3 on 13."""
+    names = sorted(os.path.basename(path) for path in glob.glob(LIBRARIES + '/libmimalloc.so.[0-9]'))
+    return names[-1] if names else 'libmimalloc.so'
+
+
 LONG = {'giant', 'goes_back_in_parts', 'random_heap', 'scattered', 'threads_touch_added'}
 ROW_SKIPPED = 77
 
@@ -35,7 +42,7 @@ ALLOCATORS = {
     'large': (tuned(1 << 30, 1 << 25), True),
     'jemalloc': ({'LD_PRELOAD': 'libjemalloc.so.2'}, False),
     'tcmalloc': ({'LD_PRELOAD': 'libtcmalloc_minimal.so.4'}, False),
-    'mimalloc': ({'LD_PRELOAD': 'libmimalloc.so.2'}, False),
+    'mimalloc': ({'LD_PRELOAD': mimalloc()}, False),
 }
 
 
