@@ -95,6 +95,8 @@ struct perf_remote_options {
 	uint32_t timeout;  /* s the other end may be silent */
 };
 
+#define PERF_OPTIONS_MAX 96
+
 struct perf_options {
 	enum perf_op op;
 	enum perf_wire wire;
@@ -125,8 +127,8 @@ struct perf_options {
 	double load;	     /* --test lat: Gb/s of the messages that are due; 0: one at a time */
 	uint32_t inline_max; /* messages up to this many bytes are sent inline; 0: none */
 	double report_every; /* s between lines about the pass that runs; 0: none */
-	uint64_t given;	     /* options that were on the command line: perf_option_given() */
-	uint32_t jettys;     /* UB: in place of qps, 0: not given */
+	char given[PERF_OPTIONS_MAX]; /* was on the command line: perf_option_given() */
+	uint32_t jettys;	      /* UB: in place of qps, 0: not given */
 	struct perf_remote_options remote;
 	struct softhca_embed_config embed;
 };

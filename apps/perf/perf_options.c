@@ -2,6 +2,7 @@
 
 /* The command line. Every value is checked here; what depends on the device is in perf_setup.c. */
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -10,18 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "perf.h"
+#include "perf_letters.h"
+#include "perf_options.h"
+#include "remote.h"
 
 #define MAX_SIZE (1ull << 31)
 #define REAL_MAX 86400.0 /* s */
-#define DEFAULT_SIZE 65536
-#define DEFAULT_DURATION 1.0
-#define SIMULATED_DURATION 0.1 /* takes seconds */
-#define LOAD_DEPTH 1024	       /* with --load: more than a round trip has */
-#define REMOTE_ACK_TIMEOUT 16  /* 0.27 s: daemons share their CPUs with others */
-#define UB_TIMEOUT 20	       /* 4.3 s, of a request with all its repetitions */
-#define SHARED_ACK_TIMEOUT 17  /* 0.54 s: more workers than CPUs wait for each other */
 
 const char *const perf_op_names[PERF_OP_COUNT] = {
 #define X(name, id, wr) [PERF_OP_##id] = name,
@@ -147,7 +145,7 @@ static const struct option_row rows[] = {
 	 U32(inline_max, 0, 1024)},
 	{"duration", "S", "seconds per size, 0.5 is fine [1; fabric: 0.1 simulated]",
 	 REAL(duration, 0.001)},
-	{"iters", "N", "messages per size instead (bw: whole post lists)",
+	{"iters", "N", "messages per size instead (bw: whole post lists; -n: of each QP)",
 	 U64(iters, 1, 1ull << 48)},
 	{"stride", "BYTES", "distance of slots in memory [4096 or the size, 2^k]",
 	 U64(stride, 1, MAX_SIZE)},
@@ -195,6 +193,8 @@ static const struct option_row rows[] = {
 	{"client", "HOST", "run the test with the server at HOST[:PORT]", TEXT(remote.client)},
 	{"device", "NAME", "of a daemon: name or path of its socket [the first]",
 	 TEXT(remote.device)},
+	{"port", "PORT", "TCP port, where --server and --client name none [18515]",
+	 U32(remote.port, 1, 65535)},
 	{"gids", NULL, "print the GID table of the device", FLAG(remote.gids)},
 	{"gid-index", "N", "own GID [of a pair that can reach each other]",
 	 U32(remote.gid_index, 0, 255)},
@@ -210,7 +210,7 @@ static const struct option_row rows[] = {
 #define NUM_ROWS (sizeof(rows) / sizeof(rows[0]))
 #define OPT_BASE 256 /* val of the first row for getopt_long() */
 
-_Static_assert(NUM_ROWS <= 64, "bits of perf_options.given");
+_Static_assert(NUM_ROWS <= PERF_OPTIONS_MAX, "entries of perf_options.given");
 
 /* Index of the row of a name of len bytes, or NUM_ROWS. */
 static unsigned int
@@ -226,7 +226,7 @@ find_row(const char *name, size_t len)
 bool
 perf_option_given(const struct perf_options *opt, const char *name)
 {
-	return (opt->given >> find_row(name, strlen(name)) & 1) != 0;
+	return opt->given[find_row(name, strlen(name))] != 0;
 }
 
 static int
@@ -246,10 +246,12 @@ print_usage(char *text, struct perf_options *opt)
 	       "with\nthe daemons of two hosts.\n\n");
 	for (unsigned int i = 0; i < NUM_ROWS; i++) {
 		const char *arg = rows[i].arg;
+		char letter = perf_letter_of(rows[i].name);
 
-		printf("  --%s%s%-*s %s\n", rows[i].name, arg != NULL ? " " : "",
-		       24 - (int)strlen(rows[i].name) - (arg != NULL), arg != NULL ? arg : "",
-		       rows[i].help);
+		printf("  %c%c%c --%s%s%-*s %s\n", letter != '\0' ? '-' : ' ',
+		       letter != '\0' ? letter : ' ', letter != '\0' ? ',' : ' ', rows[i].name,
+		       arg != NULL ? " " : "", 24 - (int)strlen(rows[i].name) - (arg != NULL),
+		       arg != NULL ? arg : "", rows[i].help);
 	}
 	printf("\nbw:  Gb/s and messages per second; peak is the best 10 ms.\n"
 	       "lat: us; write and send: half a round trip; read and atomics: post to completion.\n"
@@ -258,18 +260,56 @@ print_usage(char *text, struct perf_options *opt)
 	return 1;
 }
 
+/* For the build, which makes the manual page and completions: tabs between name, letter, ... */
+static int
+print_list(void)
+{
+	for (unsigned int i = 0; i < NUM_ROWS; i++) {
+		const struct option_row *row = &rows[i];
+		char letter = perf_letter_of(row->name);
+
+		printf("%s\t%.1s\t%s\t", row->name, &letter, row->arg != NULL ? row->arg : "");
+		for (uint64_t k = 0; row->kind == KIND_NAME && k < row->max; k++)
+			printf("%s%s", k == 0 ? "" : " ", row->names[k]);
+		printf("\t%s\n", row->help);
+	}
+	return 1;
+}
+
 static char reason[256]; /* of the last complaint */
 static bool quiet;
+static char spelled[NUM_ROWS]; /* the letter each option was given by, or 0 */
 
-static int __attribute__((format(printf, 1, 2))) bad(const char *format, ...)
+/* Names in the text become the letters that the user has written. */
+static void
+spell_as_given(char *text)
+{
+	for (unsigned int i = 0; i < NUM_ROWS; i++) {
+		size_t len = strlen(rows[i].name) + 2;
+		char name[32];
+
+		snprintf(name, sizeof(name), "--%s", rows[i].name);
+		for (char *at = text; spelled[i] != 0 && (at = strstr(at, name)) != NULL; at++) {
+			if (isalnum((unsigned char)at[len]) || at[len] == '-')
+				continue;
+			at[1] = spelled[i];
+			memmove(at + 2, at + len, strlen(at + len) + 1);
+		}
+	}
+}
+
+int
+perf_options_bad(const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
-	if (!quiet)
+	if (!quiet) {
+		spell_as_given(reason);
 		fprintf(stderr, "softhca-perf: %s; see --help\n", reason);
+	}
 	return -EINVAL;
 }
 
@@ -280,7 +320,7 @@ parse_name(const char *option, const char *text, const char *const names[], unsi
 	char choices[128] = "";
 
 	for (unsigned int i = 0; i < n; i++) {
-		if (strcmp(text, names[i]) == 0) {
+		if (strcasecmp(text, names[i]) == 0) {
 			*out = i;
 			return 0;
 		}
@@ -291,7 +331,7 @@ parse_name(const char *option, const char *text, const char *const names[], unsi
 			 : i + 1 == n ? " or "
 				      : ", ",
 			 names[i]);
-	return bad("--%s: there is no \"%.40s\": %s", option, text, choices);
+	return perf_options_bad("--%s: there is no \"%.40s\": %s", option, text, choices);
 }
 
 /* Parses a number within [min, max], which K, M or G may follow. */
@@ -306,16 +346,17 @@ parse_number(const char *option, const char *text, uint64_t min, uint64_t max, u
 	errno = 0;
 	value = strtoull(text, &end, 0);
 	if (end == text || text[0] == '-' || errno != 0)
-		return bad("--%s: not a number: %s", option, text);
+		return perf_options_bad("--%s: not a number: %s", option, text);
 	suffix = *end != '\0' ? strchr(suffixes, *end) : NULL;
 	if (suffix != NULL && value <= UINT64_MAX >> 30) {
 		value <<= 10 * (suffix - suffixes + 1);
 		end++;
 	}
 	if (*end != '\0')
-		return bad("--%s: not a number: %s", option, text);
+		return perf_options_bad("--%s: not a number: %s", option, text);
 	if (value < min || value > max)
-		return bad("--%s: %s is not in %" PRIu64 "..%" PRIu64, option, text, min, max);
+		return perf_options_bad("--%s: %s is not in %" PRIu64 "..%" PRIu64, option, text,
+					min, max);
 	*out = value;
 	return 0;
 }
@@ -338,9 +379,9 @@ parse_real(const char *option, const char *text, double min, double max, double 
 	double value = strtod(text, &end);
 
 	if (end == text || *end != '\0')
-		return bad("--%s: not a number: %s", option, text);
+		return perf_options_bad("--%s: not a number: %s", option, text);
 	if (!(value >= min && value <= max))
-		return bad("--%s: %s is not in %g..%g", option, text, min, max);
+		return perf_options_bad("--%s: %s is not in %g..%g", option, text, min, max);
 	*out = value;
 	return 0;
 }
@@ -350,7 +391,7 @@ parse_impairment(char *text, struct perf_options *opt)
 {
 	if (softhca_embed_parse_impairment(text, &opt->embed.impair) == 0)
 		return 0;
-	return bad("--impair: %s", softhca_embed_last_error());
+	return perf_options_bad("--impair: %s", softhca_embed_last_error());
 }
 
 static int
@@ -359,7 +400,7 @@ parse_fabric(char *text, struct perf_options *opt)
 	opt->fabric = text;
 	if (softhca_embed_parse_fabric(text, &opt->embed.fabric) == 0)
 		return 0;
-	return bad("--fabric: %s", softhca_embed_last_error());
+	return perf_options_bad("--fabric: %s", softhca_embed_last_error());
 }
 
 static int
@@ -370,7 +411,7 @@ parse_link_down(char *text, struct perf_options *opt)
 	int rc;
 
 	if (colon == NULL)
-		return bad("--link-down: AFTER_MS:FOR_MS expected, not %s", text);
+		return perf_options_bad("--link-down: AFTER_MS:FOR_MS expected, not %s", text);
 	*colon = '\0';
 	rc = parse_u32("link-down", text, 0, 3600000, &stall->down_after_ms);
 	if (rc != 0)
@@ -416,246 +457,13 @@ perf_mtu_code(uint32_t bytes)
 	return 0;
 }
 
-/* Or not given */
-static bool
-is_power(uint32_t n)
-{
-	return (n & (n - 1)) == 0;
-}
-
-static bool
-is_impaired(const struct softhca_impairment *impair)
-{
-	return impair->drop + impair->dup + impair->reorder + impair->corrupt + impair->truncate >
-	       0;
-}
-
-/*
- * Long enough that a busy machine does not repeat anything on a clean link; short on a link that
- * loses; and long enough that seven retries outlast a link that is down.
- */
-static uint32_t
-choose_ack_timeout(const struct perf_options *opt)
-{
-	const struct softhca_embed_config *embed = &opt->embed;
-	bool alone = embed->executor == SOFTHCA_EXECUTOR_MANUAL;
-	bool impaired = is_impaired(&embed->impair);
-	uint32_t code = 14;
-
-	if (perf_is_remote(opt))
-		code = REMOTE_ACK_TIMEOUT;
-	else if (alone && impaired)
-		code = 11;
-	else if (!alone && !impaired)
-		code = SHARED_ACK_TIMEOUT;
-
-	if (perf_is_simulated(opt)) /* eight round trips */
-		for (code = 7;
-		     code < 31 && (double)(4096ull << code) <
-					  16e3 * (embed->fabric.delay_us + embed->fabric.skew_us);)
-			code++;
-	while (code < 31 && 4096ull << code < 4000ull * embed->impair.delay_us)
-		code++;
-	while (code < 31 && 7 * (4096ull << code) < 2000000ull * embed->stall.down_for_ms)
-		code++;
-	return code;
-}
-
-static int
-check_sizes(struct perf_options *opt)
-{
-	if (perf_is_atomic(opt->op)) {
-		if (opt->size != 0 && opt->size != PERF_ATOMIC_SIZE)
-			return bad("--size: atomics have 8 bytes");
-		opt->size = PERF_ATOMIC_SIZE;
-		opt->all_sizes = false;
-	}
-	if (opt->all_sizes && opt->size != 0)
-		return bad("--size and --all-sizes exclude each other");
-	if (opt->size == 0 && !opt->all_sizes)
-		opt->size = opt->service == PERF_SERVICE_UD ? opt->mtu : DEFAULT_SIZE;
-	if (opt->stride != 0 && (opt->all_sizes || opt->stride < opt->size))
-		return bad("--stride: smaller than a message");
-	if (perf_is_atomic(opt->op) && opt->stride % PERF_ATOMIC_SIZE != 0)
-		return bad("--stride: atomics need a multiple of 8");
-	return 0;
-}
-
-static int
-check_queues(struct perf_options *opt)
-{
-	if (opt->depth == 0)
-		opt->depth = opt->load != 0 ? LOAD_DEPTH : opt->test == PERF_TEST_LAT ? 1 : 128;
-	if (opt->test == PERF_TEST_LAT && opt->load == 0 && opt->depth != 1)
-		return bad("--depth: the latency test has one message under way");
-	if (opt->test == PERF_TEST_LAT && opt->qps != 1)
-		return bad("--qps: the latency test has one connection");
-	if (opt->post_list > opt->depth)
-		opt->post_list = opt->depth;
-	if (opt->signal_every > opt->depth / opt->post_list * opt->post_list)
-		return bad("--signal-every: %u is more than the %u messages outstanding",
-			   opt->signal_every, opt->depth / opt->post_list * opt->post_list);
-	return 0;
-}
-
-/* Operations and sizes each service has */
-static int
-check_service(const struct perf_options *opt)
-{
-	bool reliable = opt->service == PERF_SERVICE_RC || opt->service == PERF_SERVICE_XRC;
-
-	if (opt->service == PERF_SERVICE_UD && opt->op != PERF_OP_SEND)
-		return bad("--service ud: datagrams have --op send only");
-	if (opt->service == PERF_SERVICE_UC && opt->op != PERF_OP_SEND && opt->op != PERF_OP_WRITE)
-		return bad("--service uc: --op send or write only");
-	if (opt->service == PERF_SERVICE_UD && (opt->all_sizes || opt->size > opt->mtu))
-		return bad("--service ud: a datagram has at most the MTU, %u bytes", opt->mtu);
-	if (!reliable && is_impaired(&opt->embed.impair))
-		return bad("--impair: what is lost with --service %s is not sent again",
-			   perf_service_names[opt->service]);
-	if (opt->srq && opt->service == PERF_SERVICE_UC)
-		return bad("--srq: not with --service uc");
-	if ((opt->srq || opt->service == PERF_SERVICE_XRC) && opt->verify && opt->qps > 1 &&
-	    opt->op == PERF_OP_SEND)
-		return bad("--verify: with several queues on one SRQ a message may be in any slot");
-	if (opt->events && opt->test == PERF_TEST_LAT && opt->op == PERF_OP_WRITE)
-		return bad("--events: the arrival of a WRITE is seen in memory");
-	if (opt->memory_poll && (opt->test != PERF_TEST_LAT || opt->op != PERF_OP_WRITE))
-		return bad("--memory-poll: with --test lat and --op write only");
-	if (opt->service == PERF_SERVICE_XRC && opt->qps > 8190)
-		return bad("--qps: XRC needs two QPs for each");
-	return 0;
-}
-
-/* What one wire has and the other has not */
-static int
-check_wire(struct perf_options *opt)
-{
-	static const char *const of_roce[] = {"service", "qps"};
-	static const char *const of_ub[] = {"jettys", "tps",	    "window", "rule",
-					    "spray",  "reorder-us", "segment"};
-	bool ub = opt->wire == PERF_WIRE_UB;
-
-	for (unsigned int i = 0; i < sizeof(of_roce) / sizeof(of_roce[0]); i++)
-		if (ub && perf_option_given(opt, of_roce[i]))
-			return bad("--%s: not with --wire ub%s", of_roce[i],
-				   i == 1 ? ", which has --jettys" : "");
-	for (unsigned int i = 0; i < sizeof(of_ub) / sizeof(of_ub[0]); i++)
-		if (!ub && perf_option_given(opt, of_ub[i]))
-			return bad("--%s: with --wire ub only", of_ub[i]);
-	if (!ub && (perf_op_codes[opt->op] & PERF_UB_ONLY) != 0)
-		return bad("--op %s: with --wire ub only", perf_op_names[opt->op]);
-	if (!ub)
-		return 0;
-	if (opt->mtu != 1024 && opt->mtu != 4096)
-		return bad("--mtu: %u; UB has 1024 and 4096", opt->mtu);
-	if (opt->op == PERF_OP_SEND && opt->size > 16u << 20)
-		return bad("--size: a Send of UB has at most 16 MiB");
-	if (!is_power(opt->embed.ub_window) || !is_power(opt->embed.ub_spray) ||
-	    opt->embed.ub_segment % 4096 != 0)
-		return bad("--window and --spray: powers of two; --segment: a multiple of 4096");
-	if (opt->jettys != 0)
-		opt->qps = opt->jettys;
-	return 0;
-}
-
-/* Each form has options of its own. */
-static int
-check_form(const struct perf_options *opt)
-{
-	static const char *const back_to_back[] = {
-		"layout",	 "executor",   "idle",	  "pcap",    "telemetry",  "impair",
-		"fabric",	 "edges",      "mbufs",	  "records", "port-burst", "link-down",
-		"stall-discard", "huge",       "no-huge", "tps",     "window",	   "rule",
-		"spray",	 "reorder-us", "segment", "load",
-	};
-	static const char *const between[] = {"gid-index", "bidir", "timeout"};
-	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration"};
-
-	if (opt->remote.server && opt->remote.client != NULL)
-		return bad("--server and --client exclude each other");
-	for (unsigned int i = 0; i < sizeof(back_to_back) / sizeof(back_to_back[0]); i++)
-		if (perf_is_remote(opt) && perf_option_given(opt, back_to_back[i]))
-			return bad(
-				"--%s: only for HCAs in this process; a daemon has its configuration",
-				back_to_back[i]);
-	for (unsigned int i = 0; i < sizeof(between) / sizeof(between[0]); i++)
-		if (!perf_is_remote(opt) && perf_option_given(opt, between[i]))
-			return bad("--%s: with --server or --client only", between[i]);
-	for (unsigned int i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
-		if (opt->remote.server && perf_option_given(opt, of_client[i]))
-			return bad("--%s: an option of the client", of_client[i]);
-	if (perf_option_given(opt, "device") && !perf_is_remote(opt) && !opt->remote.gids)
-		return bad("--device: with --server, --client or --gids only");
-	if (opt->report_every != 0 && opt->test != PERF_TEST_BW)
-		return bad("--report-every: with --test bw only");
-	if (opt->inline_max != 0 && opt->op != PERF_OP_WRITE && opt->op != PERF_OP_SEND)
-		return bad("--inline: with --op write or send only");
-	if (perf_option_given(opt, "huge") && perf_option_given(opt, "no-huge"))
-		return bad("--huge and --no-huge exclude each other");
-	if (opt->remote.once && !opt->remote.server)
-		return bad("--once: with --server only");
-	if (opt->remote.bidir && (opt->test != PERF_TEST_BW || perf_is_atomic(opt->op)))
-		return bad("--bidir: with --test bw and --op write, read or send only");
-	return 0;
-}
-
-static int
-check(struct perf_options *opt)
-{
-	int rc;
-
-	if (opt->op == PERF_OP_COUNT)
-		opt->op = opt->service == PERF_SERVICE_UD ? PERF_OP_SEND : PERF_OP_WRITE;
-	rc = check_sizes(opt);
-	if (rc == 0)
-		rc = check_wire(opt);
-	if (rc == 0)
-		rc = check_queues(opt);
-	if (rc == 0)
-		rc = check_service(opt);
-	if (rc == 0)
-		rc = check_form(opt);
-	if (rc != 0)
-		return rc;
-	if (opt->ip == 5)
-		return bad("--ip: 4 or 6");
-	if (perf_mtu_code(opt->mtu) == 0)
-		return bad("--mtu: %u is none of 256, 512, 1024, 2048, 4096", opt->mtu);
-	if (opt->duration != 0 && opt->iters != 0)
-		return bad("--duration and --iters exclude each other");
-	if (opt->duration == 0 && opt->iters == 0)
-		opt->duration = perf_is_simulated(opt) ? SIMULATED_DURATION : DEFAULT_DURATION;
-	if (!perf_option_given(opt, "executor"))
-		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC
-					      ? SOFTHCA_EXECUTOR_MANUAL
-					      : SOFTHCA_EXECUTOR_THREADS;
-	if (perf_is_simulated(opt) && opt->embed.executor != SOFTHCA_EXECUTOR_MANUAL)
-		return bad("--fabric: time is simulated; --executor manual");
-	if (perf_is_simulated(opt) && perf_is_lossy(opt) &&
-	    opt->embed.fabric.loss + opt->embed.fabric.first_loss > 0)
-		return bad("--fabric: what is lost with --service %s is not sent again",
-			   perf_service_names[opt->service]);
-	if (opt->load != 0 && (!perf_is_simulated(opt) || opt->test != PERF_TEST_LAT ||
-			       opt->op == PERF_OP_SEND || opt->events))
-		return bad("--load: with --fabric and --test lat, not with --op send or --events");
-	if (opt->memory_poll && !perf_is_remote(opt) &&
-	    opt->embed.executor != SOFTHCA_EXECUTOR_THREADS)
-		return bad("--memory-poll: the engine runs in this thread; --executor threads");
-	if (opt->ack_timeout == 0 && opt->wire == PERF_WIRE_ROCE)
-		opt->ack_timeout = choose_ack_timeout(opt);
-	else if (opt->ack_timeout == 0)
-		opt->ack_timeout = UB_TIMEOUT;
-	return 0;
-}
-
 const char *
 perf_options_check(struct perf_options *opt)
 {
 	int rc;
 
 	quiet = true;
-	rc = check(opt);
+	rc = perf_options_judge(opt);
 	quiet = false;
 	return rc == 0 ? NULL : reason;
 }
@@ -669,24 +477,65 @@ parse_words(int n, char **word, struct perf_options *opt)
 			return -EINVAL;
 		n--;
 		word++;
+	} else if (n > 0 && opt->remote.client == NULL) {
+		return perf_options_bad("unexpected argument: %s; a server is named by --client %s",
+					word[0], word[0]);
 	}
-	return n > 0 ? bad("unexpected argument: %s", word[0]) : 0;
+	return n > 0 ? perf_options_bad("unexpected argument: %s", word[0]) : 0;
 }
 
-/* getopt_long() takes a beginning for the whole: "--port" for "--port-burst". */
+/* getopt_long() takes a beginning for the whole: "--mem" for "--memory-poll". */
 static int
 check_names(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *name = argv[i] + 2;
 		size_t len = strcspn(argv[i], "=") - 2;
+		char theirs[32] = "";
 
-		if (strncmp(argv[i], "--", 2) != 0 || *name == '\0')
+		if (strncmp(argv[i], "--", 2) != 0 || *name == '\0' ||
+		    find_row(name, len) != NUM_ROWS)
 			continue;
-		if (find_row(name, len) == NUM_ROWS)
-			return bad("there is no option --%.*s; --help lists them", (int)len, name);
+		snprintf(theirs, sizeof(theirs), "%.*s", (int)len, name);
+		if (perf_long_refused(theirs) != NULL)
+			return perf_options_bad("--%s is not taken: %s", theirs,
+						perf_long_refused(theirs));
+		return perf_options_bad("there is no option --%.*s", (int)len, name);
 	}
 	return 0;
+}
+
+/* What getopt_long() could not take: id is ':' or '?', optopt a letter or OPT_BASE + row. */
+static int
+bad_option(int id)
+{
+	const char *why = optopt < OPT_BASE ? perf_letter_refused((char)optopt) : NULL;
+
+	if (optopt >= OPT_BASE)
+		return perf_options_bad(id == ':' ? "--%s needs a value" : "--%s takes no value",
+					rows[optopt - OPT_BASE].name);
+	if (id == ':')
+		return perf_options_bad("-%c needs a value", optopt);
+	if (why != NULL)
+		return perf_options_bad("-%c is not taken: %s", optopt, why);
+	return perf_options_bad("there is no option -%c", optopt);
+}
+
+/* The letters of rows for getopt_long(), which reports each problem by its result. */
+static void
+make_letters(char *out)
+{
+	*out++ = ':';
+	for (unsigned int i = 0; i < NUM_ROWS; i++) {
+		char letter = perf_letter_of(rows[i].name);
+
+		if (letter == '\0')
+			continue;
+		*out++ = letter;
+		if (rows[i].arg != NULL)
+			*out++ = ':';
+	}
+	*out = '\0';
 }
 
 /* Each option, then the word after the options. */
@@ -694,21 +543,27 @@ static int
 parse_all(int argc, char **argv, struct perf_options *opt)
 {
 	struct option options[NUM_ROWS + 1] = {0};
+	char letters[2 * NUM_ROWS + 2];
 	int id, rc;
 
 	for (unsigned int i = 0; i < NUM_ROWS; i++)
 		options[i] = (struct option){rows[i].name,
 					     rows[i].arg != NULL ? required_argument : no_argument,
 					     NULL, (int)i + OPT_BASE};
-	while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (id == 'h')
-			return print_usage(NULL, opt);
-		if (id < OPT_BASE) { /* getopt has said what */
-			fputs("softhca-perf: see --help\n", stderr);
-			return -EINVAL;
+	make_letters(letters);
+	while ((id = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		unsigned int row = (unsigned int)id - OPT_BASE;
+
+		if (id == ':' || id == '?')
+			return bad_option(id);
+		if (id < OPT_BASE) {
+			const char *name = perf_name_of((char)id);
+
+			row = find_row(name, strlen(name));
+			spelled[row] = (char)id;
 		}
-		opt->given |= 1ull << (id - OPT_BASE);
-		rc = parse_option(&rows[id - OPT_BASE], optarg, opt);
+		opt->given[row] = id < OPT_BASE ? (char)id : 1;
+		rc = parse_option(&rows[row], optarg, opt);
 		if (rc != 0)
 			return rc;
 	}
@@ -727,12 +582,16 @@ perf_options_parse(int argc, char **argv, struct perf_options *opt)
 		.mtu = 4096,
 		.post_list = 32,
 		.signal_every = 1,
-		.remote = {.port = 18515, .gid_index = -1, .timeout = 20},
+		.remote = {.port = REMOTE_PORT, .gid_index = -1, .timeout = 20},
 	};
 	softhca_embed_config_init(&opt->embed);
+	if (argc == 2 && strcmp(argv[1], "--list-options") == 0)
+		return print_list();
 	rc = check_names(argc, argv);
 	if (rc == 0)
 		rc = parse_all(argc, argv, opt);
 	opt->embed.seed = opt->seed;
-	return rc != 0 ? rc : check(opt);
+	if (spelled[find_row("iters", strlen("iters"))] != 0)
+		opt->iters *= opt->qps;
+	return rc != 0 ? rc : perf_options_judge(opt);
 }

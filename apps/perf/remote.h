@@ -46,8 +46,8 @@ struct remote_line {
 int remote_listen(uint32_t port, int *fd);
 /* Waits for a client; -EINTR after a signal, -EAGAIN when `device` has something to read. */
 int remote_accept(int listener, int device, struct remote_line *l, uint64_t patience_ns);
-/* host: name, IPv4, IPv6 or [IPv6], perhaps with :PORT. */
-int remote_connect(struct remote_line *l, const char *host, uint64_t patience_ns);
+/* host: name, IPv4, IPv6 or [IPv6], perhaps with :PORT in place of port. */
+int remote_connect(struct remote_line *l, const char *host, uint32_t port, uint64_t patience_ns);
 void remote_close(struct remote_line *l);
 /* Between two looks whether something has started. */
 void remote_pause(void);

@@ -199,7 +199,7 @@ remote_client(const struct perf_options *opt)
 	if (err == 0 && opt->json != NULL && json == NULL)
 		err = -EIO;
 	if (err == 0)
-		err = remote_connect(&r.line, opt->remote.client,
+		err = remote_connect(&r.line, opt->remote.client, opt->remote.port,
 				     opt->remote.timeout * 1000000000ull);
 	if (err == 0)
 		err = agree(&r);

@@ -112,14 +112,14 @@ remote_accept(int listener, int device, struct remote_line *l, uint64_t patience
 	return 0;
 }
 
-/* HOST, HOST:PORT, IPV6 or [IPV6]:PORT */
+/* HOST, HOST:PORT, IPV6 or [IPV6]:PORT; otherwise is the port of a text without one. */
 static int
-split_host(const char *text, char host[256], char port[8])
+split_host(const char *text, uint32_t otherwise, char host[256], char port[8])
 {
 	const char *colon = strrchr(text, ':'), *bracket = strchr(text, ']');
 	size_t n = strlen(text), digits;
 
-	snprintf(port, 8, "%u", REMOTE_PORT);
+	snprintf(port, 8, "%u", otherwise);
 	if (colon != NULL && (strchr(text, ':') == colon || (bracket != NULL && bracket < colon))) {
 		n = (size_t)(colon - text);
 		digits = strspn(colon + 1, "0123456789");
@@ -204,7 +204,7 @@ connect_any(const struct addrinfo *list, uint64_t deadline, const struct addrinf
 }
 
 int
-remote_connect(struct remote_line *l, const char *text, uint64_t patience_ns)
+remote_connect(struct remote_line *l, const char *text, uint32_t otherwise, uint64_t patience_ns)
 {
 	const struct addrinfo *a = NULL;
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
@@ -213,7 +213,7 @@ remote_connect(struct remote_line *l, const char *text, uint64_t patience_ns)
 	int fd, rc;
 
 	l->fd = -1;
-	if (split_host(text, host, port) != 0) {
+	if (split_host(text, otherwise, host, port) != 0) {
 		fprintf(stderr, "softhca-perf: --client: HOST or HOST:PORT expected, not %s\n",
 			text);
 		return -EINVAL;

@@ -221,6 +221,14 @@ class Options(Case):
         self.assertIn('the client has no GID', self.run_client('--gid-index', '77', status=1))
         self.alive(server)
 
+    def test_letters(self):
+        """As perftest has them."""
+        self.server()
+        run = subprocess.run([PERF, '-d', self.daemons[1].socket, '-p', str(self.port), '--client', self.host,
+                              *'-n 10 -q 2 -l 1 -s 64 -x 1'.split()], stdout=subprocess.PIPE, encoding='utf-8',
+                             timeout=LIMIT_S, check=True)
+        self.assertRegex(run.stdout, r'(?m)^ 64 +20 ')
+
     def test_mismatch(self):
         """Both ends say what both ends want."""
         server = self.server('--op', 'send', '--mtu', '1024')
