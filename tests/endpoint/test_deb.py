@@ -30,6 +30,8 @@ EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/soft
             './usr/share/doc/softhca/changelog.Debian.gz',
             './usr/share/bash-completion/completions/softhca-perf',
             './usr/share/bash-completion/completions/softhca-ctl',
+            './usr/share/zsh/vendor-completions/_softhca',
+            './usr/share/fish/vendor_completions.d/softhca-perf.fish',
             './usr/share/man/man1/softhca-ctl.1.gz', './usr/share/doc/softhca/docs/ub.md',
             './usr/share/softhca/uboe.lua', './usr/share/softhca/valgrind.supp')
 EXPECTED_DEV = ('./usr/include/softhca/softhca.h', './usr/include/softhca/embed.h',

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Manual pages say what programs and configuration have; examples and the unit are well formed.
 
-test_pages.py ROOT SOFTHCAD SOFTHCA-PERF PERF-PAGE UNIT
+test_pages.py ROOT SOFTHCAD SOFTHCA-PERF PERF-PAGE UNIT SOFTHCA-CTL [SOFTHCA-RUN]
 """
 import glob
 import os
@@ -12,8 +12,12 @@ import subprocess
 import sys
 import unittest
 
-ROOT, DAEMON, PERF, PERF_PAGE, UNIT = [os.path.abspath(word) for word in sys.argv[1:6]]
-PAGES = ('apps/softhcad/softhcad.8', PERF_PAGE, 'config/softhcad.conf.5')
+ROOT, DAEMON, PERF, PERF_PAGE, UNIT, CTL, *RUN = [os.path.abspath(word) for word in sys.argv[1:]]
+PAGES = ('apps/softhcad/softhcad.8', PERF_PAGE, 'config/softhcad.conf.5', 'apps/ctl/softhca-ctl.1',
+         'apps/run/softhca-run.1')
+# Options in a line of --help, and in an item of a page: letter, name, argument
+HELP = re.compile(r'^ +(?:-(\w), +)?--([a-z-]+)(?: ([A-Z]\w*(?::[A-Z]\w*)*|[a-z0-9]+)(?=  |$))?', re.M)
+ITEM = re.compile(r'^\.It (?:Fl (\w)(?: Ar \w+)? , )?Fl -([a-z-]+)(?: (?:Ar|Cm) (\S+)$|(?= Ns Op)|$)', re.M)
 
 
 def page(name):
@@ -26,19 +30,41 @@ def output(*command):
                           encoding='utf-8', timeout=240, check=False)
 
 
+def lower(options):
+    """Arguments are in capitals in some pages and not in others."""
+    return sorted((letter, name, value.lower()) for letter, name, value in options)
+
+
 class Pages(unittest.TestCase):
     def options(self, program, name):
-        text = page(name)
-        found = re.findall(r'--([a-z][a-z-]*)', output(program, '--help').stdout)
-        self.assertGreater(len(found), 2)
-        for option in found:
-            self.assertRegex(text, r'Fl -%s\b' % option, '--%s is not in %s' % (option, name))
+        """--help and the page have the same options, with the same letters and arguments."""
+        said = HELP.findall(output(program, '--help').stdout)
+        self.assertGreater(len(said), 3)
+        self.assertEqual(sorted(option[1] for option in said), sorted({option[1] for option in said}))
+        self.assertEqual(lower(said), lower(ITEM.findall(page(name))), name)
 
     def test_daemon(self):
         self.options(DAEMON, 'apps/softhcad/softhcad.8')
 
     def test_perf(self):
         self.options(PERF, PERF_PAGE)
+        self.assertIn('HOST[:PORT]', page(PERF_PAGE))
+
+    @unittest.skipUnless(RUN, 'built without verbs')
+    def test_run(self):
+        self.options(RUN[0], 'apps/run/softhca-run.1')
+
+    def test_ctl(self):
+        """Each command with its options, and those of all commands."""
+        said, common = output(CTL, '--help').stdout.split('options of every command:')
+        commands = {name: sorted(set(re.findall(r'--([a-z-]+)', usage))) for name, usage in
+                    re.findall(r'^  ([a-z]+)(.*(?:\n {9}.*)*)\n {8}\S', said, re.M)}
+        self.assertIn('impair', commands)
+        written = {}
+        for name, usage in re.findall(r'^\.It Cm (\w+)(.*)', page('apps/ctl/softhca-ctl.1'), re.M):
+            written.setdefault(name, set()).update(re.findall(r'Fl -([a-z-]+)', usage))
+        self.assertEqual({name: sorted(options) for name, options in written.items()}, commands)
+        self.assertEqual(lower(HELP.findall(common)), lower(ITEM.findall(page('apps/ctl/softhca-ctl.1'))))
 
     def test_keys(self):
         """Every key of the sample, in its section, with the default the sample shows."""
@@ -94,4 +120,4 @@ class Pages(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=[sys.argv[0]] + sys.argv[6:], verbosity=2)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
