@@ -31,6 +31,17 @@ print_counters(struct softhca_embed *embed, unsigned int index)
 			printf("  %-32s %" PRIu64 "\n", values[i].name, values[i].value);
 }
 
+/* Prints the last faults of what one HCA has sent. */
+static void
+print_faults(struct softhca_embed *embed, unsigned int index)
+{
+	char text[2048];
+	int n = softhca_embed_faults(embed, index, text, sizeof(text));
+
+	must(n > 0, "no fault in so many frames");
+	printf("the last %d faults of HCA %u\n%s", n, index, text);
+}
+
 static void
 write_and_compare(struct side *a, const struct side *b, const struct address *to_b)
 {
@@ -47,7 +58,10 @@ write_and_compare(struct side *a, const struct side *b, const struct address *to
 int
 main(int argc, char **argv)
 {
-	/* Besides the impairments below, the second ACK (BTH opcode 11h) of HCA 1 is lost. */
+	/*
+	 * Besides the impairments below, the second ACK (BTH opcode 11h) of HCA 1 is lost; and of
+	 * all HCAs the last packet of the third WRITE, as text.
+	 */
 	const struct softhca_fault_rule lost_ack = {
 		.opcode = 0x11,
 		.psn = SOFTHCA_FAULT_ANY,
@@ -70,6 +84,8 @@ main(int argc, char **argv)
 	config.impair.corrupt = 0.001;
 	must(softhca_embed_create(&config, &embed) == 0, softhca_embed_last_error());
 	must(softhca_embed_add_fault(embed, 1, &lost_ack) == 0, softhca_embed_last_error());
+	must(softhca_embed_impair(embed, "drop,opcode=write-last,nth=3") == 0,
+	     softhca_embed_last_error());
 	must(softhca_embed_open(embed, 0, &a.ctx) == 0, "open 0");
 	must(softhca_embed_open(embed, 1, &b.ctx) == 0, "open 1");
 	to_b = connect_pair(&a, &b, BYTES, 0);
@@ -77,6 +93,7 @@ main(int argc, char **argv)
 	write_and_compare(&a, &b, &to_b);
 	print_counters(embed, 0);
 	print_counters(embed, 1);
+	print_faults(embed, 0);
 	printf("%u messages of %u bytes, every byte compared\n", MESSAGES, BYTES);
 	return softhca_embed_destroy(embed) == 0 ? 0 : 1;
 }

@@ -39,9 +39,13 @@ static const struct command {
 	 "FILE [--seconds S] [--dir in|out|both] [--qp QPN] [--tp TPN] [--snaplen BYTES]",
 	 "write the frames that a daemon sends and receives as pcapng", ctl_run_capture},
 	{"impair",
-	 "[--show | off | --drop P --dup P --reorder P --corrupt P --truncate P --ecn P\n"
-	 "         --delay US --jitter US --psn N=FAULT] [--dir in|out|both] [--qp QPN] [--tp TPN]",
-	 "inject faults into frames of a daemon; P is 0 to 1, FAULT one of the names",
+	 "[--show | off | FAULTS | --drop [P] --dup [P] --reorder [P] --corrupt [P] --truncate [P]\n"
+	 "         --ecn [P] --corrupt_payload --corrupt_header --corrupt_icrc --delay US --jitter US]\n"
+	 "        [--opcode NAME] [--nth N] [--count N] [--psn N[=FAULT]] [--arg N]\n"
+	 "        [--dir in|out|both] [--qp QPN] [--tp TPN]\n"
+	 "        [--port-down MS] [--gid-change] [--after MS]",
+	 "inject faults into frames of a daemon, by chance (P, 0 to 1) or those named; FAULTS as in\n"
+	 "        softhca-run --impair: drop,opcode=read-response,nth=3",
 	 ctl_run_impair},
 	{"devices", "[--tree DIR [--follow LOCK]]",
 	 "what programs find, and whether they can open it; as files like those of /sys/class",
@@ -158,11 +162,16 @@ ctl_options(struct ctl *c, int argc, char **argv, const struct option *own,
 		{"json", no_argument, NULL, OPT_JSON},
 		{"help", no_argument, NULL, OPT_HELP},
 	};
-	int code;
+	int code, index;
 
 	for (size_t i = 0; own != NULL && own[i].name != NULL && i + 5 < OPTIONS_MAX; i++)
 		all[4 + i] = own[i];
-	while ((code = getopt_long(argc, argv, "", all, NULL)) != -1) {
+	while ((code = getopt_long(argc, argv, "", all, &index)) != -1) {
+		/* a number may stand in a word of its own, as after other options */
+		if (code >= 256 && all[index].has_arg == optional_argument && optarg == NULL &&
+		    optind < argc && strchr("0123456789.", argv[optind][0]) != NULL &&
+		    argv[optind][0] != '\0')
+			optarg = argv[optind++];
 		if (code == OPT_PREFIX)
 			c->prefix = optarg;
 		else if (code == OPT_HCA)

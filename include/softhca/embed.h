@@ -36,6 +36,7 @@
  * index of an HCA.
  */
 
+#include <stddef.h>
 #include <stdint.h>
 #include <softhca/softhca.h>
 
@@ -263,6 +264,32 @@ SOFTHCA_API int softhca_embed_clear_faults(struct softhca_embed *embed, unsigned
 SOFTHCA_API int softhca_embed_parse_impairment(const char *text, struct softhca_impairment *out);
 
 /**
+ * Inject faults that text describes in the language of `softhca-ctl impair`, several parted by ";":
+ *   "drop=0.01,delay=50"                 probabilities and us, as above; they replace those before
+ *   "drop,opcode=read-response,nth=3"    a fault of frames with an opcode (by name or number), a
+ *                                        psn, of one QP (qp=N, frames to it and from it) or TP of
+ *                                        UB (tp=N): from the nth on, count of them. With psn or
+ *                                        nth one, else all. These are added.
+ *   "port=down,after=100,for=50"         the link goes down, ms after the first frame, or at once
+ * A fault of an embedded HCA happens to what it sends, at a device of its own also to what it
+ * receives; probabilities may have opcode, qp and tp too. Rules as softhca_embed_add_fault().
+ *
+ * @param embed  NULL: the text is judged, and nothing changes
+ * @return  0, or -EINVAL: the text is wrong; -ENOENT: no HCA has this QP or TP; -ENOSPC: there are
+ *   32 rules; -EOPNOTSUPP: a fault that embedded HCAs do not have
+ */
+SOFTHCA_API int softhca_embed_impair(struct softhca_embed *embed, const char *text);
+
+/**
+ * The last faults of what an HCA has sent, oldest first, a line each: "drop by rule 1
+ * rc-read-response-middle PSN 1203 to 0x405".
+ *
+ * @return  their number, up to 16, or -EINVAL; text ends with 0 and may be cut
+ */
+SOFTHCA_API int softhca_embed_faults(struct softhca_embed *embed, unsigned int index, char *text,
+				     size_t size);
+
+/**
  * Read a network from text like "rate=100,delay=50,paths=8,skew=20,loss=1e-3,loss0=0.1": Gb/s, us,
  * number, us, probability, that of the first path; also queue and ecn in bytes. 0 or -EINVAL.
  */
@@ -312,7 +339,8 @@ SOFTHCA_API int softhca_embed_resources(struct softhca_embed *embed, unsigned in
 /**
  * Write every frame that the HCAs send to a pcap file, before the link impairs it or a fabric loses
  * it; path NULL ends the capture and closes the file. Of an HCA on a device of its own, every frame
- * that is really sent and received there.
+ * that is really sent and received there. A path that ends with ".pcapng" gets this format, in
+ * which a frame that a fault has met says so in a comment.
  */
 SOFTHCA_API int softhca_embed_capture(struct softhca_embed *embed, const char *path);
 

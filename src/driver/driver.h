@@ -148,6 +148,8 @@ hca_driver_set_gid(struct hca_driver *drv, uint32_t index, const uint8_t gid[16]
 {
 	return hca_driver_set_gid_of(drv, index, gid, mac, vlan_id, 0);
 }
+/* Tell all clients that the table has changed, though it has not: a fault that tests inject. */
+void hca_driver_gid_event(struct hca_driver *drv);
 /* Clear an entry; clearing an empty one is no error. */
 int hca_driver_clear_gid(struct hca_driver *drv, uint32_t index);
 /*

@@ -87,6 +87,14 @@ hca_driver_set_gid_of(struct hca_driver *drv, uint32_t index, const uint8_t gid[
 	return err;
 }
 
+void
+hca_driver_gid_event(struct hca_driver *drv)
+{
+	driver_lock_take(&drv->lock);
+	driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);
+	driver_lock_give(&drv->lock);
+}
+
 /* QPs that use the address are not changed: that is their owners' decision. */
 int
 hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)

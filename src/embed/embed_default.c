@@ -6,7 +6,7 @@
  * process. The environment chooses:
  *	SOFTHCA_EMBED_PORT    the port, a device of DPDK; there is only one HCA then
  *	SOFTHCA_EMBED_FIRST   number of the first HCA [0]: the other end of its wire has another
- *	SOFTHCA_EMBED_IMPAIR  what the wire does to frames, like "drop=0.01,delay=50"
+ *	SOFTHCA_EMBED_IMPAIR  what the wire does to frames, as softhca_embed_impair() takes it
  *	SOFTHCA_EMBED_SEED    of all random numbers [0: those of the system]
  */
 
@@ -45,15 +45,15 @@ take_number(const char *name, uint64_t most, uint64_t *number)
 }
 
 static int
-configure(struct softhca_embed_config *c, const char **port)
+configure(struct softhca_embed_config *c, const char **port, const char **impair)
 {
-	const char *impair = setting("SOFTHCA_EMBED_IMPAIR");
 	uint64_t first = 0, seed = 0;
 	int err;
 
 	softhca_embed_config_init(c);
 	c->executor = SOFTHCA_EXECUTOR_THREADS;
 	c->link_local_first = 1; /* as in daemons: programs are used to index 1 for IPv4 */
+	*impair = setting("SOFTHCA_EMBED_IMPAIR");
 	*port = setting("SOFTHCA_EMBED_PORT");
 	if (*port != NULL) {
 		c->ports = port;
@@ -64,8 +64,28 @@ configure(struct softhca_embed_config *c, const char **port)
 		err = take_number("SOFTHCA_EMBED_SEED", UINT64_MAX, &seed);
 	c->first = (uint32_t)first;
 	c->seed = seed;
-	if (err == 0 && impair != NULL)
-		err = softhca_embed_parse_impairment(impair, &c->impair);
+	if (err == 0 && *impair != NULL)
+		err = softhca_embed_impair(NULL, *impair);
+	return err;
+}
+
+static int
+create(struct softhca_embed **out)
+{
+	static const char *port; /* used as long as they exist */
+	struct softhca_embed_config c;
+	const char *impair;
+	int err = configure(&c, &port, &impair);
+
+	if (err == 0)
+		err = softhca_embed_create(&c, out);
+	if (err != 0 || impair == NULL)
+		return err;
+	err = softhca_embed_impair(*out, impair);
+	if (err != 0) {
+		softhca_embed_destroy(*out);
+		*out = NULL;
+	}
 	return err;
 }
 
@@ -74,16 +94,11 @@ softhca_embed_open_default(unsigned int index, struct softhca_context **ctx)
 {
 	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
 	static struct softhca_embed *shared;
-	static const char *port; /* used as long as they exist */
-	struct softhca_embed_config c;
 	int err = 0;
 
 	pthread_mutex_lock(&once);
-	if (shared == NULL) {
-		err = configure(&c, &port);
-		if (err == 0)
-			err = softhca_embed_create(&c, &shared);
-	}
+	if (shared == NULL)
+		err = create(&shared);
 	pthread_mutex_unlock(&once);
 	return err == 0 ? softhca_embed_open(shared, index, ctx) : err;
 }

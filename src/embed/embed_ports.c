@@ -15,9 +15,11 @@
 #include <rte_mbuf.h>
 
 #include "embed_ports.h"
+#include "host.h"
 #include "port/port_ethdev.h"
 #include "port/port_memif.h"
 
+#define NG_SUFFIX ".pcapng"
 #define HEADERS_MAX 128u /* bytes of a packet beside its payload: IP and above, with pad and ICRC */
 
 static bool
@@ -134,6 +136,8 @@ wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)
 		return err;
 	s->port = s->impair;
 	err = device ? 0 : wrap_pcap(s);
+	if (err == 0)
+		hca_port_impair_watch(s->impair, hca_port_pcap_mark, s->pcap);
 	return err == 0 ? hca_port_stall_open(&sc, s->port, &s->port) : err;
 }
 
@@ -276,8 +280,9 @@ softhca_embed_parse_impairment(const char *text, struct softhca_impairment *out)
 
 	if (hca_impair_parse(text, &t, why, sizeof(why)) != 0)
 		return embed_fail(-EINVAL, "%s", why);
-	if (t.is_rule || t.qpn != 0 || t.tpn != 0)
-		return embed_fail(-EINVAL, "impairment \"%.60s\": expected no rule, QP and TP",
+	if (t.kind != HCA_IMPAIR_ODDS || t.qpn != 0 || t.tpn != 0 || t.odds.by_name)
+		return embed_fail(-EINVAL,
+				  "impairment \"%.60s\": expected probabilities of all frames",
 				  text);
 #define X(name) out->name = t.odds.name;
 	HCA_IMPAIR_ODDS_LIST(X)
@@ -346,6 +351,28 @@ softhca_embed_set_stall(struct softhca_embed *e, const struct softhca_port_stall
 	return 0;
 }
 
+/* Simulated time begins with the HCAs; real time is shown as the time of day. */
+static uint64_t
+epoch_of(const struct softhca_embed *e)
+{
+	return e->cfg.fabric.rate_gbps != 0 ? 0 : hca_host_wall_clock() - hca_clock_ns();
+}
+
+static int
+open_capture(const struct softhca_embed *e, const char *path, struct hca_pcap **file)
+{
+	const struct hca_pcap_ng ng = {
+		.interface = e->side[0].name,
+		.epoch = epoch_of(e),
+		.replace = true,
+	};
+	size_t len = strlen(path), end = strlen(NG_SUFFIX);
+
+	if (len > end && strcmp(path + len - end, NG_SUFFIX) == 0)
+		return hca_pcap_open_ng(path, &ng, file);
+	return hca_pcap_open(path, 0, file);
+}
+
 int
 softhca_embed_capture(struct softhca_embed *e, const char *path)
 {
@@ -354,7 +381,7 @@ softhca_embed_capture(struct softhca_embed *e, const char *path)
 
 	pthread_mutex_lock(&e->lock);
 	if (path != NULL)
-		err = hca_pcap_open(path, 0, &file);
+		err = open_capture(e, path, &file);
 	if (err == 0) {
 		for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 			hca_port_pcap_attach(e->side[i].pcap, file);

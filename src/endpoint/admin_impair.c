@@ -31,6 +31,13 @@ take_direction(const char *text, struct admin_impair *a)
 int
 admin_impair_parse(const char *text, struct admin_impair *a, char *why, size_t size)
 {
+	static const enum admin_impair_what kinds[] = {
+		[HCA_IMPAIR_ODDS] = ADMIN_IMPAIR_ODDS,
+		[HCA_IMPAIR_RULE] = ADMIN_IMPAIR_RULE,
+		[HCA_IMPAIR_PORT] = ADMIN_IMPAIR_PORT,
+		[HCA_IMPAIR_GID] = ADMIN_IMPAIR_GID,
+	};
+
 	*a = (struct admin_impair){.words = text};
 	if (*text == '\0')
 		return 0;
@@ -41,7 +48,7 @@ admin_impair_parse(const char *text, struct admin_impair *a, char *why, size_t s
 	}
 	if (hca_impair_parse(a->words, &a->said, why, size) != 0)
 		return -EINVAL;
-	a->what = a->said.is_rule ? ADMIN_IMPAIR_RULE : ADMIN_IMPAIR_ODDS;
+	a->what = kinds[a->said.kind];
 	return 0;
 }
 

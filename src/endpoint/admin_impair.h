@@ -4,9 +4,9 @@
 
 /*
  * Parameters of the impairment command: "[dir=in|out|both,]drop=0.01,delay=50,qp=0x123" (or tp=),
- * "[dir=...,]rule=drop,psn=100,count=1", "[dir=...,]off", or "". A list of probabilities replaces
- * the previous one; rules are added until "off". Without dir they apply to sent frames, but "off"
- * to both directions.
+ * "[dir=...,]drop,opcode=ack,nth=3", "[dir=...,]off", "", and what else port_impair.h takes. A list
+ * of probabilities replaces the previous one; rules are added until "off". Without dir they apply
+ * to sent frames, but "off" to both directions.
  */
 
 #include <stdbool.h>
@@ -18,6 +18,8 @@ enum admin_impair_what {
 	ADMIN_IMPAIR_OFF,
 	ADMIN_IMPAIR_ODDS,
 	ADMIN_IMPAIR_RULE,
+	ADMIN_IMPAIR_PORT,
+	ADMIN_IMPAIR_GID,
 };
 
 struct admin_impair {

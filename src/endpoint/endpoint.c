@@ -15,6 +15,7 @@
 #include "abi_gid_text.h"
 #include "endpoint_address.h"
 #include "endpoint_admin.h"
+#include "endpoint_faults.h"
 #include "endpoint_eal.h"
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
@@ -341,6 +342,7 @@ watch(struct endpoint *e)
 		now = monotonic_ns();
 		endpoint_link_watch(&e->link);
 		endpoint_health_watch(&e->health, now);
+		endpoint_faults_watch(e, now);
 		rest = period(pause_ns(e, now));
 		feed_watchdog(e, now, every, &due);
 	}

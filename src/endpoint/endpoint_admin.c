@@ -18,6 +18,7 @@
 #include "admin_capture.h"
 #include "admin_impair.h"
 #include "endpoint_admin.h"
+#include "endpoint_faults.h"
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
 #include "kernif.h"
@@ -197,70 +198,6 @@ find_peer(struct endpoint *e, uint32_t qpn, uint32_t *remote_qpn)
 	return rc;
 }
 
-static bool
-has_room(const struct endpoint *e, const struct admin_impair *a)
-{
-	const struct admin_faults *f = e->faults;
-
-	if (a->what != ADMIN_IMPAIR_RULE)
-		return true;
-	return (!a->sent || hca_port_impair_rules(f[ENDPOINT_SENT].port) < HCA_FAULT_RULES) &&
-	       (!a->received || hca_port_impair_rules(f[ENDPOINT_RECEIVED].port) < HCA_FAULT_RULES);
-}
-
-static int
-set_faults(struct endpoint *e, const struct admin_impair *a, uint32_t peer)
-{
-	uint32_t number = a->said.qpn | a->said.tpn;
-	int rc = 0;
-
-	if (a->sent)
-		rc = admin_impair_set(&e->faults[ENDPOINT_SENT], a, peer, number);
-	if (rc == 0 && a->received)
-		rc = admin_impair_set(&e->faults[ENDPOINT_RECEIVED], a, number, 0);
-	if (rc == 0 && a->what == ADMIN_IMPAIR_OFF)
-		hca_wait_workers(e->hca);
-	return rc;
-}
-
-/* Report each rule and the number of frames it changed: prefix, "rule_" and its number, from 1. */
-static int
-tell_rules(const struct admin_faults *f, const char *prefix, struct rte_tel_data *d)
-{
-	char name[24], text[128];
-	int rc = 0;
-
-	for (unsigned int i = 0; i < hca_port_impair_rules(f->port); i++) {
-		snprintf(name, sizeof(name), "%srule_%u", prefix, i + 1);
-		snprintf(text, sizeof(text), "%s: fired %" PRIu64 " times", f->rule[i],
-			 hca_port_impair_hits(f->port, i));
-		rc |= rte_tel_data_add_dict_string(d, name, text);
-	}
-	return rc;
-}
-
-/* Counters of received frames have the names of those of sent frames with the prefix "in_". */
-static int
-tell_faults(struct endpoint *e, struct rte_tel_data *d)
-{
-	struct hca_port_impair_stats out, in;
-	int rc = rte_tel_data_start_dict(d);
-
-	hca_port_impair_stats(e->faults[ENDPOINT_SENT].port, &out);
-	hca_port_impair_stats(e->faults[ENDPOINT_RECEIVED].port, &in);
-#define X(n) rc |= rte_tel_data_add_dict_uint(d, #n, out.n);
-	HCA_PORT_IMPAIR_STATS(X)
-#undef X
-	rc |= rte_tel_data_add_dict_string(d, "setting", e->faults[ENDPOINT_SENT].setting);
-#define X(n) rc |= rte_tel_data_add_dict_uint(d, "in_" #n, in.n);
-	HCA_PORT_IMPAIR_STATS(X)
-#undef X
-	rc |= rte_tel_data_add_dict_string(d, "in_setting", e->faults[ENDPOINT_RECEIVED].setting);
-	rc |= tell_rules(&e->faults[ENDPOINT_SENT], "", d);
-	rc |= tell_rules(&e->faults[ENDPOINT_RECEIVED], "in_", d);
-	return rc == 0 ? 0 : -ENOMEM;
-}
-
 static int
 impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
@@ -276,12 +213,12 @@ impair(struct endpoint *e, const char *params, struct rte_tel_data *d)
 		return refuse_qp(e, d, a.said.qpn);
 	if (a.said.tpn != 0 && !tp_lives(e, a.said.tpn))
 		return refuse_tp(e, d, a.said.tpn);
-	if (!has_room(e, &a) || set_faults(e, &a, peer) != 0)
+	if (endpoint_faults_set(e, &a, peer) != 0)
 		return refuse(d, "there are %u rules, and there is no room for more: use \"off\"",
 			      HCA_FAULT_RULES);
 	if (a.what != ADMIN_IMPAIR_NOTHING)
 		LOG_INFO("%s: impairment: %s", e->cfg.name, params);
-	return tell_faults(e, d);
+	return endpoint_faults_tell(e, d);
 }
 
 static uint64_t
@@ -393,7 +330,7 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(memif, "/softhca/memif", "Counters of a memif port") \
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
-	  "Faults. Parameters: [dir=in|out|both,]off|drop|dup|...=0..1,delay=US,qp|tp=N|rule=...") \
+	  "Faults. Parameters: [dir=in|out|both,]off|drop=0..1,...|drop,opcode=ack,nth=N,qp=N|port=down|...") \
 	X(capture, "/softhca/capture", \
 	  "Frames as pcapng. Parameters: [dir=in|out,][qp|tp=N,][snaplen=N,]/PATH, or off")
 

@@ -24,7 +24,8 @@ enum endpoint_way {
 };
 
 /*
- * The chain of ports is impair -> inbound -> divert -> pcap -> wire; port.top is the first of them.
+ * The chain of ports is stall -> impair -> inbound -> divert -> pcap -> wire; port.top is the first
+ * of them. Without [admin] impair: divert -> wire.
  */
 struct endpoint {
 	struct endpoint_config cfg;
@@ -33,8 +34,10 @@ struct endpoint {
 	struct endpoint_kernif kernel;
 	struct hca_port *pcap; /* NULL: not configured */
 	struct admin_faults faults[ENDPOINT_WAYS];
-	void *sleep_words; /* wakeup words of the workers (sleep.h); NULL: not created yet */
-	int sleep_fd;	   /* file that holds them */
+	struct hca_port *stall; /* takes the link down; NULL: not configured */
+	uint64_t gid_event_at;	/* CLOCK_MONOTONIC, ns; 0: none is due */
+	void *sleep_words;	/* wakeup words of the workers (sleep.h); NULL: not created yet */
+	int sleep_fd;		/* file that holds them */
 	struct ipc_sleep sleep;
 	struct hca *hca;
 	struct hca_threads *threads;

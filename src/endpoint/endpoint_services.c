@@ -18,6 +18,7 @@
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
 #include "port/port_pcap.h"
+#include "port/port_stall.h"
 
 /* ---- ports in front of the wire ---- */
 
@@ -61,12 +62,18 @@ add_impair(struct endpoint *e)
 		.seed = e->cfg.seed,
 		.socket_id = e->cfg.numa_node,
 	};
+	const struct hca_port_stall_config sc = {.socket_id = e->cfg.numa_node};
 	int err = add_inbound(e);
 
 	if (err == 0)
 		err = hca_port_impair_open(&ic, e->port.top, &e->port.top);
-	if (err == 0)
+	if (err == 0) {
 		e->faults[ENDPOINT_SENT].port = e->port.top;
+		hca_port_impair_watch(e->port.top, hca_port_pcap_mark, e->pcap);
+		err = hca_port_stall_open(&sc, e->port.top, &e->port.top);
+	}
+	if (err == 0)
+		e->stall = e->port.top;
 	return err == 0 ? 0
 			: endpoint_fail(err,
 					"no memory to inject faults with ([memory] size_mb = %u)",

@@ -345,14 +345,14 @@ class Faults(Lab):
         self.good('impair', 'off', '--prefix', self.daemons[1].name)
         self.traffic()
         said = self.impair(1, '--psn', '0xfff=drop')
-        self.assertEqual(said['rule_1'], 'rule=drop,psn=4095,count=1: fired 0 times')
+        self.assertEqual(said['rule_1'], 'rule=drop,psn=4095,count=1: fired 0 times, matched 0')
         self.assertNotIn('rule_2', said)
         self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
         psns = [qp['next_psn'] for qp in self.about(1, 'qps')[0]['qps']]
         rule = 'rule=drop,count=3,opcode=4'
         self.assertTrue(psns)
         said = self.daemons[1].ask('/softhca/impair,' + rule)
-        self.wait(lambda: self.impair(1)['rule_2'] == rule + ': fired 3 times')
+        self.wait(lambda: self.impair(1)['rule_2'].startswith(rule + ': fired 3 times, matched '))
         self.wait(lambda: self.about(1, 'status')[0]['status']['health'] != 'well')
         self.daemons[1].wait_log('packets sent again')
         self.assertNotIn('rule_1', self.impair(1, 'off'))
@@ -381,6 +381,46 @@ class Faults(Lab):
             self.assertEqual(ctl('impair', *words).returncode, 2, words)
         self.stop()
 
+
+    def test_named_frames(self):
+        """The third answer of one QP by its name; the last faults are listed, and the capture marks it."""
+        for daemon in self.daemons:
+            self.good('impair', 'off', '--prefix', daemon.name)
+        self.traffic()
+        busy = max(self.about(0, 'qps')[0]['qps'], key=lambda each: each['rx_bytes'])
+        number = self.impair(0).get('fired_1', '0:').split(':')[0]
+        path = os.path.join(self.place, 'named.pcapng')
+        capture = subprocess.Popen([CTL, 'capture', path, '--dir', 'out', '--prefix', self.daemons[0].name],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.wait(lambda: self.daemons[0].ask('/softhca/capture')['active'])
+        said = self.impair(0, '--qp', hex(busy['qpn']), '--opcode', 'ack', '--nth', '3', '--drop')
+        self.assertEqual(said['setting'], 'drop,opcode=ack,nth=3,qp=%u' % busy['qpn'])
+        self.wait(lambda: 'fired 1 times' in self.impair(0)['rule_1'])
+        said = self.impair(0)
+        fired = [text for name, text in said.items() if re.fullmatch('fired_[0-9]+', name)][-1]
+        self.assertRegex(fired, r'^\d+: drop by rule 1: rc-ack, PSN \d+, to QP 0x%x, frame \d+, [\d.]+ s ago$'
+                         % busy['remote_qpn'])
+        self.assertNotEqual(fired.split(':')[0], number)
+        time.sleep(0.2)
+        self.assertIn('fired 1 times', self.impair(0)['rule_1'])
+        capture.send_signal(signal.SIGINT)
+        capture.communicate(timeout=PATIENCE)
+        with open(path, 'rb') as file:
+            self.assertEqual(file.read().count(b'drop by rule 1'), 1)
+        self.good('impair', 'off', '--prefix', self.daemons[0].name)
+        # one language: the same as a text, and with a probability
+        text = 'drop=0.5,opcode=ack;drop,opcode=read-response,nth=9'
+        said = self.impair(0, text)
+        self.assertEqual(said['setting'], text.replace(';', ' '))
+        self.assertIn('rule_1', said)
+        self.good('impair', 'off', '--prefix', self.daemons[0].name)
+        self.bad(1, 'expected send, send-only', 'impair', '--opcode', 'foo', '--drop', '--prefix',
+                 self.daemons[0].name)
+        for words in (('--opcode', 'ack'), ('--nth', '3'), ('--psn', '5'), ('--drop', '--dup', '--nth', '1'),
+                      ('--after', '5'), ('drop,opcode=foo,nth=1',), ('--check',), ('--check', 'drop=2')):
+            self.assertEqual(ctl('impair', *words).returncode, 2, words)
+        self.assertEqual(ctl('impair', '--check', text).returncode, 0)
+        self.stop()
 
     def faults(self, side):
         said = self.impair(side)

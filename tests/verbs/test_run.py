@@ -282,7 +282,9 @@ class Own(Script):
 
     def test_wrong_faults(self):
         for faults, reason in (('drop=2', 'drop'), ('melt=1', 'melt'), ('drop', 'NAME=NUMBER'),
-                               ('seed=7', 'no fault'), ('drop=0.1,seed=x', 'expected a number')):
+                               ('seed=7', 'no fault'), ('drop=0.1,seed=x', 'expected a number'),
+                               ('drop,opcode=foo,nth=1', '"opcode=foo": expected send'),
+                               ('drop=0.1;port=down', 'for=MS')):
             said = self.run_script('--impair', faults, 'true', status=2)
             self.assertRegex(said, '^softhca-run: --impair: .*' + reason)
             self.assertNotRegex(said, '--(drop|melt)')
@@ -300,6 +302,12 @@ class Own(Script):
         self.assertIn('there is no /nowhere/libsofthca-verbs.so', said)
         self.run_script('--embed', '/no/such/program', status=127)
         self.run_script('--embed', 'sh', '-c', 'exit 5', status=5)
+
+    def test_fixed_addresses(self):
+        words = 'grep', 'stack', '/proc/self/maps'
+        found = {self.run_script('--embed', '--fixed-addresses', *words) for _ in range(3)}
+        self.assertEqual(len(found), 1, found)
+        self.assertEqual(len({self.run_script('--embed', *words) for _ in range(3)} | found), 4)
 
     def test_page(self):
         with open(PAGE, encoding='utf-8') as file:
@@ -389,6 +397,16 @@ class Faulty(Script):
 
     def test_repeated(self):
         self.repeated(())
+
+    def test_named_frame(self):
+        """One datagram of the program is lost, by a rule that its daemon lists."""
+        words = '--impair', 'drop,opcode=ud-send,nth=5;seed=3'
+        prefix = '"$(basename "$SOFTHCA_DIRECTORY"/*.sock .sock)"'
+        said = self.run_script(*words, 'sh', '-c', '%s; %s impair --prefix %s' %
+                               (shlex.quote(LOST), shlex.quote(CTL), prefix))
+        self.assertEqual(said.splitlines()[0], '4')
+        self.assertIn('drop,opcode=ud-send,nth=5: fired 1 times', said)
+        self.assertRegex(said, r'drop by rule 1: ud-send-only, PSN 4, to QP')
 
 
 class Plain(Script):

@@ -34,7 +34,8 @@ struct fate {
 	uint64_t arg;
 	bool ecn;
 	bool by_rule;
-	bool spared; /* the odds are for another QP */
+	uint8_t rule; /* counted from 1 */
+	bool spared;  /* the odds are for another QP */
 };
 
 /* Held frames: a binary heap by due time, then age. */
@@ -52,6 +53,8 @@ struct odds {
 	uint32_t kinds;
 	uint32_t qpn, sqpn; /* 0: all */
 	uint8_t wire;	    /* HCA_WIRE_NONE: all */
+	bool by_name;
+	struct hca_opcode_set of;
 	bool any;
 };
 
@@ -78,6 +81,9 @@ struct port_impair {
 	unsigned int num_rules; /* [pub] */
 	bool pass_next;		/* the next frame's fate is decided: it passes */
 	struct hca_port_impair_stats stats;
+	hca_port_impair_watch_fn watch;
+	void *watch_arg;
+	struct hca_fired_list fired;
 	struct rte_mempool *pool;
 	uint64_t seq;
 	uint32_t hold;
@@ -247,14 +253,17 @@ is_of_wire(const struct hca_wire_view *v, uint8_t wire)
 }
 
 static bool
-rule_matches(const struct hca_fault_rule *r, const struct hca_wire_view *v)
+rule_matches(const struct hca_fault_rule *r, const struct rte_mbuf *m,
+	     const struct hca_wire_view *v)
 {
 	bool any_qp = r->qpn == 0 && r->sqpn == 0 && r->wire == HCA_WIRE_NONE;
 
 	if (v == NULL)
-		return r->opcode == HCA_FAULT_ANY && r->psn == HCA_FAULT_ANY && any_qp;
+		return r->opcode == HCA_FAULT_ANY && r->psn == HCA_FAULT_ANY && any_qp &&
+		       !r->by_name;
 	return is_of_wire(v, r->wire) && (r->opcode == HCA_FAULT_ANY || r->opcode == v->opcode) &&
-	       (r->psn == HCA_FAULT_ANY || r->psn == v->psn) && is_of_qp(v, r->qpn, r->sqpn);
+	       (r->psn == HCA_FAULT_ANY || r->psn == v->psn) && is_of_qp(v, r->qpn, r->sqpn) &&
+	       (!r->by_name || hca_opcode_set_has(&r->of, rte_pktmbuf_mtod(m, const uint8_t *), v));
 }
 
 static bool
@@ -266,29 +275,33 @@ fate_by_rule(struct port_impair *p, struct rte_mbuf *m, struct fate *f)
 	for (unsigned int i = 0; i < rules_of(p); i++) {
 		struct rule *r = &p->rules[i];
 
-		if (!rule_matches(&r->r, parsed ? &v : NULL))
+		if (!rule_matches(&r->r, m, parsed ? &v : NULL))
 			continue;
-		if (++r->seen < r->r.nth || (r->r.count != 0 && r->hits >= r->r.count))
+		hca_port_count(&r->seen, 1);
+		if (r->seen < r->r.nth || (r->r.count != 0 && r->hits >= r->r.count))
 			continue;
 		hca_port_count(&r->hits, 1);
 		f->fault = r->r.fault;
 		f->arg = r->r.arg;
 		f->by_rule = true;
+		f->rule = (uint8_t)(i + 1);
 		return true;
 	}
 	return false;
 }
 
-/* The odds are for one QP, and the frame is not of it. */
+/* The odds are for one QP or opcode, and the frame is not of it. */
 static bool
 is_spared(const struct port_impair *p, const struct rte_mbuf *m)
 {
 	const struct odds *o = odds_of(p);
 	struct hca_wire_view v;
 
-	if (likely(o->qpn == 0 && o->sqpn == 0 && o->wire == HCA_WIRE_NONE))
+	if (likely(o->qpn == 0 && o->sqpn == 0 && o->wire == HCA_WIRE_NONE && !o->by_name))
 		return false;
-	return !read_frame(m, &v) || !is_of_wire(&v, o->wire) || !is_of_qp(&v, o->qpn, o->sqpn);
+	return !read_frame(m, &v) || !is_of_wire(&v, o->wire) || !is_of_qp(&v, o->qpn, o->sqpn) ||
+	       (o->by_name &&
+		!hca_opcode_set_has(&o->of, rte_pktmbuf_mtod(m, const uint8_t *), &v));
 }
 
 /*
@@ -472,16 +485,33 @@ apply(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint64_t 
 	return false;
 }
 
+/* As apply(), of a frame that has a fault. */
+static bool
+apply_and_tell(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint64_t now)
+{
+	struct hca_fired d = {.at = now, .frame = p->stats.frames + 1, .rule = f->rule};
+
+	d.fault = (uint8_t)(f->fault != FATE_PASS ? f->fault : HCA_FAULT_ECN);
+	hca_fired_describe(&d, m);
+	if (p->watch != NULL)
+		p->watch(p->watch_arg, m, &d);
+	if (!apply(p, m, f, now))
+		return false;
+	hca_fired_enter(&p->fired, &d);
+	return true;
+}
+
 static bool
 send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 {
-	bool decided = p->pass_next;
+	bool decided = p->pass_next, sent;
 	struct fate f;
 
 	begin_draws(p);
 	f = fate_of(p, m);
 	p->pass_next = false;
-	if (!apply(p, m, &f, now)) {
+	sent = f.fault != FATE_PASS || f.ecn ? apply_and_tell(p, m, &f, now) : apply(p, m, &f, now);
+	if (!sent) {
 		p->pass_next |= decided;
 		return false;
 	}
@@ -577,6 +607,7 @@ impair_close(struct hca_port *port)
 	while (p->num_held != 0)
 		rte_pktmbuf_free(p->heap[--p->num_held].m);
 	p->wrap.inner->ops->close(p->wrap.inner);
+	hca_fired_fini(&p->fired);
 	rte_mempool_free(p->pool);
 	rte_free(p);
 }
@@ -619,6 +650,7 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 		rte_free(p);
 		return -ENOMEM;
 	}
+	hca_fired_init(&p->fired);
 	*out = &p->wrap.port;
 	return 0;
 }
@@ -658,6 +690,8 @@ hca_port_impair_set(struct hca_port *port, const struct hca_impair *in)
 		.qpn = in->qpn,
 		.sqpn = in->sqpn,
 		.wire = in->wire,
+		.by_name = in->by_name,
+		.of = in->of,
 	};
 	if (o.kinds == 0)
 		o.kinds = HCA_CORRUPT_ANY;
@@ -698,6 +732,27 @@ hca_port_impair_hits(const struct hca_port *port, unsigned int rule)
 	const struct port_impair *p = (const struct port_impair *)port;
 
 	return rule < rules_of(p) ? __atomic_load_n(&p->rules[rule].hits, __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t
+hca_port_impair_seen(const struct hca_port *port, unsigned int rule)
+{
+	const struct port_impair *p = (const struct port_impair *)port;
+
+	return rule < rules_of(p) ? __atomic_load_n(&p->rules[rule].seen, __ATOMIC_RELAXED) : 0;
+}
+
+unsigned int
+hca_port_impair_fired(struct hca_port *port, struct hca_fired out[HCA_FIRED_MAX])
+{
+	return hca_fired_read(&impair(port)->fired, out);
+}
+
+void
+hca_port_impair_watch(struct hca_port *port, hca_port_impair_watch_fn fn, void *arg)
+{
+	impair(port)->watch = fn;
+	impair(port)->watch_arg = arg;
 }
 
 void

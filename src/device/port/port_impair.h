@@ -25,71 +25,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi_impair.h"
+#include "port/impair_text.h"
 #include "port/port.h"
-
-/* Parts of a frame where one byte is changed. */
-enum hca_corrupt_kind {
-	HCA_CORRUPT_PAYLOAD = 1 << 0, /* payload or pad; header if there is none */
-	HCA_CORRUPT_HEADER = 1 << 1,  /* BTH and extension headers */
-	HCA_CORRUPT_ICRC = 1 << 2,
-	HCA_CORRUPT_RANDOM = 1 << 3, /* anywhere after the MAC addresses */
-	HCA_CORRUPT_ANY = 15,
-};
-
-/* Probabilities 0..1 per frame, evaluated separately; at most one of the faults is applied. */
-struct hca_impair {
-	double drop, dup, reorder, corrupt, truncate;
-	double ecn;		/* CE mark, in addition to another fault */
-	uint32_t corrupt_kinds; /* enum hca_corrupt_kind, 0: any */
-	uint64_t delay_ns;	/* every frame */
-	uint64_t jitter_ns;	/* 0..jitter more, at random; this reorders, too */
-	uint64_t reorder_ns;	/* a reordered frame is sent 1..reorder_ns later, 0: 10 us */
-	/* as in a rule; frames of others have neither faults nor delays */
-	uint32_t qpn, sqpn;
-	uint8_t wire;
-};
-
-enum hca_fault {
-#define X(name, text) HCA_FAULT_##name,
-	HCA_FAULT_LIST(X)
-#undef X
-	HCA_FAULT_KINDS
-};
-
-#define HCA_FAULT_ANY 0xffffffffu
-
-/* The first rule that matches a frame is applied, and no random fault. */
-struct hca_fault_rule {
-	uint32_t opcode; /* of BTH or RTPH, or HCA_FAULT_ANY */
-	uint32_t psn;	 /* or HCA_FAULT_ANY */
-	uint32_t nth;	 /* from the nth matching frame on, counted from 1; 0 stands for 1 */
-	uint32_t count;	 /* number of matching frames, 0: all */
-	enum hca_fault fault;
-	uint64_t arg;
-	/*
-	 * Frames of one QP: to QPN qpn (BTH), or from QPN sqpn (DETH); 0: not compared, both 0:
-	 * any. (Only datagrams contain their source; otherwise qpn is the peer's.) Of UB both are
-	 * TPNs, and each frame has both.
-	 */
-	uint32_t qpn, sqpn;
-	uint8_t wire; /* enum hca_wire; HCA_WIRE_NONE: any */
-};
-
-/*
- * What a text says: "drop=0.01,delay=50,qp=0x123", or "rule=drop,psn=100,count=1,qp=5", with the
- * names of abi_impair.h; in a rule psn, opcode, nth, count and arg as above; tp=N instead of qp=N.
- */
-struct hca_impair_text {
-	bool is_rule;
-	struct hca_impair odds;
-	struct hca_fault_rule rule;
-	uint32_t qpn; /* 0: absent */
-	uint32_t tpn; /* of UB; 0: absent */
-};
-
-/* Parse the text. 0, or -EINVAL with what was expected and found in why. Any thread. */
-int hca_impair_parse(const char *text, struct hca_impair_text *out, char *why, size_t size);
+#include "port/port_fired.h"
 
 #define HCA_FAULT_RULES 32u
 
@@ -131,8 +69,20 @@ int hca_port_impair_rule(struct hca_port *p, const struct hca_fault_rule *rule);
 void hca_port_impair_clear_rules(struct hca_port *p);
 unsigned int hca_port_impair_rules(const struct hca_port *p);
 
-/* Number of frames that the i-th rule has matched and changed. */
+/* Number of frames that the i-th rule has changed; and that it has matched, changed or not. */
 uint64_t hca_port_impair_hits(const struct hca_port *p, unsigned int rule);
+uint64_t hca_port_impair_seen(const struct hca_port *p, unsigned int rule);
+
+/* The last faults, oldest first; returns how many. Any thread. */
+unsigned int hca_port_impair_fired(struct hca_port *p, struct hca_fired out[HCA_FIRED_MAX]);
+
+/*
+ * Call fn for each frame that gets a fault, before it happens, on the transmitting lcore; NULL: no
+ * more. Before the port is used.
+ */
+typedef void (*hca_port_impair_watch_fn)(void *arg, const struct rte_mbuf *m,
+					 const struct hca_fired *d);
+void hca_port_impair_watch(struct hca_port *p, hca_port_impair_watch_fn fn, void *arg);
 
 /*
  * For a port that impairs received frames (port_inbound.c), on its lcore: whether frames may bypass

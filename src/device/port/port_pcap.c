@@ -21,6 +21,7 @@
 #define PCAP_ETHERNET 1u
 #define COPY_FRAMES 32u
 #define COPY_BYTES 9216u /* per frame; longer ones are cut, as by snaplen */
+#define MARK_MAX 40u	 /* a comment, with a zero at its end */
 
 #define NG_SECTION 0x0a0d0d0au
 #define NG_MAGIC 0x1a2b3c4du
@@ -28,6 +29,7 @@
 #define NG_STATISTICS 5u
 #define NG_PACKET 6u
 #define NG_OPTION(code, len) ((uint32_t)(len) << 16 | (code))
+#define NG_COMMENT 1u
 #define NG_FLAGS 2u
 #define NG_IF_NAME 2u
 #define NG_IF_TSRESOL 9u
@@ -65,7 +67,9 @@ struct hca_pcap {
 };
 
 struct copied {
+	const struct rte_mbuf *m;
 	uint32_t len, caplen;
+	char mark[MARK_MAX]; /* "" or the fault that the frame has met */
 	uint8_t data[COPY_BYTES];
 };
 
@@ -74,6 +78,10 @@ struct port_pcap {
 	pthread_mutex_t lock; /* protects file */
 	struct hca_pcap *file;
 	bool both_ways;
+	/* hca_port_pcap_mark(), on the lcore of tx */
+	uint16_t passing;	       /* frames of copy[] that the inner port takes just now */
+	const struct rte_mbuf *marked; /* the next one to come has next_mark */
+	char next_mark[MARK_MAX];
 	struct copied copy[COPY_FRAMES];
 };
 
@@ -162,7 +170,7 @@ hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap
 	int rc;
 
 	bytes = ng_head(ng->interface, snaplen, head);
-	rc = open_file(path, O_EXCL, 0, head, bytes, &c);
+	rc = open_file(path, ng->replace ? O_TRUNC : O_EXCL, 0, head, bytes, &c);
 	if (rc != 0)
 		return rc;
 	c->is_ng = true;
@@ -268,21 +276,25 @@ put_classic(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 	return true;
 }
 
-/* False: no room. */
+/* False: no room. mark: a comment, "" for none. */
 static bool
 put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
-       enum direction way)
+       enum direction way, const char *mark)
 {
-	uint32_t pad = -caplen & 3, total = 32 + caplen + pad + 12;
+	uint32_t pad = -caplen & 3, chars = (uint32_t)strlen(mark), mark_pad = -chars & 3;
+	uint32_t comment[1] = {NG_OPTION(NG_COMMENT, chars)};
+	uint32_t comment_bytes = chars != 0 ? 4 + chars + mark_pad : 0;
+	uint32_t total = 32 + caplen + pad + comment_bytes + 12;
 	uint64_t at = now + c->ng.epoch;
 	const uint32_t head[] = {NG_PACKET,    total,  0,  (uint32_t)(at >> 32),
 				 (uint32_t)at, caplen, len};
 	const uint32_t tail[] = {NG_OPTION(NG_FLAGS, 4), way, NG_OPTION(0, 0), total};
 
-	const struct pcap_piece pieces[] = {{head, sizeof(head)},
-					    {data, caplen},
-					    {"\0\0\0", pad},
-					    {tail, sizeof(tail)}};
+	const struct pcap_piece pieces[] = {
+		{head, sizeof(head)}, {data, caplen},
+		{"\0\0\0", pad},      {comment, chars != 0 ? sizeof(comment) : 0},
+		{mark, chars},	      {"\0\0\0", mark_pad},
+		{tail, sizeof(tail)}};
 
 	c->last = at;
 	return pcap_writer_put(c->writer, pieces, RTE_DIM(pieces));
@@ -309,16 +321,29 @@ wanted(const struct hca_pcap_ng *ng, const uint8_t *data, uint32_t len, enum dir
 /* The caller holds the file's lock. */
 static void
 write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
-	    enum direction way)
+	    enum direction way, const char *mark)
 {
 	bool there;
 
 	if ((c->is_ng && !wanted(&c->ng, data, caplen, way)) || c->frames >= c->max)
 		return;
-	there = c->is_ng ? put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way)
+	there = c->is_ng ? put_ng(c, data, RTE_MIN(caplen, c->ng.snaplen), len, now, way, mark)
 			 : put_classic(c, data, caplen, len, now);
 	hca_port_count(&c->frames, there);
 	hca_port_count(&c->lost, !there);
+}
+
+static void
+copy_frame(struct port_pcap *p, struct copied *c, const struct rte_mbuf *m)
+{
+	c->m = m;
+	c->len = m->data_len;
+	c->caplen = RTE_MIN(m->data_len, COPY_BYTES);
+	memcpy(c->data, rte_pktmbuf_mtod(m, void *), c->caplen);
+	c->mark[0] = '\0';
+	if (p->marked == m)
+		memcpy(c->mark, p->next_mark, sizeof(c->mark));
+	p->marked = NULL;
 }
 
 /*
@@ -330,15 +355,15 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 {
 	uint16_t took;
 
-	for (uint16_t i = 0; i < n; i++) {
-		p->copy[i].len = m[i]->data_len;
-		p->copy[i].caplen = RTE_MIN(m[i]->data_len, COPY_BYTES);
-		memcpy(p->copy[i].data, rte_pktmbuf_mtod(m[i], void *), p->copy[i].caplen);
-	}
+	for (uint16_t i = 0; i < n; i++)
+		copy_frame(p, &p->copy[i], m[i]);
 	pthread_mutex_lock(&p->file->lock);
+	p->passing = n;
 	took = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
+	p->passing = 0;
 	for (uint16_t i = 0; i < took; i++)
-		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now, SENT);
+		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now, SENT,
+			    p->copy[i].mark);
 	pthread_mutex_unlock(&p->file->lock);
 	return took;
 }
@@ -379,7 +404,7 @@ pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 		pthread_mutex_lock(&p->file->lock);
 		for (uint16_t i = 0; i < got; i++)
 			write_frame(p->file, rte_pktmbuf_mtod(m[i], const uint8_t *),
-				    m[i]->data_len, m[i]->data_len, now, RECEIVED);
+				    m[i]->data_len, m[i]->data_len, now, RECEIVED, "");
 		pthread_mutex_unlock(&p->file->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -438,4 +463,48 @@ void
 hca_port_pcap_both_ways(struct hca_port *port)
 {
 	((struct port_pcap *)port)->both_ways = true;
+}
+
+/* The inner port drops or damages a frame that is being passed to it. */
+static void
+mark_passing(struct port_pcap *p, const struct rte_mbuf *m, const struct hca_fired *d)
+{
+	for (uint16_t i = 0; i < p->passing; i++)
+		if (p->copy[i].m == m)
+			hca_fired_text(d, p->copy[i].mark, sizeof(p->copy[i].mark));
+}
+
+/* A frame that does not come here. */
+static void
+write_dropped(struct port_pcap *p, const struct rte_mbuf *m, const struct hca_fired *d)
+{
+	char mark[MARK_MAX];
+
+	hca_fired_text(d, mark, sizeof(mark));
+	pthread_mutex_lock(&p->lock);
+	if (p->file != NULL) {
+		pthread_mutex_lock(&p->file->lock);
+		write_frame(p->file, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, m->data_len,
+			    d->at, SENT, mark);
+		pthread_mutex_unlock(&p->file->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+void
+hca_port_pcap_mark(void *port, const struct rte_mbuf *m, const struct hca_fired *d)
+{
+	struct port_pcap *p = port;
+
+	if (__atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
+		return;
+	if (p->passing != 0) {
+		mark_passing(p, m, d);
+	} else if (d->fault == HCA_FAULT_DROP) {
+		write_dropped(p, m, d);
+	} else if (d->fault != HCA_FAULT_DELAY && d->fault != HCA_FAULT_REORDER) {
+		/* of what is held back a copy comes, later */
+		p->marked = m;
+		hca_fired_text(d, p->next_mark, sizeof(p->next_mark));
+	}
 }

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "port/port.h"
+#include "port/port_fired.h"
 
 struct hca_pcap;
 
@@ -34,6 +35,7 @@ struct hca_pcap_ng {
 	uint32_t snaplen;      /* bytes per frame, 0: all */
 	size_t ring;	       /* bytes buffered for the disk, a power of two; 0: 32 MiB */
 	bool no_received, no_sent;
+	bool replace; /* a file that exists */
 	/*
 	 * Only packets of one QP: received for qpn, sent to remote_qpn of its peer, or from it if
 	 * the packet has a source (UD). Of UB: of one TP.
@@ -64,6 +66,13 @@ int hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket
 
 /* Capture received frames, too; before the port is used. */
 void hca_port_pcap_both_ways(struct hca_port *p);
+
+/*
+ * A frame gets a fault from the impairment in front of this port or behind it: pcapng files say so
+ * in a comment ("drop by rule 2"); what is dropped in front of this port is written nevertheless.
+ * For hca_port_impair_watch(), with this port as arg: on the lcore that transmits.
+ */
+void hca_port_pcap_mark(void *port, const struct rte_mbuf *m, const struct hca_fired *d);
 
 /* Use another file, or none (NULL). After it returns the previous file is not used any more. */
 void hca_port_pcap_attach(struct hca_port *p, struct hca_pcap *file);

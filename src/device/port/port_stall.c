@@ -23,7 +23,7 @@ struct port_stall {
 	uint32_t between;    /* [pub] index of the third, and FRESH */
 	uint32_t unplugged;  /* [pub] */
 	uint64_t now;	     /* time of the last tx or poll */
-	uint64_t first;	     /* time of the first frame; 0: none yet */
+	uint64_t first;	     /* time of the first frame, or of the setting; 0: none yet */
 	uint64_t change;     /* [pub] time at which the rules change the link; UINT64_MAX: never */
 	bool was_up;
 };
@@ -47,7 +47,7 @@ set_time(struct port_stall *s, uint64_t now)
 	if (likely((__atomic_load_n(&s->between, __ATOMIC_RELAXED) & FRESH) == 0))
 		return;
 	s->now_rules = __atomic_exchange_n(&s->between, s->now_rules, __ATOMIC_ACQ_REL) & ~FRESH;
-	s->first = 0;
+	s->first = rules_of(s)->at_once ? RTE_MAX(now, UINT64_C(1)) : 0;
 }
 
 static bool

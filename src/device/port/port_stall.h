@@ -26,6 +26,7 @@ struct hca_port_stall_rules {
 	uint32_t tx_burst_max; /* accept 0..n frames per burst; 0: no limit */
 	uint64_t down_after;   /* the link goes down this long after the first frame */
 	uint64_t down_for;     /* duration of that; 0: the link does not go down */
+	bool at_once;	       /* down_after counts from the setting, not from the first frame */
 	uint64_t stall_every;  /* period of stalls */
 	/* no frames are accepted for this long at the end of each period; 0: no stalls */
 	uint64_t stall_for;
