@@ -123,7 +123,10 @@ struct perf_options {
 	bool list_counters;
 	const char *json; /* file names, or NULL */
 	const char *pcap;
-	const char *fabric;  /* its text, or NULL */
+	const char *fabric; /* its text, or NULL */
+	char faults[512];   /* of --impair what embed.impair has not: rules, of QPs; or "" */
+	bool pause;	    /* hold the QPs before their traffic */
+	bool fixed_addresses;
 	double load;	     /* --test lat: Gb/s of the messages that are due; 0: one at a time */
 	uint32_t inline_max; /* messages up to this many bytes are sent inline; 0: none */
 	double report_every; /* s between lines about the pass that runs; 0: none */
@@ -411,6 +414,13 @@ int perf_check_run(struct perf_session *s, struct perf_row *row);
 struct perf_json;
 /* Every row of the options; json may be NULL. */
 int perf_rows_run(struct perf_session *s, struct perf_json *json);
+
+/* --- perf_pause.c: -EINTR when it was interrupted -------------------- */
+
+/* --pause-before-traffic: print the QPs of a pass and wait for a line or SIGUSR1. */
+int perf_pause(struct perf_session *s, const char *pass);
+/* --fixed-addresses: start the program again where the kernel puts memory at the same addresses. */
+int perf_fix_addresses(const struct perf_options *opt, char **argv);
 
 /* --- perf_report.c -------------------- */
 void perf_report_header(const struct perf_options *opt);

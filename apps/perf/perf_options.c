@@ -164,8 +164,15 @@ static const struct option_row rows[] = {
 	{"list-counters", NULL, "print the counters each row has moved", FLAG(list_counters)},
 	{"telemetry", NULL, "answer dpdk-telemetry.py -f softhca while running",
 	 SET(embed.telemetry, 1)},
-	{"impair", "LIST", "drop=P,dup=P,reorder=P,corrupt=P,truncate=P,ecn=P,delay=US,jitter=US",
+	{"impair", "FAULTS",
+	 "drop=P,dup=P,reorder=P,corrupt=P,truncate=P,ecn=P,delay=US,jitter=US; or of named frames: "
+	 "drop,opcode=read-response,nth=3",
 	 CALL(parse_impairment)},
+	{"pause-before-traffic", NULL,
+	 "print the QPs and wait for a line (of faults: they are added) or SIGUSR1", FLAG(pause)},
+	{"fixed-addresses", NULL,
+	 "memory at the same addresses in each run, as they are in captures",
+	 FLAG(fixed_addresses)},
 	{"fabric", "LIST",
 	 "rate=GBPS,delay=US,paths=N,skew=US,loss=P,loss0=P,queue=B,ecn=B: a network in between; "
 	 "simulated time",
@@ -386,12 +393,32 @@ parse_real(const char *option, const char *text, double min, double max, double 
 	return 0;
 }
 
+/* A part of --impair: probabilities of all frames, or what else there is */
+static int
+take_fault(const char *text, struct perf_options *opt)
+{
+	size_t used = strlen(opt->faults);
+
+	if (softhca_embed_impair(NULL, text) != 0)
+		return perf_options_bad("--impair: %s", softhca_embed_last_error());
+	if (softhca_embed_parse_impairment(text, &opt->embed.impair) == 0)
+		return 0;
+	if (used + strlen(text) + 2 > sizeof(opt->faults))
+		return perf_options_bad("--impair: more than %zu characters",
+					sizeof(opt->faults) - 2);
+	sprintf(opt->faults + used, "%s%s", used != 0 ? ";" : "", text);
+	return 0;
+}
+
 static int
 parse_impairment(char *text, struct perf_options *opt)
 {
-	if (softhca_embed_parse_impairment(text, &opt->embed.impair) == 0)
-		return 0;
-	return perf_options_bad("--impair: %s", softhca_embed_last_error());
+	char *each;
+	int rc = 0;
+
+	while (rc == 0 && (each = strsep(&text, ";")) != NULL)
+		rc = take_fault(each, opt);
+	return rc;
 }
 
 static int

@@ -20,10 +20,13 @@ is_power(uint32_t n)
 }
 
 static bool
-is_impaired(const struct softhca_impairment *impair)
+is_impaired(const struct perf_options *opt)
 {
-	return impair->drop + impair->dup + impair->reorder + impair->corrupt + impair->truncate >
-	       0;
+	const struct softhca_impairment *impair = &opt->embed.impair;
+
+	return opt->faults[0] != '\0' ||
+	       impair->drop + impair->dup + impair->reorder + impair->corrupt + impair->truncate >
+		       0;
 }
 
 /*
@@ -35,7 +38,7 @@ choose_ack_timeout(const struct perf_options *opt)
 {
 	const struct softhca_embed_config *embed = &opt->embed;
 	bool alone = embed->executor == SOFTHCA_EXECUTOR_MANUAL;
-	bool impaired = is_impaired(&embed->impair);
+	bool impaired = is_impaired(opt);
 	uint32_t code = 14;
 
 	if (perf_is_remote(opt))
@@ -108,7 +111,7 @@ check_service(const struct perf_options *opt)
 	if (opt->service == PERF_SERVICE_UD && (opt->all_sizes || opt->size > opt->mtu))
 		return perf_options_bad("--service ud: a datagram has at most the MTU, %u bytes",
 					opt->mtu);
-	if (!reliable && is_impaired(&opt->embed.impair))
+	if (!reliable && is_impaired(opt))
 		return perf_options_bad(
 			"--impair: what is lost with --service %s is not sent again",
 			perf_service_names[opt->service]);
@@ -171,7 +174,8 @@ check_form(const struct perf_options *opt)
 		"spray",	 "reorder-us", "segment", "load",
 	};
 	static const char *const between[] = {"port", "gid-index", "bidir", "timeout"};
-	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration"};
+	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration",
+						"pause-before-traffic"};
 
 	if (opt->remote.server && opt->remote.client != NULL)
 		return perf_options_bad("--server and --client exclude each other");

@@ -84,6 +84,8 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 	if (softhca_embed_create(&config, &s->embed) != 0)
 		return failed("no HCAs", softhca_embed_last_error());
 	note_in_use(s);
+	if (opt->faults[0] != '\0' && softhca_embed_impair(s->embed, opt->faults) != 0)
+		return failed("--impair", softhca_embed_last_error());
 	if (opt->pcap != NULL && softhca_embed_capture(s->embed, opt->pcap) != 0)
 		return failed(opt->pcap, softhca_embed_last_error());
 	for (unsigned int i = 0; i < 2; i++) {

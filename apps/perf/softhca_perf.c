@@ -70,6 +70,8 @@ timed_pass(struct perf_session *s, struct perf_row *row)
 	row->stride = s->stride;
 	row->slots = s->slots;
 	if (err == 0)
+		err = perf_pause(s, "timed");
+	if (err == 0)
 		err = perf_measure(s, row);
 	close_pass(s, err);
 	return err;
@@ -83,6 +85,8 @@ verify_pass(struct perf_session *s, struct perf_row *row)
 	if (!s->opt->verify || perf_interrupted())
 		return 0;
 	err = open_pass(s, REMOTE_PASS_VERIFY, row->size);
+	if (err == 0)
+		err = perf_pause(s, "verify");
 	if (err == 0)
 		err = perf_check_run(s, row);
 	if (err != 0)
@@ -193,6 +197,8 @@ main(int argc, char **argv)
 
 	if (rc != 0)
 		return rc > 0 ? 0 : 2;
+	if (perf_fix_addresses(&opt, argv) != 0)
+		return 1;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	if (opt.remote.gids)
