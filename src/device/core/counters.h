@@ -380,6 +380,17 @@
 	X(wake_missed) \
 	X(kicks_for_nothing) \
 	X(kicks_muted) \
+	/* \
+	 * what the network does to reliable requests and READ responses (engine/order.h): \
+	 * missing when a later one came; of these, came by themselves, and how many had \
+	 * overtaken them, in sum (the others were lost); requests that came twice though the \
+	 * peer did not repeat them; answers that did though this side repeated nothing \
+	 */ \
+	X(rx_missing) \
+	X(rx_late) \
+	X(rx_late_depth) \
+	X(rx_doubled) \
+	X(answers_doubled) \
 	/* congestion: received with CE, nothing answers them */ \
 	X(np_ecn_marked_roce_packets) \
 	/* UB, received: packets by what they are; those with CE; TPs whose numbers disagreed */ \
@@ -449,8 +460,9 @@
  * Counters of one QP since it left RESET: frames and payload bytes in both directions, as requester
  * and responder, and errors. Names as above; out_of_sequence includes the device's
  * out_of_seq_request, rx_dropped all of rx_packets that were not executed or used, for any reason,
- * and errors of completions include flushed ones. Packets dropped before they were assigned to the
- * QP are only in the device's counters, because anyone can send them.
+ * rx_doubled the device's answers_doubled, and errors of completions include flushed ones. Packets
+ * dropped before they were assigned to the QP are only in the device's counters, because anyone can
+ * send them.
  */
 #define HCA_QP_COUNTER_LIST(X) \
 	X(tx_packets) \
@@ -467,6 +479,9 @@
 	X(out_of_sequence) \
 	X(rnr_nak_sent) \
 	X(seq_nak_sent) \
+	X(rx_missing) \
+	X(rx_late) \
+	X(rx_doubled) \
 	X(req_cqe_error) \
 	X(resp_cqe_error)
 

@@ -200,19 +200,19 @@ struct hca_qp_ee {
 	uint32_t msn;	   /* [pub] */
 	uint64_t write_va; /* next byte of the WRITE in progress */
 	uint32_t write_rkey;
-	uint32_t msg_left;     /* bytes of the message still expected (WRITE) or room left (SEND) */
-	uint32_t msg_done;     /* bytes of the message received */
-	uint8_t msg_kind;      /* enum ee_msg_kind in ee.h */
-	uint8_t mtu_log;       /* CEU */
-	uint8_t owed_syndrome; /* AETH syndrome of the pending NAK */
-	uint8_t job_now;       /* slot + 1 of the job being answered, 0: none */
-	uint16_t flags;	       /* enum ee_flag in ee.h */
-	uint16_t unacked;      /* packets accepted since the last acknowledgement */
-	uint32_t job_pending;  /* bits of ring slots that must be answered, or answered again */
-	uint32_t list_next;    /* list of QPs with pending responses */
-	uint32_t lazy_next;    /* list of QPs to acknowledge when the stage becomes idle */
-	uint64_t rx_packets;   /* [pub] requests */
-	uint64_t rx_bytes;     /* [pub] their payload */
+	uint32_t msg_left;    /* bytes of the message still expected (WRITE) or room left (SEND) */
+	uint32_t msg_done;    /* bytes of the message received */
+	uint8_t msg_kind;     /* enum ee_msg_kind in ee.h */
+	uint8_t mtu_log;      /* CEU */
+	uint8_t accepted_at;  /* when the last SEND or WRITE was accepted, EE_STAMP_NS, low bits */
+	uint8_t job_now;      /* slot + 1 of the job being answered, 0: none */
+	uint16_t flags;	      /* enum ee_flag in ee.h */
+	uint16_t unacked;     /* packets accepted since the last acknowledgement */
+	uint32_t job_pending; /* bits of ring slots that must be answered, or answered again */
+	uint32_t list_next;   /* list of QPs with pending responses */
+	uint32_t lazy_next;   /* list of QPs to acknowledge when the stage becomes idle */
+	uint64_t rx_packets;  /* [pub] requests */
+	uint64_t rx_bytes;    /* [pub] their payload */
 	/* second line */
 	struct hca_qbuf rq;	   /* CEU */
 	uint32_t rq_consumed;	   /* [pub] free running */
@@ -230,17 +230,19 @@ struct hca_qp_ee {
 	uint8_t new_jobs;  /* jobs neither answered completely nor late */
 	uint8_t late_seen; /* [pub] encap.resp_late as handled last */
 	/* third line */
-	uint32_t owed_psn;  /* PSN that the NAK refuses, or of the duplicate to acknowledge */
-	uint32_t recv_off;  /* with EE_RECV_HELD: byte offset of the WQE taken from an SRQ */
-	uint32_t recv_srqn; /* of that SRQ */
+	uint32_t owed_psn;	 /* PSN that the NAK refuses, or of the duplicate to acknowledge */
+	uint32_t recv_off;	 /* with EE_RECV_HELD: byte offset of the WQE taken from an SRQ */
+	uint32_t recv_srqn : 24; /* of that SRQ */
+	uint32_t owed_syndrome : 8; /* AETH syndrome of the pending NAK */
 	uint32_t recv_generation;
 	struct hca_srq *srq; /* CEU: replaces the RQ; NULL: none */
 	/* counters of rare events [pub] */
 	uint64_t rx_dropped; /* of rx_packets: not executed */
-	uint64_t duplicate_request;
-	uint64_t out_of_sequence;
-	uint64_t rnr_nak_sent;
+	uint32_t duplicate_request;
+	uint32_t out_of_sequence;
+	uint32_t rnr_nak_sent;
 	uint32_t seq_nak_sent;
+	uint32_t rx_missing, rx_late, rx_doubled; /* requests */
 	uint32_t resp_cqe_error; /* receives completed with an error, including flushed ones */
 } __rte_cache_aligned;
 
@@ -271,12 +273,15 @@ struct hca_qp_encap {
  * rx_read_bytes, updated once per burst, is the exception, which costs READs some time.
  */
 struct hca_qp_stats {
-	/* [pub] RRC: payload of READ responses; RRC also writes the next five */
+	/* [pub] RRC: payload of READ responses; RRC also writes the next ones up to rx_dropped */
 	uint64_t rx_read_bytes;
-	uint64_t local_ack_timeout_err;
-	uint64_t packet_seq_err;
-	uint64_t implied_nak_seq_err;
-	uint64_t rnr_nak_received;
+	uint32_t local_ack_timeout_err;
+	uint32_t packet_seq_err;
+	uint32_t implied_nak_seq_err;
+	uint32_t rnr_nak_received;
+	uint32_t rx_missing, rx_late,
+		rx_doubled; /* READ responses; doubled: answers of all kinds */
+	uint32_t reserved;
 	uint64_t rx_dropped;	  /* of rrc.rx_packets: not used */
 	uint64_t req_cqe_error;	  /* [pub] RRC, for UC and UD RTC: errors, including flushed ones */
 	uint64_t retransmissions; /* [pub] RTC */

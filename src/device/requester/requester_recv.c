@@ -13,6 +13,7 @@
 #include <errno.h>
 
 #include <rte_atomic.h>
+#include <rte_malloc.h>
 #include <rte_prefetch.h>
 
 #include "abi_ctx.h"
@@ -31,13 +32,14 @@ static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
 int
 hca_rrc_init(struct hca *h)
 {
-	h->stage_ctx[HCA_STAGE_RRC] = NULL;
-	return 0;
+	return hca_rrc_order_init(h);
 }
 
 void
 hca_rrc_fini(struct hca *h)
 {
+	rte_free(h->stage_ctx[HCA_STAGE_RRC]);
+	h->stage_ctx[HCA_STAGE_RRC] = NULL;
 }
 
 unsigned int
@@ -159,13 +161,14 @@ implied_nak(struct hca_rrc_run *run)
 		return;
 	hca_rrc_set_flags(q, HCA_RRC_IMPLIED);
 	HCA_COUNT(run->h, RRC, implied_nak_seq_err);
-	hca_qp_stat_add(&run->qp->stats.implied_nak_seq_err, 1);
+	hca_qp_stat_add32(&run->qp->stats.implied_nak_seq_err, 1);
 	retry(run, HCA_AGAIN_IMPLIED_NAK);
 }
 
 void
-hca_rrc_out_of_order(struct hca_rrc_run *run)
+hca_rrc_out_of_order(struct hca_rrc_run *run, uint32_t psn)
 {
+	hca_rrc_order_early(run, psn);
 	hca_rrc_drop(run, HCA_CTR_req_out_of_order);
 	implied_nak(run);
 }
@@ -174,7 +177,7 @@ static void
 sequence_nak(struct hca_rrc_run *run)
 {
 	HCA_COUNT(run->h, RRC, packet_seq_err);
-	hca_qp_stat_add(&run->qp->stats.packet_seq_err, 1);
+	hca_qp_stat_add32(&run->qp->stats.packet_seq_err, 1);
 	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
 		retry(run, HCA_AGAIN_SEQ_NAK);
 }
@@ -196,7 +199,7 @@ rnr_nak(struct hca_rrc_run *run, uint32_t code)
 	uint32_t allowed = hca_qp_live(&run->qp->cfg.rnr_retry);
 
 	HCA_COUNT(run->h, RRC, rnr_nak_received);
-	hca_qp_stat_add(&run->qp->stats.rnr_nak_received, 1);
+	hca_qp_stat_add32(&run->qp->stats.rnr_nak_received, 1);
 	hca_rrc_note_progress(run);
 	if (q->flags & HCA_RRC_HOLD)
 		return;
@@ -223,16 +226,16 @@ hca_rrc_postpone(struct hca_rrc_run *run)
 
 /* Handle what prevents a release; a record with an error is handled at commit. */
 static void
-blocked(struct hca_rrc_run *run)
+blocked(struct hca_rrc_run *run, uint32_t psn)
 {
 	if (hca_record_syndrome(hca_rrc_record(run, run->tail)) == 0)
-		hca_rrc_out_of_order(run);
+		hca_rrc_out_of_order(run, psn);
 	else
 		hca_rrc_drop(run, HCA_CTR_req_out_of_order);
 }
 
 static void
-handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t d)
+handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t psn, uint32_t d)
 {
 	static const uint8_t fatal[] = {
 		[HCA_NAK_INVALID_REQ] = HCA_SYND_REMOTE_INVAL_REQ,
@@ -243,7 +246,7 @@ handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t d)
 
 	/* it acknowledges everything before its PSN */
 	if (!hca_rrc_release(run, d)) {
-		blocked(run);
+		blocked(run, psn);
 		return;
 	}
 	if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK)
@@ -278,9 +281,9 @@ handle_ack(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
 		return;
 	}
 	if (unlikely(HCA_AETH_KIND(syndrome) != HCA_AETH_ACK))
-		handle_nak(run, syndrome, d);
+		handle_nak(run, syndrome, hca_rxd(m)->psn, d);
 	else if (unlikely(!hca_rrc_release(run, d + 1)))
-		blocked(run);
+		blocked(run, hca_rxd(m)->psn);
 }
 
 /* Decap lets it pass only where there is congestion control. It answers nothing. */
@@ -301,9 +304,12 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 	const struct hca_rxd *rxd = hca_rxd(m);
 	uint32_t d = hca_rrc_ahead(run, rxd->psn);
 
+	if (unlikely(run->qp->rrc.flags & HCA_RRC_GAP))
+		hca_rrc_order_seen(run, rxd->psn);
 	if (unlikely(d >= hca_rrc_outstanding(run))) {
 		if (took_cnp(run, rxd))
 			return;
+		hca_rrc_order_again(run, rxd->psn);
 		if (d == HCA_PSN_MASK && HCA_BTH_OPERATION(rxd->opcode) == HCA_BTH_RC_ACK)
 			hca_rrc_drop(run, HCA_CTR_req_duplicate_ack);
 		else
@@ -462,7 +468,7 @@ static void
 timed_out(struct hca_rrc_run *run)
 {
 	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
-	hca_qp_stat_add(&run->qp->stats.local_ack_timeout_err, 1);
+	hca_qp_stat_add32(&run->qp->stats.local_ack_timeout_err, 1);
 	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_IMPLIED);
 	retry(run, HCA_AGAIN_TIMEOUT);
 }

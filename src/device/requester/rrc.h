@@ -4,8 +4,9 @@
 
 /*
  * requester_recv: handles responses, releases the window, completes requests. Private to
- * requester_recv.c (packets, retries, messages), rrc_complete.c (window walk, CQEs, errors) and
- * rrc_read.c (READ and ATOMIC responses). HCA_RRC_HOLD is also read by RTC.
+ * requester_recv.c (packets, retries, messages), rrc_complete.c (window walk, CQEs, errors),
+ * rrc_read.c (READ and ATOMIC responses) and rrc_order.c (losses and their like). HCA_RRC_HOLD is
+ * also read by RTC.
  *
  * A run is the work on one QP within one burst. It keeps the cursors in registers and publishes
  * once, in this order: una, CQEs, messages. Software that sees a completion may reuse the buffer
@@ -30,6 +31,7 @@ enum hca_rrc_flag {
 	HCA_RRC_DEAD = 1u << 4,	   /* an error was completed: only errors follow */
 	HCA_RRC_PATH1 = 1u << 5,   /* retries are those of path 1 */
 	HCA_RRC_LATE = 1u << 6,	   /* the wait is for late foreign memory */
+	HCA_RRC_GAP = 1u << 7,	   /* a response was missing: rrc_order.c looks at the next ones */
 };
 
 /* RTC reads the flags at any time. */
@@ -122,7 +124,18 @@ void hca_rrc_atomic_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32
 void hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why);
 /* Foreign memory of this side did not answer in time: go back to una later. */
 void hca_rrc_postpone(struct hca_rrc_run *run);
-/* A response before the packet is missing: drop it; at most one rewind per loss. */
-void hca_rrc_out_of_order(struct hca_rrc_run *run);
+/* A response before packet psn is missing: drop it; at most one rewind per loss. */
+void hca_rrc_out_of_order(struct hca_rrc_run *run, uint32_t psn);
+
+/* rrc_order.c */
+
+/* The table of gaps; freed with rte_free(). */
+int hca_rrc_order_init(struct hca *h);
+/* Packet psn came although the one at una is missing. */
+void hca_rrc_order_early(struct hca_rrc_run *run, uint32_t psn);
+/* With HCA_RRC_GAP: packet psn came, and was not used yet. */
+void hca_rrc_order_seen(struct hca_rrc_run *run, uint32_t psn);
+/* Packet psn answers what is answered, or what was never asked. */
+void hca_rrc_order_again(struct hca_rrc_run *run, uint32_t psn);
 
 #endif

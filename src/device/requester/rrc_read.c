@@ -186,11 +186,11 @@ static bool
 bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
 {
 	bool rd;
-	uint32_t at = find_record(run, d, &rd);
+	uint32_t at = find_record(run, d, &rd), psn = (run->upsn + d) & HCA_PSN_MASK;
 	const struct hca_record *r = hca_rrc_record(run, at);
 
 	if (rd) {
-		hca_rrc_out_of_order(run);
+		hca_rrc_out_of_order(run, psn);
 		return false;
 	}
 	if (!(r->flags & HCA_REC_RD) || (r->op == HCA_OP_RDMA_READ) != read) {
@@ -199,8 +199,8 @@ bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
 		return false;
 	}
 	/* its own beginning is missing */
-	if (d != 0 && (at == run->tail || !begins || r->psn != ((run->upsn + d) & HCA_PSN_MASK))) {
-		hca_rrc_out_of_order(run);
+	if (d != 0 && (at == run->tail || !begins || r->psn != psn)) {
+		hca_rrc_out_of_order(run, psn);
 		return false;
 	}
 	while (run->tail != at)

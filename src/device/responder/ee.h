@@ -21,6 +21,7 @@
 #include "abi_roce.h"
 #include "abi_wqe.h"
 #include "engine/impl.h"
+#include "engine/order.h"
 #include "engine/pkt.h"
 #include "engine/qp_list.h"
 #include "queues/eq.h"
@@ -43,6 +44,14 @@
  * latest.
  */
 #define EE_LAZY_POLLS 16u
+/*
+ * Unit of accepted_at, whose 8 bits make 23 ms: no timeout of a peer is a multiple of them. A copy
+ * of what was accepted is the network's for so long after it.
+ */
+#define EE_STAMP_NS 90000u
+#define EE_RECENT_NS 3000000u
+/* As many packets as may have waited during a pause. */
+#define EE_WAITED 4096u
 
 /* hca_qp_ee.flags */
 enum ee_flag {
@@ -65,6 +74,9 @@ enum ee_flag {
 	EE_ACK_REPEAT = 1u << 11, /* the ACK is for a duplicate with PSN owed_psn */
 	/* the QP will be reset: the CEU waits until the ACK of what was executed is sent */
 	EE_LEAVES = 1u << 12,
+	/* the missing packet came, or a duplicate: what follows says why (ee_order.c) */
+	EE_FILLED = 1u << 13,
+	EE_TWICE = 1u << 14,
 };
 
 /* hca_qp_ee.msg_kind: the unfinished message. */
@@ -158,10 +170,13 @@ struct ee_ctx {
 	bool left; /* the last ACK of a QP with EE_LEAVES is in out */
 	/* counted per burst by the fast path */
 	uint32_t writes, sends;
-	uint32_t not_taken; /* of the burst: dropped before a QP accepted them */
+	uint32_t not_taken;	   /* of the burst: dropped before a QP accepted them */
+	uint64_t burst_at;	   /* time of the last burst, ns */
+	uint64_t pause, pause_end; /* the last long time without one, ns; its end by `arrived` */
 	struct hca_cq_batch batch;
 	struct rte_mbuf *out[HCA_BURST];
 	unsigned int nout;
+	struct hca_order order[HCA_ORDER_PLACES];
 } __rte_cache_aligned;
 
 static inline struct ee_ctx *
@@ -231,10 +246,18 @@ ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t q
 	hca_qp_list_append(h, &ctx->lazy, EE_LAZY_LINK, qpi);
 }
 
+/* Of the current burst, for accepted_at. */
+static inline uint8_t
+ee_stamp(const struct ee_ctx *ctx)
+{
+	return (uint8_t)(ctx->burst_at / EE_STAMP_NS);
+}
+
 /* A packet was accepted: acknowledge at the end of the burst, or when the stage becomes idle. */
 static inline void
 ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi, bool asked)
 {
+	ee->accepted_at = ee_stamp(ctx);
 	if (asked || ++ee->unacked >= ctx->ack_every) {
 		ee->flags |= EE_ACK_OWED;
 		ee_list_ready(h, ctx, ee, qpi);
@@ -256,6 +279,19 @@ ee_invalidated_key(const struct ee_request *q)
 enum ee_verdict ee_check(struct ee_request *q);
 /* The checks of a repeated READ or ATOMIC; EE_ACCESS: the READ is not allowed any more. */
 enum ee_verdict ee_check_repeat(struct ee_request *q);
+
+/* ---- ee_order.c ---- */
+
+/* q came although an earlier packet is missing; begins: it is the first one. */
+void ee_order_early(struct ee_request *q, bool begins);
+/* q is the packet that was missing. */
+void ee_order_filled(struct ee_request *q);
+/* q came before. */
+void ee_order_duplicate(struct ee_request *q);
+/* q is the next packet after one of those: EE_FILLED, EE_TWICE. */
+void ee_order_next(struct ee_request *q);
+/* Nothing came for long, or this worker did not run. */
+void ee_order_pause(struct ee_ctx *ctx, uint64_t now);
 
 /* ---- ee_recv.c ---- */
 
@@ -293,6 +329,8 @@ void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrom
 void ee_refused(struct hca_qp_ee *ee, uint32_t psn);
 /* Add a response to the new request q, within max_dest_rd_atomic. va: result of an ATOMIC. */
 void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
+/* Whether the READ or ATOMIC with this PSN was executed, and no answer to it was sent yet. */
+bool ee_unanswered(const struct hca_qp_ee *ee, uint32_t psn);
 /* Answer the duplicate q again, or refuse it; false: the original request is not known any more. */
 bool ee_repeat_job(struct ee_request *q, bool refused);
 /* The data of the READ response with this PSN was not available when it was sent. */

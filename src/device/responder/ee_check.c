@@ -68,8 +68,12 @@ check_psn_rc(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 	int32_t ahead = hca_psn_diff(q->rxd->psn, ee->epsn);
 
+	if (unlikely(ee->flags & (EE_FILLED | EE_TWICE)))
+		ee_order_next(q);
 	/* a pending NAK stays: packets that came too early were dropped */
 	if (likely(ahead == 0)) {
+		if (unlikely(ee->flags & EE_GAP))
+			ee_order_filled(q);
 		if (ee->flags & (EE_GAP | EE_RNR))
 			ee->flags &= ~(EE_GAP | EE_RNR);
 		return EE_NEXT;
@@ -94,11 +98,11 @@ check_psn_uc(struct ee_request *q)
 		return EE_NEXT;
 	ee->msg_kind = EE_MSG_NONE;
 	if (ahead < 0 && !q->op->starts) {
-		hca_qp_stat_add(&ee->duplicate_request, 1);
+		hca_qp_stat_add32(&ee->duplicate_request, 1);
 		return drop(q, HCA_CTR_duplicate_request);
 	}
 	HCA_COUNT(q->h, EE, out_of_sequence);
-	hca_qp_stat_add(&ee->out_of_sequence, 1);
+	hca_qp_stat_add32(&ee->out_of_sequence, 1);
 	ee_set_epsn(ee, q->rxd->psn);
 	return EE_NEXT;
 }

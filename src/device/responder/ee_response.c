@@ -107,6 +107,16 @@ find_job(const struct hca_qp_ee *ee, uint32_t psn)
 	return NULL;
 }
 
+bool
+ee_unanswered(const struct hca_qp_ee *ee, uint32_t psn)
+{
+	const struct hca_resp_job *job = find_job(ee, psn);
+
+	return job != NULL && job->first == psn &&
+	       ee->job_pending & 1u << (uint32_t)(job - ee->jobs) &&
+	       !(job->flags & (EE_JOB_STARTED | EE_JOB_REPEAT));
+}
+
 static void
 repeat_read(struct hca_resp_job *job, const struct ee_request *q, bool refused)
 {
@@ -281,7 +291,7 @@ count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
 		hca_qp_stat_add32(&ee->seq_nak_sent, 1);
 	} else if (HCA_AETH_KIND(syndrome) == HCA_AETH_RNR_NAK) {
 		HCA_COUNT(h, EE, rnr_nak_sent);
-		hca_qp_stat_add(&ee->rnr_nak_sent, 1);
+		hca_qp_stat_add32(&ee->rnr_nak_sent, 1);
 	}
 }
 

@@ -111,7 +111,8 @@ repeat(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 
 	HCA_COUNT(q->h, EE, duplicate_request);
-	hca_qp_stat_add(&ee->duplicate_request, 1);
+	hca_qp_stat_add32(&ee->duplicate_request, 1);
+	ee_order_duplicate(q);
 	switch (q->op->kind) {
 	case HCA_PKT_SEND:
 	case HCA_PKT_WRITE:
@@ -138,7 +139,9 @@ refuse_early(struct ee_request *q)
 	struct hca_qp_ee *ee = &q->qp->ee;
 
 	HCA_COUNT(q->h, EE, out_of_seq_request);
-	hca_qp_stat_add(&ee->out_of_sequence, 1);
+	hca_qp_stat_add32(&ee->out_of_sequence, 1);
+	if (!(ee->flags & EE_RNR))
+		ee_order_early(q, !(ee->flags & EE_GAP));
 	if (ee->flags & (EE_GAP | EE_RNR)) {
 		ee_refused(ee, q->rxd->psn);
 		return;
@@ -437,7 +440,7 @@ in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
 	return (state == HCA_QPS_RTS || (state == HCA_QPS_RTR && ee->flags & EE_ESTABLISHED)) &&
 	       rxd->generation == qp->cfg.generation && qp->cfg.service == HCA_ST_RC &&
 	       rxd->psn == ee->epsn && ee->msg_kind == EE_MSG_NONE &&
-	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED)) &&
+	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED | EE_FILLED | EE_TWICE)) &&
 	       rxd->payload_len - 1 < 1u << ee->mtu_log;
 }
 
@@ -595,6 +598,9 @@ hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 	struct ee_ctx *ctx = ee_ctx(h);
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 
+	if (unlikely(now - ctx->burst_at > EE_RECENT_NS))
+		ee_order_pause(ctx, now);
+	ctx->burst_at = now;
 	for (unsigned int i = 0; i < n; i++) {
 		if (i + 2 < n)
 			rte_prefetch0(hca_rxd(m[i + 2]));

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * What the network does is named by counters: losses, reordering and its depth, duplicates; at the
+ * end that receives, for requests and READ responses. A network that does none of it is accused of
+ * nothing, whatever receivers, their programs and CPUs do.
+ */
+
+#include <inttypes.h>
+
+#include "sim_test.h"
+
+#define PROGRAM "test_network"
+#define S SOFTHCA_SEND_SIGNALED
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define ROUNDS 60u
+#define DEPTH 16u
+
+struct named {
+	uint64_t lost, late, depth, doubled, answers;
+};
+
+static struct named
+named(const struct sim *s, unsigned int side)
+{
+	return (struct named){
+		.lost = sim_counter(s, side, "rx_missing") - sim_counter(s, side, "rx_late"),
+		.late = sim_counter(s, side, "rx_late"),
+		.depth = sim_counter(s, side, "rx_late_depth"),
+		.doubled = sim_counter(s, side, "rx_doubled"),
+		.answers = sim_counter(s, side, "answers_doubled"),
+	};
+}
+
+static void
+expect_nothing(struct sim *s, const char *what)
+{
+	for (unsigned int side = 0; side < 2; side++) {
+		struct named n = named(s, side);
+
+		sim_check(s, (n.lost | n.late | n.depth | n.doubled | n.answers) == 0,
+			  "%s, side %u: lost %" PRIu64 ", late %" PRIu64 " by %" PRIu64
+			  ", doubled %" PRIu64 ", answers %" PRIu64,
+			  what, side, n.lost, n.late, n.depth, n.doubled, n.answers);
+	}
+}
+
+/* Chains of one operation from side 0, one at a time; each round waits for the last one. */
+static void
+traffic(struct sim_pair *p, uint32_t opcode, uint32_t len, unsigned int rounds)
+{
+	struct sim_req r[DEPTH];
+
+	for (unsigned int i = 0; i < DEPTH; i++)
+		r[i] = (struct sim_req){.opcode = opcode, .len = len, .flags = S};
+	for (unsigned int i = 0; i < rounds; i++) {
+		sim_check(p->s, sim_post(p, 0, r, DEPTH) == 0, "post");
+		sim_finish(p->s, 10 * SIM_S);
+	}
+}
+
+/* ---- by chance ---- */
+
+struct chance {
+	const char *what;
+	struct hca_impair impair;
+	uint32_t opcode;
+};
+
+/* Frames that were hit among those that side `from` sent. */
+static uint64_t
+hit(const struct sim *s, unsigned int from)
+{
+	struct hca_port_impair_stats st;
+
+	hca_port_impair_stats(s->side[from].impair, &st);
+	return st.dropped + st.duplicated + st.reordered;
+}
+
+/* Behind a gap all is dropped, so what the network did there is not seen. */
+static void
+expect_share(struct sim *s, const struct chance *c, uint64_t got, uint64_t did)
+{
+	print_message("%s: %" PRIu64 " of %" PRIu64 " seen\n", c->what, got, did);
+	sim_check(s, got <= did && got * 3 >= did, "%s: %" PRIu64 " seen, the link did %" PRIu64,
+		  c->what, got, did);
+}
+
+/* Packets that came in order. */
+static uint64_t
+received(const struct sim *s, unsigned int side)
+{
+	return sim_requests_executed(s, side) + sim_responses_used(s, side);
+}
+
+/* Of the packets that were the next ones to come, so many did not. */
+static void
+expect_rate(struct sim *s, const struct chance *c, uint64_t lost, uint64_t came)
+{
+	double rate = (double)lost / (double)(lost + came);
+
+	print_message("%s: %.2f %% of %" PRIu64 "\n", c->what, rate * 100, lost + came);
+	sim_check(s, rate > c->impair.drop * 0.6 && rate < c->impair.drop * 1.5,
+		  "%s: %.2f %%, not %.2f", c->what, rate * 100, c->impair.drop * 100);
+}
+
+static void
+check_chance(struct sim *s, const struct chance *c, unsigned int receiver)
+{
+	struct named n = named(s, receiver);
+	uint64_t did = hit(s, 1 - receiver);
+
+	sim_check(s, did >= 20, "%s: only %" PRIu64 " frames were hit", c->what, did);
+	if (c->impair.drop != 0) {
+		expect_rate(s, c, n.lost, received(s, receiver));
+		sim_check(s, n.late * 20 <= n.lost, "%s: late %" PRIu64, c->what, n.late);
+		sim_check(s, n.doubled == 0, "%s: doubled %" PRIu64, c->what, n.doubled);
+	} else if (c->impair.reorder != 0) {
+		print_message("late by %" PRIu64 ", lost %" PRIu64 ", doubled %" PRIu64 "\n",
+			      n.depth, n.lost, n.doubled);
+		expect_share(s, c, n.late, did);
+		sim_check(s, n.depth >= n.late, "%s: depth %" PRIu64, c->what, n.depth);
+		sim_check(s, n.lost < n.late, "%s: lost %" PRIu64, c->what, n.lost);
+		sim_check(s, n.doubled * 10 <= n.late, "%s: doubled %" PRIu64, c->what, n.doubled);
+	} else {
+		expect_share(s, c, receiver == 1 ? n.doubled : n.answers, did);
+		sim_check(s, (n.lost | n.late) == 0, "%s: lost %" PRIu64 ", late %" PRIu64, c->what,
+			  n.lost, n.late);
+	}
+}
+
+static void
+by_chance_in(const struct sim_config *cfg)
+{
+	static const struct chance cases[] = {
+		{"WRITEs lost", {.drop = 0.01}, SOFTHCA_WR_RDMA_WRITE},
+		{"SENDs lost", {.drop = 0.02}, SOFTHCA_WR_SEND},
+		{"READ responses lost", {.drop = 0.01}, SOFTHCA_WR_RDMA_READ},
+		{"WRITEs reordered",
+		 {.reorder = 0.01, .reorder_ns = 500, .delay_ns = 9000},
+		 SOFTHCA_WR_RDMA_WRITE},
+		{"SENDs reordered",
+		 {.reorder = 0.01, .reorder_ns = 2000, .delay_ns = 9000},
+		 SOFTHCA_WR_SEND},
+		{"READ responses reordered",
+		 {.reorder = 0.01, .reorder_ns = 500, .delay_ns = 9000},
+		 SOFTHCA_WR_RDMA_READ},
+		{"WRITEs far behind", {.reorder = 0.01}, SOFTHCA_WR_RDMA_WRITE},
+		{"WRITEs doubled", {.dup = 0.05}, SOFTHCA_WR_RDMA_WRITE},
+		{"SENDs doubled", {.dup = 0.05}, SOFTHCA_WR_SEND},
+		{"READ responses doubled", {.dup = 0.05}, SOFTHCA_WR_RDMA_READ},
+	};
+	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_256, .timeout = 14};
+
+	for (unsigned int i = 0; i < COUNT(cases); i++) {
+		unsigned int receiver = cases[i].opcode == SOFTHCA_WR_RDMA_READ ? 0 : 1;
+		struct sim *s = sim_open(cfg);
+		struct sim_pair *p = sim_pair_open(s, &attr);
+
+		sim_impair(s, 1 - receiver, &cases[i].impair);
+		traffic(p, cases[i].opcode, 1500, ROUNDS);
+		sim_impair(s, 1 - receiver, NULL);
+		sim_settle(s);
+		check_chance(s, &cases[i], receiver);
+		sim_pair_close(p);
+		sim_close(s);
+	}
+}
+SIM_TEST(by_chance)
+
+/* ---- one fault ---- */
+
+/* In the middle of a stream, so that something follows. */
+static struct named
+after_one(const struct sim_config *cfg, enum hca_fault fault, uint32_t opcode,
+	  unsigned int receiver)
+{
+	const struct hca_fault_rule rule = {.opcode = HCA_FAULT_ANY,
+					    .psn = 40,
+					    .nth = 1,
+					    .count = 1,
+					    .fault = fault};
+	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_256, .psn = {1, 1}};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &attr);
+	struct named n;
+
+	sim_rule(s, 1 - receiver, rule);
+	traffic(p, opcode, 1500, 3);
+	sim_check(s, hca_port_impair_hits(s->side[1 - receiver].impair, 0) == 1, "not hit");
+	n = named(s, receiver);
+	sim_clear_rules(s);
+	sim_pair_close(p);
+	sim_close(s);
+	return n;
+}
+
+static void
+one_fault_in(const struct sim_config *cfg)
+{
+	static const uint32_t ops[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_SEND,
+				       SOFTHCA_WR_RDMA_READ};
+
+	for (unsigned int i = 0; i < COUNT(ops); i++) {
+		unsigned int receiver = ops[i] == SOFTHCA_WR_RDMA_READ ? 0 : 1;
+		struct named n = after_one(cfg, HCA_FAULT_DROP, ops[i], receiver);
+
+		print_message("op %u lost: %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", ops[i], n.lost,
+			      n.late, n.doubled);
+		assert_true(n.lost == 1 && n.late == 0 && n.doubled == 0);
+		n = after_one(cfg, HCA_FAULT_REORDER, ops[i], receiver);
+		print_message("op %u late: %" PRIu64 " %" PRIu64 " by %" PRIu64 " %" PRIu64 "\n",
+			      ops[i], n.lost, n.late, n.depth, n.doubled);
+		assert_true(n.lost == 0 && n.late == 1 && n.depth == 1 && n.doubled == 0);
+		n = after_one(cfg, HCA_FAULT_DUP, ops[i], receiver);
+		print_message("op %u doubled: %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+			      ops[i], n.lost, n.late, n.doubled, n.answers);
+		assert_true(n.lost == 0 && n.late == 0);
+		assert_true((receiver == 1 ? n.doubled : n.answers) == 1);
+	}
+}
+SIM_TEST(one_fault)
+
+/* ---- a good network ---- */
+
+static void
+clean_in(const struct sim_config *cfg)
+{
+	static const uint32_t ops[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_SEND, SOFTHCA_WR_RDMA_READ,
+				       SOFTHCA_WR_ATOMIC_FETCH_AND_ADD};
+	static const struct hca_impair good[] = {{.drop = 0}, {.ecn = 0.3}, {.delay_ns = 20000}};
+
+	for (unsigned int k = 0; k < COUNT(good); k++) {
+		struct sim *s = sim_open(cfg);
+		struct sim_pair *p = sim_pair_open(s, &(struct sim_pair_attr){.timeout = 12});
+
+		for (unsigned int side = 0; side < 2; side++)
+			sim_impair(s, side, &good[k]);
+		for (unsigned int i = 0; i < COUNT(ops); i++)
+			traffic(p, ops[i], ops[i] >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP ? 8 : 3000, 8);
+		expect_nothing(s, "good network");
+		for (unsigned int side = 0; side < 2; side++)
+			sim_impair(s, side, NULL);
+		sim_pair_close(p);
+		sim_close(s);
+	}
+}
+SIM_TEST(clean)
+
+/* A program that posts its receives late */
+static void
+not_ready_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr attr = {.min_rnr_timer = 10};
+	struct sim_req r[DEPTH];
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &attr);
+
+	for (unsigned int i = 0; i < DEPTH; i++)
+		r[i] = (struct sim_req){.opcode = SOFTHCA_WR_SEND,
+					.len = 2500,
+					.flags = S,
+					.no_recv = i > 3};
+	p->hold_recvs = true;
+	sim_check(s, sim_post(p, 0, r, DEPTH) == 0, "post");
+	sim_run_for(s, 5000000);
+	sim_check(s, sim_counter(s, 1, "rnr_nak_sent") != 0, "no RNR NAK");
+	p->hold_recvs = false;
+	sim_check(s, sim_post_missing(p, 1) == 0, "post_missing");
+	sim_finish(s, SIM_S);
+	traffic(p, SOFTHCA_WR_SEND, 2500, 3);
+	expect_nothing(s, "receiver not ready");
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(not_ready)
+
+/* Everything stands still, on both sides, or frames of one side wait: timeouts and repetitions. */
+static void
+slow_peer_in(const struct sim_config *cfg)
+{
+	const struct hca_impair slow = {.delay_ns = 3000000};
+	const struct sim_pair_attr attr = {.timeout = 8}; /* 1 ms */
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &attr);
+
+	for (unsigned int side = 0; side < 2; side++) {
+		sim_impair(s, side, &slow);
+		traffic(p, SOFTHCA_WR_RDMA_WRITE, 100, 3);
+		traffic(p, SOFTHCA_WR_SEND, 3000, 3);
+		traffic(p, SOFTHCA_WR_RDMA_READ, 3000, 3);
+		sim_impair(s, side, NULL);
+		sim_settle(s);
+	}
+	sim_check(s, sim_counter(s, 0, "local_ack_timeout_err") > 10, "no timeouts");
+	sim_check(s, sim_counter(s, 1, "duplicate_request") > 10, "no duplicates");
+	expect_nothing(s, "slow peer");
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(slow_peer)
+
+/* One request at a time: a single packet is repeated, as if the network had doubled it. */
+static void
+ack_lost_in(const struct sim_config *cfg)
+{
+	const struct hca_impair bad = {.drop = 0.3};
+	const struct sim_req r = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 64, .flags = S};
+	const struct sim_pair_attr attr = {.timeout = 14};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &attr);
+
+	sim_impair(s, 1, &bad);
+	for (unsigned int i = 0; i < 60; i++) {
+		sim_check(s, sim_post(p, 0, &r, 1) == 0, "post");
+		sim_finish(s, 10 * SIM_S);
+	}
+	sim_check(s, sim_counter(s, 1, "duplicate_request") > 5, "no duplicates");
+	expect_nothing(s, "acknowledgements lost");
+	sim_impair(s, 1, NULL);
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(ack_lost)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_chance), cmocka_unit_test(one_fault),
+		cmocka_unit_test(clean),     cmocka_unit_test(not_ready),
+		cmocka_unit_test(slow_peer), cmocka_unit_test(ack_lost),
+	};
+
+	return sim_main_of(tests, COUNT(tests));
+}
