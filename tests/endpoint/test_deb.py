@@ -22,21 +22,36 @@ import hardened
 ROOT = os.path.abspath(sys.argv[1])
 BUILD = sys.argv[2] if len(sys.argv) > 2 else None
 SKIPPED = 77
-EXPECTED = ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './etc/softhca/softhcad.conf',
-            './lib/systemd/system/softhcad.service', './usr/share/man/man8/softhcad.8.gz',
-            './usr/share/man/man5/softhcad.conf.5.gz', './usr/share/man/man1/softhca-perf.1.gz',
-            './usr/share/doc/softhca/copyright', './usr/share/doc/softhca/examples/memif-a.conf',
-            './usr/share/doc/softhca/README.md', './usr/share/doc/softhca/docs/pipeline.svg',
-            './usr/share/doc/softhca/changelog.Debian.gz',
-            './usr/share/bash-completion/completions/softhca-perf',
-            './usr/share/bash-completion/completions/softhca-ctl',
-            './usr/share/zsh/vendor-completions/_softhca',
-            './usr/share/fish/vendor_completions.d/softhca-perf.fish',
-            './usr/share/man/man1/softhca-ctl.1.gz', './usr/share/doc/softhca/docs/ub.md',
-            './usr/share/softhca/uboe.lua', './usr/share/softhca/valgrind.supp')
-EXPECTED_DEV = ('./usr/include/softhca/softhca.h', './usr/include/softhca/embed.h',
-                './usr/include/softhca/urma.h')
-EXAMPLES = 'usr/share/doc/softhca-dev/examples'
+DOC = './usr/share/doc/'
+PAGES = './usr/share/man/'
+# Each package, and some of what it holds; LIB is the folder of libraries, UNIT that of
+# systemd's units, which Debian 12 has in /lib
+PACKAGES = {
+    'softhca': ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './usr/bin/softhca-ctl',
+                './etc/softhca/softhcad.conf', PAGES + 'man8/softhcad.8.gz',
+                PAGES + 'man5/softhcad.conf.5.gz', PAGES + 'man1/softhca-perf.1.gz',
+                PAGES + 'man1/softhca-ctl.1.gz', DOC + 'softhca/examples/memif-a.conf',
+                DOC + 'softhca/README.md', DOC + 'softhca/changelog.Debian.gz',
+                DOC + 'softhca/changelog.gz', './usr/share/bash-completion/completions/softhca-perf',
+                './usr/share/bash-completion/completions/softhca-ctl',
+                './usr/share/zsh/vendor-completions/_softhca',
+                './usr/share/fish/vendor_completions.d/softhca-perf.fish', './usr/share/softhca/uboe.lua',
+                'UNIT/softhcad.service'),
+    'libsofthca0': ('LIB/libsofthca.so.0',),
+    'libsofthca-embed0': ('LIB/libsofthca-embed.so.0',),
+    'libsofthca-urma0': ('LIB/libsofthca-urma.so.0',),
+    'libsofthca-dev': ('./usr/include/softhca/softhca.h', './usr/include/softhca/embed.h',
+                       './usr/include/softhca/urma.h', 'LIB/libsofthca.a', 'LIB/libsofthca.so'),
+    'softhca-run': ('./usr/bin/softhca-run', PAGES + 'man1/softhca-run.1.gz',
+                    './usr/share/softhca/valgrind.supp', 'LIB/softhca/libibverbs.so.1',
+                    'LIB/softhca/libsofthca-verbs.so', 'LIB/softhca/libsofthca-sysfs.so'),
+    'softhca-verbs': ('./etc/ld.so.conf.d/00-softhca.conf', 'LIB/softhca-verbs/libibverbs.so.1'),
+    'softhca-doc': (DOC + 'softhca/docs/pipeline.svg', DOC + 'softhca/docs/ub.md'),
+}
+LIBRARIES = (('libsofthca', 'softhca_open'), ('libsofthca-embed', 'softhca_embed_create'),
+             ('libsofthca-urma', 'urma_create_jetty'))
+FOLDERS = {'LIB/': r'\./usr/lib/[^/]+/', 'UNIT/': r'\./(usr/)?lib/systemd/system/'}
+EXAMPLES = 'usr/share/doc/libsofthca-dev/examples'
 
 
 def output(*command, **options):
@@ -44,9 +59,8 @@ def output(*command, **options):
                           encoding='utf-8', check=True, timeout=3600, **options).stdout
 
 
-def check_dev(tree, package, env):
+def check_dev(tree, env):
     """A program is built with what pkg-config says, and with nothing of DPDK in it."""
-    output('dpkg-deb', '-x', package, tree)
     folder = os.path.join(env['LD_LIBRARY_PATH'], 'pkgconfig')
     env = dict(env, PKG_CONFIG_PATH=folder, PKG_CONFIG_SYSROOT_DIR=tree)
     assert output(compiled(tree, 'embedded_write', 'softhca-embed', env),
@@ -92,20 +106,78 @@ def check_together(place, packages):
     assert said.count('install') == len(packages), said
 
 
-def check_linked(place, package):
-    """dpkg-shlibdeps finds the package of each library, and its functions."""
-    folder = os.path.join(place, 'control')
+def control(place, package):
+    """The files of control of a package, by name"""
+    folder = os.path.join(place, 'control-' + os.path.basename(package))
     output('dpkg-deb', '-e', package, folder)
-    with open(os.path.join(folder, 'symbols'), encoding='utf-8') as file:
-        symbols = file.read()
-    with open(os.path.join(folder, 'shlibs'), encoding='utf-8') as file:
-        shlibs = [line.split()[:3] for line in file]
-    for library, function in (('libsofthca', 'softhca_open'),
-                              ('libsofthca-embed', 'softhca_embed_create'),
-                              ('libsofthca-urma', 'urma_create_jetty')):
-        part = symbols.split('%s.so.0 softhca ' % library)[1].split('\nlib')[0]
-        assert re.search('^ %s@Base ' % function, part, re.M), part
-        assert [library, '0', 'softhca'] in shlibs, shlibs
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), encoding='utf-8') as file:
+            found[name] = file.read()
+    return found
+
+
+def check_linked(place, packages):
+    """dpkg-shlibdeps finds the package of each library, and its functions: from a release, not from
+    a revision of the package."""
+    for library, function in LIBRARIES:
+        said = control(place, packages[library + '0'])
+        assert re.match(r'%s\.so\.0 %s0 #MINVER#$' % (library, library), said['symbols'], re.M)
+        found = re.search('^ %s@SOFTHCA\\S* (\\S+)$' % function, said['symbols'], re.M)
+        assert found, said['symbols']
+        assert '-' not in found.group(1), found.group()
+        assert '@Base' not in said['symbols'], said['symbols']
+        assert [library, '0', library + '0'] == said['shlibs'].split()[:3], said['shlibs']
+        assert 'ldconfig' in said['triggers'], said
+
+
+def check_scripts(place, packages):
+    """What changes on a machine is in the words of debhelper, which know when to do nothing."""
+    for package in packages.values():
+        said = control(place, package)
+        for name in 'preinst', 'postinst', 'prerm', 'postrm':
+            for word in 'ldconfig', 'systemctl ':
+                assert word not in said.get(name, '').replace('systemctl --system daemon-reload', ''), \
+                    (package, name, said[name])
+    main = control(place, packages['softhca'])
+    assert main['conffiles'].split() == ['/etc/softhca/softhcad.conf'], main['conffiles']
+    assert 'deb-systemd-invoke start' not in main['postinst'], main['postinst']
+    assert 'deb-systemd-invoke stop' in main['prerm'], main['prerm']
+    verbs = control(place, packages['softhca-verbs'])
+    assert verbs['conffiles'].split() == ['/etc/ld.so.conf.d/00-softhca.conf'], verbs
+    assert 'ldconfig' in verbs['triggers'], verbs
+
+
+def check_alone(packages):
+    """What programs are linked with needs no DPDK; the daemon has the drivers of all its devices."""
+    for name in 'libsofthca0', 'libsofthca-urma0':
+        assert 'librte' not in output('dpkg-deb', '-f', packages[name], 'Depends'), name
+    for name, words in (('softhca', ('librte-net-af-packet', 'libc6')),
+                        ('libsofthca-embed0', ('librte-mempool-ring', 'librte-net-ring'))):
+        depends = output('dpkg-deb', '-f', packages[name], 'Depends')
+        assert not [word for word in words if word not in depends], (name, depends)
+
+
+def check_build_depends():
+    """config/setup installs what the packages are built with."""
+    with open(os.path.join(ROOT, 'config/debian/control'), encoding='utf-8') as file:
+        depends = re.search(r'^Build-Depends: (.*?)^\S', file.read(), re.M | re.S).group(1)
+    with open(os.path.join(ROOT, 'config/setup'), encoding='utf-8') as file:
+        known = re.split(r'[\s"|]+', file.read())
+    for word in re.split(r'[\s,]+', re.sub(r'\(.*?\)', '', depends)):
+        assert word.replace('-compat', '') in known + [''], word
+
+
+def check_lintian(packages):
+    """No error; where lintian is."""
+    if shutil.which('lintian') is None:
+        print('not judged by lintian, which is not here')
+        return
+    run = subprocess.run(['lintian', '--allow-root', '--fail-on', 'none', *packages.values()],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8', timeout=600,
+                         check=False)
+    print(run.stdout)
+    assert not re.findall('^E:.*', run.stdout, re.M), run.stdout
 
 
 def contents(package):
@@ -121,7 +193,7 @@ def check_verbs(place, tree, package):
     output('dpkg-deb', '-x', package, root)
     entry = os.path.join(root, 'etc/ld.so.conf.d/00-softhca.conf')
     with open(entry, encoding='utf-8') as file:
-        assert file.read() == '/usr/lib/%s/softhca\n' % multiarch, entry
+        assert file.read() == '/usr/lib/%s/softhca-verbs\n' % multiarch, entry
     with open(os.path.join(os.path.dirname(entry), '%s.conf' % multiarch), 'w',
               encoding='utf-8') as file:
         file.write('/usr/lib/%s\n' % multiarch)
@@ -132,11 +204,17 @@ def check_verbs(place, tree, package):
         shutil.copy(os.path.join(folder, 'libibverbs.so.1'), os.path.join(root, where))
     if os.geteuid() != 0:
         return
-    output('ldconfig', '-r', root)
-    found = re.findall(r'libibverbs\.so\.1 .*=> (\S+)', output('ldconfig', '-r', root, '-p'))
-    assert found == ['/usr/lib/%s/softhca/libibverbs.so.1' % multiarch,
-                     '/usr/lib/%s/libibverbs.so.1' % multiarch], found
+    assert loaded(root) == ['/usr/lib/%s/softhca-verbs/libibverbs.so.1' % multiarch,
+                            '/usr/lib/%s/libibverbs.so.1' % multiarch]
+    # removed, not purged: the line is a conffile and stays
+    shutil.rmtree(os.path.join(root, 'usr/lib', multiarch, 'softhca-verbs'))
+    assert loaded(root) == ['/usr/lib/%s/libibverbs.so.1' % multiarch]
     check_run(tree, os.path.dirname(folder))
+
+
+def loaded(root):
+    output('ldconfig', '-r', root)
+    return re.findall(r'libibverbs\.so\.1 .*=> (\S+)', output('ldconfig', '-r', root, '-p'))
 
 
 def check_run(tree, libraries):
@@ -147,23 +225,20 @@ def check_run(tree, libraries):
     assert re.search(r'^own +[0-9a-f]{16}', said, re.M), said
 
 
-def check_hardened(place, packages):
-    """Every program and library in them, and that flags of the distribution reach the compiler."""
-    for name in packages:
-        tree = os.path.join(place, 'tree-' + name)
-        output('dpkg-deb', '-x', os.path.join(place, name), tree)
-        for path in hardened.elf_files(tree):
-            said = hardened.complaints(path)
-            assert not said, (path, said)
-        for path in glob.glob(os.path.join(tree, 'usr/lib/*/*.a')):
-            said = hardened.archive_complaints(path)
-            assert not said, (path, said)
+def check_hardened(tree):
+    """Every program and library of them."""
+    for path in hardened.elf_files(tree):
+        said = hardened.complaints(path)
+        assert not said, (path, said)
+    for path in glob.glob(os.path.join(tree, 'usr/lib/*/*.a')):
+        said = hardened.archive_complaints(path)
+        assert not said, (path, said)
 
 
 def check_flags(build):
     """What build-deb compiles with when it builds: as the release build, and as the distribution says."""
     output(os.path.join(ROOT, 'config/build-deb'), '--configure', '--build', build)
-    with open(os.path.join(build, 'build', 'compile_commands.json'), encoding='utf-8') as file:
+    with open(os.path.join(build, 'softhca', 'build', 'compile_commands.json'), encoding='utf-8') as file:
         commands = [entry['command'].split() for entry in json.load(file)
                     if '/softhcad.c' in entry['file']]
     assert len(commands) == 1, commands
@@ -184,39 +259,43 @@ def fits(build):
 
 
 def check(place):
+    check_build_depends()
     words = []
     if BUILD is not None and fits(BUILD):
         words = ['--from', BUILD]
         check_flags(os.path.join(place, 'alone'))
     output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--build',
            os.path.join(place, 'work'), *words)
-    packages = sorted((name for name in os.listdir(place) if name.endswith('.deb')),
-                      key=lambda name: name.split('_')[0])
-    main = os.path.join(place, packages[0])
-    expected = ['softhca', 'softhca-dev']
-    if './usr/bin/softhca-run' in contents(main):
-        expected.append('softhca-verbs')
-    assert [name.split('_')[0] for name in packages] == expected, packages
-    files = contents(main)
-    for path in EXPECTED:
-        assert path in files, '%s is not in %s' % (path, packages[0])
-    files = contents(os.path.join(place, packages[1]))
-    for path in EXPECTED_DEV:
-        assert path in files, '%s is not in %s' % (path, packages[1])
-    check_together(place, [os.path.join(place, name) for name in packages])
-    check_linked(place, main)
-    check_hardened(place, packages)
-    for field, word in (('Depends', 'librte-net-af-packet'), ('Depends', 'libc6'),
-                        ('Architecture', '')):
-        assert word in output('dpkg-deb', '-f', main, field), field
+    packages = {name.split('_')[0]: os.path.join(place, name) for name in sorted(os.listdir(place))
+                if name.endswith('.deb')}
+    assert set(packages) == set(PACKAGES), packages
     tree = os.path.join(place, 'tree')
-    output('dpkg-deb', '-x', main, tree)
-    libraries = [folder for folder, _, names in os.walk(tree)
-                 if any(name.startswith('libsofthca.so') for name in names)]
-    env = dict(os.environ, LD_LIBRARY_PATH=libraries[0])
-    check_dev(tree, os.path.join(place, packages[1]), env)
-    if len(packages) == 3:
-        check_verbs(place, tree, os.path.join(place, packages[2]))
+    for name, package in packages.items():
+        check_contents(name, package)
+        output('dpkg-deb', '-x', package, tree)
+    check_together(place, packages.values())
+    check_linked(place, packages)
+    check_scripts(place, packages)
+    check_alone(packages)
+    check_lintian(packages)
+    check_hardened(tree)
+    libraries = glob.glob(os.path.join(tree, 'usr/lib/*/libsofthca.so.0'))
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(libraries[0]))
+    check_dev(tree, env)
+    check_verbs(place, tree, packages['softhca-verbs'])
+    check_daemon(tree, env)
+
+
+def check_contents(name, package):
+    files = contents(package)
+    for path in PACKAGES[name]:
+        pattern = re.escape(path)
+        for word, folder in FOLDERS.items():
+            pattern = re.sub('^' + word, lambda _, folder=folder: folder, pattern)
+        assert [file for file in files if re.fullmatch(pattern, file)], '%s is not in %s' % (path, package)
+
+
+def check_daemon(tree, env):
     daemon = os.path.join(tree, 'usr/sbin/softhcad')
     said = output(daemon, '-c', os.path.join(tree, 'usr/share/doc/softhca/examples/memif-a.conf'),
                   '--check', env=env)
@@ -225,11 +304,10 @@ def check(place):
                            '--check'], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           encoding='utf-8', timeout=60, check=False)
     assert said.returncode != 0 and 'set device = ' in said.stdout, said
-    print('%s: %s' % (packages, output('dpkg-deb', '-f', main, 'Depends')))
 
 
 def main():
-    missing = [name for name in ('dpkg-deb', 'dpkg-shlibdeps', 'meson', 'ninja', 'pkg-config')
+    missing = [name for name in ('dpkg-buildpackage', 'dh', 'meson', 'ninja', 'pkg-config')
                if shutil.which(name) is None]
     if missing:
         print('skipped: no %s here' % ', '.join(missing))

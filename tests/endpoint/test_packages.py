@@ -83,7 +83,7 @@ class Installed:
             here = [name for name in here if name in self.depends]
             if here:
                 yield here[0]
-            elif any(words) and 'softhca' not in words:
+            elif any(words) and 'softhca' not in ' '.join(words):
                 raise AssertionError('no package here is %s' % group)
 
     def closure(self, depends):
@@ -233,7 +233,8 @@ def main():
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix='softhca-packages-') as place:
         output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--from', BUILD)
-        packages = [path for path in glob.glob(os.path.join(place, '*.deb')) if 'softhca-dev' not in path]
+        packages = [path for path in glob.glob(os.path.join(place, '*.deb'))
+                    if not os.path.basename(path).startswith(('libsofthca-dev', 'softhca-doc'))]
         root = os.path.join(place, 'root')
         make_root(root, packages)
         os.chmod(place, 0o755)
