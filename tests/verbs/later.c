@@ -12,6 +12,12 @@
 	type later_##name(__VA_ARGS__); \
 	__asm__(".symver later_" #name ", " #name "@IBVERBS_1." #node)
 
+/* The tools of rdma-core 52 and later find it at the node of providers. */
+const char *later_ibv_wr_opcode_str(unsigned int opcode);
+__asm__(".symver later_ibv_wr_opcode_str, ibv_wr_opcode_str@IBVERBS_PRIVATE_34");
+
+#define WITH_FLUSH (1u << 11) /* IBV_QP_EX_WITH_FLUSH */
+
 struct later_mr_attr {
 	size_t length;
 	int access;
@@ -186,6 +192,34 @@ absent(struct all *all)
 	CHECK(ibv_destroy_qp(qp) == 0);
 }
 
+static void
+names(struct all *all)
+{
+	(void)all;
+	CHECK(strcmp(later_ibv_wr_opcode_str(IBV_WR_SEND), "send") == 0);
+	CHECK(strcmp(later_ibv_wr_opcode_str(14), "flush") == 0);
+	CHECK(strcmp(later_ibv_wr_opcode_str(15), "atomic-write") == 0);
+}
+
+/* So that no program calls ibv_wr_flush() */
+static void
+flush(struct all *all)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = all->cq,
+		.recv_cq = all->cq,
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = all->pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND | WITH_FLUSH,
+		.cap = {.max_send_wr = 4, .max_send_sge = 1},
+	};
+
+	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
+	attr.send_ops_flags = IBV_QP_EX_WITH_SEND;
+	CHECK(ibv_destroy_qp(ibv_create_qp_ex(all->context, &attr)) == 0);
+}
+
 int
 main(void)
 {
@@ -197,6 +231,8 @@ main(void)
 	buffers(&all);
 	speed(&all);
 	absent(&all);
+	names(&all);
+	flush(&all);
 	all_close(&all);
 	puts("every later function answers as its page says");
 	return 0;
