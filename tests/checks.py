@@ -42,7 +42,7 @@ WALLS = {
                      'src/ipc/server', 'src/abi', 'dpdk', 'libc'},
     'src/sysfs': {'src/sysfs', 'include', 'libc'},
     'src/verbs': {'src/verbs', 'src/sysfs', 'include', 'verbs', 'libc'},
-    'apps': {'apps', 'src/sysfs', 'include', 'src/abi', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
+    'apps': {'apps', 'src/sysfs', 'src/verbs', 'include', 'src/abi', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
 }
 
 # <...> headers that are not the C library's, by name

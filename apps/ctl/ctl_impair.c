@@ -8,6 +8,7 @@
 #include "abi_impair.h"
 #include "config_faults.h"
 #include "ctl.h"
+#include "faults/verbs_faults.h"
 
 #define RULES_MAX 32u
 #define WORDS_MAX 512u
@@ -340,16 +341,38 @@ what_is_missing(const struct impair *o, bool off)
 	return NULL;
 }
 
-/* The same words are judged here and by the daemon. */
+/* The same words are judged here and by the daemon, or by programs. */
 static int
-judge(const char *text)
+judge_one(const char **rest, char *why, size_t size)
+{
+	size_t len = strcspn(*rest, ";");
+	char one[WORDS_MAX];
+	struct verbs_fault f;
+
+	if (verbs_fault_is(*rest))
+		return verbs_fault_parse(rest, &f, why, size);
+	snprintf(one, sizeof(one), "%.*s", (int)len, *rest);
+	*rest = (*rest)[len] == ';' ? *rest + len + 1 : NULL;
+	return endpoint_faults_judge(one, why, size);
+}
+
+/* check: no more than that; else it is for a daemon, which knows no verbs. */
+static int
+judge(const char *text, bool check)
 {
 	char why[256];
 
-	if (endpoint_faults_judge(text, why, sizeof(why)) == 0)
-		return 0;
-	ctl_error("%s", why);
-	return -1;
+	while (text != NULL) {
+		if (!check && verbs_fault_is(text)) {
+			ctl_error("call= and completion are faults of programs: see softhca-run");
+			return -1;
+		}
+		if (judge_one(&text, why, sizeof(why)) == 0)
+			continue;
+		ctl_error("%s", why);
+		return -1;
+	}
+	return 0;
 }
 
 static int
@@ -429,7 +452,7 @@ ctl_run_impair(struct ctl *c, int argc, char **argv)
 		ctl_error("unexpected argument \"%s\"", c->words[0]);
 		return CTL_EXIT_USAGE;
 	}
-	if (o.text != NULL && judge(o.text) != 0)
+	if (o.text != NULL && judge(o.text, o.check) != 0)
 		return CTL_EXIT_USAGE;
 	if (o.check && o.text != NULL)
 		return 0;

@@ -53,6 +53,8 @@ struct front_context {
 	struct front_device *device;
 	struct front_live *objects; /* under the lock of front_live.c */
 	bool like_mlx5;		    /* front_like.c */
+	/* front_fault.c: what ops.poll_cq is without faults */
+	int (*poll_cq)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 };
 
 struct front_td {
@@ -93,6 +95,10 @@ struct front_qp {
 	struct ibv_qp_ex pub;
 	struct softhca_qp *hca;
 	struct front_batch *batch; /* front_wr.c; NULL: not created with send_ops_flags */
+	/* front_fault.c; under its lock */
+	struct front_qp *fault_next;
+	unsigned int broken; /* queues with a completion that is an error on purpose, a set */
+	bool to_error;
 };
 
 /* front_error.c: the errno of a result of libsofthca (0 or negative), which becomes positive. */
@@ -159,6 +165,33 @@ int front_like(struct front_context *ctx, const char *call);
 void front_like_device(const struct front_context *ctx, struct ibv_device_attr *attr);
 uint8_t front_like_read_sl(struct ibv_cq_ex *pub);
 int front_like_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+
+/* front_fault.c: SOFTHCA_VERBS_FAULTS names faults. 0, or the errno of a text that is wrong */
+bool front_faults_on(void);
+int front_faults_judge(const char *call);
+/*
+ * One more call: 0, or the errno (also in errno) with which it is to fail. call: the name of the
+ * public function, or of an operation here.
+ */
+int front_fault_slow(const char *call);
+static inline int
+front_fault(const char *call)
+{
+	return front_faults_on() ? front_fault_slow(call) : 0;
+}
+/* The same as the first statement of a call. */
+#define FRONT_FAULT(result) \
+	do { \
+		if (front_fault(__func__) != 0) \
+			return result; \
+	} while (0)
+void front_fault_context(struct front_context *ctx);
+void front_fault_qp_add(struct front_qp *qp);
+void front_fault_qp_remove(const struct front_qp *qp);
+/* A completion is shown to the program: it may become an error; and afterwards, without locks. */
+void front_fault_completion(const struct ibv_context *context, uint32_t qp_num, bool received,
+			    enum ibv_wc_status *status);
+void front_fault_settle(void);
 
 /* front_watch.c: files with counters of an embedded device are written while it is open. */
 void front_watch(struct front_device *device, struct softhca_context *hca);

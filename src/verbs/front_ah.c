@@ -62,6 +62,7 @@ static const struct front_kind ah_kind = {"address handle", offsetof(struct ibv_
 struct ibv_ah *
 ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
+	FRONT_FAULT(NULL);
 	struct softhca_ah_attr request;
 	struct ibv_ah *ah;
 

@@ -160,10 +160,11 @@ context_new(struct front_device *device, struct softhca_context *hca, int cmd_fd
 	ctx->ex = context_ex;
 	ctx->hca = hca;
 	ctx->device = device;
-	if (front_like(ctx, "ibv_open_device") != 0) {
+	if (front_like(ctx, "ibv_open_device") != 0 || front_faults_judge("ibv_open_device") != 0) {
 		free(ctx);
 		return NULL;
 	}
+	front_fault_context(ctx);
 	pub = &ctx->ex.context;
 	pub->device = &device->pub;
 	pub->async_fd = hca->async_fd;
@@ -202,6 +203,7 @@ context_open(struct front_device *device, int cmd_fd, const char *call)
 struct ibv_context *
 ibv_open_device(struct ibv_device *device)
 {
+	FRONT_FAULT(NULL);
 	return context_open((struct front_device *)device, -1, __func__);
 }
 

@@ -26,6 +26,7 @@ static const struct front_kind channel_kind = {"completion channel", 0, channel_
 struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *context)
 {
+	FRONT_FAULT(NULL);
 	struct softhca_comp_channel *hca = softhca_create_comp_channel(front_hca(context));
 	struct front_channel *channel;
 
@@ -51,6 +52,7 @@ ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 int
 ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
+	FRONT_FAULT(-1);
 	struct softhca_cq *hca;
 	void *own;
 	int err = softhca_get_cq_event(((struct front_channel *)channel)->hca, &hca, &own);
@@ -132,6 +134,7 @@ struct ibv_cq *
 ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 	      struct ibv_comp_channel *channel, int comp_vector)
 {
+	FRONT_FAULT(NULL);
 	const struct ibv_cq_init_attr_ex attr = {
 		.cqe = (uint32_t)cqe,
 		.cq_context = cq_context,
@@ -149,6 +152,7 @@ ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 struct ibv_cq_ex *
 front_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
+	FRONT_FAULT(NULL);
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 	const uint32_t known_flags =
 		IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
@@ -169,6 +173,7 @@ front_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr
 int
 ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {
+	FRONT_FAULT(errno);
 	int err = front_cq_judge(cq, __func__);
 
 	if (err == 0)

@@ -47,6 +47,41 @@ end_poll(struct ibv_cq_ex *pub)
 	softhca_end_poll(hca_of(pub));
 }
 
+/* ---- the same with faults ---- */
+
+static int
+judged(struct ibv_cq_ex *pub, int result)
+{
+	const struct softhca_cq *hca = hca_of(pub);
+
+	if (result == 0)
+		front_fault_completion(pub->context, softhca_wc_read_qp_num(hca),
+				       (softhca_wc_read_opcode(hca) & SOFTHCA_WC_RECV) != 0,
+				       &pub->status);
+	return result;
+}
+
+static int
+start_poll_judged(struct ibv_cq_ex *pub, struct ibv_poll_cq_attr *attr)
+{
+	int err = front_fault("ibv_poll_cq");
+
+	return err == 0 ? judged(pub, start_poll(pub, attr)) : err;
+}
+
+static int
+next_poll_judged(struct ibv_cq_ex *pub)
+{
+	return judged(pub, next_poll(pub));
+}
+
+static void
+end_poll_settled(struct ibv_cq_ex *pub)
+{
+	end_poll(pub);
+	front_fault_settle();
+}
+
 /* The functions that read one field. READ(type, field) */
 #define READ_LIST(READ) \
 	READ(enum ibv_wc_opcode, opcode) \
@@ -80,6 +115,11 @@ front_cq_ex_init(struct front_cq *cq)
 	pub->start_poll = start_poll;
 	pub->next_poll = next_poll;
 	pub->end_poll = end_poll;
+	if (front_faults_on()) {
+		pub->start_poll = start_poll_judged;
+		pub->next_poll = next_poll_judged;
+		pub->end_poll = end_poll_settled;
+	}
 #define READ(type, field) pub->read_##field = read_##field;
 	READ_LIST(READ)
 #undef READ

@@ -226,6 +226,7 @@ add_found(struct list *list, struct softhca_device *const found[], int n, const 
 struct ibv_device **
 ibv_get_device_list(int *num_devices)
 {
+	FRONT_FAULT(NULL);
 	const char *chosen = secure_getenv("SOFTHCA_DEVICE");
 	struct softhca_device **found;
 	struct list list = {0};

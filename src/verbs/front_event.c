@@ -37,6 +37,7 @@ element_of(uint32_t type)
 int
 ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
+	FRONT_FAULT(-1);
 	struct softhca_async_event from;
 	int err = softhca_get_async_event(front_hca(context), &from);
 

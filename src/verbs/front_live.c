@@ -206,9 +206,12 @@ take(const void *object, const struct front_kind *kind)
 int
 front_destroy(void *object, const struct front_kind *kind, const char *call)
 {
-	struct front_live *live = take(object, kind);
-	int err;
+	struct front_live *live;
+	int err = front_fault(call);
 
+	if (err != 0)
+		return err;
+	live = take(object, kind);
 	if (live == NULL)
 		return front_refuse(EINVAL, call, "there is no such %s, or no more", kind->name);
 	err = is_garbled(live)

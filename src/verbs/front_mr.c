@@ -60,6 +60,9 @@ register_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigne
 {
 	struct softhca_mr *hca;
 
+	/* the header makes one of them of the others */
+	if (front_fault("ibv_reg_mr") != 0)
+		return NULL;
 	if (front_pd_judge(pd, call) != 0 || judge_access(access, call) != 0)
 		return NULL;
 	hca = softhca_reg_mr_iova(front_pd_hca(pd), addr, length, iova, access);
@@ -129,6 +132,7 @@ judge_rereg(int flags, const void *addr, size_t length, int access)
 int
 ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
+	FRONT_FAULT(IBV_REREG_MR_ERR_CMD);
 	struct ibv_pd *old_pd = mr->pd;
 	void *old_addr = mr->addr;
 	int err;

@@ -16,6 +16,7 @@ static const struct front_kind mw_kind = {"memory window", offsetof(struct ibv_m
 struct ibv_mw *
 front_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+	FRONT_FAULT(NULL);
 	struct ibv_mw *mw;
 
 	if (front_pd_judge(pd, __func__) != 0)
@@ -37,6 +38,7 @@ front_dealloc_mw(struct ibv_mw *mw)
 int
 front_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
+	FRONT_FAULT(errno);
 	return FRONT_RESULT(softhca_bind_mw(front_qp(qp)->hca, front_mw_hca(mw),
 					    (struct softhca_mw_bind *)bind));
 }

@@ -61,6 +61,7 @@ pd_of(struct softhca_pd *hca, struct ibv_context *context, const char *call)
 struct ibv_pd *
 ibv_alloc_pd(struct ibv_context *context)
 {
+	FRONT_FAULT(NULL);
 	return pd_of(softhca_alloc_pd(front_hca(context)), context, __func__);
 }
 
@@ -167,6 +168,7 @@ static const struct front_kind xrcd_kind = {"XRC domain", 0, xrcd_destroy, free}
 struct ibv_xrcd *
 front_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {
+	FRONT_FAULT(NULL);
 	const uint32_t required = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 	const struct softhca_xrcd_init_attr request = {.fd = attr->fd, .oflags = attr->oflags};
 	struct softhca_xrcd *hca;

@@ -89,6 +89,7 @@ fill_pub(struct front_qp *qp, struct ibv_context *context, const struct ibv_qp_i
 	pub->qp_type = attr->qp_type;
 	pthread_mutex_init(&pub->mutex, NULL);
 	pthread_cond_init(&pub->cond, NULL);
+	front_fault_qp_add(qp);
 }
 
 static void
@@ -96,6 +97,7 @@ qp_free(void *object)
 {
 	struct front_qp *qp = object;
 
+	front_fault_qp_remove(qp);
 	front_wr_fini(qp);
 	pthread_cond_destroy(&qp->pub.qp_base.cond);
 	pthread_mutex_destroy(&qp->pub.qp_base.mutex);
@@ -169,6 +171,7 @@ judge_type(enum ibv_qp_type type, const char *call)
 struct ibv_qp *
 ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	FRONT_FAULT(NULL);
 	struct ibv_qp_init_attr_ex all = {
 		.qp_context = attr->qp_context,
 		.send_cq = attr->send_cq,
@@ -190,6 +193,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 struct ibv_qp *
 front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
+	FRONT_FAULT(NULL);
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	struct ibv_qp_init_attr_ex all = *attr;
@@ -257,6 +261,7 @@ ibv_qp_to_qp_ex(struct ibv_qp *pub)
 int
 ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	FRONT_FAULT(errno);
 	int err = front_qp_judge(qp, __func__);
 
 	if (err != 0)
@@ -268,6 +273,7 @@ ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 int
 ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
+	FRONT_FAULT(errno);
 	int err = front_qp_judge(qp, __func__);
 
 	if (err != 0)

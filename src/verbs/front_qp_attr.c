@@ -83,6 +83,7 @@ own_mask(enum ibv_qp_type type, uint32_t mask)
 int
 ibv_modify_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask)
 {
+	FRONT_FAULT(errno);
 	struct front_qp *qp = front_qp(pub);
 	uint32_t mask = own_mask(pub->qp_type, (uint32_t)attr_mask);
 	struct softhca_qp_attr request;
@@ -94,6 +95,8 @@ ibv_modify_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask)
 	if (err == 0)
 		err = FRONT_RESULT(softhca_modify_qp(qp->hca, &request, mask));
 	pub->state = (enum ibv_qp_state)qp->hca->state;
+	if (pub->state == IBV_QPS_RESET)
+		qp->broken = 0;
 	return err;
 }
 
@@ -133,6 +136,7 @@ int
 ibv_query_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask,
 	     struct ibv_qp_init_attr *init_attr)
 {
+	FRONT_FAULT(errno);
 	struct front_qp *qp = front_qp(pub);
 	struct softhca_qp_init_attr init;
 	struct softhca_qp_attr answer;

@@ -60,6 +60,7 @@ fill_device(struct ibv_device_attr *to, const struct softhca_device_attr *from)
 int
 ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device_attr)
 {
+	FRONT_FAULT(errno);
 	struct softhca_device_attr attr;
 	int err = FRONT_RESULT(softhca_query_device(front_hca(context), &attr));
 
@@ -75,6 +76,7 @@ int
 front_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t attr_size)
 {
+	FRONT_FAULT(errno);
 	struct ibv_device_attr_ex all = {0};
 	struct softhca_device_attr from;
 	int err;
@@ -159,6 +161,7 @@ int
 front_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		 size_t attr_size)
 {
+	FRONT_FAULT(errno);
 	struct ibv_port_attr all;
 	int err = FRONT_RESULT(query_port(context, port_num, &all));
 
@@ -182,6 +185,7 @@ ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv
 int
 ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
+	FRONT_FAULT(-1);
 	int err;
 
 	if (index < 0) {

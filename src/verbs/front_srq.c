@@ -83,6 +83,7 @@ srq_new(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
 struct ibv_srq *
 ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	FRONT_FAULT(NULL);
 	const struct ibv_srq_init_attr_ex basic = {
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
@@ -96,6 +97,7 @@ ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 struct ibv_srq *
 front_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
+	FRONT_FAULT(NULL);
 	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			       IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
@@ -119,6 +121,7 @@ front_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *at
 int
 ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
+	FRONT_FAULT(errno);
 	const struct softhca_srq_attr request = attr_to(attr);
 	int err = front_srq_judge(srq, __func__);
 

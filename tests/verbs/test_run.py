@@ -409,6 +409,80 @@ class Faulty(Script):
         self.assertRegex(said, r'drop by rule 1: ud-send-only, PSN 4, to QP')
 
 
+class OnPurpose(Script):
+    """Calls that fail, completions that are errors, events: what programs do then."""
+
+    def faulty(self, faults, *words, options=('--embed',)):
+        """Lines of the program; those of the library, which says what it did."""
+        lines = self.run_script(*options, '--impair', faults, os.environ['FAULTY'], *words).splitlines()
+        return ([line for line in lines if not line.startswith('softhca: ')],
+                [line for line in lines if line.startswith('softhca: ')])
+
+    def test_calls(self):
+        """The first registration is that of the program's set-up."""
+        good = ['ibv_reg_mr %d: good' % i for i in (1, 2, 3, 4)] + ['ibv_alloc_pd: good']
+        lines, said = self.faulty('call=ibv_reg_mr,nth=3,errno=ENOMEM', 'calls', '4')
+        self.assertEqual(lines, good[:1] + ['ibv_reg_mr 2: Cannot allocate memory'] + good[2:])
+        self.assertEqual(said, ['softhca: ibv_reg_mr: fails on purpose, call 3: call=ibv_reg_mr,nth=3,errno=ENOMEM'])
+        lines, said = self.faulty('call=reg_mr,nth=4,count=0,errno=EPERM;call=alloc_pd,nth=2,errno=EMFILE', 'calls',
+                                  '4')
+        self.assertEqual(lines, good[:2] + ['ibv_reg_mr %d: Operation not permitted' % i for i in (3, 4)] +
+                         ['ibv_alloc_pd: Too many open files'])
+        self.assertEqual(len(said), 3)
+        lines, said = self.faulty('call=ibv_reg_mr,nth=9,errno=ENOMEM', 'calls', '4')
+        self.assertEqual((lines, said), (good, []))
+
+    def sent(self, statuses, end='sender: ERR'):
+        return (['recv %d: success' % i for i in range(1, len(statuses) + 1)] +
+                ['send %d: %s' % (i, status) for i, status in enumerate(statuses, 1)] + [end, 'receiver: RTS'])
+
+    def test_completions(self):
+        """The QP is in the error state, what completed behind is flushed; after a reset all is good."""
+        ok, flushed, exceeded = 'success', 'Work Request Flushed Error', 'transport retry counter exceeded'
+        expected = self.sent([ok, ok, exceeded, flushed, flushed])
+        for form in 'completions', 'extended':
+            lines, said = self.faulty('completion,of=send,nth=3,status=retry-exc', form, '5')
+            self.assertEqual(lines, expected, form)
+            self.assertRegex('\n'.join(said), '^softhca: completion 3 of QP 0x[0-9a-f]+ is an error on purpose '
+                             r'\(retry-exc\): completion,of=send,nth=3,status=retry-exc$')
+        lines, _ = self.faulty('completion,of=send,nth=3,status=IBV_WC_RETRY_EXC_ERR', 'again', '5')
+        self.assertEqual(lines, expected + self.sent([ok] * 5, 'sender: RTS'))
+        # of a receive, on a daemon, counted with all others
+        lines, _ = self.faulty('completion,nth=2,status=loc-prot', 'completions', '3', options=('--own',))
+        self.assertEqual(lines[:3], ['recv 1: success', 'recv 2: local protection error', 'recv 3: ' + flushed])
+        self.assertEqual(lines[-2:], ['sender: RTS', 'receiver: ERR'])
+        lines, _ = self.faulty('drop,opcode=send-only,nth=2;completion,of=send,nth=5,status=rem-op', 'completions', '5')
+        self.assertEqual(lines, self.sent([ok] * 4 + ['remote operation error']))
+        self.wait_ended()
+
+    def test_events(self):
+        """The link goes down and comes up; the table of GIDs is said to have changed."""
+        down = ['port error: down', 'port active: active']
+        lines, _ = self.faulty('port=down,after=20,for=100', 'events', '2')
+        self.assertEqual(lines, down)
+        lines, _ = self.faulty('port=down,after=20,for=200', 'events', '2', options=())
+        self.assertEqual(lines, down)
+        lines, _ = self.faulty('gid=change,after=1500', 'events', '1', options=())
+        self.assertEqual(lines, ['GID table change: active'])
+        self.wait_ended()
+
+    def test_wrong(self):
+        for faults, reason in (('call=ibv_fly,nth=1,errno=ENOMEM', '"call=ibv_fly": expected a call of verbs'),
+                               ('call=ibv_reg_mr,nth=1', 'call= needs errno'),
+                               ('call=ibv_reg_mr,errno=ENOTHING', '"errno=ENOTHING": expected a name of errno'),
+                               ('call=ibv_reg_mr,errno=ENOMEM,nth=0', '"nth=0": expected a number from 1'),
+                               ('completion,nth=2', 'status=NAME'),
+                               ('completion,status=bad', '"status=bad": expected one of loc-len'),
+                               ('completion,of=both,status=fatal', '"of=both": expected send or recv')):
+            self.assertIn(reason, self.run_script('--embed', '--impair', faults, 'true', status=2))
+        said = self.run_script('--embed', os.environ['FAULTY'], 'calls', '1', status=1, SOFTHCA_VERBS_FAULTS=faults)
+        self.assertIn('softhca: SOFTHCA_VERBS_FAULTS: "of=both": expected send or recv', said)
+        said = self.run_script('--embed', '--impair', 'gid=change', 'true', status=2)
+        self.assertIn('gid=change is for daemons', said)
+        said = self.run_script('--embed', CTL, 'impair', 'call=ibv_reg_mr,errno=ENOMEM', status=2)
+        self.assertIn('see softhca-run', said)
+
+
 class Plain(Script):
     """A user without XDG_RUNTIME_DIR, as in containers."""
 
