@@ -258,7 +258,10 @@ tell(struct ctl_process *p, const struct impair *o, const char *words, const cha
 	char all[WORDS_MAX + 64];
 	json_t *answer;
 
-	snprintf(all, sizeof(all), "%s%s%s", o->dir, words, qp);
+	if (snprintf(all, sizeof(all), "%s%s%s", o->dir, words, qp) >= (int)sizeof(all)) {
+		ctl_error("\"%.20s...\" is too long", words);
+		return -1;
+	}
 	answer = ctl_order(p, "/softhca/impair", all);
 	json_decref(answer);
 	return answer != NULL ? 0 : -1;
