@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,12 +14,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../test_path.h"
+#include "../test_disk.h"
 #include "abi_ctx.h"
 #include "ipc_rig.h"
 #include "raw.h"
@@ -160,39 +158,13 @@ stack(void **state)
 		conversation((struct talk){.type = types[i], .on_stack = 1});
 }
 
-static bool
-is_in_memory(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
-}
-
-/* A file of a disk: those of tmpfs, which /tmp is on many systems, are shared as they are. */
-static int
-open_on_disk(void)
-{
-	char path[TEST_PATH_MAX], elsewhere[] = "/var/tmp/softhca-foreign.XXXXXX";
-	int fd = mkstemp(test_path(path, "foreign"));
-
-	assert_true(fd >= 0);
-	unlink(path);
-	if (is_in_memory(fd)) {
-		close(fd);
-		fd = mkstemp(elsewhere);
-		assert_true(fd >= 0);
-		unlink(elsewhere);
-	}
-	return fd;
-}
-
 /* Private and shared mappings of an ordinary file. */
 static void
 file_mapping(void **state)
 {
-	int fd = open_on_disk();
+	int fd = test_disk_file();
 
-	if (is_in_memory(fd))
+	if (fd < 0)
 		skip();
 	assert_int_equal(ftruncate(fd, 3 * PEER_BYTES), 0);
 	for (int flags = MAP_SHARED; flags <= MAP_PRIVATE; flags++) {
