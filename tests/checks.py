@@ -110,7 +110,7 @@ def resolve(tree, path, name):
     """The room of a file of ours that an include means, or None."""
     for folder in [os.path.dirname(path)] + list(WALLS):
         candidate = os.path.normpath(os.path.join(folder, name))
-        if tree.exists(candidate):
+        if tree.exists(candidate) or tree.exists(candidate + '.in'):
             return room_of(candidate) or 'tests'
     return None
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "abi_release.h"
 #include "ctl.h"
 
 enum {
@@ -210,7 +211,7 @@ int
 main(int argc, char **argv)
 {
 	if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
-		puts("softhca-ctl " CTL_VERSION);
+		puts("softhca-ctl " HCA_RELEASE);
 		return 0;
 	}
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {

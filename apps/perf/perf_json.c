@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "abi_release.h"
 #include "perf.h"
 #include "perf_version.h"
 
@@ -56,7 +57,7 @@ perf_json_open(const struct perf_options *opt)
 	strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &tm));
 	j->opt = opt;
 	j->rows = json_array();
-	j->root = json_pack("{s:s, s:s, s:o, s:o}", "version", PERF_VERSION, "date", now, "host",
+	j->root = json_pack("{s:s, s:s, s:o, s:o}", "version", HCA_RELEASE, "date", now, "host",
 			    host_object(opt), "rows", j->rows);
 	if (j->root != NULL)
 		return j;

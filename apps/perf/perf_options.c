@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "abi_release.h"
 #include "perf.h"
 #include "perf_letters.h"
 #include "perf_options.h"
@@ -239,7 +240,7 @@ perf_option_given(const struct perf_options *opt, const char *name)
 static int
 print_version(char *text, struct perf_options *opt)
 {
-	puts("softhca-perf " PERF_VERSION);
+	puts("softhca-perf " HCA_RELEASE);
 	return 1;
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "abi_release.h"
 #include "endpoint.h"
 #include "endpoint_check.h"
 #include "endpoint_log.h"
@@ -60,7 +61,7 @@ parse(int argc, char **argv, struct options *o)
 			o->check = true;
 			break;
 		case 'v':
-			puts("softhcad " SOFTHCAD_VERSION);
+			puts("softhcad " HCA_RELEASE);
 			o->done = true;
 			return 0;
 		case 'h':

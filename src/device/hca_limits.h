@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The version of the release, as HCA_FW_VER() makes it */
-#define HCA_FW_VER_PRESET UINT64_C(0x10000) /* 0.1.0 */
+#include "abi_release.h"
+
+#define HCA_FW_VER_PRESET HCA_RELEASE_NUMBER
 
 /*
  * X(section, name, least, most, preset): a uint32_t with that name in every configuration, and a
