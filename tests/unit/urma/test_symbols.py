@@ -11,7 +11,8 @@ import sys
 def defined(library):
     lines = subprocess.run(['nm', '-D', '--defined-only', library], stdout=subprocess.PIPE,
                            check=True, encoding='utf-8').stdout.splitlines()
-    return {line.split()[-1] for line in lines}
+    # without the names of the version nodes themselves
+    return {line.split()[-1].partition('@')[0] for line in lines if line.split()[-2] != 'A'}
 
 
 def main():

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ABI of the libraries is that of the file: exported names with their versions, sizes and members
+of public structures, values of constants.
+
+test_abi.py [--write] FILE INCLUDE RELEASE LIBRARY:HEADER... -- COMPILER...
+
+What changes or vanishes breaks programs: it needs another soname (docs/reference/versions.md). What is
+new is written to the file with --write.
+"""
+import os
+import re
+import subprocess
+import sys
+
+import layout
+
+
+def exported(library):
+    """NAME NODE of each name that the library gives to others."""
+    lines = subprocess.run(['readelf', '-W', '--dyn-syms', library], stdout=subprocess.PIPE,
+                           encoding='utf-8', check=True, timeout=60).stdout.splitlines()
+    for line in lines:
+        words = line.split()
+        if len(words) >= 8 and words[3] != 'SECTION' and words[6] not in ('UND', 'ABS') and \
+                words[4] in ('GLOBAL', 'WEAK'):
+            name, _, node = words[7].partition('@')
+            yield name, node.lstrip('@')
+
+
+def public(library, header, release):
+    """The lines of a library. Each name of the header is exported, and nothing else but private ones."""
+    declared = set(re.findall(r'^SOFTHCA_API\s[^(;]*?(\w+)\(', header, re.M))
+    there = dict(exported(library))
+    private = {name for name, node in there.items() if node == 'SOFTHCA_PRIVATE_' + release}
+    wrong = sorted(declared ^ (set(there) - private))
+    assert len(declared) > 10 and not wrong, '%s: declared or exported alone: %s' % (library, wrong)
+    short = os.path.basename(library).split('.so')[0]
+    return ['%s %s@%s' % (short, name, there[name]) for name in sorted(declared)]
+
+
+def main():
+    words = sys.argv[1:]
+    write = words[0] == '--write'
+    words = words[write:]
+    split = words.index('--')
+    path, include, release = words[:3]
+    headers, lines = {}, []
+    for library, name in (word.split(':') for word in words[3:split]):
+        with open(os.path.join(include, name), encoding='utf-8') as file:
+            headers[name] = layout.without_comments(file.read())
+        lines += public(library, headers[name], release)
+    lines += layout.layouts(headers, words[split + 1:] + ['-I' + include])
+    layout.compare(path, lines, write, 'see docs/reference/versions.md: The ABI of the libraries')
+
+
+main()
