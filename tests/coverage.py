@@ -24,6 +24,7 @@ SECTIONS = {
     'QP attributes': ('src/abi/abi_ctx.h', 'HCA_QP_ATTR_LIST'),
     'Completion status': ('src/abi/abi_cqe.h', 'HCA_SYND_LIST'),
     'Events': ('src/abi/abi_cqe.h', 'HCA_EVENT_LIST'),
+    'Features of the control channel': ('src/abi/abi_ops.h', 'HCA_CTL_FEATURE_LIST'),
     'Capabilities': ('src/abi/abi_cmd.h', 'HCA_CAP_LIST'),
 }
 

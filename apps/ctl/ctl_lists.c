@@ -179,6 +179,7 @@ static const struct ctl_column client_columns[] = {
 	{"peers", "PEERS", CTL_NUMBER},	      {"links", "LINKS", CTL_NUMBER},
 	{"segments", "SEGMENTS", CTL_NUMBER}, {"attached", "MEMORY", CTL_BYTES},
 	{"requests", "REQUESTS", CTL_NUMBER}, {"muted", "MUTED", CTL_NUMBER},
+	{"release", "LIBRARY", CTL_TEXT},
 };
 TABLE(print_clients, client_columns)
 

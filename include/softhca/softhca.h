@@ -960,6 +960,19 @@ SOFTHCA_API int softhca_query_gid_ex(struct softhca_context *ctx, unsigned int p
 				     uint32_t flags);
 
 /**
+ * Read the release of what carries the context's device: the daemon, or of an embedded HCA this
+ * library.
+ *
+ * @param release
+ *   filled in, "0.2.0"
+ * @param bytes
+ *   room in it; what does not fit is cut off
+ * @return
+ *   0, or -EOPNOTSUPP: the daemon is older than 0.2.0
+ */
+SOFTHCA_API int softhca_query_release(struct softhca_context *ctx, char *release, size_t bytes);
+
+/**
  * Read one P_Key, in host order.
  *
  * modify_qp copies the P_Key at an index into the QP. After SOFTHCA_EVENT_PKEY_CHANGE a QP keeps

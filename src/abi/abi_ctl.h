@@ -32,10 +32,20 @@ struct hca_ctl_none {
 	uint8_t nothing[0];
 };
 
+/*
+ * What one end speaks beyond the version in the head of its message (abi_ops.h). Libraries and
+ * daemons of version 7.0 send 0, which says the same of them, and do not read it.
+ */
+struct hca_ctl_offer {
+	uint8_t older;	   /* so many versions before that one, too */
+	uint8_t minor;	   /* of that version */
+	uint16_t features; /* HCA_CTL_FEATURE_* */
+};
+
 /* HELLO, the first message of a client */
 struct hca_ctl_hello {
 	uint32_t magic;
-	uint32_t reserved;
+	struct hca_ctl_offer offer;
 };
 
 /*
@@ -46,8 +56,13 @@ struct hca_ctl_hello {
 struct hca_ctl_welcome {
 	uint64_t nonce;
 	uint32_t sleep_offset;
-	uint32_t reserved;
-	char name[32]; /* of the device */
+	struct hca_ctl_offer offer; /* minor: of the version that was agreed on */
+	char name[32];		    /* of the device */
+};
+
+/* IDENTIFY: each end tells its release, for operators and programs: "0.2.0". */
+struct hca_ctl_identity {
+	char release[32];
 };
 
 /* Page addresses for the next REG_MR; several messages form one list. */

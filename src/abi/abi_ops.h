@@ -5,7 +5,7 @@
 /*
  * The operations of the control channel. Each is one row:
  *
- * X(NAME, name, request, answer, fds_in, fds_out, caller, by)
+ * X(NAME, name, request, answer, fds_in, fds_out, caller, by, since)
  *
  *  request, answer  types from abi_ctl.h; struct hca_ctl_none means nothing
  *  fds_in, fds_out  number of file descriptors with the request and with the answer, at most
@@ -18,12 +18,24 @@
  *                   DRIVER   driver_op_name(client, request, answer) in src/driver
  *                   EXTRA    the same with struct hca_ctl_extra as the fourth argument
  *                   CHANNEL  the server's end of the socket (src/ipc/server), for EVERY client
+ *  since            minor version that the row came with
  *
  * Generated from the rows: the call inside one process, the messages between two processes and
  * their sizes, the dispatch in driver and server, the counters of calls and the inputs of the
- * fuzzers. The order of the rows gives the numbers; HELLO is 0 in every version of the channel. A
- * message has exactly the size of its type, except the request of PAGES, which ends after its last
- * element.
+ * fuzzers. The order of the rows gives the numbers; HELLO is 0 in every version of the channel.
+ *
+ * Versions. The number in the heads of messages is raised by what older ends would misunderstand,
+ * also in memory that both ends use: doorbells and sleep words (abi_bar.h), WQEs (abi_wqe.h), CQEs
+ * and records (abi_cqe.h), contexts (abi_ctx.h), events (abi_ctl.h). The minor version is raised by
+ * what is added: a row at the end of the list, a member at the end of a structure, a feature. Both
+ * ends tell their range in HELLO and use the highest version that they have in common. See
+ * docs/reference/versions.md.
+ *
+ * The length of a message says which members it has. From minor version 1 on, what a message does
+ * not have is 0; what it has beyond the receiver's structure is ignored in an answer, and refused
+ * in a request if it is not 0 (-EOPNOTSUPP). So is an operation that the daemon does not know. A
+ * message of minor version 0 has exactly the size of its type. PAGES ends after its last element
+ * in all.
  */
 
 #include <stdbool.h>
@@ -31,75 +43,106 @@
 
 #include "abi_ctl.h"
 
-/* Version of the rows. A client and a daemon of different versions cannot work together. */
 #define HCA_CTL_VERSION 7u
+#define HCA_CTL_MINOR 1u
+/* So many versions before it are spoken, too. */
+#define HCA_CTL_OLDER 0u
+
+/*
+ * Features: what rows have learned since they came. X(NAME, bit, words). One is in force if both
+ * ends name it in HELLO.
+ */
+#define HCA_CTL_FEATURE_LIST(X) X(JETTY_RESET, 0, "the state RESET of Jettys")
+
+enum hca_ctl_feature {
+#define X(NAME, bit, words) HCA_CTL_FEATURE_##NAME = 1u << (bit),
+	HCA_CTL_FEATURE_LIST(X)
+#undef X
+};
+
+#define HCA_CTL_FEATURE_OF(NAME, bit, words) | 1u << (bit)
+#define HCA_CTL_FEATURES (0u HCA_CTL_FEATURE_LIST(HCA_CTL_FEATURE_OF))
+_Static_assert(HCA_CTL_FEATURES <= UINT16_MAX, "they fit into struct hca_ctl_offer");
 
 #ifndef HCA_CTL_OPS /* a test has a table of its own */
 #define HCA_CTL_OPS(X) \
-	X(HELLO, hello, struct hca_ctl_hello, struct hca_ctl_welcome, 0, 3, EVERY, CHANNEL) \
-	X(CLOSE, close, struct hca_ctl_none, struct hca_ctl_none, 0, 0, EVERY, CHANNEL) \
-	X(MEMORY, memory, struct hca_ctl_none, struct hca_ctl_none, 2, 0, EVERY, CHANNEL) \
-	X(ATTACH, attach, struct hca_ctl_segment, uint32_t, 1, 0, EVERY, CHANNEL) \
-	X(DETACH, detach, uint32_t, struct hca_ctl_none, 0, 0, EVERY, CHANNEL) \
-	X(PAGES, pages, struct hca_ctl_pages, struct hca_ctl_none, 0, 0, EVERY, CHANNEL) \
-	X(INFO, info, struct hca_ctl_none, struct hca_ctl_info, 0, 0, EVERY, DRIVER) \
-	X(ASYNC_FD, async_fd, struct hca_ctl_none, struct hca_ctl_none, 0, 1, EVERY, EXTRA) \
-	X(QUERY_PORT, query_port, uint32_t, struct hca_ctl_port, 0, 0, EVERY, DRIVER) \
-	X(QUERY_GID, query_gid, uint32_t, struct hca_ctl_gid, 0, 0, EVERY, DRIVER) \
-	X(QUERY_CLOCK, query_clock, struct hca_ctl_none, uint64_t, 0, 0, EVERY, DRIVER) \
-	X(QUERY_PKEY, query_pkey, uint32_t, uint16_t, 0, 0, EVERY, DRIVER) \
-	X(RESOLVE, resolve, struct hca_ctl_ah, struct hca_ctl_ah, 0, 0, EVERY, DRIVER) \
-	X(ALLOC_PD, alloc_pd, struct hca_ctl_none, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(DEALLOC_PD, dealloc_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(JOIN, join, struct hca_ctl_share, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(IMPORT_PD, import_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(CHECK_MR, check_mr, struct hca_ctl_need, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(REG_MR, reg_mr, struct hca_ctl_mr, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \
-	X(DEREG_MR, dereg_mr, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(REREG_MR, rereg_mr, struct hca_ctl_rereg, struct hca_ctl_keys, 0, 0, EVERY, EXTRA) \
+	X(HELLO, hello, struct hca_ctl_hello, struct hca_ctl_welcome, 0, 3, EVERY, CHANNEL, 0) \
+	X(CLOSE, close, struct hca_ctl_none, struct hca_ctl_none, 0, 0, EVERY, CHANNEL, 0) \
+	X(MEMORY, memory, struct hca_ctl_none, struct hca_ctl_none, 2, 0, EVERY, CHANNEL, 0) \
+	X(ATTACH, attach, struct hca_ctl_segment, uint32_t, 1, 0, EVERY, CHANNEL, 0) \
+	X(DETACH, detach, uint32_t, struct hca_ctl_none, 0, 0, EVERY, CHANNEL, 0) \
+	X(PAGES, pages, struct hca_ctl_pages, struct hca_ctl_none, 0, 0, EVERY, CHANNEL, 0) \
+	X(INFO, info, struct hca_ctl_none, struct hca_ctl_info, 0, 0, EVERY, DRIVER, 0) \
+	X(ASYNC_FD, async_fd, struct hca_ctl_none, struct hca_ctl_none, 0, 1, EVERY, EXTRA, 0) \
+	X(QUERY_PORT, query_port, uint32_t, struct hca_ctl_port, 0, 0, EVERY, DRIVER, 0) \
+	X(QUERY_GID, query_gid, uint32_t, struct hca_ctl_gid, 0, 0, EVERY, DRIVER, 0) \
+	X(QUERY_CLOCK, query_clock, struct hca_ctl_none, uint64_t, 0, 0, EVERY, DRIVER, 0) \
+	X(QUERY_PKEY, query_pkey, uint32_t, uint16_t, 0, 0, EVERY, DRIVER, 0) \
+	X(RESOLVE, resolve, struct hca_ctl_ah, struct hca_ctl_ah, 0, 0, EVERY, DRIVER, 0) \
+	X(ALLOC_PD, alloc_pd, struct hca_ctl_none, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(DEALLOC_PD, dealloc_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(JOIN, join, struct hca_ctl_share, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(IMPORT_PD, import_pd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(CHECK_MR, check_mr, struct hca_ctl_need, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(REG_MR, reg_mr, struct hca_ctl_mr, struct hca_ctl_keys, 0, 0, EVERY, EXTRA, 0) \
+	X(DEREG_MR, dereg_mr, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(REREG_MR, rereg_mr, struct hca_ctl_rereg, struct hca_ctl_keys, 0, 0, EVERY, EXTRA, 0) \
 	X(IMPORT_MR, import_mr, struct hca_ctl_find_mr, struct hca_ctl_found_mr, 0, 0, EVERY, \
-	  DRIVER) \
-	X(ADVISE_MR, advise_mr, struct hca_ctl_advice, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(ALLOC_NULL_MR, alloc_null_mr, uint32_t, struct hca_ctl_keys, 0, 0, EVERY, DRIVER) \
-	X(ALLOC_MW, alloc_mw, struct hca_ctl_mw, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(DEALLOC_MW, dealloc_mw, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(CREATE_CHANNEL, create_channel, struct hca_ctl_none, uint32_t, 0, 1, EVERY, EXTRA) \
-	X(DESTROY_CHANNEL, destroy_channel, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(CREATE_CQ, create_cq, struct hca_ctl_cq, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(DESTROY_CQ, destroy_cq, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(RESIZE_CQ, resize_cq, struct hca_ctl_resize, uint32_t, 0, 0, EVERY, DRIVER) \
+	  DRIVER, 0) \
+	X(ADVISE_MR, advise_mr, struct hca_ctl_advice, struct hca_ctl_none, 0, 0, EVERY, DRIVER, \
+	  0) \
+	X(ALLOC_NULL_MR, alloc_null_mr, uint32_t, struct hca_ctl_keys, 0, 0, EVERY, DRIVER, 0) \
+	X(ALLOC_MW, alloc_mw, struct hca_ctl_mw, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(DEALLOC_MW, dealloc_mw, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(CREATE_CHANNEL, create_channel, struct hca_ctl_none, uint32_t, 0, 1, EVERY, EXTRA, 0) \
+	X(DESTROY_CHANNEL, destroy_channel, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(CREATE_CQ, create_cq, struct hca_ctl_cq, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(DESTROY_CQ, destroy_cq, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(RESIZE_CQ, resize_cq, struct hca_ctl_resize, uint32_t, 0, 0, EVERY, DRIVER, 0) \
 	X(MODERATE_CQ, moderate_cq, struct hca_ctl_moderate, struct hca_ctl_none, 0, 0, EVERY, \
-	  DRIVER) \
-	X(CREATE_QP, create_qp, struct hca_ctl_qp, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(MODIFY_QP, modify_qp, struct hca_ctl_modify, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(QUERY_QP, query_qp, uint32_t, struct hca_qpc, 0, 0, EVERY, DRIVER) \
-	X(DESTROY_QP, destroy_qp, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(OPEN_QP, open_qp, struct hca_ctl_open_qp, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
+	  DRIVER, 0) \
+	X(CREATE_QP, create_qp, struct hca_ctl_qp, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(MODIFY_QP, modify_qp, struct hca_ctl_modify, struct hca_ctl_none, 0, 0, EVERY, DRIVER, \
+	  0) \
+	X(QUERY_QP, query_qp, uint32_t, struct hca_qpc, 0, 0, EVERY, DRIVER, 0) \
+	X(DESTROY_QP, destroy_qp, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(OPEN_QP, open_qp, struct hca_ctl_open_qp, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
 	X(QUERY_COUNTERS, query_counters, struct hca_ctl_count, struct hca_ctl_counters, 0, 0, \
-	  EVERY, DRIVER) \
-	X(MCAST, mcast, struct hca_ctl_mcast, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(ALLOC_XRCD, alloc_xrcd, struct hca_ctl_none, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(OPEN_XRCD, open_xrcd, uint32_t, uint32_t, 1, 0, EVERY, EXTRA) \
-	X(DEALLOC_XRCD, dealloc_xrcd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(CREATE_SRQ, create_srq, struct hca_ctl_srq, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(ARM_SRQ, arm_srq, struct hca_ctl_arm, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(QUERY_SRQ, query_srq, uint32_t, struct hca_ctl_srq_state, 0, 0, EVERY, DRIVER) \
-	X(DESTROY_SRQ, destroy_srq, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(CREATE_JETTY, create_jetty, struct hca_ctl_jetty, uint32_t, 0, 0, EVERY, DRIVER) \
+	  EVERY, DRIVER, 0) \
+	X(MCAST, mcast, struct hca_ctl_mcast, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(ALLOC_XRCD, alloc_xrcd, struct hca_ctl_none, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(OPEN_XRCD, open_xrcd, uint32_t, uint32_t, 1, 0, EVERY, EXTRA, 0) \
+	X(DEALLOC_XRCD, dealloc_xrcd, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(CREATE_SRQ, create_srq, struct hca_ctl_srq, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(ARM_SRQ, arm_srq, struct hca_ctl_arm, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(QUERY_SRQ, query_srq, uint32_t, struct hca_ctl_srq_state, 0, 0, EVERY, DRIVER, 0) \
+	X(DESTROY_SRQ, destroy_srq, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(CREATE_JETTY, create_jetty, struct hca_ctl_jetty, uint32_t, 0, 0, EVERY, DRIVER, 0) \
 	X(MODIFY_JETTY, modify_jetty, struct hca_ctl_jetty_state, struct hca_ctl_none, 0, 0, \
-	  EVERY, DRIVER) \
-	X(BIND_JETTY, bind_jetty, struct hca_ctl_bind, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(CREATE_JFR, create_jfr, struct hca_ctl_jfr, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(NAME_TC, name_tc, struct hca_ctl_known, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(SET_TOKEN, set_token, struct hca_ctl_token, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(IMPORT_PEER, import_peer, struct hca_ctl_peer, uint32_t, 0, 0, EVERY, DRIVER) \
-	X(QUERY_PEER, query_peer, uint32_t, struct hca_ctl_peer_state, 0, 0, EVERY, DRIVER) \
-	X(UNIMPORT_PEER, unimport_peer, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER) \
-	X(QUERY_TP_EID, query_tp_eid, uint32_t, struct hca_ctl_eid, 0, 0, EVERY, DRIVER)
+	  EVERY, DRIVER, 0) \
+	X(BIND_JETTY, bind_jetty, struct hca_ctl_bind, struct hca_ctl_none, 0, 0, EVERY, DRIVER, \
+	  0) \
+	X(CREATE_JFR, create_jfr, struct hca_ctl_jfr, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(NAME_TC, name_tc, struct hca_ctl_known, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(SET_TOKEN, set_token, struct hca_ctl_token, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(IMPORT_PEER, import_peer, struct hca_ctl_peer, uint32_t, 0, 0, EVERY, DRIVER, 0) \
+	X(QUERY_PEER, query_peer, uint32_t, struct hca_ctl_peer_state, 0, 0, EVERY, DRIVER, 0) \
+	X(UNIMPORT_PEER, unimport_peer, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
+	X(QUERY_TP_EID, query_tp_eid, uint32_t, struct hca_ctl_eid, 0, 0, EVERY, DRIVER, 0) \
+	X(IDENTIFY, identify, struct hca_ctl_identity, struct hca_ctl_identity, 0, 0, EVERY, \
+	  DRIVER, 1)
+#endif
+
+/*
+ * Rows whose structures have grown, with their sizes in minor version 0, which demands them:
+ * X(NAME, bytes of the request, bytes of the answer)
+ */
+#ifndef HCA_CTL_GROWN
+#define HCA_CTL_GROWN(X)
 #endif
 
 enum hca_ctl_op {
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) HCA_CTL_##NAME,
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) HCA_CTL_##NAME,
 	HCA_CTL_OPS(X)
 #undef X
 	HCA_CTL_OP_COUNT,
@@ -116,7 +159,7 @@ enum hca_ctl_by {
 	HCA_CTL_BY_CHANNEL,
 };
 
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) \
 	_Static_assert((fds_in) <= HCA_CTL_FDS_MAX && (fds_out) <= HCA_CTL_FDS_MAX && \
 			       ((fds_in) == 0 || (fds_out) == 0), \
 		       #name ": descriptors"); \
@@ -127,7 +170,7 @@ HCA_CTL_OPS(X)
 #undef X
 
 /* The types of each row, for the checks of HCA_CTL_REQUEST() and HCA_CTL_ANSWER() */
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) \
 	typedef request hca_ctl_request_##NAME; \
 	typedef answer hca_ctl_answer_##NAME;
 HCA_CTL_OPS(X)
@@ -143,6 +186,7 @@ struct hca_ctl_shape {
 	uint32_t request, answer; /* bytes */
 	uint32_t fds_in, fds_out;
 	enum hca_ctl_caller caller;
+	uint32_t since; /* minor version */
 };
 
 /* The row of an operation; NULL if there is no such operation */
@@ -150,13 +194,44 @@ static inline const struct hca_ctl_shape *
 hca_ctl_shape(uint32_t op)
 {
 	static const struct hca_ctl_shape shapes[HCA_CTL_OP_COUNT] = {
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
-	{#name, sizeof(request), sizeof(answer), fds_in, fds_out, HCA_CTL_CALLER_##caller},
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) \
+	{#name, sizeof(request), sizeof(answer), fds_in, fds_out, HCA_CTL_CALLER_##caller, since},
 		HCA_CTL_OPS(X)
 #undef X
 	};
 
 	return op < HCA_CTL_OP_COUNT ? &shapes[op] : NULL;
+}
+
+struct hca_ctl_sizes {
+	uint32_t request, answer; /* bytes */
+};
+
+/* The sizes of an operation in messages to an end of that minor version */
+static inline struct hca_ctl_sizes
+hca_ctl_sizes(enum hca_ctl_op op, uint32_t minor)
+{
+	const struct hca_ctl_shape *shape = hca_ctl_shape(op);
+
+#define X(NAME, request_bytes, answer_bytes) \
+	if (op == HCA_CTL_##NAME && minor == 0) \
+		return (struct hca_ctl_sizes){request_bytes, answer_bytes};
+	HCA_CTL_GROWN(X)
+#undef X
+	return (struct hca_ctl_sizes){shape->request, shape->answer};
+}
+
+/*
+ * The version that two ends use, each of which speaks one and so many before it: the highest that
+ * they have in common, or -1.
+ */
+static inline int
+hca_ctl_common(uint32_t a, uint32_t a_older, uint32_t b, uint32_t b_older)
+{
+	uint32_t low = a < b ? a : b, high = a < b ? b : a;
+	uint32_t older = a < b ? b_older : a_older;
+
+	return high - low <= older ? (int)low : -1;
 }
 
 #endif

@@ -262,6 +262,7 @@ struct hca_driver_client_info {
 	uint32_t qps, cqs, mrs, pds, srqs, xrcds, channels, segments;
 	uint32_t peers, links, known; /* of UB */
 	uint64_t mtts;
+	char release[32]; /* of its libsofthca; empty: it did not say */
 };
 unsigned int hca_driver_list_clients(struct hca_driver *drv, uint32_t from,
 				     struct hca_driver_client_info *out, unsigned int max);

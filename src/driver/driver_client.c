@@ -2,12 +2,14 @@
 
 /* Clients: a UAR page, a DMA domain, memory segments, event channels. */
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "abi_release.h"
 #include "driver_types.h"
 
 #define PIPE_BYTES (1 << 20)
@@ -362,6 +364,29 @@ driver_op_query_clock(struct hca_client *client, const struct hca_ctl_none *none
 	if (err == 0)
 		*ns = cmd.out_param;
 	return err;
+}
+
+/* Letters, digits and what versions of packages have; the operator's terminal gets no other. */
+static void
+take_release(char *out, const char *in, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size - 1 && (isalnum((unsigned char)in[n]) || strchr(".+~-", in[n]) != NULL) &&
+	       in[n] != '\0') {
+		out[n] = in[n];
+		n++;
+	}
+	out[n] = '\0';
+}
+
+int
+driver_op_identify(struct hca_client *client, const struct hca_ctl_identity *request,
+		   struct hca_ctl_identity *answer)
+{
+	take_release(client->release, request->release, sizeof(client->release));
+	*answer = (struct hca_ctl_identity){HCA_RELEASE};
+	return 0;
 }
 
 /* --- channels --- */

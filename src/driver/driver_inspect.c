@@ -25,6 +25,7 @@ show_client(const struct hca_client *c, struct hca_driver_client_info *out)
 		.segments = c->count_segments,
 		.mtts = c->count[DRIVER_MTTS],
 	};
+	memcpy(out->release, c->release, sizeof(out->release));
 }
 
 static const struct hca_client *

@@ -21,7 +21,7 @@ carry_out(struct hca_client *client, enum hca_ctl_op op, const void *request, vo
 				   "%s is for privileged users (root, [control] privileged_users)",
 				   shape->name);
 	switch (op) {
-#define X(NAME, name, request_type, answer_type, fds_in, fds_out, caller, by) \
+#define X(NAME, name, request_type, answer_type, fds_in, fds_out, caller, by, since) \
 	case HCA_CTL_##NAME: \
 		return CARRY_OUT_##by(name);
 		HCA_CTL_OPS(X)

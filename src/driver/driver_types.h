@@ -284,6 +284,7 @@ struct hca_client {
 	uint32_t count_channels;
 	uint32_t count_files; /* whose XRC domains it has open */
 	uint64_t count[DRIVER_THINGS];
+	char release[32]; /* IDENTIFY */
 	struct driver_link *links;
 	uint32_t *tpgs; /* UB: its imports that use each group; NULL: there was none yet */
 	uint32_t user;
@@ -408,7 +409,7 @@ int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 
 	int driver_op_##name(struct hca_client *, const request *, answer *, \
 			     struct hca_ctl_extra *);
 #define DRIVER_OP_CHANNEL(name, request, answer)
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) \
 	DRIVER_OP_##by(name, request, answer)
 HCA_CTL_OPS(X)
 #undef X

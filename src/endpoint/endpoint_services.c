@@ -154,6 +154,13 @@ log_slow(pid_t pid, uid_t uid)
 		(int)pid, (unsigned int)uid);
 }
 
+/* ipc_server_config.differs */
+static void
+log_differs(pid_t pid, uid_t uid, const char *words)
+{
+	LOG_INFO("client %d (user %u): %s", (int)pid, (unsigned int)uid, words);
+}
+
 static int
 start_server(struct endpoint *e)
 {
@@ -171,6 +178,7 @@ start_server(struct endpoint *e)
 		.segments_max = c->quota.segments,
 		.slow_memory = c->slow_memory,
 		.slow = log_slow,
+		.differs = log_differs,
 		.trust_own = c->trust_own,
 		.turn_ms = c->turn_ms,
 	};

@@ -27,6 +27,9 @@ struct softhca_ctl_ops {
 		    struct hca_ctl_extra *extra);
 	const char *(*reason)(void *arg);
 
+	/* HCA_CTL_FEATURE_* in force; NULL: all, as both ends are of one release. */
+	uint32_t (*features)(void *arg);
+
 	/*
 	 * true: the device can access only memory that was attached (ATTACH) or given (MEMORY).
 	 * false: it can access all memory of the process (embedded).

@@ -27,6 +27,23 @@ lib_call(struct lib_context *ctx, enum hca_ctl_op op, const void *request, void 
 	return err == 0 ? 0 : lib_fail(err, "%s", ctx->ops->reason(ctx->ctl));
 }
 
+int
+lib_needs(const struct lib_context *ctx, enum hca_ctl_feature feature)
+{
+	const char *words = "more";
+
+	if ((ctx->features & feature) != 0)
+		return 0;
+#define X(NAME, bit, text) \
+	if (feature == HCA_CTL_FEATURE_##NAME) \
+		words = text;
+	HCA_CTL_FEATURE_LIST(X)
+#undef X
+	return lib_fail(-EOPNOTSUPP,
+			"the daemon is of a release without %s: upgrade the daemon, and restart it",
+			words);
+}
+
 void
 lib_drop(struct lib_context *ctx, enum hca_ctl_op op, uint32_t number)
 {

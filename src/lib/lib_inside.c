@@ -38,6 +38,7 @@ softhca_inside(void)
 		.failed = lib_fail,
 		.reason = lib_reason,
 		.call = lib_call,
+		.needs = lib_needs,
 		.dead = lib_dead,
 		.map = lib_map,
 		.unmap = lib_unmap,

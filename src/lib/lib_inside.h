@@ -16,6 +16,7 @@ struct lib_inside {
 	const char *(*reason)(void);
 	int (*call)(struct lib_context *ctx, enum hca_ctl_op op, const void *request, void *answer,
 		    struct hca_ctl_extra *extra);
+	int (*needs)(const struct lib_context *ctx, enum hca_ctl_feature feature);
 	int (*dead)(const struct lib_context *ctx);
 	void *(*map)(struct lib_context *ctx, size_t bytes);
 	void (*unmap)(struct lib_context *ctx, void *mem, size_t bytes);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi_cmd.h"
+#include "abi_release.h"
 #include "lib_types.h"
 
 /* Translate the device's capabilities to those of verbs */
@@ -228,6 +229,18 @@ softhca_query_gid_ex(struct softhca_context *pub, unsigned int port, unsigned in
 	memcpy(entry->gid.raw, gid.gid, sizeof(entry->gid.raw));
 	memcpy(entry->mac, gid.mac, sizeof(entry->mac));
 	return 0;
+}
+
+int
+softhca_query_release(struct softhca_context *pub, char *release, size_t bytes)
+{
+	const struct hca_ctl_identity me = {HCA_RELEASE};
+	struct hca_ctl_identity other;
+	int err = LIB_CALL(lib_ctx(pub), IDENTIFY, &me, &other);
+
+	if (err == 0)
+		snprintf(release, bytes, "%.*s", (int)sizeof(other.release), other.release);
+	return err;
 }
 
 int

@@ -60,7 +60,8 @@ struct lib_context {
 	unsigned int (*progress)(void *arg); /* NULL unless progress is manual */
 	uint32_t posted;		     /* NULL unless progress is manual */
 	struct hca_ctl_info info;
-	uint32_t qp_mask; /* manual: requests posted since the engine last ran here */
+	uint32_t features; /* HCA_CTL_FEATURE_* of the device's end */
+	uint32_t qp_mask;  /* manual: requests posted since the engine last ran here */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
 	bool dead;		    /* the device is gone: posts return -EIO */
@@ -343,6 +344,8 @@ bool lib_event_leave(struct lib_context *ctx);
  */
 int lib_call(struct lib_context *ctx, enum hca_ctl_op op, const void *request, void *answer,
 	     struct hca_ctl_extra *extra);
+/* 0, or -EOPNOTSUPP with the reason: the daemon is of a release without the feature. */
+int lib_needs(const struct lib_context *ctx, enum hca_ctl_feature feature);
 /* Release the object of that number on an error path: the recorded reason does not change. */
 void lib_drop(struct lib_context *ctx, enum hca_ctl_op op, uint32_t number);
 

@@ -323,6 +323,7 @@ add_client(const struct hca_telemetry *h, const struct hca_driver_client_info *c
 	telemetry_put(&t, "links", c->links);
 	telemetry_put(&t, "known", c->known);
 	telemetry_put(&t, "mtts", c->mtts);
+	telemetry_put_text(&t, "release", c->release);
 	return telemetry_end(&t, d, c->index);
 }
 

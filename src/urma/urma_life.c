@@ -126,8 +126,10 @@ life_await_flush(struct urma_queue *q)
 static int
 life_reset(struct urma_queue *q, uint32_t from)
 {
-	int err = 0;
+	int err = urma_inside()->needs(q->ctx->lib, HCA_CTL_FEATURE_JETTY_RESET);
 
+	if (err != 0)
+		return err;
 	life_store(q, URMA_JETTY_STATE_RESET);
 	if (from != URMA_JETTY_STATE_ERROR)
 		err = life_modify(q, URMA_JETTY_STATE_ERROR);

@@ -121,6 +121,7 @@ void *front_failed(const char *call);
 int front_refuse(int err, const char *call, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* What a program may want to know of a call that succeeds: a line on stderr with SOFTHCA_DEBUG. */
+bool front_notes(void); /* whether there will be a line */
 void front_note(const char *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define FRONT_REFUSE(err, ...) front_refuse(err, __func__, __VA_ARGS__)
 #define FRONT_NULL(err, ...) (front_refuse(err, __func__, __VA_ARGS__), NULL)

@@ -180,6 +180,16 @@ context_new(struct front_device *device, struct softhca_context *hca, int cmd_fd
 	return pub;
 }
 
+/* A daemon of an earlier release lacks what came later; the calls of it are refused. */
+static void
+note_older(struct softhca_context *hca, const char *call)
+{
+	char release[32];
+
+	if (front_notes() && softhca_query_release(hca, release, sizeof(release)) == -EOPNOTSUPP)
+		front_note(call, "%s", softhca_last_error(hca));
+}
+
 /* cmd_fd as above; it stays the caller's if this fails. */
 static struct ibv_context *
 context_open(struct front_device *device, int cmd_fd, const char *call)
@@ -197,6 +207,7 @@ context_open(struct front_device *device, int cmd_fd, const char *call)
 	if (front_enter(front_ctx(context), &context_kind, NULL, NULL, call) == NULL)
 		return NULL;
 	front_watch(device, hca);
+	note_older(hca, call);
 	return context;
 }
 

@@ -109,6 +109,12 @@ front_refuse(int err, const char *call, const char *format, ...)
 	return err;
 }
 
+bool
+front_notes(void)
+{
+	return wanted();
+}
+
 void
 front_note(const char *call, const char *format, ...)
 {

@@ -104,7 +104,8 @@ request(struct fuzz_input *in, struct ipc_session *s)
 		fds[1] = own_maps;
 	}
 
-	if (!ipc_well_formed(op, &body, len, num_fds) || (op == HCA_CTL_HELLO) == s->greeted)
+	if (ipc_form(s, op, &body, len, num_fds) != IPC_FORM_KNOWN ||
+	    (op == HCA_CTL_HELLO) == s->greeted)
 		return;
 	answer.len = 0;
 	answer.num_fds = 0;

@@ -286,7 +286,7 @@ greet(struct client *c)
 		struct ipc_request head;
 		struct hca_ctl_hello hello;
 	} m = {{HCA_CTL_VERSION, HCA_CTL_HELLO, sizeof(struct hca_ctl_hello), 0},
-	       {.magic = IPC_MAGIC}};
+	       {IPC_MAGIC, {HCA_CTL_OLDER, HCA_CTL_MINOR, HCA_CTL_FEATURES}}};
 
 	say(c, &m, sizeof(m), NULL, 0);
 	take_reply(c, REPLY_MS);

@@ -17,7 +17,8 @@
  * Prints "ready" when clients can connect. Each line on its standard input is a command and
  * answered by one line: "usage A|B" (objects in use, minus those without clients), "counters A|B"
  * (of the server), "device A|B" (of the HCA), "cleanups A|B" (number, longest and sum in ns),
- * "places A|B" (addresses), "lose PID A|B" (that client's memory loses its pages), "quit". It also
+ * "differs A|B" (how often the log would have a line about another release), "places A|B"
+ * (addresses), "lose PID A|B" (that client's memory loses its pages), "quit". It also
  * exits at the end of its input.
  */
 
@@ -87,6 +88,21 @@ cleanups(unsigned int i)
 	       (unsigned long)c.longest_ns, (unsigned long)c.sum_ns);
 }
 
+static unsigned int told;
+
+static void
+tell_differs(pid_t pid, uid_t uid, const char *words)
+{
+	__atomic_fetch_add(&told, 1, __ATOMIC_RELAXED);
+}
+
+/* Of both sides */
+static void
+differs(unsigned int i)
+{
+	printf("told=%u\n", __atomic_load_n(&told, __ATOMIC_RELAXED));
+}
+
 static void
 places(unsigned int i)
 {
@@ -137,7 +153,7 @@ static const struct {
 	void (*run)(unsigned int i);
 } commands[] = {
 	{"usage", usage},	{"counters", counters}, {"device", device},
-	{"cleanups", cleanups}, {"places", places},
+	{"cleanups", cleanups}, {"places", places},	{"differs", differs},
 };
 
 static void
@@ -232,6 +248,7 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 		.mode = argc > 6 ? 0666 : 0,
 		.privileged = {argc > 6 ? (uid_t)atoi(argv[6]) : (uid_t)-1},
 		.num_privileged = 1,
+		.differs = tell_differs,
 	};
 
 	sleep[i] = (struct ipc_sleep){

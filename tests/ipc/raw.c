@@ -22,28 +22,6 @@ raw_connect(struct raw *r, const char *path)
 	assert_int_equal(connect(r->sock, (struct sockaddr *)&addr, sizeof(addr)), 0);
 }
 
-int
-raw_greet(struct raw *r)
-{
-	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
-	int err = raw_call(r, HCA_CTL_HELLO, &hello, sizeof(hello), -1);
-
-	if (err != 0)
-		return err;
-	r->uar_fd = r->fds[0];
-	r->sleep_fd = r->fds[1];
-	r->kick_fd = r->fds[2];
-	r->seq = r->welcome.nonce + 1;
-	return 0;
-}
-
-void
-raw_open(struct raw *r, const char *path)
-{
-	raw_connect(r, path);
-	assert_int_equal(raw_greet(r), 0);
-}
-
 void
 raw_close(struct raw *r)
 {
@@ -142,6 +120,46 @@ answered(struct raw *r, int err)
 	default:
 		return -ETIMEDOUT;
 	}
+}
+
+int
+raw_greet_as(struct raw *r, uint16_t version, struct hca_ctl_offer offer)
+{
+	const struct {
+		struct ipc_request head;
+		struct hca_ctl_hello hello;
+	} m = {{version, HCA_CTL_HELLO, sizeof(m.hello), r->seq}, {IPC_MAGIC, offer}};
+	int err = answered(r, raw_packet(r, &m, sizeof(m), NULL, 0));
+
+	if (err != 0)
+		return err;
+	r->uar_fd = r->fds[0];
+	r->sleep_fd = r->fds[1];
+	r->kick_fd = r->fds[2];
+	r->seq = r->welcome.nonce + 1;
+	return 0;
+}
+
+int
+raw_greet(struct raw *r)
+{
+	return raw_greet_as(r, HCA_CTL_VERSION, (struct hca_ctl_offer){0});
+}
+
+void
+raw_open(struct raw *r, const char *path)
+{
+	raw_connect(r, path);
+	assert_int_equal(raw_greet(r), 0);
+}
+
+void
+raw_open_today(struct raw *r, const char *path)
+{
+	const struct hca_ctl_offer offer = {HCA_CTL_OLDER, HCA_CTL_MINOR, HCA_CTL_FEATURES};
+
+	raw_connect(r, path);
+	assert_int_equal(raw_greet_as(r, HCA_CTL_VERSION, offer), 0);
 }
 
 int

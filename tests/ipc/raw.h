@@ -34,10 +34,13 @@ struct raw {
 
 /* Connect without sending anything. */
 void raw_connect(struct raw *r, const char *path);
-/* Exchange greetings; returns the error of the reply, or -EPIPE. */
+/* Exchange greetings; returns the error of the reply, or -EPIPE. A client of minor version 0. */
 int raw_greet(struct raw *r);
-/* Connect and exchange greetings. */
+/* The same of another version. */
+int raw_greet_as(struct raw *r, uint16_t version, struct hca_ctl_offer offer);
+/* Connect and exchange greetings: of minor version 0, whose framing is strict; of today. */
 void raw_open(struct raw *r, const char *path);
+void raw_open_today(struct raw *r, const char *path);
 void raw_close(struct raw *r);
 
 /* Send any bytes with any descriptors; 0 or -errno. */

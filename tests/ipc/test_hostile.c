@@ -256,7 +256,7 @@ random_requests(void **state)
 	printf("seed %lu\n", (unsigned long)seed);
 	assert_int_equal(ftruncate(mem, (off_t)(64 * MIB)), 0);
 	assert_int_equal(fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	raw_open(&r, rig.path[0]);
+	raw_open_today(&r, rig.path[0]);
 	for (unsigned int i = 0; i < REQUESTS; i++) {
 		uint16_t op = HCA_CTL_ATTACH +
 			      (uint16_t)(random32() % (HCA_CTL_OP_COUNT - HCA_CTL_ATTACH));

@@ -203,7 +203,7 @@ zeros(uint16_t op, uid_t uid)
 	struct raw r;
 
 	assert_int_equal(seteuid(uid), 0);
-	raw_open(&r, rig.path[0]);
+	raw_open_today(&r, rig.path[0]);
 	assert_int_equal(seteuid(before), 0);
 	err = raw_call_fds(&r, op, nothing.body, len, fds, shape->fds_in);
 	for (unsigned int i = 0; i < HCA_CTL_FDS_MAX; i++)

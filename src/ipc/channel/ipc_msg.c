@@ -17,6 +17,19 @@ ipc_close_fds(int *fds, unsigned int num_fds)
 	}
 }
 
+bool
+ipc_fit(void *body, size_t len, size_t bytes)
+{
+	const uint8_t *more = body;
+
+	if (len < bytes)
+		memset((uint8_t *)body + len, 0, bytes - len);
+	for (size_t i = bytes; i < len; i++)
+		if (more[i] != 0)
+			return false;
+	return true;
+}
+
 int
 ipc_send(int sock, const void *head, size_t head_bytes, const void *body, size_t body_bytes,
 	 const int *fds, unsigned int num_fds, int flags)

@@ -8,6 +8,7 @@
  * many descriptors.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -28,6 +29,12 @@ int ipc_send(int sock, const void *head, size_t head_bytes, const void *body, si
  * otherwise; -EBADMSG: it is invalid.
  */
 ssize_t ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_fds);
+
+/*
+ * Bring the body of a message to the size of this end's structure, in place: what is missing is 0.
+ * False: there is more than that, and it is not 0. The buffer has room for both.
+ */
+bool ipc_fit(void *body, size_t len, size_t bytes);
 
 void ipc_close_fds(int *fds, unsigned int num_fds);
 

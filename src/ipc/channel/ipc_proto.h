@@ -14,10 +14,11 @@
  * at once. A framing error ends the connection; a refused request is answered with a negative errno
  * and a reason.
  *
- * Compatibility: the headers of requests and replies, the number of HELLO and the size of its body
- * never change. A HELLO of another version is answered in that version, so that the sender accepts
- * the reply: -EPROTONOSUPPORT, `speaks` and a reason. Then the connection ends. Daemons of version
- * 1 that lack this end it without an answer.
+ * Compatibility (abi_ops.h: Versions): the headers of requests and replies, the number of HELLO and
+ * the size of its body never change. A HELLO of another version is answered in the highest version
+ * that both ends speak, which is that of the connection. If there is none it is answered in its own
+ * version, so that the sender accepts the reply: -EPROTONOSUPPORT, `speaks` and a reason. Then the
+ * connection ends. Daemons of version 1 that lack this end it without an answer.
  *
  * A daemon that takes no more clients answers before it reads the greeting, in its own version and
  * with seq 0, and ends the connection: -EMFILE: the user's limit; -ENOMEM: the daemon's; with the
@@ -60,7 +61,7 @@ struct ipc_reply {
 	char reason[168]; /* the reason, 0-terminated */
 };
 
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) \
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) \
 	_Static_assert(sizeof(request) <= IPC_BODY_MAX && sizeof(answer) <= IPC_BODY_MAX, \
 		       #name " fits a message");
 HCA_CTL_OPS(X)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "abi_bar.h"
+#include "abi_release.h"
 #include "ipc_client.h"
 #include "ipc_connect.h"
 #include "ipc_msg.h"
@@ -39,7 +40,9 @@ struct ipc_channel {
 	pid_t daemon; /* 0: in another PID namespace */
 	pthread_mutex_t lock;
 	uint64_t seq;
-	bool broken; /* the daemon is gone, or sends invalid replies */
+	uint32_t minor;	   /* of the daemon: it decides which operations and members there are */
+	uint32_t features; /* in force */
+	bool broken;	   /* the daemon is gone, or sends invalid replies */
 	void *uar;
 	const uint8_t *sleep_page;
 	uint32_t sleep_offset;
@@ -65,6 +68,13 @@ gone(struct ipc_channel *c)
 
 /* ---- one call ---- */
 
+/* An answer of minor version 0 has its size; later ones may have more members, or fewer. */
+static bool
+length_fits(const struct ipc_channel *c, enum hca_ctl_op op, uint32_t len)
+{
+	return (c->minor != 0 && op != HCA_CTL_HELLO) || len == hca_ctl_sizes(op, 0).answer;
+}
+
 static bool
 reply_fits(const struct ipc_channel *c, enum hca_ctl_op op, const struct ipc_reply *head,
 	   size_t got, unsigned int num_fds)
@@ -79,7 +89,7 @@ reply_fits(const struct ipc_channel *c, enum hca_ctl_op op, const struct ipc_rep
 		return false;
 	if (head->err != 0)
 		return head->len == 0 && num_fds == 0;
-	return head->len == shape->answer && num_fds == shape->fds_out;
+	return length_fits(c, op, head->len) && num_fds == shape->fds_out;
 }
 
 static uint64_t
@@ -194,8 +204,9 @@ receive_reply(struct ipc_channel *c, enum hca_ctl_op op, void *answer, struct hc
 		m.head.reason[sizeof(m.head.reason) - 1] = '\0';
 		return fail(m.head.err, m.head.reason);
 	}
-	if (m.head.len != 0)
-		memcpy(answer, m.body, m.head.len);
+	(void)ipc_fit(m.body, m.head.len, hca_ctl_shape(op)->answer);
+	if (hca_ctl_shape(op)->answer != 0)
+		memcpy(answer, m.body, hca_ctl_shape(op)->answer);
 	if (num_fds != 0)
 		memcpy(extra->fds, fds, num_fds * sizeof(int));
 	return 0;
@@ -243,6 +254,37 @@ send_pages(struct ipc_channel *c, const uint64_t *pages, uint64_t npages)
 	return err;
 }
 
+static int
+lacking(const struct ipc_channel *c, const char *what, uint32_t since)
+{
+	char text[sizeof(reason)];
+
+	snprintf(text, sizeof(text),
+		 "the daemon speaks version %u.%u of the control channel, which has no %s (it came "
+		 "with %u.%u): upgrade the daemon, and restart it",
+		 HCA_CTL_VERSION, c->minor, what, HCA_CTL_VERSION, since);
+	return fail(-EOPNOTSUPP, text);
+}
+
+/* The request as the daemon knows it: *bytes of it, if all other members are 0. */
+static int
+cut_request(const struct ipc_channel *c, enum hca_ctl_op op, const void *request, size_t *bytes)
+{
+	const struct hca_ctl_shape *shape = hca_ctl_shape(op);
+	char what[64];
+
+	*bytes = hca_ctl_sizes(op, c->minor).request;
+	if (shape->since > c->minor)
+		return lacking(c, shape->name, shape->since);
+	for (size_t i = *bytes; i < shape->request; i++) {
+		if (((const uint8_t *)request)[i] != 0) {
+			snprintf(what, sizeof(what), "more of %s", shape->name);
+			return lacking(c, what, HCA_CTL_MINOR);
+		}
+	}
+	return 0;
+}
+
 /*
  * The process is checked before the lock is taken: in a child of fork() a thread of the parent may
  * hold it. The lock is held from the first page of a list to the region that uses the list.
@@ -252,10 +294,14 @@ ctl_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 	 struct hca_ctl_extra *extra)
 {
 	struct ipc_channel *c = arg;
-	int err = 0;
+	size_t bytes;
+	int err;
 
 	if (c->pid != getpid())
 		return fail(-EPERM, "the context belongs to the process this one was forked from");
+	err = cut_request(c, op, request, &bytes);
+	if (err != 0)
+		return err;
 	pthread_mutex_lock(&c->lock);
 	if (op == HCA_CTL_REG_MR)
 		err = send_pages(c, extra->pages, ((const struct hca_ctl_mr *)request)->npages);
@@ -263,7 +309,7 @@ ctl_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 		err = send_pages(c, extra->pages,
 				 ((const struct hca_ctl_rereg *)request)->mr.npages);
 	if (err == 0)
-		err = exchange(c, op, request, hca_ctl_shape(op)->request, answer, extra);
+		err = exchange(c, op, request, bytes, answer, extra);
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }
@@ -272,6 +318,12 @@ static volatile void *
 ctl_uar(void *arg)
 {
 	return ((struct ipc_channel *)arg)->uar;
+}
+
+static uint32_t
+ctl_features(void *arg)
+{
+	return ((const struct ipc_channel *)arg)->features;
 }
 
 static const char *
@@ -357,6 +409,7 @@ ctl_close(void *arg)
 static const struct softhca_ctl_ops client_ops = {
 	.call = ctl_call,
 	.reason = ctl_reason,
+	.features = ctl_features,
 	.attaches = true,
 	.uar = ctl_uar,
 	.alive = ctl_alive,
@@ -387,7 +440,10 @@ map_sleep_page(struct ipc_channel *c, int fd, uint32_t offset)
 static int
 say_hello(struct ipc_channel *c, const char *path)
 {
-	const struct hca_ctl_hello hello = {.magic = IPC_MAGIC};
+	const struct hca_ctl_hello hello = {
+		.magic = IPC_MAGIC,
+		.offer = {HCA_CTL_OLDER, HCA_CTL_MINOR, HCA_CTL_FEATURES},
+	};
 	struct hca_ctl_welcome welcome;
 	struct hca_ctl_extra got;
 	int err = ctl_call(c, HCA_CTL_HELLO, &hello, &welcome, &got), uar_fd, sleep_fd;
@@ -398,6 +454,8 @@ say_hello(struct ipc_channel *c, const char *path)
 	sleep_fd = got.fds[1];
 	c->kick_fd = got.fds[2];
 	c->seq = welcome.nonce + 1;
+	c->minor = welcome.offer.minor;
+	c->features = welcome.offer.features & HCA_CTL_FEATURES;
 	memcpy(c->name, welcome.name, sizeof(c->name) - 1);
 	err = map_sleep_page(c, sleep_fd, welcome.sleep_offset);
 	close(sleep_fd);
@@ -415,6 +473,17 @@ say_hello(struct ipc_channel *c, const char *path)
 	if (lib_sys_madvise(c->uar, HCA_UAR_PAGE_SIZE, MADV_DONTFORK) != 0)
 		return lib_fail(-errno, "the doorbell page: %s", strerror(errno));
 	return 0;
+}
+
+/* For the operator's list of clients; no error of its own. */
+static void
+tell_release(struct ipc_channel *c)
+{
+	const struct hca_ctl_identity me = {HCA_RELEASE};
+	struct hca_ctl_identity daemon;
+
+	if (c->minor >= hca_ctl_shape(HCA_CTL_IDENTIFY)->since)
+		(void)ctl_call(c, HCA_CTL_IDENTIFY, &me, &daemon, NULL);
 }
 
 static pid_t
@@ -445,8 +514,10 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 		err = say_hello(c, path);
 	if (err == -EIO && c->broken)
 		err = ipc_explain_silence(path);
-	if (err == 0)
+	if (err == 0) {
+		tell_release(c);
 		err = softhca_context_create(&client_ops, c, c->name, ctx);
+	}
 	if (err != 0)
 		close_channel(c);
 	return err;

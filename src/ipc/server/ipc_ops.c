@@ -187,10 +187,13 @@ op_hello(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *a
 		ipc_session_release(s);
 		return err;
 	}
+	w->offer = (struct hca_ctl_offer){HCA_CTL_OLDER, HCA_CTL_MINOR, HCA_CTL_FEATURES};
 	w->sleep_offset = s->server->config.sleep != NULL ? s->server->config.sleep->offset : 0;
 	memcpy(w->name, s->server->name, sizeof(w->name));
 	s->seq = w->nonce; /* incremented after the reply */
 	s->greeted = true;
+	s->minor = hello->offer.minor;
+	ipc_tell_version(s);
 	return 0;
 }
 
@@ -620,23 +623,6 @@ static const op_fn ops[HCA_CTL_OP_COUNT] = {
 	[HCA_CTL_CREATE_JFR] = op_create,  [HCA_CTL_DESTROY_SRQ] = op_release,
 };
 
-static bool
-pages_formed(const struct hca_ctl_pages *r, uint32_t len)
-{
-	return len >= offsetof(struct hca_ctl_pages, page) && r->count <= HCA_CTL_PAGES_MAX &&
-	       len == offsetof(struct hca_ctl_pages, page) + r->count * sizeof(r->page[0]);
-}
-
-bool
-ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int num_fds)
-{
-	const struct hca_ctl_shape *shape = hca_ctl_shape(op);
-
-	if (shape == NULL || num_fds != shape->fds_in)
-		return false;
-	return op == HCA_CTL_PAGES ? pages_formed(body, len) : len == shape->request;
-}
-
 int
 ipc_execute(struct ipc_session *session, enum hca_ctl_op op, const void *request, const int *fds,
 	    struct ipc_answer *answer)
@@ -649,7 +635,7 @@ ipc_execute(struct ipc_session *session, enum hca_ctl_op op, const void *request
 	answer->extra = (struct hca_ctl_extra){.fds = {-1, -1, -1, -1}};
 	memcpy(answer->extra.fds, fds, shape->fds_in * sizeof(int));
 	err = run(session, op, request, answer->body.bytes, &answer->extra);
-	answer->len = shape->answer;
+	answer->len = hca_ctl_sizes(op, session->minor).answer;
 	answer->num_fds = err == 0 ? shape->fds_out : 0;
 	return err;
 }

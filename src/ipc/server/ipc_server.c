@@ -30,7 +30,7 @@ static const char *const counter_names[] = {
 #define X(name) #name,
 	IPC_COUNTERS(X)
 #undef X
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) "calls_" #name,
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) "calls_" #name,
 		HCA_CTL_OPS(X)
 #undef X
 };

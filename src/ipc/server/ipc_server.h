@@ -69,6 +69,11 @@ struct ipc_server_config {
 	 * nothing is called.
 	 */
 	void (*slow)(pid_t pid, uid_t uid);
+	/*
+	 * A client's libsofthca is of another release, or asks for what this one does not know:
+	 * once for each version, and for each client. By its thread; must not wait; may be NULL.
+	 */
+	void (*differs)(pid_t pid, uid_t uid, const char *words);
 	/* a client that sends no greeting for this time is dropped [1000] */
 	uint32_t hello_ms;
 	uint32_t send_ms; /* as is one that does not read its reply [1000] */
@@ -110,6 +115,7 @@ const char *ipc_server_reason(void);
 	X(refused_memory_per_uid) \
 	X(refused_resources) \
 	X(refused_version) \
+	X(refused_operation) \
 	X(refused_address) \
 	X(refused_file) \
 	X(refused_request) \

@@ -5,7 +5,8 @@
 /*
  * Shared by the files of the server: ipc_server.c (listener, list of sessions), ipc_session.c (a
  * client's thread: life cycle, framing), ipc_ops.c (execution of requests), ipc_kick.c (waking
- * workers), ipc_publish.c (the description of the device).
+ * workers), ipc_publish.c (the description of the device), ipc_version.c (clients of other
+ * releases).
  */
 
 #include <pthread.h>
@@ -22,7 +23,7 @@ enum ipc_counter {
 #define X(name) IPC_COUNTER_##name,
 	IPC_COUNTERS(X)
 #undef X
-#define X(NAME, name, request, answer, fds_in, fds_out, caller, by) IPC_COUNTER_calls_##name,
+#define X(NAME, name, request, answer, fds_in, fds_out, caller, by, since) IPC_COUNTER_calls_##name,
 	HCA_CTL_OPS(X)
 #undef X
 		IPC_COUNTER_COUNT,
@@ -46,6 +47,7 @@ struct ipc_server {
 	struct ipc_clean_ups clean_ups;
 	struct ipc_maps maps;
 	struct ipc_turns turns;
+	uint64_t told; /* bit m: config.differs was called for minor version m */
 	struct ipc_foreign *foreign[HCA_UAR_PAGES]; /* by doorbell page; read by workers */
 };
 
@@ -61,6 +63,7 @@ struct ipc_session {
 	uint64_t seq; /* of the next request */
 	uint64_t requests;
 	bool greeted;
+	uint8_t minor;		   /* version of the client */
 	struct hca_client *client; /* valid after HELLO, as the following members */
 	struct ipc_memory *memory;
 	uint32_t uar_page;
@@ -72,6 +75,7 @@ struct ipc_session {
 	uint64_t attached;
 	struct ipc_foreign *foreign; /* set by MEMORY */
 	bool slow;		     /* config.slow was called */
+	bool told;		     /* config.differs was called for a request */
 };
 
 /* A reply under construction */
@@ -114,8 +118,26 @@ int ipc_session_fits(const struct ipc_session *session, uint64_t bytes);
  */
 int ipc_execute(struct ipc_session *session, enum hca_ctl_op op, const void *request,
 		const int *fds, struct ipc_answer *answer);
-/* Sizes and descriptors of a request. */
+/* ipc_version.c: sizes and descriptors of a request of minor version 0. */
 bool ipc_well_formed(uint32_t op, const void *body, uint32_t len, unsigned int num_fds);
+
+enum ipc_form {
+	IPC_FORM_KNOWN,	  /* the body has the size of this release's structure now */
+	IPC_FORM_UNKNOWN, /* to be refused with -EOPNOTSUPP and ipc_reason() */
+	IPC_FORM_WRONG,	  /* ends the session */
+};
+
+/* The form of a request of this client, whose body has room for IPC_BODY_MAX bytes. */
+enum ipc_form ipc_form(const struct ipc_session *session, uint32_t op, void *body, uint32_t len,
+		       unsigned int num_fds);
+/*
+ * If this is a greeting of another version, make it one of the version that both ends speak. False
+ * with ipc_reason(): there is none.
+ */
+bool ipc_agree(const struct ipc_session *session, struct ipc_request *head, void *body);
+/* config.differs: the client is of another release; it asked for what ipc_reason() says. */
+void ipc_tell_version(struct ipc_session *session);
+void ipc_tell_unknown(struct ipc_session *session);
 /*
  * ipc_kick.c: the sleep words and an eventfd for the client whose doorbell page is known: fds[0]
  * and [1], to be given away even on failure where they are not -1. close: before the page's number

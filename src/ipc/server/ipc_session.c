@@ -141,18 +141,6 @@ count_refusal(struct ipc_server *server, int err)
 					  : IPC_COUNTER_refused_request);
 }
 
-/* A greeting of another version: the part that both versions share. */
-static bool
-other_version(const struct ipc_session *s, const struct message *in, size_t got)
-{
-	const struct ipc_request *h = &in->head;
-
-	return !s->greeted && got >= sizeof(*h) && h->version != HCA_CTL_VERSION &&
-	       h->op == HCA_CTL_HELLO && h->len == got - sizeof(*h) &&
-	       h->len >= sizeof(struct hca_ctl_hello) &&
-	       ((const struct hca_ctl_hello *)in->body.bytes)->magic == IPC_MAGIC;
-}
-
 /* Answers the request in d->in. An error: with ipc_reason(), without body and descriptors. */
 static enum ipc_counter
 answer(struct ipc_session *s, struct desk *d, int err)
@@ -178,16 +166,18 @@ answer(struct ipc_session *s, struct desk *d, int err)
 	return end;
 }
 
+/* A refusal that does not end the session: of what this release does not know. */
+static enum ipc_counter
+refuse_unknown(struct ipc_session *s, struct desk *d)
+{
+	ipc_tell_unknown(s);
+	return answer(s, d, -EOPNOTSUPP);
+}
+
+/* A greeting of a version that this daemon does not speak */
 static enum ipc_counter
 refuse_version(struct ipc_session *s, struct desk *d)
 {
-	uint16_t version = d->in.head.version;
-
-	ipc_fail(-EPROTONOSUPPORT,
-		 "the daemon speaks version %u of the control channel, this program's libsofthca "
-		 "version %u: upgrade %s",
-		 HCA_CTL_VERSION, version,
-		 version < HCA_CTL_VERSION ? "libsofthca" : "the daemon, and restart it");
 	ipc_count(s->server, IPC_COUNTER_refused_version);
 	answer(s, d, -EPROTONOSUPPORT);
 	return IPC_COUNTER_ended_protocol;
@@ -210,13 +200,22 @@ refuse_descriptors(struct ipc_session *s, struct desk *d, unsigned int num_fds)
 static enum ipc_counter
 answer_one(struct ipc_session *s, struct desk *d, size_t got, int *fds, unsigned int num_fds)
 {
-	const struct ipc_request *h = &d->in.head;
+	struct ipc_request *h = &d->in.head;
 	enum ipc_counter end;
+	enum ipc_form form;
 	int err;
 
-	if (other_version(s, &d->in, got))
-		return refuse_version(s, d);
-	if (!framed(s, &d->in, got) || !ipc_well_formed(h->op, d->in.body.bytes, h->len, num_fds))
+	if (got >= sizeof(*h) && h->len == got - sizeof(*h)) {
+		if (!ipc_agree(s, h, d->in.body.bytes))
+			return refuse_version(s, d);
+		got = sizeof(*h) + h->len;
+	}
+	if (!framed(s, &d->in, got))
+		return IPC_COUNTER_ended_protocol;
+	form = ipc_form(s, h->op, d->in.body.bytes, h->len, num_fds);
+	if (form == IPC_FORM_UNKNOWN)
+		return refuse_unknown(s, d);
+	if (form == IPC_FORM_WRONG)
 		return IPC_COUNTER_ended_protocol;
 	__atomic_store_n(&s->requests, s->requests + 1, __ATOMIC_RELAXED);
 	ipc_count(s->server, IPC_COUNTER_requests);

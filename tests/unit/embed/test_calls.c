@@ -339,7 +339,10 @@ static void
 test_identity(void **state)
 {
 	struct softhca_device_attr attr;
+	char release[32];
 
+	assert_int_equal(softhca_query_release(sides[0].ctx, release, sizeof(release)), 0);
+	assert_string_equal(release, PROJECT_VERSION);
 	assert_int_equal(softhca_query_device(sides[0].ctx, &attr), 0);
 	assert_string_equal(attr.fw_ver, PROJECT_VERSION);
 	assert_int_equal(attr.vendor_id, 0x025348);

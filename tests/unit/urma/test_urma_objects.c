@@ -213,6 +213,20 @@ test_reset(void **state)
 			assert_int_equal(rig_wqe(&r, i)[k], 0);
 }
 
+/* A daemon of an earlier release has no RESET: the queue stays as it is. */
+static void
+test_reset_lacking(void **state)
+{
+	uint32_t sent = 0, received = 0;
+
+	rig_queue(&r)->ctx->lib->features &= ~(uint32_t)HCA_CTL_FEATURE_JETTY_RESET;
+	assert_int_equal(become(URMA_JETTY_STATE_RESET), URMA_FAIL);
+	assert_non_null(strstr(softhca_urma_reason(), "the state RESET of Jettys"));
+	assert_non_null(strstr(softhca_urma_reason(), "upgrade the daemon"));
+	post_one(&sent, &received);
+	assert_true(sent == 1 && received == 1);
+}
+
 /* Requests that an unusable queue has hidden from the device: the program takes them. */
 static void
 test_reset_unseen(void **state)
@@ -473,13 +487,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_context),	  TEST(test_no_operations),
-		TEST(test_jetty_request), TEST(test_share_jfr),
-		TEST(test_states),	  TEST(test_reset),
-		TEST(test_reset_unseen),  TEST(test_refused_configurations),
-		TEST(test_jfc_in_use),	  TEST(test_wait),
-		TEST(test_segment),	  TEST(test_import),
-		TEST(test_bind),	  TEST(test_refused_segments),
+		TEST(test_context),
+		TEST(test_no_operations),
+		TEST(test_jetty_request),
+		TEST(test_share_jfr),
+		TEST(test_states),
+		TEST(test_reset),
+		TEST(test_reset_lacking),
+		TEST(test_reset_unseen),
+		TEST(test_refused_configurations),
+		TEST(test_jfc_in_use),
+		TEST(test_wait),
+		TEST(test_segment),
+		TEST(test_import),
+		TEST(test_bind),
+		TEST(test_refused_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
