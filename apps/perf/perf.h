@@ -9,7 +9,7 @@
  * A run is one embedded pair of HCAs (struct perf_session) and a row per message size (struct
  * perf_row). Each row makes its QPs and memory (perf_setup.c), runs the timed pass (perf_pass.c), a
  * short pass with the stage clocks on and the checking pass (perf_check.c), and is printed
- * (perf_report.c, perf_json.c). One thread does all of it and drives both ends: side 0 requests,
+ * (perf_report.c, perf_results.c). One thread does all of it and drives both ends: side 0 requests,
  * side 1 responds (and answers, in the ping-pong of the latency test). Between two processes, see
  * remote.h, each drives side 0 by the same code.
  *
@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <softhca/embed.h>
 #include <softhca/softhca.h>
@@ -123,6 +124,8 @@ struct perf_options {
 	bool list_counters;
 	const char *json; /* file names, or NULL */
 	const char *pcap;
+	const char *histogram;
+	const char *plot;
 	const char *fabric; /* its text, or NULL */
 	char faults[512];   /* of --impair what embed.impair has not: rules, of QPs; or "" */
 	bool pause;	    /* hold the QPs before their traffic */
@@ -234,6 +237,26 @@ struct perf_session {
 	struct perf_values in_use[2];
 };
 
+#define PERF_HISTOGRAM_MAX 192
+
+/* Points of the distribution: `total` of the latencies are at most `ns`. */
+struct perf_histogram {
+	uint32_t count;
+	double level[PERF_HISTOGRAM_MAX]; /* 0..1 */
+	uint32_t ns[PERF_HISTOGRAM_MAX];
+	uint32_t total[PERF_HISTOGRAM_MAX];
+};
+
+#define PERF_SERIES_MAX 1024
+
+/* Messages done over time, in steps that double when there are too many. */
+struct perf_series {
+	uint32_t count;
+	uint64_t step_ns;
+	uint64_t at_ns[PERF_SERIES_MAX]; /* from the beginning of the pass */
+	uint64_t done[PERF_SERIES_MAX];
+};
+
 struct perf_latency {
 	double min, p50, p99, p999, max, avg, stdev; /* us */
 };
@@ -255,6 +278,8 @@ struct perf_row {
 	uint64_t lost;	  /* UC, UD between processes: messages that did not arrive */
 	bool has_latency;
 	struct perf_latency lat;
+	struct perf_histogram histogram; /* of has_latency */
+	struct perf_series series;
 	enum perf_verdict verified;
 	uint64_t verified_msgs;
 	uint64_t retransmissions;
@@ -411,9 +436,9 @@ perf_measure(struct perf_session *s, struct perf_row *row)
 int perf_check_run(struct perf_session *s, struct perf_row *row);
 
 /* --- softhca_perf.c -------------------- */
-struct perf_json;
-/* Every row of the options; json may be NULL. */
-int perf_rows_run(struct perf_session *s, struct perf_json *json);
+struct perf_results;
+/* Every row of the options */
+int perf_rows_run(struct perf_session *s, struct perf_results *results);
 
 /* --- perf_pause.c: -EINTR when it was interrupted -------------------- */
 
@@ -452,8 +477,29 @@ int perf_bad_completion(const struct perf_session *s, const struct softhca_wc *w
 /* Nothing completes any more: say so with the counters that may explain it, return -ETIMEDOUT. */
 int perf_stuck(struct perf_session *s);
 
+/* --- perf_histogram.c -------------------- */
+/* sorted: n latencies in ns, n > 0 */
+void perf_histogram_make(const uint32_t *sorted, uint32_t n, struct perf_histogram *h);
+/* In HdrHistogram's text form */
+void perf_histogram_print(FILE *f, const struct perf_options *opt, const struct perf_row *row);
+
+/* --- perf_results.c -------------------- */
+/* What the options name beside the table. All files are open before the first row is measured. */
+struct perf_results {
+	const struct perf_options *opt;
+	struct perf_json *json; /* NULL: none */
+	FILE *histogram;	/* NULL: none */
+	const char *json_path;
+	char temporary[256]; /* for --plot without --json */
+};
+/* After an error only perf_results_close() may follow. */
+int perf_results_open(struct perf_results *r, const struct perf_options *opt);
+int perf_results_row(struct perf_results *r, const struct perf_session *s,
+		     const struct perf_row *row);
+int perf_results_close(struct perf_results *r);
+
 /* --- perf_json.c, perf_host.c -------------------- */
-struct perf_json *perf_json_open(const struct perf_options *opt);
+struct perf_json *perf_json_open(const struct perf_options *opt, const char *path);
 int perf_json_row(struct perf_json *j, const struct perf_session *s, const struct perf_row *row);
 int perf_json_close(struct perf_json *j); /* writes the file; frees j */
 

@@ -125,7 +125,8 @@ turn(struct perf_pass *p)
 }
 
 static int
-run(struct perf_pass *p, struct perf_session *s, uint64_t limit, uint64_t duration_ns)
+run(struct perf_pass *p, struct perf_session *s, struct perf_series *series, uint64_t limit,
+    uint64_t duration_ns)
 {
 	const struct remote *r = s->peer;
 	bool both = r != NULL && s->opt->remote.bidir;
@@ -134,6 +135,7 @@ run(struct perf_pass *p, struct perf_session *s, uint64_t limit, uint64_t durati
 	*p = (struct perf_pass){
 		.s = s,
 		.turn = turn,
+		.series = series,
 		.requests = r == NULL || r->client || both,
 		.receives = r != NULL && s->opt->op == PERF_OP_SEND && (!r->client || both),
 		.ways = 1,
@@ -169,7 +171,7 @@ perf_bw_run(struct perf_session *s, struct perf_row *row)
 {
 	const struct perf_options *opt = s->opt;
 	struct perf_pass p;
-	int err = run(&p, s, opt->iters != 0 ? opt->iters : UINT64_MAX,
+	int err = run(&p, s, &row->series, opt->iters != 0 ? opt->iters : UINT64_MAX,
 		      (uint64_t)(opt->duration * 1e9));
 
 	/* What a pass that fails had done is reported too, unless the other end knows more. */
@@ -185,7 +187,7 @@ perf_bw_stages(struct perf_session *s, struct perf_row *row)
 	int err;
 
 	softhca_embed_reset_times(s->embed);
-	err = run(&p, s, STAGE_MSGS_MAX, STAGE_NS);
+	err = run(&p, s, NULL, STAGE_MSGS_MAX, STAGE_NS);
 	row->stage_msgs = p.done;
 	for (unsigned int i = 0; i < 2; i++) {
 		int n = softhca_embed_stage_times(s->embed, i, row->stages[i].value,

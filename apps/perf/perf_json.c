@@ -19,6 +19,7 @@
 
 struct perf_json {
 	const struct perf_options *opt;
+	const char *path;
 	json_t *root, *rows;
 	int fd; /* of the file, which is written at the end */
 };
@@ -38,7 +39,7 @@ host_object(const struct perf_options *opt)
 }
 
 struct perf_json *
-perf_json_open(const struct perf_options *opt)
+perf_json_open(const struct perf_options *opt, const char *path)
 {
 	struct perf_json *j = calloc(1, sizeof(*j));
 	time_t seconds = time(NULL);
@@ -47,9 +48,10 @@ perf_json_open(const struct perf_options *opt)
 
 	if (j == NULL)
 		return NULL;
-	j->fd = open(opt->json, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	j->path = path;
+	j->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	if (j->fd < 0) {
-		fprintf(stderr, "softhca-perf: --json: cannot write %s: %s\n", opt->json,
+		fprintf(stderr, "softhca-perf: --json: cannot write %s: %s\n", path,
 			strerror(errno));
 		free(j);
 		return NULL;
@@ -99,6 +101,40 @@ add_latency(json_t *o, const struct perf_row *row)
 				      l->avg, "stdev", l->stdev));
 }
 
+static void
+add_histogram(json_t *o, const struct perf_histogram *h)
+{
+	json_t *us = json_array(), *level = json_array(), *count = json_array();
+
+	for (uint32_t i = 0; i < h->count; i++) {
+		json_array_append_new(us, json_real(h->ns[i] / 1e3));
+		json_array_append_new(level, json_real(h->level[i]));
+		json_array_append_new(count, json_integer(h->total[i]));
+	}
+	json_object_set_new(o, "histogram",
+			    json_pack("{s:o, s:o, s:o}", "us", us, "percentile", level, "count",
+				      count));
+}
+
+/* Rates between the points of time */
+static void
+add_series(json_t *o, const struct perf_series *s)
+{
+	json_t *seconds = json_array(), *rate = json_array();
+	uint64_t at = 0, done = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		double ns = (double)(s->at_ns[i] - at);
+
+		json_array_append_new(seconds, json_real((double)s->at_ns[i] / 1e9));
+		json_array_append_new(rate, json_real((double)(s->done[i] - done) * 1e3 / ns));
+		at = s->at_ns[i];
+		done = s->done[i];
+	}
+	json_object_set_new(o, "series",
+			    json_pack("{s:o, s:o}", "seconds", seconds, "mmsg_per_s", rate));
+}
+
 int
 perf_json_row(struct perf_json *j, const struct perf_session *s, const struct perf_row *row)
 {
@@ -122,6 +158,9 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	if (o == NULL)
 		return -ENOMEM;
 	add_latency(o, row);
+	if (row->has_latency)
+		add_histogram(o, &row->histogram);
+	add_series(o, &row->series);
 	json_object_set_new(o, "wire", json_string(opt->wire == PERF_WIRE_UB ? "ub" : "roce"));
 	json_object_set_new(o, "service", json_string(perf_service_names[opt->service]));
 	json_object_set_new(o, "srq", json_boolean(opt->srq || opt->service == PERF_SERVICE_XRC));
@@ -170,7 +209,7 @@ perf_json_close(struct perf_json *j)
 	if (f != NULL ? fclose(f) != 0 : close(j->fd) != 0)
 		err = -EIO;
 	if (err != 0)
-		fprintf(stderr, "softhca-perf: --json: cannot write %s\n", j->opt->json);
+		fprintf(stderr, "softhca-perf: --json: cannot write %s\n", j->path);
 	json_decref(j->root);
 	free(j);
 	return err == 0 ? 0 : -EIO;

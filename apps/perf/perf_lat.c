@@ -148,8 +148,10 @@ note_sample(struct perf_pass *p)
 		return;
 	}
 	p->posted--;
-	if (--p->warm_up == 0)
+	if (--p->warm_up == 0) {
 		p->begin = perf_pass_clock(p->s);
+		p->series->count = 0;
+	}
 }
 
 /* 1: a sample has been taken. The other end answers here if it is of this process. */
@@ -265,6 +267,7 @@ perf_samples_close(struct perf_pass *p, int err, struct perf_row *row)
 {
 	if (err == 0 && p->done != 0) {
 		summarize(p->sample, (uint32_t)p->done, &row->lat);
+		perf_histogram_make(p->sample, (uint32_t)p->done, &row->histogram);
 		row->has_latency = true;
 		row->msgs = p->done * p->ways;
 		row->seconds = (double)(p->end - p->begin) / 1e9;
@@ -303,6 +306,7 @@ perf_lat_run(struct perf_session *s, struct perf_row *row)
 		.s = s,
 		.turn = requests ? request : answer,
 		.requests = requests,
+		.series = &row->series,
 		.receives = !requests && ping_pong,
 		.ways = ping_pong ? 2 : 1,
 		.warm_up = limit < WARM_UP ? (uint32_t)limit : WARM_UP,

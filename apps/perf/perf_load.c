@@ -66,7 +66,11 @@ perf_load_run(struct perf_session *s, struct perf_row *row)
 	uint64_t limit =
 		opt->iters != 0 && opt->iters < PERF_SAMPLES_MAX ? opt->iters : PERF_SAMPLES_MAX;
 	struct perf_flow *f = &s->flows[0];
-	struct perf_pass p = {.s = s, .turn = turn, .requests = true, .ways = 1};
+	struct perf_pass p = {.s = s,
+			      .turn = turn,
+			      .requests = true,
+			      .series = &row->series,
+			      .ways = 1};
 	int err = perf_ring_build(s, 0, 0, opt->depth, 1, 1, &f->ring);
 
 	f->next = 0;

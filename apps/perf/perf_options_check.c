@@ -174,7 +174,9 @@ check_form(const struct perf_options *opt)
 		"spray",	 "reorder-us", "segment", "load",
 	};
 	static const char *const between[] = {"port", "gid-index", "bidir", "timeout"};
-	static const char *const of_client[] = {"all-sizes", "json", "list-counters", "duration",
+	static const char *const of_client[] = {"all-sizes",	       "json",
+						"histogram",	       "plot",
+						"list-counters",       "duration",
 						"pause-before-traffic"};
 
 	if (opt->remote.server && opt->remote.client != NULL)
@@ -194,6 +196,8 @@ check_form(const struct perf_options *opt)
 		return perf_options_bad("--device: with --server, --client or --gids only");
 	if (opt->report_every != 0 && opt->test != PERF_TEST_BW)
 		return perf_options_bad("--report-every: with --test bw only");
+	if (opt->histogram != NULL && opt->test != PERF_TEST_LAT)
+		return perf_options_bad("--histogram: with --test lat only");
 	if (opt->inline_max != 0 && opt->op != PERF_OP_WRITE && opt->op != PERF_OP_SEND)
 		return perf_options_bad("--inline: with --op write or send only");
 	if (perf_option_given(opt, "huge") && perf_option_given(opt, "no-huge"))

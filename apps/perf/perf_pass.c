@@ -79,6 +79,33 @@ talk(struct perf_pass *p)
 	return tell(p);
 }
 
+/* Every second point goes. */
+static void
+series_thin(struct perf_series *s)
+{
+	for (uint32_t i = 1; i < s->count; i += 2) {
+		s->at_ns[i / 2] = s->at_ns[i];
+		s->done[i / 2] = s->done[i];
+	}
+	s->count /= 2;
+	s->step_ns *= 2;
+}
+
+/* Called at the end of each 10 ms. */
+static void
+note_series(struct perf_pass *p)
+{
+	struct perf_series *s = p->series;
+	uint64_t at = p->now - p->begin;
+
+	if (s == NULL || (s->count != 0 && at - s->at_ns[s->count - 1] < s->step_ns))
+		return;
+	if (s->count == PERF_SERIES_MAX)
+		series_thin(s);
+	s->at_ns[s->count] = at;
+	s->done[s->count++] = p->done * p->ways;
+}
+
 static void
 note_peak(struct perf_pass *p)
 {
@@ -92,6 +119,7 @@ note_peak(struct perf_pass *p)
 		p->peak_mmsg = mmsg;
 	p->peak_at = p->now;
 	p->peak_done = p->done;
+	note_series(p);
 }
 
 static double

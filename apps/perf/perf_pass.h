@@ -28,6 +28,7 @@ struct perf_pass {
 	uint64_t peak_at, peak_done; /* start of the current 10 ms */
 	double peak_mmsg;
 	struct perf_interval interval;
+	struct perf_series *series; /* NULL: none; of the row */
 	struct remote_talk talk;
 
 	/* latency */

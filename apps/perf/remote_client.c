@@ -191,13 +191,12 @@ int
 remote_client(const struct perf_options *opt)
 {
 	static struct remote r; /* large */
-	struct perf_json *json;
+	struct perf_results results = {0};
 	int err = remote_session_open(&r, opt);
 
 	r.client = true;
-	json = err == 0 && opt->json != NULL ? perf_json_open(&r.opt) : NULL;
-	if (err == 0 && opt->json != NULL && json == NULL)
-		err = -EIO;
+	if (err == 0)
+		err = perf_results_open(&results, &r.opt);
 	if (err == 0)
 		err = remote_connect(&r.line, opt->remote.client, opt->remote.port,
 				     opt->remote.timeout * 1000000000ull);
@@ -207,10 +206,10 @@ remote_client(const struct perf_options *opt)
 		remote_wait_link(&r);
 	r.s.wake_fd = r.line.fd;
 	if (err == 0)
-		err = perf_rows_run(&r.s, json);
+		err = perf_rows_run(&r.s, &results);
 	if (err == 0)
 		remote_send(&r.line, "bye", &none);
-	if (json != NULL && perf_json_close(json) != 0 && err == 0)
+	if (perf_results_close(&results) != 0 && err == 0)
 		err = -EIO;
 	remote_session_close(&r);
 	return err;

@@ -116,7 +116,7 @@ stage_pass(struct perf_session *s, struct perf_row *row)
 }
 
 static int
-run_row(struct perf_session *s, uint64_t size, struct perf_json *json)
+run_row(struct perf_session *s, uint64_t size, struct perf_results *results)
 {
 	static struct perf_values before[2]; /* large */
 	static struct perf_row row;
@@ -141,13 +141,13 @@ run_row(struct perf_session *s, uint64_t size, struct perf_json *json)
 		perf_report_counters(&row);
 	if (err == 0 && rc == 0)
 		err = stage_pass(s, &row);
-	if (json != NULL && rc == 0)
-		rc = perf_json_row(json, s, &row);
+	if (rc == 0)
+		rc = perf_results_row(results, s, &row);
 	return err != 0 ? err : rc;
 }
 
 int
-perf_rows_run(struct perf_session *s, struct perf_json *json)
+perf_rows_run(struct perf_session *s, struct perf_results *results)
 {
 	const struct perf_options *opt = s->opt;
 	uint64_t size = opt->all_sizes ? MIN_SIZE : opt->size;
@@ -156,25 +156,25 @@ perf_rows_run(struct perf_session *s, struct perf_json *json)
 
 	perf_report_header(opt);
 	for (; size <= last && err == 0 && !perf_interrupted(); size *= 2)
-		err = run_row(s, size, json);
+		err = run_row(s, size, results);
 	return err;
 }
 
 static int
 run(const struct perf_options *opt)
 {
-	struct perf_json *json = opt->json != NULL ? perf_json_open(opt) : NULL;
 	static struct perf_session s;
-	int err;
+	struct perf_results results;
+	int err = perf_results_open(&results, opt);
 
-	if (opt->json != NULL && json == NULL)
-		return -EIO;
-	err = perf_session_open(&s, opt);
-	if (err == 0)
-		err = perf_rows_run(&s, json);
-	if (perf_session_close(&s) != 0 && err == 0)
-		err = -EBUSY;
-	if (json != NULL && perf_json_close(json) != 0 && err == 0)
+	if (err == 0) {
+		err = perf_session_open(&s, opt);
+		if (err == 0)
+			err = perf_rows_run(&s, &results);
+		if (perf_session_close(&s) != 0 && err == 0)
+			err = -EBUSY;
+	}
+	if (perf_results_close(&results) != 0 && err == 0)
 		err = -EIO;
 	return err;
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Manual pages say what programs and configuration have; examples and the unit are well formed.
 
-test_pages.py ROOT SOFTHCAD SOFTHCA-PERF PERF-PAGE UNIT SOFTHCA-CTL [SOFTHCA-RUN]
+test_pages.py ROOT SOFTHCAD SOFTHCA-PERF PERF-PAGE UNIT SOFTHCA-CTL SOFTHCA-PLOT
+              [SOFTHCA-RUN]
 """
 import glob
 import os
@@ -12,9 +13,9 @@ import subprocess
 import sys
 import unittest
 
-ROOT, DAEMON, PERF, PERF_PAGE, UNIT, CTL, *RUN = [os.path.abspath(word) for word in sys.argv[1:]]
+ROOT, DAEMON, PERF, PERF_PAGE, UNIT, CTL, PLOT, *RUN = [os.path.abspath(word) for word in sys.argv[1:]]
 PAGES = ('apps/softhcad/softhcad.8', PERF_PAGE, 'config/softhcad.conf.5', 'apps/ctl/softhca-ctl.1',
-         'apps/run/softhca-run.1')
+         'apps/run/softhca-run.1', 'apps/plot/softhca-plot.1')
 # Options in a line of --help, and in an item of a page: letter, name, argument
 HELP = re.compile(r'^ +(?:-(\w), +)?--([a-z-]+)(?: ([A-Z]\w*(?::[A-Z]\w*)*|[a-z0-9]+)(?=  |$))?', re.M)
 ITEM = re.compile(r'^\.It (?:Fl (\w)(?: Ar \w+)? , )?Fl -([a-z-]+)(?: (?:Ar|Cm) (\S+)$|(?= Ns Op)|$)', re.M)
@@ -49,6 +50,9 @@ class Pages(unittest.TestCase):
     def test_perf(self):
         self.options(PERF, PERF_PAGE)
         self.assertIn('HOST[:PORT]', page(PERF_PAGE))
+
+    def test_plot(self):
+        self.options(PLOT, 'apps/plot/softhca-plot.1')
 
     @unittest.skipUnless(RUN, 'built without verbs')
     def test_run(self):
