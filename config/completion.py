@@ -15,6 +15,10 @@ SOCKETS = "ls /run/softhca 2>/dev/null | sed -n 's/\\.sock$//p'"
 # What a value is, by the word that stands for it: a file, a folder, a host, a daemon
 KINDS = {'FILE': 'file', 'PATH': 'file', 'DIR': 'folder', 'HOST': 'host'}
 DAEMONS = {'--device', '--prefix'}
+# A command in the help of softhca-ctl: name, what may follow (lines that begin with a bracket, a bar or
+# deeper), first line of its text; and an option there with its value
+COMMAND = re.compile(r'^  ([a-z]+)((?:.*)(?:\n {8}[ \[|].*)*)\n {8}(\w.*)$', re.M)
+VALUE = re.compile(r'--([a-z_-]+)(?: \[?([A-Z]+(?:\[?=[A-Z]+\]?)?|[a-z|]+\b)\]?)?')
 
 
 class Option:
@@ -67,13 +71,12 @@ class Program:
         """Commands with their options in brackets, then the options of all."""
         said = self.said('--help')
         commands, common = said.split('options of every command:')
-        for name, usage, text in re.findall(r'^  ([a-z]+)(.*(?:\n {9}.*)*)\n {8}(\S.*)$', commands, re.M):
-            options = [Option(option, value=value if value.isupper() or '=' in value else '',
-                              choices='' if value.isupper() or '=' in value else value.replace('|', ' '))
-                       for option, value in re.findall(r'--([a-z-]+)(?: ([A-Z=]+|[a-z|]+\b))?', usage)]
-            for option in options:
-                option.value = option.value or ('VALUE' if option.choices else '')
-            bare = re.sub(r'--[a-z-]+( [A-Z=a-z|]+)?', '', usage)
+        for name, usage, text in COMMAND.findall(commands):
+            options = []
+            for option, value in VALUE.findall(usage):
+                choices = value.replace('|', ' ') if re.fullmatch(r'[a-z|]+', value) else ''
+                options.append(Option(option, value='VALUE' if choices else value, choices=choices))
+            bare = VALUE.sub('', usage)
             words = re.findall(r'\b[a-z]+\b', bare) + ['@file' for _ in re.findall(r'\bFILE\b', bare)]
             self.commands.append((name, text, options, words))
         return [Option(name, value=value, text=text) for name, value, text in

@@ -40,7 +40,8 @@ static const struct command {
 	 "FILE [--seconds S] [--dir in|out|both] [--qp QPN] [--tp TPN] [--snaplen BYTES]",
 	 "write the frames that a daemon sends and receives as pcapng", ctl_run_capture},
 	{"impair",
-	 "[--show | off | FAULTS | --drop [P] --dup [P] --reorder [P] --corrupt [P] --truncate [P]\n"
+	 "[--show | off | --check FAULTS | FAULTS\n"
+	 "        | --drop [P] --dup [P] --reorder [P] --corrupt [P] --truncate [P]\n"
 	 "         --ecn [P] --corrupt_payload --corrupt_header --corrupt_icrc --delay US --jitter US]\n"
 	 "        [--opcode NAME] [--nth N] [--count N] [--psn N[=FAULT]] [--arg N]\n"
 	 "        [--dir in|out|both] [--qp QPN] [--tp TPN]\n"

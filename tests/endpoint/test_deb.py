@@ -37,6 +37,7 @@ PACKAGES = {
                 './usr/share/zsh/vendor-completions/_softhca',
                 './usr/share/fish/vendor_completions.d/softhca-perf.fish', './usr/share/softhca/uboe.lua',
                 'UNIT/softhcad.service'),
+    'softhca-plot': ('./usr/bin/softhca-plot', PAGES + 'man1/softhca-plot.1.gz'),
     'libsofthca0': ('LIB/libsofthca.so.0',),
     'libsofthca-embed0': ('LIB/libsofthca-embed.so.0',),
     'libsofthca-urma0': ('LIB/libsofthca-urma.so.0',),
