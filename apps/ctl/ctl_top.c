@@ -233,13 +233,24 @@ static void
 print_trouble(const json_t *p)
 {
 	static const char *const names[] = {
-		"tx_discard_stalled",	 "tx_discard_link_down",
-		"loopback_drops",	 "retransmissions",
-		"local_ack_timeout_err", "packet_seq_err",
-		"out_of_sequence",	 "duplicate_request",
-		"rnr_nak_retry_err",	 "req_cqe_error",
-		"resp_cqe_error",	 "rx_icrc_encapsulated",
-		"rx_unknown_qpn",	 "naks_sent",
+		"tx_discard_stalled",
+		"tx_discard_link_down",
+		"loopback_drops",
+		"retransmissions",
+		"local_ack_timeout_err",
+		"packet_seq_err",
+		"rx_missing",
+		"rx_late",
+		"rx_doubled",
+		"answers_doubled",
+		"port_rcv_missed",
+		"duplicate_request",
+		"rnr_nak_retry_err",
+		"req_cqe_error",
+		"resp_cqe_error",
+		"rx_icrc_encapsulated",
+		"rx_unknown_qpn",
+		"naks_sent",
 		"out_of_buffer",
 	};
 	const char *health = json_string_value(json_object_get(p, "health"));
@@ -247,7 +258,7 @@ print_trouble(const json_t *p)
 	bool any = false;
 
 	for (size_t i = 0; i < COUNT(names); i++) {
-		double r = rate(p, "counters", names[i]);
+		double r = rate(p, "counters", names[i]) + rate(p, "port", names[i]);
 
 		if (r == 0)
 			continue;

@@ -13,6 +13,31 @@
 #include "abi_gid_text.h"
 #include "doctor.h"
 
+/* Each finding has a section in docs/network.md. */
+static void
+judge_findings(struct doctor *d, struct ctl_process *p, const char *hca, const char *health)
+{
+	json_t *list = ctl_ask_list(p, "/softhca/findings", hca), *f;
+	char fix[192];
+	size_t i;
+
+	snprintf(fix, sizeof(fix), "softhca-ctl counters --nonzero --prefix %s", p->prefix);
+	if (json_array_size(list) == 0)
+		doctor_warn(d, "daemon", fix, "%s: %s", hca, health);
+	json_array_foreach(list, i, f) {
+		const char *name = json_string_value(json_object_get(f, "finding"));
+		const char *text = json_string_value(json_object_get(f, "text"));
+
+		if (name == NULL || text == NULL)
+			continue;
+		snprintf(fix, sizeof(fix),
+			 "%s in docs/network.md; softhca-ctl qps --prefix %s has its QPs", name,
+			 p->prefix);
+		doctor_warn(d, "network", fix, "%s: %s", hca, text);
+	}
+	json_decref(list);
+}
+
 static void
 judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 {
@@ -33,8 +58,7 @@ judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 		doctor_fail(d, "daemon", NULL,
 			    "%s is well, but its link is down: check the other end", hca);
 	else if (strcmp(health, "well") != 0)
-		doctor_warn(d, "daemon", "softhca-ctl counters --nonzero --prefix P", "%s: %s", hca,
-			    health);
+		judge_findings(d, p, hca, health);
 	else
 		doctor_ok(d, "daemon", "%s is well and its link is up", hca);
 	if (cpu != NULL && strcmp(cpu, "enough") != 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "finding.h"
 #include "perf_ub.h"
 
 #define PROGRESS_NS 500000000ull
@@ -23,18 +24,6 @@ verdict(const struct perf_row *row)
 
 	return names[row->verified];
 }
-
-/* Counters of the two HCAs, or of the daemon, that say why a figure is bad. */
-static const struct {
-	const char *counter, *what;
-} troubles[] = {
-	{"tx_discard_stalled", "frames discarded: the other end of the link took none"},
-	{"tx_discard_link_down", "frames discarded: the link was down"},
-	{"loopback_drops", "frames to an address of the HCA itself lost: no room"},
-	{"local_ack_timeout_err", "ack timeouts: the peer was slow, or frames were lost"},
-	{"packet_seq_err", "sequence NAKs of the peer: frames were lost"},
-	{"rnr_nak_retry_err", "times the peer had no receive posted"},
-};
 
 /* A share of its time from which on waiting for a CPU is worth a line */
 #define CPU_WAIT_SHARE 0.25
@@ -61,16 +50,35 @@ report_network(const struct perf_row *row)
 	       counted(row, "fabric_overflown"), row->retransmissions);
 }
 
+/* Of an HCA of this process, or of the daemon: 0 the client's, 1 the server's. */
+static void
+report_findings(const struct perf_row *row, unsigned int h)
+{
+	static const char *const whose[] = {"client", "server"};
+	bool both = row->counters[1 - h].count != 0;
+	uint64_t grown[FINDING_COUNTERS] = {0};
+	struct finding found[FINDINGS_MAX];
+	unsigned int n;
+
+	for (unsigned int i = 0; i < FINDING_COUNTERS; i++)
+		for (unsigned int k = 0; k < row->counters[h].count; k++)
+			if (strcmp(row->counters[h].value[k].name, finding_counter_names[i]) == 0)
+				grown[i] = row->counters[h].value[k].value;
+	n = finding_judge(grown, found);
+	for (unsigned int i = 0; i < n; i++)
+		printf("#   %s%s%s\n", both ? whose[h] : "", both ? ": " : "", found[i].text);
+}
+
 static void
 report_trouble(const struct perf_options *opt, const struct perf_row *row)
 {
-	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
-		uint64_t n = counted(row, troubles[i].counter);
+	uint64_t not_ready = counted(row, "rnr_nak_retry_err");
 
-		if (n != 0)
-			printf("#   %" PRIu64 " %s (%s)\n", n, troubles[i].what,
-			       troubles[i].counter);
-	}
+	for (unsigned int h = 0; h < 2; h++)
+		report_findings(row, h);
+	if (not_ready != 0)
+		printf("#   %" PRIu64 " times the peer had no receive posted (rnr_nak_retry_err)\n",
+		       not_ready);
 	if (row->cpu_wait > CPU_WAIT_SHARE && !perf_is_simulated(opt))
 		printf("#   this program waited %.0f %% of its time for a CPU: programs and workers "
 		       "share CPUs%s\n",
@@ -181,6 +189,19 @@ perf_report_counters(const struct perf_row *row)
 				       row->counters[i].value[k].value);
 }
 
+/* What the daemon's port lost because it was not read in time: the device does not see it. */
+static void
+add_missed(struct perf_session *s, struct perf_values *values)
+{
+	static struct softhca_counter c[PERF_VALUES_MAX];
+	int n = softhca_query_port_counters(s->ctx[0], 1, c, PERF_VALUES_MAX);
+
+	for (int i = 0; i < n && i < PERF_VALUES_MAX && values->count < PERF_VALUES_MAX; i++)
+		if (strcmp(c[i].name, "port_rcv_missed") == 0)
+			values->value[values->count++] =
+				(struct softhca_value){.name = c[i].name, .value = c[i].value};
+}
+
 /* Of the daemon's device, all its users together. The names stay where they are. */
 static int
 read_device_counters(struct perf_session *s, struct perf_values values[2])
@@ -194,6 +215,7 @@ read_device_counters(struct perf_session *s, struct perf_values values[2])
 	for (int i = 0; i < n; i++)
 		values[0].value[i] = (struct softhca_value){.name = c[i].name, .value = c[i].value};
 	values[0].count = (unsigned int)n;
+	add_missed(s, &values[0]);
 	return 0;
 }
 

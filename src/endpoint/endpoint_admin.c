@@ -397,6 +397,14 @@ health(void *arg, char *text, size_t size, char *cpu, size_t cpu_size)
 	endpoint_health_tell(&e->health, text, size, cpu, cpu_size);
 }
 
+static unsigned int
+findings(void *arg, struct finding out[FINDINGS_MAX])
+{
+	struct endpoint *e = arg;
+
+	return endpoint_health_findings(&e->health, out);
+}
+
 static bool
 find_client(const struct ipc_client_info *all, unsigned int n, uint32_t uar_page,
 	    struct hca_telemetry_client *out)
@@ -452,6 +460,7 @@ endpoint_admin_add(struct endpoint *e)
 		.usage = usage,
 		.client = client,
 		.health = health,
+		.findings = findings,
 		.arg = e,
 	};
 	hca_telemetry_add(&e->telemetry);

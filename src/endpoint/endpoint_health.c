@@ -11,22 +11,8 @@
 #define SECOND_NS 1000000000ull
 #define SHORT_PERCENT 25u /* of its time that a worker waits for a CPU */
 #define SHORT_SECONDS 3u  /* duration before the warning */
-#define CALM_SECONDS 20u  /* duration without it before the trouble ends */
-
-/* Worst first: a loss matters more than its consequences. At most 8. */
-static const struct {
-	const char *counter, *what;
-} troubles[] = {
-	{"tx_discard_stalled", "frames discarded: the other end of the link took none"},
-	{"tx_discard_link_down", "frames discarded: the link was down"},
-	{"loopback_drops", "frames to an address of this HCA lost: no room"},
-	{"rx_icrc_encapsulated", "frames received were damaged (ICRC)"},
-	{"local_ack_timeout_err", "ack timeouts: the peer is slow, or the network loses frames"},
-	{"packet_seq_err", "sequence NAKs of peers: the network loses frames"},
-	{"retransmissions", "packets sent again"},
-};
-#define TROUBLES (sizeof(troubles) / sizeof(troubles[0]))
-_Static_assert(TROUBLES <= ENDPOINT_HEALTH_TROUBLES, "a place each");
+#define HEALTH_PORT_MAX 32u
+#define CALM_SECONDS 20u /* duration without it before the trouble ends */
 
 static unsigned int
 index_of(const char *counter)
@@ -36,6 +22,24 @@ index_of(const char *counter)
 	while (i < hca_counter_count() && strcmp(hca_counter_name(i), counter) != 0)
 		i++;
 	return i;
+}
+
+/* As the device counts now; what it does not count itself, its port does. */
+static void
+read_counters(const struct hca *hca, uint64_t value[FINDING_COUNTERS])
+{
+	uint64_t port[HEALTH_PORT_MAX] = {0};
+
+	hca_port_counters(hca, port);
+	for (unsigned int i = 0; i < FINDING_COUNTERS; i++) {
+		unsigned int k = index_of(finding_counter_names[i]);
+
+		if (k < hca_counter_count())
+			value[i] = hca_counter_value(hca, k);
+	}
+	for (unsigned int k = 0; k < hca_port_counter_count(); k++)
+		if (strcmp(hca_port_counter_name(k), "port_rcv_missed") == 0)
+			value[FINDING_port_rcv_missed] = port[k];
 }
 
 static unsigned int
@@ -56,31 +60,68 @@ endpoint_health_init(struct endpoint_health *h, const char *name, const struct h
 	h->hca = hca;
 	h->threads = threads;
 	h->looked_at = now;
-	for (unsigned int i = 0; i < TROUBLES; i++)
-		h->trouble[i].last = hca_counter_value(hca, index_of(troubles[i].counter));
+	read_counters(hca, h->last);
 	for (unsigned int i = 0; i < workers(h); i++)
 		h->waited[i] = endpoint_machine_waited_ns(hca_threads_tid(threads, i));
 }
 
+/* The log names each finding once in an episode. */
 static void
-watch_counter(struct endpoint_health *h, unsigned int i, uint64_t now)
+log_findings(struct endpoint_health *h)
 {
-	struct endpoint_trouble *t = &h->trouble[i];
-	uint64_t value = hca_counter_value(h->hca, index_of(troubles[i].counter));
-	uint64_t grown = value - t->last;
+	struct finding found[FINDINGS_MAX];
+	unsigned int n = finding_judge(h->grown, found), k;
 
-	t->last = value;
-	if (grown != 0) {
-		t->moved_at = now;
-		if (t->since == 0)
-			LOG_WARNING("%s: %" PRIu64 " %s (%s)", h->name, grown, troubles[i].what,
-				    troubles[i].counter);
-		t->since += grown;
-	} else if (t->since != 0 && now - t->moved_at >= ENDPOINT_HEALTH_CALM_NS) {
-		LOG_INFO("%s: calm for a minute after %" PRIu64 " %s", h->name, t->since,
-			 troubles[i].what);
-		t->since = 0;
+	for (unsigned int i = 0; i < n; i++) {
+		for (k = 0; k < h->num_logged && h->logged[k] != found[i].name; k++)
+			;
+		if (k < h->num_logged || k == FINDINGS_MAX)
+			continue;
+		h->logged[h->num_logged++] = found[i].name;
+		LOG_WARNING("%s: %s", h->name, found[i].text);
 	}
+}
+
+static void
+end_trouble(struct endpoint_health *h)
+{
+	struct finding found[FINDINGS_MAX];
+
+	if (finding_judge(h->grown, found) != 0)
+		LOG_INFO("%s: calm for a minute after: %s", h->name, found[0].text);
+	memset(h->grown, 0, sizeof(h->grown));
+	h->moved_at = 0;
+	h->num_logged = 0;
+}
+
+static bool
+has_moved(const struct endpoint_health *h, const uint64_t value[FINDING_COUNTERS])
+{
+	for (unsigned int i = 0; i <= FINDING_LAST_TROUBLE; i++)
+		if (value[i] != h->last[i])
+			return true;
+	return false;
+}
+
+/* An episode of trouble begins with the second in which a counter of trouble grows. */
+static void
+watch_counters(struct endpoint_health *h, uint64_t now)
+{
+	uint64_t value[FINDING_COUNTERS] = {0};
+	bool moved;
+
+	read_counters(h->hca, value);
+	moved = has_moved(h, value);
+	if (moved)
+		h->moved_at = now;
+	for (unsigned int i = 0; i < FINDING_COUNTERS; i++) {
+		h->grown[i] += h->moved_at != 0 ? value[i] - h->last[i] : 0;
+		h->last[i] = value[i];
+	}
+	if (moved)
+		log_findings(h);
+	else if (h->moved_at != 0 && now - h->moved_at >= ENDPOINT_HEALTH_CALM_NS)
+		end_trouble(h);
 }
 
 /* Watch the worker that waits most. */
@@ -119,27 +160,36 @@ endpoint_health_watch(struct endpoint_health *h, uint64_t now)
 	if (now - h->looked_at < SECOND_NS)
 		return;
 	pthread_mutex_lock(&h->lock);
-	for (unsigned int i = 0; i < TROUBLES; i++)
-		watch_counter(h, i, now);
+	watch_counters(h, now);
 	watch_cpu(h, now - h->looked_at);
 	h->looked_at = now;
 	pthread_mutex_unlock(&h->lock);
+}
+
+unsigned int
+endpoint_health_findings(struct endpoint_health *h, struct finding out[FINDINGS_MAX])
+{
+	uint64_t grown[FINDING_COUNTERS], value[FINDING_COUNTERS] = {0};
+	bool moved;
+
+	pthread_mutex_lock(&h->lock);
+	read_counters(h->hca, value);
+	moved = h->moved_at != 0 || has_moved(h, value);
+	for (unsigned int i = 0; i < FINDING_COUNTERS; i++)
+		grown[i] = h->grown[i] + (moved ? value[i] - h->last[i] : 0);
+	pthread_mutex_unlock(&h->lock);
+	return finding_judge(grown, out);
 }
 
 void
 endpoint_health_tell(struct endpoint_health *h, char *health, size_t health_size, char *cpu,
 		     size_t cpu_size)
 {
-	unsigned int worst = 0;
+	struct finding found[FINDINGS_MAX];
 
+	snprintf(health, health_size, "%s",
+		 endpoint_health_findings(h, found) != 0 ? found[0].text : "well");
 	pthread_mutex_lock(&h->lock);
-	while (worst < TROUBLES && h->trouble[worst].since == 0)
-		worst++;
-	if (worst == TROUBLES)
-		snprintf(health, health_size, "well");
-	else
-		snprintf(health, health_size, "%" PRIu64 " %s", h->trouble[worst].since,
-			 troubles[worst].what);
 	if (h->short_seconds < SHORT_SECONDS)
 		snprintf(cpu, cpu_size, "enough");
 	else

@@ -4,36 +4,33 @@
 
 /*
  * Reports trouble at run time in words: frames lost or retransmitted, and workers that wait for a
- * CPU. The main thread checks every second and logs when a trouble begins and ends; it ends when
- * its counter has not changed for ENDPOINT_HEALTH_CALM_NS. Telemetry and softhca-ctl show the
- * current trouble.
+ * CPU. The main thread checks every second and logs what it finds, and when the trouble ends: when
+ * none of its counters has changed for ENDPOINT_HEALTH_CALM_NS. Telemetry and softhca-ctl show the
+ * findings of the current episode.
  */
 
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "finding.h"
 #include "graph/executor.h"
 #include "hca.h"
 
 #define ENDPOINT_HEALTH_CALM_NS 60000000000ull
-#define ENDPOINT_HEALTH_TROUBLES 8u
 #define ENDPOINT_HEALTH_WORKERS 16u
-
-/* A counter that indicates trouble */
-struct endpoint_trouble {
-	uint64_t last;	   /* its value at the last check */
-	uint64_t since;	   /* growth during this trouble; 0: none */
-	uint64_t moved_at; /* time of the last growth, ns */
-};
 
 struct endpoint_health {
 	pthread_mutex_t lock; /* protects all below: the main thread writes, telemetry reads */
 	const char *name;     /* of the HCA, for the log */
 	const struct hca *hca;
 	const struct hca_threads *threads;
-	uint64_t looked_at; /* time of the last check, ns */
-	struct endpoint_trouble trouble[ENDPOINT_HEALTH_TROUBLES];
+	uint64_t looked_at;		  /* time of the last check, ns */
+	uint64_t last[FINDING_COUNTERS];  /* at the last check */
+	uint64_t grown[FINDING_COUNTERS]; /* by how much in this episode of trouble */
+	uint64_t moved_at;		  /* time of the last trouble, ns; 0: none */
+	const char *logged[FINDINGS_MAX]; /* names of findings in the log */
+	unsigned int num_logged;
 	/* total time each worker has waited for a CPU, ns */
 	uint64_t waited[ENDPOINT_HEALTH_WORKERS];
 	/* percent of the last second that a worker waited */
@@ -47,6 +44,8 @@ void endpoint_health_init(struct endpoint_health *h, const char *name, const str
 			  const struct hca_threads *threads, uint64_t now);
 /* Check the counters, at most once a second. Main thread; may be called more often. now: ns. */
 void endpoint_health_watch(struct endpoint_health *h, uint64_t now);
+/* What is wrong, the worst first; returns how many. Any thread. */
+unsigned int endpoint_health_findings(struct endpoint_health *h, struct finding out[FINDINGS_MAX]);
 /*
  * Describe the state; any thread. health: "well" or the worst trouble. cpu: "enough", or how long
  * workers wait and a remedy.

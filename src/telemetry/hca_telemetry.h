@@ -18,6 +18,7 @@
 #include <rte_telemetry.h>
 
 #include "driver.h"
+#include "finding.h"
 #include "hca.h"
 
 /* A client, if the composition knows its process */
@@ -52,6 +53,8 @@ struct hca_telemetry {
 	bool (*client)(void *arg, uint32_t uar_page, struct hca_telemetry_client *out);
 	/* health: "well" or the trouble; cpu: "enough" or the shortage. May be NULL. */
 	void (*health)(void *arg, char *health, size_t health_size, char *cpu, size_t cpu_size);
+	/* What is wrong, the worst first. NULL: its counters since it exists are judged. */
+	unsigned int (*findings)(void *arg, struct finding out[FINDINGS_MAX]);
 	void *arg;
 };
 

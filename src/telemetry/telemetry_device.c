@@ -161,3 +161,50 @@ telemetry_usage(const struct telemetry_request *r, struct rte_tel_data *d)
 
 	return rc != 0 ? rc : r->t->usage(r->t->arg, d);
 }
+
+/* ---- what is wrong ---- */
+
+static uint64_t
+value_of(const struct hca *h, const char *counter)
+{
+	uint64_t port[TELEMETRY_VALUES_MAX];
+
+	for (unsigned int i = 0; i < hca_counter_count(); i++)
+		if (strcmp(hca_counter_name(i), counter) == 0)
+			return hca_counter_value(h, i);
+	hca_port_counters(h, port);
+	for (unsigned int i = 0; i < hca_port_counter_count(); i++)
+		if (strcmp(hca_port_counter_name(i), counter) == 0)
+			return port[i];
+	return 0;
+}
+
+static unsigned int
+judge(const struct hca *h, struct finding out[FINDINGS_MAX])
+{
+	uint64_t value[FINDING_COUNTERS];
+
+	for (unsigned int i = 0; i < FINDING_COUNTERS; i++)
+		value[i] = value_of(h, finding_counter_names[i]);
+	return finding_judge(value, out);
+}
+
+int
+telemetry_findings(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct finding found[FINDINGS_MAX];
+	unsigned int n;
+	uint32_t from;
+	int rc = telemetry_begin_list(r, d, &from);
+
+	n = r->t->findings != NULL ? r->t->findings(r->t->arg, found) : judge(r->t->hca, found);
+	for (unsigned int i = from; i < n && rc == 0; i++) {
+		struct telemetry_dict t;
+
+		telemetry_begin(&t);
+		telemetry_put_text(&t, "finding", found[i].name);
+		telemetry_put_text(&t, "text", found[i].text);
+		rc = telemetry_end(&t, d, i);
+	}
+	return rc;
+}

@@ -42,6 +42,7 @@ struct telemetry_request {
 	  "Measure polls and cycles of the stages from now on, or no more. Parameters: NAME,1|0") \
 	X(usage, "/softhca/usage", "Objects in use of an HCA and its driver. Parameters: NAME") \
 	X(status, "/softhca/status", "Port, layout and limits of an HCA. Parameters: NAME") \
+	X(findings, "/softhca/findings", "What is wrong, the worst first. Parameters: NAME") \
 	X(qps, "/softhca/qps", "QPs, with their counters. Parameters: NAME[,FIRST_INDEX]") \
 	X(jettys, "/softhca/jettys", \
 	  "Jettys and JFSs of UB, with their counters. Parameters: NAME[,FIRST_INDEX]") \

@@ -354,7 +354,7 @@ class Faults(Lab):
         said = self.daemons[1].ask('/softhca/impair,' + rule)
         self.wait(lambda: self.impair(1)['rule_2'].startswith(rule + ': fired 3 times, matched '))
         self.wait(lambda: self.about(1, 'status')[0]['status']['health'] != 'well')
-        self.daemons[1].wait_log('packets sent again')
+        self.daemons[1].wait_log('sequence NAK')
         self.assertNotIn('rule_1', self.impair(1, 'off'))
 
     def impair(self, side, *words):

@@ -51,7 +51,7 @@
 #define EE_STAMP_NS 90000u
 #define EE_RECENT_NS 3000000u
 /* As many packets as may have waited during a pause. */
-#define EE_WAITED 4096u
+#define EE_WAITED 1024u
 
 /* hca_qp_ee.flags */
 enum ee_flag {

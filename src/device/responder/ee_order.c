@@ -2,8 +2,8 @@
 
 /*
  * What the network does to the requests of RC and XRC: gaps, late packets, duplicates. Only
- * counters depend on it. All of it runs only for packets that are not the expected one, and for the next
- * packet after one of those (EE_FILLED, EE_TWICE).
+ * counters depend on it. All of it runs only for packets that are not the expected one, and for the
+ * next packet after one of those (EE_FILLED, EE_TWICE).
  */
 
 #include "responder/ee.h"

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef FINDING_FINDING_H
+#define FINDING_FINDING_H
+
+/*
+ * What is wrong between an HCA and its peers, in words: a judgement of counters. The daemon judges
+ * what they have grown by since a trouble began, other programs since their HCA exists or in a run.
+ * docs/network.md has a section for each finding, by its name. Any thread; nothing is kept.
+ */
+
+#include <stdint.h>
+
+/* Counters that count trouble; their growth begins an episode and keeps it going. */
+#define FINDING_TROUBLES(X) \
+	X(tx_discard_stalled) \
+	X(tx_discard_link_down) \
+	X(loopback_drops) \
+	X(rx_icrc_encapsulated) \
+	X(rx_bad_length) \
+	X(port_rcv_missed) \
+	X(rx_missing) \
+	X(rx_doubled) \
+	X(answers_doubled) \
+	X(packet_seq_err) \
+	X(local_ack_timeout_err) \
+	X(retransmissions)
+
+/* Those that say more about them. */
+#define FINDING_CONTEXT(X) \
+	X(rx_late) \
+	X(rx_late_depth) \
+	X(req_packets) \
+	X(rcvd_requests) \
+	X(rcvd_responses) \
+	X(duplicate_request) \
+	X(out_of_seq_request) \
+	X(req_out_of_order) \
+	X(req_duplicate_ack) \
+	X(req_stale_response)
+
+enum finding_counter {
+#define X(n) FINDING_##n,
+	FINDING_TROUBLES(X) FINDING_TROUBLE_COUNTERS,
+	FINDING_LAST_TROUBLE = FINDING_TROUBLE_COUNTERS - 1,
+	FINDING_CONTEXT(X)
+#undef X
+	FINDING_COUNTERS
+};
+
+extern const char *const finding_counter_names[FINDING_COUNTERS];
+
+#define FINDINGS_MAX 16u
+#define FINDING_TEXT 128u
+
+struct finding {
+	const char *name;
+	char text[FINDING_TEXT]; /* without the name of the HCA */
+};
+
+/*
+ * Judge the growth of the counters, in the order of enum finding_counter.
+ *
+ * @return how many findings, the worst first: what this host loses matters more than what the
+ *   network does, and that more than its consequences
+ */
+unsigned int finding_judge(const uint64_t grown[FINDING_COUNTERS],
+			   struct finding out[FINDINGS_MAX]);
+
+#endif

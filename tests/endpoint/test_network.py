@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two daemons and a network that misbehaves between them: both ends name what it does.
+
+test_network.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF [unittest arguments]
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+from daemon import Daemon, die_with_parent, ended, folder, free_port
+
+CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
+PATIENCE = 240  # seconds, on a busy machine: only what hangs takes longer
+RECEIVER, SENDER = 0, 1
+TO_HOST, TO_PEERS = 'of the frames to this host', 'of the frames to peers'
+
+
+class Page(unittest.TestCase):
+    def test_sections(self):
+        """docs/network.md has a section for each finding, and no other."""
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+        with open(os.path.join(root, 'src/finding/finding.c'), encoding='utf-8') as file:
+            names = set(re.findall(r'add\(l, "([a-z-]+)"|FINDING_\w+, "([a-z-]+)"', file.read()))
+        with open(os.path.join(root, 'docs/network.md'), encoding='utf-8') as file:
+            sections = re.findall('^## (.*)$', file.read(), re.M)
+        self.assertEqual(sorted(sections), sorted(a or b for a, b in names))
+
+
+class Network(unittest.TestCase):
+    def setUp(self):
+        context = folder()
+        self.place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        self.daemons = []
+        for side, role in enumerate(('server', 'client')):
+            d = Daemon(DAEMON, self.place, 'shw%d%s' % (os.getpid(), 'ab'[side]),
+                       'net_memif0,role=%s,socket=%s/wire' % (role, self.place),
+                       '10.67.0.%d/24' % (side + 1),
+                       {'port': {'mac': '02:00:00:67:00:0%d' % (side + 1)}})
+            self.addCleanup(d.close)
+            self.daemons.append(d.start())
+        for d in self.daemons:
+            d.wait_log('link up')
+
+    def perf(self, *words):
+        """What a client of the sender says, whose server is at the receiver."""
+        port = str(free_port())
+        server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
+                                   '--timeout', str(PATIENCE), '--server', port],
+                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        self.addCleanup(ended, server)
+        self.addCleanup(server.kill)
+        run = subprocess.run([PERF, '--device', self.daemons[SENDER].socket, '--client',
+                              '127.0.0.1:' + port, '--mtu', '1024', '--ack-timeout', '18', *words],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
+                             timeout=PATIENCE, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout)
+        return run.stdout
+
+    def impair(self, words):
+        self.assertNotIn('error', self.daemons[SENDER].ask('/softhca/impair,' + words))
+
+    def findings(self, side):
+        """{finding: text} of the doctor; each names its section and the daemon."""
+        name = self.daemons[side].name
+        run = subprocess.run([CTL, 'doctor', '--json', '--prefix', name], timeout=PATIENCE,
+                             stdout=subprocess.PIPE, encoding='utf-8', check=False)
+        found = {}
+        for check in json.loads(run.stdout)['checks']:
+            if check['check'] == 'network':
+                section, more = check['fix'].split(' in docs/network.md; ')
+                self.assertIn(name, more)
+                found[section] = check['text']
+        return found
+
+    def status(self, side):
+        run = subprocess.run([CTL, 'status', '--json', '--prefix', self.daemons[side].name],
+                             timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=False)
+        return json.loads(run.stdout)[0]['status']['health']
+
+    def after(self, faults, *words):
+        """What both ends find after traffic on such a network, and what softhca-perf says."""
+        if faults:
+            self.impair(faults)
+        said = self.perf('--op', 'write', '--size', '4K', '--depth', '16', '--post-list', '1', '--iters', '1500', *words)
+        self.assertLessEqual(int(self.daemons[SENDER].ask('/softhca/hca/counters')['req_cqe_error']), 0)
+        found = [self.findings(side) for side in (RECEIVER, SENDER)]
+        for side in (RECEIVER, SENDER):
+            worst = next(iter(found[side].values()), ': well').split(': ', 1)[1]
+            self.assertEqual(self.status(side), worst)
+        return found, said
+
+    def share(self, text, least, most):
+        """The percentage that a text names."""
+        percent = float(re.search(r'([0-9.e-]+) %', text).group(1))
+        self.assertTrue(least < percent < most, text)
+
+    def test_good(self):
+        (receiver, sender), said = self.after('')
+        self.assertEqual((receiver, sender), ({}, {}))
+        self.assertNotIn('the network', said)
+
+    def test_ecn(self):
+        (receiver, sender), _ = self.after('ecn=0.3')
+        self.assertEqual((receiver, sender), ({}, {}))
+
+    def test_lost(self):
+        (receiver, sender), said = self.after('drop=0.01')
+        self.assertEqual(list(receiver), ['lost'])
+        self.assertIn(TO_HOST, receiver['lost'])
+        self.share(receiver['lost'], 0.4, 2.5)
+        self.assertIn(list(sender), (['lost-out'], ['missing-out']))
+        text = next(iter(sender.values()))
+        self.assertIn(TO_PEERS, text)
+        self.share(text, 0.4, 2.5)
+        self.assertIn(TO_PEERS, said)
+
+    def test_answers_lost(self):
+        """READ responses: the requester receives them."""
+        self.daemons[RECEIVER].ask('/softhca/impair,drop=0.01')
+        self.perf('--op', 'read', '--size', '4K', '--depth', '16', '--post-list', '1', '--iters', '1500')
+        found = self.findings(SENDER)
+        self.assertIn(TO_HOST, found['lost'])
+        self.share(found['lost'], 0.4, 2.5)
+
+    def test_reordered(self):
+        (receiver, sender), said = self.after('reorder=0.02')
+        self.assertEqual(list(receiver), ['reordered'])
+        self.share(receiver['reordered'], 0.2, 4)
+        self.assertRegex(receiver['reordered'], r'by [0-9]+\.[0-9] on average')
+        self.assertIn(list(sender), (['overtaken-out'], ['missing-out']))
+        self.assertNotIn('loses', said)
+
+    def test_doubled(self):
+        (receiver, sender), _ = self.after('dup=0.05')
+        self.assertEqual(list(receiver), ['doubled'])
+        self.share(receiver['doubled'], 1.5, 8)
+        self.assertIn(list(sender), ([], ['doubled-answers']))
+
+    def test_damaged(self):
+        for faults, name in (('corrupt=0.02', 'damaged'), ('truncate=0.02', 'cut')):
+            (receiver, sender), _ = self.after(faults)
+            self.assertIn(name, receiver)
+            self.assertNotIn('lost', receiver)
+            self.assertNotIn('reordered', receiver)
+            self.assertTrue(sender)
+
+    def test_stopped(self):
+        """A peer that does not run for a while is not a network that loses frames."""
+        port = str(free_port())
+        server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
+                                   '--timeout', str(PATIENCE), '--server', port],
+                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        self.addCleanup(ended, server)
+        self.addCleanup(server.kill)
+        client = subprocess.Popen([PERF, '--device', self.daemons[SENDER].socket, '--client',
+                                   '127.0.0.1:' + port, '--op', 'write', '--size', '64', '--depth', '1',
+                                   '--ack-timeout', '12', '--duration', '60'],
+                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        self.addCleanup(ended, client)
+        self.addCleanup(client.kill)
+        counters = self.daemons[SENDER].ask
+        while counters('/softhca/hca/counters')['req_packets'] < 2000:
+            self.assertIsNone(client.poll())
+        self.daemons[RECEIVER].suspend()
+        while counters('/softhca/hca/counters')['local_ack_timeout_err'] < 3:
+            self.assertIsNone(client.poll())
+        self.daemons[RECEIVER].resume()
+        before = counters('/softhca/hca/counters')['req_packets']
+        while counters('/softhca/hca/counters')['req_packets'] < before + 2000:
+            self.assertIsNone(client.poll())
+        self.assertEqual(list(self.findings(SENDER)), ['timeouts'])
+        self.assertEqual(self.findings(RECEIVER), {})
+
+
+if __name__ == '__main__':
+    unittest.main(argv=[sys.argv[0]] + sys.argv[4:], verbosity=2)
