@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "abi_release.h"
 #include "embed_ctl.h"
 #include "lib_ctl.h"
 
@@ -98,6 +99,8 @@ embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
 {
 	/* the device belongs to this process */
 	const struct hca_client_who who = {.privileged = true};
+	const struct hca_ctl_identity me = {HCA_RELEASE};
+	struct hca_ctl_identity device;
 	struct embed_ctl *ctl = calloc(1, sizeof(*ctl));
 	int err;
 
@@ -110,6 +113,8 @@ embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
 	if (err != 0)
 		goto err_free;
 	err = hca_client_attach(ctl->client, USER_FIRST, USER_END - USER_FIRST);
+	if (err == 0)
+		err = hca_client_call(ctl->client, HCA_CTL_IDENTIFY, &me, &device, NULL);
 	if (err != 0)
 		goto err_client;
 	err = softhca_context_create(config->progress != NULL ? &manual_ops : &background_ops, ctl,

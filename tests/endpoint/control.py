@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import struct
+import threading
 
 from daemon import READY_S
 
@@ -25,16 +26,17 @@ class Control:
 
     VERSION, OPS = control_rows()
 
-    def __init__(self, path):
+    def __init__(self, path, minor=0):
         self.seq = 0
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(READY_S)
         self.socket.connect(path)
-        reply = self.call('HELLO', struct.pack('=II', 0x41434873, 0))
+        reply = self.call('HELLO', struct.pack('=IBBH', 0x41434873, 0, minor, 0))
         self.seq = struct.unpack_from('=Q', reply, 192)[0] + 1
 
     def call(self, op, body=b'', given=()):
-        head = struct.pack('=HHIQ', self.VERSION, self.OPS[op], len(body), self.seq)
+        number = self.OPS[op] if isinstance(op, str) else op
+        head = struct.pack('=HHIQ', self.VERSION, number, len(body), self.seq)
         socket.send_fds(self.socket, [head + body], given)
         message, fds, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
         for fd in fds:
@@ -55,6 +57,18 @@ class Control:
         self.seq += 1
         return err
 
+    def identify(self, release):
+        """The release of the daemon, which learns that of this client."""
+        answer = self.call('IDENTIFY', release.encode().ljust(32, b'\0'))[192:]
+        self.seq += 1
+        return answer.rstrip(b'\0').decode()
+
+    def refused(self, op):
+        """The daemon's negative errno and reason"""
+        reply = self.call(op)
+        self.seq += 1
+        return struct.unpack_from('=i', reply, 16)[0], reply[24:192].rstrip(b'\0').decode()
+
     def info(self):
         """struct hca_ctl_info"""
         answer = self.call('INFO')[192:]
@@ -63,3 +77,45 @@ class Control:
 
     def close(self):
         self.socket.close()
+
+
+class OldDaemon:
+    """For the library that connects to it a daemon of version 7.0: it hides what both tell in HELLO."""
+    HEADS = (16, 192)  # of a request and a reply
+    OFFERS = (4, 12)  # in the body of HELLO and of its answer
+
+    def __init__(self, path, daemon):
+        self.daemon = daemon
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                ends = [self.listener.accept()[0], socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)]
+            except OSError:
+                return
+            ends[1].connect(self.daemon)
+            for side in 0, 1:
+                threading.Thread(target=self.carry, args=(ends, side), daemon=True).start()
+
+    def carry(self, ends, side):
+        first = True
+        while True:
+            message, fds, _, _ = socket.recv_fds(ends[side], 1 << 16, 16)
+            if not message:
+                break
+            if first:
+                at = self.HEADS[side] + self.OFFERS[side]
+                message = message[:at] + bytes(4) + message[at + 4:]
+            first = False
+            socket.send_fds(ends[1 - side], [message], fds)
+            for fd in fds:
+                os.close(fd)
+        for end in ends:
+            end.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.listener.close()

@@ -4,6 +4,7 @@
 
 test_daemon.py SOFTHCAD [unittest arguments]
 """
+import errno
 import mmap
 import os
 import pwd
@@ -281,6 +282,36 @@ class Identity(Case):
         _, vendor, part, hardware = self.identity('r')
         self.assertEqual(vendor >> 16 & 3, 2)
         self.assertEqual((part, hardware), (1, 1))
+
+
+class Releases(Case):
+    """Clients of other releases: docs/reference/versions.md"""
+
+    def test_log_and_list(self):
+        d = self.daemon('v', 'net_null0', ADDRESS).start()
+        clients = [Control(d.socket) for _ in range(2)]
+        today = Control(d.socket, 1)
+        release = today.identify('9.9.9; rm -rf')
+        later = Control(d.socket, 40)
+        self.addCleanup(lambda: [client.close() for client in clients + [today, later]])
+        self.assertRegex(release, r'^\d+\.\d+\.\d+$')
+        number, reason = later.refused(999)
+        self.assertEqual(number, -errno.EOPNOTSUPP)
+        self.assertIn('has no operation 999: upgrade it', reason)
+        self.assertEqual(later.refused(998)[0], -errno.EOPNOTSUPP)
+        # each version once, and each client that asks for what is not here
+        d.wait_log('its libsofthca is older than this daemon (version 7.0 ')
+        d.wait_log('its libsofthca is newer than this daemon (version 7.40 ')
+        d.wait_log('has no operation 999')
+        said = d.text()
+        self.assertEqual(said.count('its libsofthca is'), 2, said)
+        self.assertNotIn('has no operation 998', said)
+        listed = d.ask('/softhca/clients,%s' % d.name)
+        self.assertEqual(sorted(client['release'] for client in listed.values()), ['', '', '', '9.9.9'])
+        self.assertEqual(d.ask('/softhca/ipc')['refused_operation'], 2)
+        for client in clients + [today, later]:
+            client.close()
+        self.clean_end(d)
 
 
 class Limits(Case):

@@ -222,21 +222,6 @@ old_is_strict(void **state)
 	raw_close(&r);
 }
 
-/* ---- the rules themselves ---- */
-
-static void
-common_versions(void **state)
-{
-	assert_int_equal(hca_ctl_common(7, 0, 7, 0), 7);
-	assert_int_equal(hca_ctl_common(7, 0, 8, 0), -1);
-	assert_int_equal(hca_ctl_common(7, 0, 8, 1), 7);
-	assert_int_equal(hca_ctl_common(8, 1, 7, 0), 7);
-	assert_int_equal(hca_ctl_common(8, 1, 7, 3), 7);
-	assert_int_equal(hca_ctl_common(9, 1, 7, 3), -1);
-	assert_int_equal(hca_ctl_common(0xffff, 255, 7, 255), -1);
-	assert_int_equal(hca_ctl_common(7, 7, 0, 0), 0);
-}
-
 /* The daemon really is an old one. */
 static void
 old_daemon(void **state)
@@ -256,7 +241,6 @@ main(int argc, char **argv)
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(later_library),
 		cmocka_unit_test(old_is_strict),
-		cmocka_unit_test(common_versions),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

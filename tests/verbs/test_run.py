@@ -16,6 +16,7 @@ import sys
 import time
 
 import tools
+from control import OldDaemon
 from daemon import folder
 
 PROGRAMS, PAGE, EXAMPLE, LOST = [os.path.abspath(word) for word in sys.argv[3:7]]
@@ -108,6 +109,17 @@ class Given(Script):
             said = self.run_script('--device', d.socket, EXAMPLE)
             self.assertEqual(said, '%s: written by verbs\n' % d.name)
         self.assertEqual(self.own(), [])
+
+    def test_old_daemon(self):
+        """Of version 7.0 of the control channel: programs run, and --debug says what it lacks."""
+        path = os.path.join(self.place, 'old.sock')
+        old = OldDaemon(path, self.daemons[0].socket)
+        self.addCleanup(old.close)
+        written = 'old: written by verbs\n'
+        self.assertEqual(self.run_script('--device', path, EXAMPLE), written)
+        said = self.run_script('--debug', '--device', path, EXAMPLE)
+        self.assertIn(written, said)
+        self.assertRegex(said, r'ibv_open_device: the daemon speaks version 7\.0 .* upgrade the daemon')
 
     def test_preload_pingpong(self):
         sides = [['--preload', '--device', d.socket] for d in self.daemons]
