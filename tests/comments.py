@@ -25,7 +25,7 @@ ABROAD = re.compile(r'(rte_|RTE_|ibv_|IBV_|rdma_)')
 
 # Of libraries, the kernel, tools and formats, where no code of ours has the name.
 EXTERNAL = {
-    'clone', 'dpdk-telemetry.py', 'epb_flags', 'exec', 'io_uring', 'MADV_FREE',
+    'clone', 'dpdk-devbind.py', 'dpdk-telemetry.py', 'epb_flags', 'exec', 'io_uring', 'MADV_FREE', 'mlnx_qos',
     'MADV_GUARD_INSTALL', 'MADV_REMOVE', 'MADV_WIPEONFORK', 'MCL_FUTURE', 'mincore',
     'MREMAP_DONTUNMAP', 'ndev_ifindex', 'O_DIRECT', 'PIPE_BUF', 'tx_invalid_descs',
     'UCX_UD_ETH_DGID_CHECK', 'XDP_STATISTICS', '_Fork',

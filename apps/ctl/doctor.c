@@ -11,7 +11,8 @@
 
 enum {
 	OPT_ROOT = 256,
-	OPT_CONFIG
+	OPT_CONFIG,
+	OPT_DEVICE
 };
 
 static const char *const level_names[] = {"ok", "warn", "FAIL"};
@@ -183,13 +184,41 @@ read_config(struct doctor *d)
 	free(errors);
 }
 
+/* Memory and CPUs of its daemon are those of the file, where it has them; errors are not judged. */
+static void
+judge_device(struct doctor *d)
+{
+	char *errors = NULL;
+	size_t size;
+	FILE *to = open_memstream(&errors, &size);
+
+	if (to != NULL) {
+		(void)endpoint_config_load(
+			&d->config,
+			doctor_path(d, "%s",
+				    d->file != NULL ? d->file : "/etc/softhca/softhcad.conf"),
+			to);
+		fclose(to);
+	}
+	free(errors);
+	snprintf(d->config.device, sizeof(d->config.device), "%s", d->device);
+	doctor_nic(d, d->device);
+}
+
 static int
 take(void *arg, int code, const char *value)
 {
 	struct doctor *d = arg;
 
+	if (code == OPT_DEVICE && !endpoint_is_pci(value)) {
+		ctl_error("--device: expected a PCI address like 0000:3b:00.0, found \"%s\"",
+			  value);
+		return -1;
+	}
 	if (code == OPT_ROOT)
 		d->root = value;
+	else if (code == OPT_DEVICE)
+		d->device = value;
 	else
 		d->file = value;
 	return 0;
@@ -216,6 +245,7 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 	static const struct option own[] = {
 		{"root", required_argument, NULL, OPT_ROOT},
 		{"config", required_argument, NULL, OPT_CONFIG},
+		{"device", required_argument, NULL, OPT_DEVICE},
 		{NULL, 0, NULL, 0},
 	};
 	static struct doctor d = {.root = ""};
@@ -226,8 +256,11 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 	d.ctl = c;
 	c->patience = CTL_GREETING_S;
 	d.found = json_array();
-	read_config(&d);
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+	if (d.device != NULL)
+		judge_device(&d);
+	else
+		read_config(&d);
+	for (size_t i = 0; d.device == NULL && i < sizeof(checks) / sizeof(checks[0]); i++)
 		if (checks[i].roles >> d.role & 1)
 			checks[i].run(&d);
 	conclude(&d);

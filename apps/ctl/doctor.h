@@ -25,9 +25,10 @@ enum doctor_role {
 
 struct doctor {
 	struct ctl *ctl;
-	const char *root; /* "" or a folder: where /sys, /proc, /dev, /run and /etc are */
-	const char *file; /* configuration of the daemon; path below root; NULL: of the system */
-	json_t *found;	  /* what was reported */
+	const char *root;   /* "" or a folder: where /sys, /proc, /dev, /run and /etc are */
+	const char *file;   /* configuration of the daemon; path below root; NULL: of the system */
+	const char *device; /* PCI address to judge, and nothing else; or NULL */
+	json_t *found;	    /* what was reported */
 	unsigned int failed, warned;
 
 	/* Results of earlier checks */
@@ -69,6 +70,9 @@ void doctor_mtu(struct doctor *d);
 void doctor_kernel(struct doctor *d);
 void doctor_rxe(struct doctor *d);
 void doctor_bridge(struct doctor *d);
+
+/* doctor_nic.c: the PCI device of --device, before a daemon has it */
+void doctor_nic(struct doctor *d, const char *address);
 
 /* doctor_daemon.c; first finds out whether one runs */
 void doctor_daemon(struct doctor *d);

@@ -52,7 +52,7 @@ static const struct command {
 	{"devices", "[--tree DIR [--follow LOCK]]",
 	 "what programs find, and whether they can open it; as files like those of /sys/class",
 	 ctl_run_devices},
-	{"doctor", "[--config FILE] [--root DIR]",
+	{"doctor", "[--config FILE] [--device PCI] [--root DIR]",
 	 "find what keeps softhcad from running here, and print commands that fix it",
 	 ctl_run_doctor},
 };

@@ -172,6 +172,118 @@ class Doctor(unittest.TestCase):
         self.bind(machine, 'mlx5_core')
         self.finds(machine, 'ok', 'port', 'mlx5_core')
 
+    # ---- --device: a NIC before the start ----
+
+    def nic(self, driver, files=None, without=(), config_parts=None):
+        """A machine with two nodes and a NIC on the second; driver: "" for none."""
+        device = 'sys/bus/pci/devices/0000:3b:00.0/'
+        node = 'sys/devices/system/node/node1/hugepages/hugepages-2048kB/'
+        nic = {device + 'vendor': '0x8086\n', device + 'device': '0x1592\n', device + 'class': '0x020000\n',
+               device + 'numa_node': '1\n', device + 'local_cpulist': '8-15\n',
+               device + 'current_link_speed': '16.0 GT/s PCIe\n', device + 'max_link_speed': '16.0 GT/s PCIe\n',
+               device + 'current_link_width': '16\n', device + 'max_link_width': '16\n',
+               node + 'nr_hugepages': '512\n', node + 'free_hugepages': '512\n',
+               'sys/kernel/iommu_groups/17/devices/0000:3b:00.0/x': '',
+               'dev/vfio/17': '', 'proc/net/route': 'Iface\tDestination\neth0\t00000000\n'}
+        machine = Machine(self, dict(nic, **(files or {})), config(**(config_parts or {})), without)
+        at = os.path.join(machine.root, device)
+        if driver:
+            os.symlink('../../../../bus/pci/drivers/' + driver, at + 'driver')
+        if 'iommu' not in without:
+            os.symlink('../../../kernel/iommu_groups/17', at + 'iommu_group')
+        return machine
+
+    def nic_finds(self, machine, level, name, text, fix='', others=()):
+        run = machine.doctor('--device', '3b:00.0', '--json')
+        self.assertEqual((run.returncode, run.stderr), (1 if level == 'FAIL' else 0, ''), run.stdout)
+        checks = json.loads(run.stdout)['checks']
+        found = [c for c in checks if c['check'] == name and text in c['text']]
+        self.assertEqual([c['level'] for c in found], [level], checks)
+        self.assertIn(fix, found[0].get('fix', ''))
+        bad = [c for c in checks if c['level'] != 'ok' and c not in found and c['check'] not in others]
+        self.assertEqual(bad, [])
+        return {c['check']: c['text'] for c in checks}
+
+    def test_nic(self):
+        """What /sys says of the device, each thing wrong in turn."""
+        device, pci = 'sys/bus/pci/devices/0000:3b:00.0/', 'dpdk-devbind.py -b vfio-pci 0000:3b:00.0'
+        said = self.nic_finds(self.nic('vfio-pci'), 'ok', 'device', '0000:3b:00.0 is there: 8086:1592')
+        self.assertEqual(said['driver'], 'bound to vfio-pci')
+        self.assertIn('group 17', said['iommu'])
+        self.assertIn('node 1, with 512 free', said['numa'])
+        self.assertIn('CPUs of its node: 8-15', said['lcores'])
+        self.assertIn('16.0 GT/s PCIe x16', said['pcie'])
+        self.nic_finds(Machine(self, None, config()), 'FAIL', 'device', 'no PCI device 0000:3b:00.0', 'dpdk-devbind')
+        self.nic_finds(self.nic('nvme', {device + 'class': '0x010802\n'}), 'FAIL', 'device', 'no network device')
+        self.nic_finds(self.nic('ice'), 'FAIL', 'driver', 'belongs to ice, not to vfio-pci', pci)
+        self.nic_finds(self.nic(''), 'FAIL', 'driver', 'belongs to no driver', pci)
+        self.nic_finds(self.nic('uio_pci_generic'), 'warn', 'driver', 'no IOMMU protects', pci)
+        self.nic_finds(self.nic('vfio-pci', without=('iommu',)), 'FAIL', 'iommu', 'no IOMMU group', 'intel_iommu=on')
+        self.nic_finds(self.nic('vfio-pci', {'sys/module/vfio/parameters/enable_unsafe_noiommu_mode': 'Y\n'},
+                                ('iommu',)), 'warn', 'iommu', 'unsafe mode')
+        self.nic_finds(self.nic('vfio-pci', without=('dev/vfio/17',)), 'FAIL', 'vfio', '/dev/vfio/17 is missing')
+        node = 'sys/devices/system/node/node1/hugepages/hugepages-2048kB/'
+        self.nic_finds(self.nic('vfio-pci', {node + 'free_hugepages': '100\n'}), 'warn', 'numa',
+                       'node 1 has 100 free hugepages of 2 MiB, the daemon needs 256',
+                       'echo 668 > /sys/devices/system/node/node1/')
+        self.nic_finds(self.nic('vfio-pci', config_parts={'hca': {'lcores': '2'}}), 'warn', 'lcores',
+                       'CPU 2 is not on node 1', '8-15')
+        self.nic_finds(self.nic('vfio-pci', config_parts={'memory': {'numa_node': '0'}}), 'warn', 'numa',
+                       'numa_node = 0, and the device is on node 1')
+        self.nic_finds(self.nic('vfio-pci', {device + 'current_link_width': '8\n'}), 'warn', 'pcie',
+                       'x8; the device can 16.0 GT/s PCIe x16')
+        self.nic_finds(self.nic('vfio-pci', {'proc/self/limits': LIMITS % ('4096', '65536')}), 'FAIL', 'memlock',
+                       '64 KiB may be locked')
+        run = self.nic('vfio-pci').doctor('--device', 'eth0')
+        self.assertEqual(run.returncode, 2)
+        self.assertIn('--device: expected a PCI address like 0000:3b:00.0, found "eth0"', run.stderr)
+
+    def test_nic_group(self):
+        """A group is opened as a whole: another driver in it is in the way, a bridge is not."""
+        other = 'sys/bus/pci/devices/0000:3b:00.1/'
+        files = {'sys/kernel/iommu_groups/17/devices/0000:3b:00.1/x': '', other + 'class': '0x020000\n'}
+        machine = self.nic('vfio-pci', files)
+        os.symlink('../../../../bus/pci/drivers/ice', os.path.join(machine.root, other, 'driver'))
+        self.nic_finds(machine, 'FAIL', 'iommu', 'group 17 has 0000:3b:00.1 too, which belongs to ice',
+                       '-b vfio-pci 0000:3b:00.1')
+        machine = self.nic('vfio-pci', dict(files, **{other + 'class': '0x060400\n'}))
+        os.symlink('../../../../bus/pci/drivers/pcieport', os.path.join(machine.root, other, 'driver'))
+        self.nic_finds(machine, 'ok', 'iommu', 'group 17')
+
+    def test_nic_interface(self):
+        """An interface that vfio-pci takes away must not be in use."""
+        net = {'sys/bus/pci/devices/0000:3b:00.0/net/eth7/x': '', 'sys/class/net/eth7/operstate': 'up\n',
+               'sys/class/net/eth7/speed': '25000\n'}
+        said = self.nic_finds(self.nic('ixgbe', net), 'FAIL', 'driver', 'belongs to ixgbe', others=('interface',))
+        self.assertIn('eth7 is up; no route', said['interface'])
+        self.assertEqual(said['link'], '25000 Mb/s')
+        used = dict(net, **{'proc/net/route': 'Iface\tDestination\neth70\t0\neth7\t00000000\n'})
+        self.nic_finds(self.nic('ixgbe', used), 'FAIL', 'interface', 'eth7 is in use', others=('driver',))
+
+    def test_nic_mlx5(self):
+        """It stays with the kernel, with verbs, and without RoCE of its own."""
+        device = 'sys/bus/pci/devices/0000:3b:00.0/'
+        gid = device + 'infiniband/mlx5_0/ports/1/gids/0'
+        good = {device + 'vendor': '0x15b3\n', device + 'net/eth7/x': '', 'sys/class/net/eth7/operstate': 'up\n',
+                'sys/class/net/eth7/mtu': '9000\n', 'sys/class/net/eth7/speed': '100000\n',
+                'dev/infiniband/uverbs0': '', gid: '0000:0000:0000:0000:0000:0000:0000:0000\n'}
+        said = self.nic_finds(self.nic('mlx5_core', good), 'ok', 'driver', 'mlx5_core has it, as DPDK needs it')
+        self.assertIn('stays with the kernel', said['interface'])
+        self.assertIn('leaves frames of UDP port 4791 to DPDK', said['roce'])
+        self.assertNotIn('iommu', said)
+        self.assertNotIn('memlock', said)
+        self.nic_finds(self.nic('vfio-pci', good), 'FAIL', 'driver', 'belongs to vfio-pci',
+                       'dpdk-devbind.py -b mlx5_core 0000:3b:00.0')
+        self.nic_finds(self.nic('', good), 'FAIL', 'driver', 'belongs to no driver', '-b mlx5_core')
+        self.nic_finds(self.nic('mlx5_core', good, ('dev/infiniband/uverbs0',)), 'FAIL', 'uverbs', 'is missing',
+                       'modprobe ib_uverbs; modprobe mlx5_ib')
+        self.nic_finds(self.nic('mlx5_core', dict(good, **{gid: 'fe80:0000:0000:0000:ba3f:d2ff:fe00:0001\n'})), 'warn',
+                       'roce', 'mlx5_0 has RoCE of its own', 'enable_roce value false')
+        self.nic_finds(self.nic('mlx5_core', dict(good, **{'sys/class/net/eth7/operstate': 'down\n'})), 'FAIL',
+                       'interface', 'eth7 is down', 'ip link set eth7 up')
+        self.nic_finds(self.nic('mlx5_core', dict(good, **{'sys/class/net/eth7/mtu': '1500\n'})), 'warn', 'mtu',
+                       'RoCE packets of 1024 bytes', 'mtu 4200')
+
     def test_interface(self):
         self.finds(Machine(self, None, config(port={'device': 'net_af_packet0,iface=nosuch'})),
                    'FAIL', 'port', 'no interface nosuch')

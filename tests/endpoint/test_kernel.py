@@ -17,6 +17,8 @@ import unittest
 from daemon import SMALL, Daemon, Namespaces, Skip, ended, folder, merged, write_config
 
 BINARY, PEER = [os.path.abspath(word) for word in sys.argv[1:3]]
+PERF = os.path.join(os.path.dirname(BINARY), 'softhca-perf')
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
 OURS, THEIRS = '10.66.0.1', '10.66.0.2'
 OURS6, THEIRS6 = 'fd00:66::1', 'fd00:66::2'
 ADDRESSES = [OURS + '/24', OURS6 + '/64']
@@ -368,6 +370,38 @@ class Moves(Beside):
                       self.net.run(self.side_a, 'ip', 'neigh', 'show', THEIRS))
         self.progress(peers, rounds)
         self.finish(peers)
+
+
+class TwoHosts(Case):
+    """config/examples/two-hosts.conf on each side, as it is but for interface, names and memory: the programs
+    find each other by the address of the daemon."""
+
+    def host(self, side):
+        address = '192.0.2.%d' % (side + 1)
+        d = Daemon(BINARY, self.place, 'sht%d%d' % (os.getpid(), side), '', [], prefix=self.net.prefix(side))
+        with open(os.path.join(ROOT, 'config/examples/two-hosts.conf'), encoding='utf-8') as file:
+            text = file.read()
+        for was, now in (('iface=eth1', 'iface=wire'), ('address = 192.0.2.1/24', 'address = %s/24' % address)):
+            self.assertEqual(text.count('\n' + was) + text.count(',' + was), 1, was)
+            text = text.replace(was, now)
+        with open(d.config, 'w', encoding='utf-8') as file:
+            file.write(text + '[hca]\nname = %s\n[control]\nsocket = %s\n[memory]\nhugepages = never\n'
+                       'size_mb = 256\n' % (d.name, d.socket))
+        self.addCleanup(d.close)
+        return d.start()
+
+    def test_perf(self):
+        first, second = self.host(0), self.host(1)
+        for d in first, second:
+            d.wait_log('link up')
+        server = subprocess.Popen(self.net.prefix(0) + (PERF, '--device', first.socket, '--once', '--server'),
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8')
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.kill)
+        said = self.net.run(self.side_b, PERF, '--device', second.socket, '--client', '192.0.2.1', '--op', 'write',
+                            '--iters', '3200', '--verify')
+        self.assertIn('verified', said)
+        self.assertEqual(ended(server), 0)
 
 
 if __name__ == '__main__':
