@@ -10,8 +10,8 @@
 #include "test_path.h"
 
 /*
- * A file without a name on a disk, or -1: memory of a file of tmpfs, which /tmp is on many systems, is
- * shared as it is.
+ * A file without a name on a disk, or -1: memory of a file of tmpfs, which /tmp is on many
+ * systems, is shared as it is.
  */
 static inline int
 test_disk_file(void)
