@@ -19,7 +19,7 @@
 #include "front.h"
 #include "faults/verbs_faults.h"
 
-#define FAULTS_MAX 16u
+#define FAULTS_MAX 64u
 
 static struct {
 	struct verbs_fault fault;

@@ -444,6 +444,13 @@ class OnPurpose(Script):
         lines, said = self.faulty('call=ibv_reg_mr,nth=9,errno=ENOMEM', 'calls', '4')
         self.assertEqual((lines, said), (good, []))
 
+    def test_every_call(self):
+        """Each that the list has fails once, and works the next time."""
+        program = os.environ['FAULTY_ALL']
+        faults = self.run_script('--embed', program, 'faults')
+        said = self.run_script('--embed', '--impair', faults, program)
+        self.assertIn('%d calls have failed and worked' % (faults.count(';') + 1), said)
+
     def sent(self, statuses, end='sender: ERR'):
         return (['recv %d: success' % i for i in range(1, len(statuses) + 1)] +
                 ['send %d: %s' % (i, status) for i, status in enumerate(statuses, 1)] + [end, 'receiver: RTS'])

@@ -51,16 +51,22 @@ words_split(struct words *w, const char *name)
 	return w->n != 0;
 }
 
-/* Words that the lists cut off. */
-static bool
-is_cut(const char *word)
-{
-	static const char *const cut[] = {"req", "resp", "imm", "inv", "ack"};
+/* Words that the lists cut off, and what they stand for. */
+static const struct {
+	const char *cut, *whole;
+} cut_words[] = {
+	{"req", "request"},    {"resp", "response"}, {"imm", "immediate"},
+	{"inv", "invalidate"}, {"ack", "ack"},
+};
 
-	for (size_t i = 0; i < sizeof(cut) / sizeof(cut[0]); i++)
-		if (strcmp(word, cut[i]) == 0)
-			return true;
-	return false;
+/* What it stands for; NULL: it is whole. */
+static const char *
+whole_word(const char *word)
+{
+	for (size_t i = 0; i < sizeof(cut_words) / sizeof(cut_words[0]); i++)
+		if (strcmp(word, cut_words[i].cut) == 0)
+			return cut_words[i].whole;
+	return NULL;
 }
 
 /* wanted may be cut off, or written out where the list is not; "compare" is "cmp" in BTH. */
@@ -72,7 +78,7 @@ word_is(const char *wanted, const char *listed)
 	if (strcmp(wanted, "compare") == 0 && strcmp(listed, "cmp") == 0)
 		return true;
 	if (m > n)
-		return is_cut(listed) && strncmp(wanted, listed, n) == 0;
+		return whole_word(listed) != NULL && strncmp(wanted, listed, n) == 0;
 	return (m == n || m >= SHORTEST) && strncmp(wanted, listed, m) == 0;
 }
 
@@ -181,6 +187,24 @@ hca_opcode_set_has(const struct hca_opcode_set *set, const uint8_t *frame,
 	return operation >= 0 && operation < (int)TA_OPCODES && (set->ta >> operation & 1) != 0;
 }
 
+/* In words that are whole, with dashes between them */
+static void
+put_name(const char *name, char *text, size_t size)
+{
+	struct words w;
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (!words_split(&w, name))
+		return;
+	for (unsigned int i = 0; i < w.n && used < size; i++) {
+		const char *whole = whole_word(w.word[i]);
+
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i != 0 ? "-" : "",
+					 whole != NULL ? whole : w.word[i]);
+	}
+}
+
 void
 hca_opcode_name(const uint8_t *frame, const struct hca_wire_view *v, char *text, size_t size)
 {
@@ -192,7 +216,5 @@ hca_opcode_name(const uint8_t *frame, const struct hca_wire_view *v, char *text,
 		name = operation >= 0 ? hca_ub_ta_name((uint8_t)operation)
 				      : hca_ub_tp_name(v->opcode);
 	}
-	snprintf(text, size, "%s", name);
-	for (char *c = text; *c != '\0'; c++)
-		*c = *c == '_' || *c == ' ' ? '-' : (char)tolower((unsigned char)*c);
+	put_name(name, text, size);
 }

@@ -42,7 +42,7 @@ bool hca_opcode_set_has(const struct hca_opcode_set *set, const uint8_t *frame,
 			const struct hca_wire_view *v);
 
 /*
- * The name of the opcode of such a frame, in the form above ("rc-send-only", "read-response");
+ * The name of the opcode of such a frame, as above ("rc-send-only", "rc-read-response-middle");
  * of UB that of its operation, if it has one.
  */
 void hca_opcode_name(const uint8_t *frame, const struct hca_wire_view *v, char *text, size_t size);

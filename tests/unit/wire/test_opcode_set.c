@@ -105,6 +105,26 @@ whole_names(void **state)
 	}
 }
 
+/* The name of a frame is one that is taken again, and has no cut word. */
+static void
+names_of_frames(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 256; i++) {
+		const struct hca_wire_view v = {.wire = HCA_WIRE_ROCE, .opcode = (uint8_t)i};
+		struct hca_opcode_set s;
+		char name[25];
+
+		if (!hca_roce_opcodes[i].valid)
+			continue;
+		hca_opcode_name(NULL, &v, name, sizeof(name));
+		s = named(name);
+		assert_true(has(&s, (uint8_t)i));
+		assert_null(strstr(name, "resp-"));
+		assert_null(strstr(name, "_"));
+	}
+}
+
 static void
 numbers(void **state)
 {
@@ -149,11 +169,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_word_many_opcodes),
-		cmocka_unit_test(other_spellings),
-		cmocka_unit_test(whole_names),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(one_word_many_opcodes), cmocka_unit_test(other_spellings),
+		cmocka_unit_test(whole_names),		 cmocka_unit_test(numbers),
+		cmocka_unit_test(names_of_frames),	 cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
