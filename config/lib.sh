@@ -2,6 +2,7 @@
 # Shell functions shared by config/setup, tests/run and benchmarks/run. Sourced, never run.
 #
 # The caller sets `root` (the checkout) before sourcing.
+shopt -s extglob
 
 # What is being done goes to stdout, what went wrong to stderr.
 say() { printf '== %s\n' "$*"; }
@@ -21,21 +22,39 @@ run_logged() {
 	return $rc
 }
 
-# Options are remembered in the build directory: the same ones need no second configuration, other
-# ones (or a checkout that was moved) start it afresh.
+# Options are remembered in the build directory: the same ones need no second configuration, others
+# with the same names are changed in place (libibverbs-dev may come later), other names or a checkout
+# that was moved start it afresh.
 # Prints nothing on success. Environment (CC) is taken from the caller.
 build_configure() {
-	local dir=$1 log=$1.log want
+	local dir=$1 log=$1.log want have= again=
 	shift
 	want="$root ${CC:-} $*"
-	if [ -f "$dir/build.ninja" ] && [ "$(cat "$dir/.options" 2>/dev/null)" = "$want" ]; then
+	[ ! -f "$dir/build.ninja" ] || have=$(cat "$dir/.options" 2>/dev/null) || have=
+	if [ "$have" = "$want" ]; then
 		run_logged "$log" ninja -C "$dir" build.ninja # lists of tests may be older than their files
 		return
 	fi
-	rm -rf "$dir"
+	if [ "${have//=+([! ])/}" = "${want//=+([! ])/}" ]; then
+		again=--reconfigure
+	else
+		rm -rf "$dir"
+	fi
 	mkdir -p "$(dirname "$dir")"
-	run_logged "$log" meson setup "$dir" "$root" "$@" || return 1
+	run_logged "$log" meson setup $again "$dir" "$root" "$@" || return 1
 	printf '%s\n' "$want" >"$dir/.options"
+}
+
+# What a step takes of a CPU of 2023, without ccache, in tenths of a second
+STEP_TENTHS=2
+
+# say_steps DIR TARGET...: how much there is to compile, where it is worth a line.
+say_steps() {
+	local dir=$1 steps
+	shift
+	steps=$(ninja -C "$dir" -n "$@" 2>/dev/null | sed -n '$s/^\[[0-9]*\/\([0-9]*\)\].*/\1/p')
+	[ "${steps:-0}" -lt $((100 * $(nproc) / STEP_TENTHS)) ] ||
+		say "build $dir: $steps steps, about $((steps * STEP_TENTHS / 10 / $(nproc))) s on $(nproc) CPUs, less with ccache"
 }
 
 # build DIR MESON-OPTION... [-- TARGET...]: configures and compiles.
@@ -49,9 +68,26 @@ build() {
 	[ $# -eq 0 ] || shift
 	say "build $dir (${options[*]:-default options})"
 	build_configure "$dir" ${options[@]+"${options[@]}"} || return 1
+	say_steps "$dir" "$@"
 	# ninja goes on after a failure, so that one run shows every broken file
 	run_logged "$dir.log" ninja -C "$dir" -k 0 "$@" || return 1
 	say "build $dir done, $((SECONDS - start)) s"
+}
+
+release_options() {
+	local verbs=disabled
+	! pkg-config --exists 'libibverbs >= 1.14' || verbs=enabled
+	echo "--prefix=/usr --buildtype=release -Dverbs=$verbs"
+}
+
+# build_release FOLDER [TARGET...]: the build in FOLDER/release that config/build, benchmarks/run and
+# tests/run share. FOLDER/release.warned is there as long as a compiler has warned of what it is made of.
+build_release() {
+	local dir=$1/release
+	shift
+	# shellcheck disable=SC2046
+	build "$dir" $(release_options) -- "$@" || return 1
+	! grep -q ': warning: .*\[-W' "$dir.log" || cp "$dir.log" "$dir.warned"
 }
 
 # build_targets DIR TARGET...: for scripts that need a few programs. A build directory that is there is
@@ -61,7 +97,8 @@ build_targets() {
 	shift
 	if [ ! -f "$dir/build.ninja" ]; then
 		"$root/config/setup" --tests || return 1
-		build_configure "$dir" --buildtype=release || return 1
+		# shellcheck disable=SC2046
+		build_configure "$dir" $(release_options) || return 1
 	fi
 	say "build $dir: $*"
 	run_logged "$dir.log" ninja -C "$dir" "$@"

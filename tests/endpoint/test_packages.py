@@ -176,7 +176,7 @@ class Commands:
         """The commands of the README, as far as they start what is installed."""
         with open(self.root + DOC + 'README.md', encoding='utf-8') as file:
             lines = re.search(r'(?s)in five commands\n(.*?)\n## ', file.read()).group(1)
-        lines = [line[4:].split(' #')[0].replace('build/apps/', '').replace('config/examples/', DOC + 'examples/')
+        lines = [line[4:].split(' #')[0].replace('build/release/apps/', '').replace('config/examples/', DOC + 'examples/')
                  for line in lines.split('\n') if line.startswith('    ')]
         assert len(lines) == 5, lines
         self.run('five commands', 0, '\n'.join(lines[2:]), r'^ *[0-9]+ .* verified$')
