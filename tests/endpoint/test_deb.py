@@ -66,6 +66,7 @@ def check_dev(tree, env):
     env = dict(env, PKG_CONFIG_PATH=folder, PKG_CONFIG_SYSROOT_DIR=tree)
     assert output(compiled(tree, 'embedded_write', 'softhca-embed', env),
                   env=env) == 'written by the other HCA\n'
+    assert output(compiled(tree, 'hello_write', 'softhca', env), env=env) == 'written over RoCE\n'
     compiled(tree, 'two_processes', 'softhca', env)
     check_urma(tree, compiled(tree, 'urma_write', 'softhca-urma', env), env)
 
