@@ -28,6 +28,13 @@ def exported(library):
             yield name, node.lstrip('@')
 
 
+def needed(library):
+    """Nodes of other libraries that it does not load without"""
+    said = subprocess.run(['readelf', '-W', '-V', library], stdout=subprocess.PIPE, encoding='utf-8',
+                          check=True, timeout=60).stdout
+    return re.findall(r'Name: (\S+)  Flags', said)
+
+
 def public(library, header, release):
     """The lines of a library. Each name of the header is exported, and nothing else but private ones."""
     declared = set(re.findall(r'^SOFTHCA_API\s[^(;]*?(\w+)\(', header, re.M))
@@ -36,6 +43,8 @@ def public(library, header, release):
     wrong = sorted(declared ^ (set(there) - private))
     assert len(declared) > 10 and not wrong, '%s: declared or exported alone: %s' % (library, wrong)
     short = os.path.basename(library).split('.so')[0]
+    # the dynamic linker refuses libsofthca of another release
+    assert short == 'libsofthca' or 'SOFTHCA_PRIVATE_' + release in needed(library), needed(library)
     return ['%s %s@%s' % (short, name, there[name]) for name in sorted(declared)]
 
 
