@@ -19,7 +19,7 @@ import termios
 import time
 import unittest
 
-from daemon import Daemon, folder
+from daemon import Daemon, ended, folder, free_port
 
 CTL, DAEMON, PERF, PAGE = [os.path.abspath(word) for word in sys.argv[1:5]]
 PATIENCE = 300  # seconds, on a busy machine: only what hangs takes longer
@@ -421,6 +421,33 @@ class Faults(Lab):
             self.assertEqual(ctl('impair', *words).returncode, 2, words)
         self.assertEqual(ctl('impair', '--check', text).returncode, 0)
         self.stop()
+
+    def test_held(self):
+        """QPs of softhca-perf wait for their fault: the third answer to one of them is lost."""
+        port = str(free_port())
+        for daemon, words in zip(self.daemons, (('--once', '--server', port), (
+                '--client', 'localhost:' + port, '--op', 'read', '--size', '64K', '--iters', '320',
+                '--pause-before-traffic'))):
+            self.good('impair', 'off', '--prefix', daemon.name)
+            self.ends.append(subprocess.Popen([PERF, '--device', daemon.socket, *words], stdin=subprocess.PIPE,
+                                              stdout=subprocess.PIPE, encoding='utf-8'))
+        server, client = self.ends
+        said = ''
+        while 'goes on' not in said:
+            line = client.stdout.readline()
+            self.assertTrue(line, said)
+            said += line
+        qpn, peer = re.search('QP (0x[0-9a-f]+) <-> QP (0x[0-9a-f]+)', said).groups()
+        said = self.impair(0, '--qp', peer, '--opcode', 'read-response', '--nth', '3', '--drop')
+        self.assertIn('fired 0 times, matched 0', said['rule_1'])
+        said = client.communicate('\n', timeout=PATIENCE)[0]
+        self.assertEqual((client.returncode, ended(server)), (0, 0), said)
+        server.stdout.close()
+        said = self.impair(0)
+        self.assertIn('fired 1 times', said['rule_1'])
+        fired = [text for name, text in said.items() if re.fullmatch('fired_[0-9]+', name)][-1]
+        self.assertRegex(fired, '^[0-9]+: drop by rule 1: rc-read-response-[a-z]+, PSN [0-9]+, to QP ' + qpn)
+        self.good('impair', 'off', '--prefix', self.daemons[0].name)
 
     def faults(self, side):
         said = self.impair(side)

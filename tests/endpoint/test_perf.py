@@ -138,34 +138,6 @@ class Memif(Case):
         self.clean_end(server)
 
 
-    def test_held(self):
-        """The QPs wait, and the third answer to one of them is lost by a rule of softhca-ctl."""
-        server, daemon = self.server(), self.daemons[0]
-        client = subprocess.Popen([PERF, '--device', self.daemons[1].socket, '--client', 'localhost:%d' % self.port,
-                                   '--op', 'read', '--size', '64K', '--iters', '320', '--pause-before-traffic'],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding='utf-8')
-        self.addCleanup(client.kill)
-        said = ''
-        while 'goes on' not in said:
-            line = client.stdout.readline()
-            self.assertTrue(line, said)
-            said += line
-        qpn, peer = re.search('QP (0x[0-9a-f]+) <-> QP (0x[0-9a-f]+)', said).groups()
-        ctl = subprocess.run([os.path.join(os.path.dirname(PERF), 'softhca-ctl'), 'impair', '--prefix', daemon.name,
-                              '--qp', peer, '--opcode', 'read-response', '--nth', '3', '--drop'],
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8', check=False,
-                             timeout=LIMIT_S)
-        self.assertEqual(ctl.returncode, 0, ctl.stdout)
-        self.assertIn('fired 0 times, matched 0', daemon.ask('/softhca/impair')['rule_1'])
-        said = client.communicate('\n', timeout=LIMIT_S)[0]
-        self.assertEqual(client.returncode, 0, said)
-        rules = daemon.ask('/softhca/impair,off'), daemon.ask('/softhca/impair')
-        self.assertNotIn('rule_1', rules[1])
-        self.assertRegex(rules[1]['fired_1'], '^1: drop by rule 1: rc-read-response-[a-z]+, PSN [0-9]+, to QP ' + qpn)
-        self.assertNotIn('fired_2', rules[1])
-        self.clean_end(server)
-
-
 class Alone(Case):
     """One daemon whose wire has no other end: its own addresses need no link."""
 
