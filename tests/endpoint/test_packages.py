@@ -22,6 +22,7 @@ ROOT, BUILD = (os.path.abspath(path) for path in sys.argv[1:3])
 SKIPPED = 77
 LIMIT_S = 300  # of a command, on a busy machine
 USER = 51234
+NO_COMMANDS = 'libsofthca-dev', 'softhca-doc', 'softhca-plot'  # of those that are run here
 DOC = '/usr/share/doc/softhca/'
 FIELDS = '${binary:Package}\t${Package}\t${Essential}\t${Pre-Depends}, ${Depends}\t${Provides}\t${db:Status-Status}\n'
 
@@ -234,7 +235,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix='softhca-packages-') as place:
         output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--from', BUILD)
         packages = [path for path in glob.glob(os.path.join(place, '*.deb'))
-                    if not os.path.basename(path).startswith(('libsofthca-dev', 'softhca-doc'))]
+                    if not os.path.basename(path).startswith(NO_COMMANDS)]
         root = os.path.join(place, 'root')
         make_root(root, packages)
         os.chmod(place, 0o755)

@@ -160,7 +160,7 @@ class Action(Folder):
         self.assertRegex(said, '(?m)^own[0-9]+ +[0-9a-f]{16}')
         status, said, _ = self.command('true', impair='lose=1')
         self.assertEqual(status, 2, said)
-        self.assertIn('there is no fault "lose"', said)
+        self.assertRegex(said, '(?m)^softhca-run: --impair: .*lose')
 
     def test_workflow(self):
         workflow, = parsed('action', 'example.yml')
