@@ -100,7 +100,7 @@ class Sysfs(Trees):
         said = self.run_script(PYTHON, '-c', '''
 import glob, os, pathlib
 print(sorted(os.listdir('/sys/class/infiniband')))
-print([e.name for e in os.scandir('/dev/infiniband')][:1])
+print(sorted(e.name for e in os.scandir('/dev/infiniband') if e.name[:6] == 'uverbs')[:1])
 print(pathlib.Path('/sys/class/infiniband/%s').resolve())
 print(glob.glob('/sys/class/infiniband/*/ports/*/state'))
 ''' % self.name).split('\n')
