@@ -184,6 +184,8 @@ struct softhca_embed_config {
 	uint32_t ub_sack;	   /* bits of the largest report, a power of two, 64..1024: 1024 */
 	uint32_t ub_exponent;	   /* a timeout is 2^(this - 1) times the one before it, 1..8: 2 */
 	uint32_t link_local_first; /* 1: GID 0 is the link-local address; 0 = it is the last */
+	/* for members of later releases, which this one refuses if they are not 0 (-EOPNOTSUPP) */
+	uint64_t reserved[32];
 };
 
 /*
@@ -201,8 +203,8 @@ SOFTHCA_API void softhca_embed_config_init(struct softhca_embed_config *config);
  *
  * @param config  NULL is not allowed; read before the call returns
  * @param embed  the new HCAs, to be freed with softhca_embed_destroy()
- * @return  0, or -EINVAL: the configuration is invalid; -EPERM: the parent process has the EAL;
- *   -ENOMEM
+ * @return  0, or -EINVAL: the configuration is invalid; -EOPNOTSUPP: it has members of a later
+ *   release; -EPERM: the parent process has the EAL; -ENOMEM
  */
 SOFTHCA_API int softhca_embed_create(const struct softhca_embed_config *config,
 				     struct softhca_embed **embed);

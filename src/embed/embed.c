@@ -17,6 +17,7 @@
 #include <rte_lcore.h>
 
 #include "abi_reason.h"
+#include "abi_release.h"
 #include "embed_ctl.h"
 #include "abi_ub.h"
 #include "embed_impl.h"
@@ -89,6 +90,11 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	if (in->size != sizeof(*in))
 		return embed_fail(-EINVAL, "configuration of %u bytes, %zu are expected", in->size,
 				  sizeof(*in));
+	for (size_t i = 0; i < RTE_DIM(in->reserved); i++)
+		if (in->reserved[i] != 0)
+			return embed_fail(-EOPNOTSUPP,
+					  "the configuration has members of a later release than "
+					  "libsofthca-embed " HCA_RELEASE);
 	softhca_embed_config_init(&d);
 	*c = *in;
 #define DEFAULT(f) \

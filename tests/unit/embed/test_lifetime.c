@@ -181,6 +181,22 @@ refused_sizes(void **state)
 	}
 }
 
+/* What a program of a later release sets must not be ignored. */
+static void
+refused_members(void **state)
+{
+	struct softhca_embed_config cfg;
+	struct softhca_embed *embed;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cfg.reserved) / sizeof(cfg.reserved[0]); i += 31) {
+		config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
+		cfg.reserved[i] = 1;
+		assert_int_equal(softhca_embed_create(&cfg, &embed), -EOPNOTSUPP);
+		assert_non_null(strstr(softhca_embed_last_error(), "members of a later release"));
+	}
+}
+
 static void
 forks(void **state)
 {
@@ -212,8 +228,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(manual),  cmocka_unit_test(threads),	    cmocka_unit_test(forks),
-		cmocka_unit_test(signals), cmocka_unit_test(refused_sizes),
+		cmocka_unit_test(manual),	   cmocka_unit_test(threads),
+		cmocka_unit_test(forks),	   cmocka_unit_test(signals),
+		cmocka_unit_test(refused_members), cmocka_unit_test(refused_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
