@@ -109,6 +109,12 @@ static const struct ctl_column qp_columns[] = {
 	{"retransmissions", "AGAIN", CTL_RATE},
 	{"local_ack_timeout_err", "TIMEOUTS", CTL_RATE},
 	{"rx_dropped", "DROPPED", CTL_RATE},
+	{"rx_missing", "MISSING", CTL_RATE},
+	{"rx_late", "LATE", CTL_RATE},
+	{"rx_doubled", "DOUBLED", CTL_RATE},
+	{"rtt_min_ns", "RTT MIN", CTL_NUMBER},
+	{"rtt_p50_ns", "RTT NS", CTL_NUMBER},
+	{"rtt_p99_ns", "RTT P99", CTL_NUMBER},
 };
 TABLE(print_qps, qp_columns)
 

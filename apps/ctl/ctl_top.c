@@ -168,10 +168,24 @@ sorted(json_t *rows, size_t most)
 	return out;
 }
 
+/* Where the HCA has measured some; in ns */
+static void
+put_round_trips(json_t *row, const json_t *qp)
+{
+	static const char *const names[] = {"rtt_min_ns", "rtt_p50_ns", "rtt_p99_ns"};
+
+	for (size_t i = 0; i < COUNT(names); i++) {
+		json_t *value = json_object_get(qp, names[i]);
+
+		if (value != NULL)
+			json_object_set(row, names[i], value);
+	}
+}
+
 static json_t *
 qp_rows(const struct sample *now, const struct sample *before, double seconds, size_t most)
 {
-	json_t *rows = json_array(), *qp;
+	json_t *rows = json_array(), *qp, *row;
 	size_t i, at = 0;
 
 	json_array_foreach(now->qps, i, qp) {
@@ -179,17 +193,17 @@ qp_rows(const struct sample *now, const struct sample *before, double seconds, s
 		double tx = growth(qp, was, "tx_bytes"), rx = growth(qp, was, "rx_bytes");
 		double packets = growth(qp, was, "tx_packets") + growth(qp, was, "rx_packets");
 
-		json_array_append_new(
-			rows, json_pack("{s:O, s:O, s:O, s:O, s:O, s:f, s:f, s:f, s:f, s:f}", "qpn",
-					json_object_get(qp, "qpn"), "service",
-					json_object_get(qp, "service"), "state",
-					json_object_get(qp, "state"), "client",
-					json_object_get(qp, "client"), "peer",
-					json_object_get(qp, "peer"), "tx_bytes_per_s", tx / seconds,
-					"rx_bytes_per_s", rx / seconds, "bytes_per_s",
-					(tx + rx) / seconds, "packets_per_s", packets / seconds,
-					"retransmissions_per_s",
-					growth(qp, was, "retransmissions") / seconds));
+		row = json_pack("{s:O, s:O, s:O, s:O, s:O, s:f, s:f, s:f, s:f, s:f}", "qpn",
+				json_object_get(qp, "qpn"), "service",
+				json_object_get(qp, "service"), "state",
+				json_object_get(qp, "state"), "client",
+				json_object_get(qp, "client"), "peer", json_object_get(qp, "peer"),
+				"tx_bytes_per_s", tx / seconds, "rx_bytes_per_s", rx / seconds,
+				"bytes_per_s", (tx + rx) / seconds, "packets_per_s",
+				packets / seconds, "retransmissions_per_s",
+				growth(qp, was, "retransmissions") / seconds);
+		put_round_trips(row, qp);
+		json_array_append_new(rows, row);
 	}
 	return sorted(rows, most);
 }
@@ -293,6 +307,8 @@ print_picture(const json_t *p, bool clear)
 		{"rx_bytes_per_s", "RX B/S", CTL_RATE},
 		{"packets_per_s", "PKT/S", CTL_RATE},
 		{"retransmissions_per_s", "AGAIN/S", CTL_RATE},
+		{"rtt_p50_ns", "RTT NS", CTL_NUMBER},
+		{"rtt_p99_ns", "RTT P99", CTL_NUMBER},
 	};
 
 	if (clear)

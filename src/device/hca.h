@@ -146,6 +146,16 @@ int hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values);
 unsigned int hca_jetty_value_count(void);
 const char *hca_jetty_value_name(unsigned int i);
 int hca_jetty_values(const struct hca *h, uint32_t number, uint64_t *values);
+/*
+ * Round trips of a QP, ns: the shortest one, and quantiles of the last hundreds, to a fifth.
+ * samples: how many these are of; 0: none yet, or more QPs are at work than are measured. Any
+ * thread. -ENOENT: there is no such QP.
+ */
+struct hca_round_trips {
+	uint32_t samples;
+	uint64_t min_ns, p50_ns, p99_ns;
+};
+int hca_qp_round_trips(const struct hca *h, uint32_t qpn, struct hca_round_trips *out);
 unsigned int hca_port_counter_count(void);
 const char *hca_port_counter_name(unsigned int i);
 void hca_port_counters(const struct hca *h, uint64_t *values);

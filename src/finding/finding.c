@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "finding.h"
@@ -9,6 +10,7 @@
 /* A share of packets that came twice below which it may be an accident of the judgement */
 #define DOUBLED_MIN 3u
 #define DOUBLED_SHARE 2000u
+#define MTU_MIN 3u /* timeouts of full frames that may have another reason */
 
 const char *const finding_counter_names[FINDING_COUNTERS] = {
 #define X(n) [FINDING_##n] = #n,
@@ -141,6 +143,25 @@ judge_doubled(struct finding_list *l)
 
 /* ---- what this host sends ---- */
 
+/*
+ * Small frames pass and full ones never do. Only QPs count of which none ever passed; nothing was
+ * acknowledged if the peer is gone.
+ */
+static bool
+judge_mtu(struct finding_list *l)
+{
+	uint64_t timeouts = l->v[FINDING_full_frames_timeouts];
+
+	if (timeouts < MTU_MIN || timeouts * 2 < l->v[FINDING_local_ack_timeout_err] ||
+	    l->v[FINDING_full_frames_passed] != 0 || l->v[FINDING_small_frames_passed] == 0)
+		return false;
+	add(l, "path-mtu",
+	    "path MTU: small frames pass (%" PRIu64 "), full ones never (%" PRIu64
+	    " timeouts): the network carries less than the MTU of QPs",
+	    l->v[FINDING_small_frames_passed], timeouts);
+	return true;
+}
+
 /* A peer acknowledges once more what it had when it was repeated. */
 static void
 judge_naks(struct finding_list *l)
@@ -194,7 +215,9 @@ finding_judge(const uint64_t grown[FINDING_COUNTERS], struct finding out[FINDING
 	judge_lost(&l);
 	judge_late(&l);
 	judge_doubled(&l);
-	judge_naks(&l);
-	judge_timeouts(&l);
+	if (!judge_mtu(&l)) {
+		judge_naks(&l);
+		judge_timeouts(&l);
+	}
 	return l.n;
 }

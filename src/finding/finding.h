@@ -36,7 +36,10 @@
 	X(out_of_seq_request) \
 	X(req_out_of_order) \
 	X(req_duplicate_ack) \
-	X(req_stale_response)
+	X(req_stale_response) \
+	X(full_frames_passed) \
+	X(small_frames_passed) \
+	X(full_frames_timeouts)
 
 enum finding_counter {
 #define X(n) FINDING_##n,

@@ -15,7 +15,7 @@
 #include "telemetry_impl.h"
 
 /* Number of entries per answer: they fit whatever their numbers are. */
-#define QPS 9u
+#define QPS 8u
 #define MRS 32u
 #define GIDS 48u
 #define CLIENTS 40u
@@ -154,6 +154,19 @@ put_context(struct telemetry_dict *t, const struct hca_qpc *q)
 	telemetry_put(t, "expected_psn", HCA_QPC_EPSN(hca_be32_to_cpu(q->rnr_nextrecvpsn)));
 }
 
+/* Where there are samples */
+static void
+put_round_trips(struct telemetry_dict *t, const struct hca *h, uint32_t qpn)
+{
+	struct hca_round_trips r;
+
+	if (hca_qp_round_trips(h, qpn, &r) != 0 || r.samples == 0)
+		return;
+	telemetry_put(t, "rtt_min_ns", r.min_ns);
+	telemetry_put(t, "rtt_p50_ns", r.p50_ns);
+	telemetry_put(t, "rtt_p99_ns", r.p99_ns);
+}
+
 static int
 add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct rte_tel_data *d)
 {
@@ -174,6 +187,7 @@ add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct
 	telemetry_put(&t, "srq", i->srqn);
 	put_context(&t, &q);
 	telemetry_put_values(&t, hca_qp_counter_count(), hca_qp_counter_name, values);
+	put_round_trips(&t, h->hca, i->qpn);
 	return telemetry_end(&t, d, i->index);
 }
 

@@ -26,7 +26,7 @@ class Page(unittest.TestCase):
         with open(os.path.join(root, 'src/finding/finding.c'), encoding='utf-8') as file:
             names = set(re.findall(r'add\(l, "([a-z-]+)"|FINDING_\w+, "([a-z-]+)"', file.read()))
         with open(os.path.join(root, 'docs/network.md'), encoding='utf-8') as file:
-            sections = re.findall('^## (.*)$', file.read(), re.M)
+            sections = re.findall('^## ([a-z].*)$', file.read(), re.M)
         self.assertEqual(sorted(sections), sorted(a or b for a, b in names))
 
 
@@ -60,6 +60,21 @@ class Network(unittest.TestCase):
                              timeout=PATIENCE, check=False)
         self.assertEqual(run.returncode, 0, run.stdout)
         return run.stdout
+
+    def running(self, *words):
+        """A client that sends small messages one by one until the test ends."""
+        port = str(free_port())
+        server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
+                                   '--timeout', str(PATIENCE), '--server', port],
+                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        client = subprocess.Popen([PERF, '--device', self.daemons[SENDER].socket, '--client',
+                                   '127.0.0.1:' + port, '--op', 'write', '--size', '64', '--depth', '1',
+                                   '--duration', '100', *words],
+                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        for process in server, client:
+            self.addCleanup(ended, process)
+            self.addCleanup(process.kill)
+        return client
 
     def impair(self, words):
         self.assertNotIn('error', self.daemons[SENDER].ask('/softhca/impair,' + words))
@@ -149,20 +164,33 @@ class Network(unittest.TestCase):
             self.assertNotIn('reordered', receiver)
             self.assertTrue(sender)
 
+    def test_round_trips(self):
+        """10 ms each way, in qps and top; nothing is wrong."""
+        self.daemons[RECEIVER].ask('/softhca/impair,delay=10000')
+        self.impair('delay=10000')
+        client = self.running('--ack-timeout', '18')
+        qp = {}
+        while qp.get('rtt_p50_ns') is None or qp['tx_packets'] < 20:
+            self.assertIsNone(client.poll())
+            qp = self.told('qps')[0]['qps'] or [{}]
+            qp = qp[0]
+        self.assertGreaterEqual(qp['rtt_min_ns'], 20000000)
+        self.assertLessEqual(qp['rtt_min_ns'], qp['rtt_p50_ns'])
+        self.assertLessEqual(qp['rtt_p50_ns'], qp['rtt_p99_ns'])
+        top = json.loads(subprocess.run(
+            [CTL, 'top', '--once', '--json', '--interval', '0.1', '--prefix', self.daemons[SENDER].name],
+            timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout)
+        self.assertGreaterEqual(top['qps'][0]['rtt_p50_ns'], 20000000)
+        self.assertEqual((self.findings(SENDER), self.findings(RECEIVER)), ({}, {}))
+
+    def told(self, command):
+        run = subprocess.run([CTL, command, '--json', '--prefix', self.daemons[SENDER].name],
+                             timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=False)
+        return json.loads(run.stdout)
+
     def test_stopped(self):
         """A peer that does not run for a while is not a network that loses frames."""
-        port = str(free_port())
-        server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
-                                   '--timeout', str(PATIENCE), '--server', port],
-                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
-        self.addCleanup(ended, server)
-        self.addCleanup(server.kill)
-        client = subprocess.Popen([PERF, '--device', self.daemons[SENDER].socket, '--client',
-                                   '127.0.0.1:' + port, '--op', 'write', '--size', '64', '--depth', '1',
-                                   '--ack-timeout', '12', '--duration', '60'],
-                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
-        self.addCleanup(ended, client)
-        self.addCleanup(client.kill)
+        client = self.running('--ack-timeout', '12')
         counters = self.daemons[SENDER].ask
         while counters('/softhca/hca/counters')['req_packets'] < 2000:
             self.assertIsNone(client.poll())

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "sim_link.h"
 #include "sim_test.h"
 
 #define PROGRAM "test_network"
@@ -323,13 +324,113 @@ ack_lost_in(const struct sim_config *cfg)
 }
 SIM_TEST(ack_lost)
 
+/* ---- round trips ---- */
+
+static struct hca_round_trips
+measured(struct sim_pair *p)
+{
+	struct hca_round_trips r;
+
+	sim_check(p->s, hca_qp_round_trips(p->s->side[0].hca, p->qp[0]->qp_num, &r) == 0, "QP");
+	return r;
+}
+
+static void
+expect_about(struct sim *s, const struct hca_round_trips *r, uint64_t ns)
+{
+	sim_check(s, r->samples >= 5, "%u samples", r->samples);
+	sim_check(s, r->min_ns >= ns && r->min_ns < ns + ns / 2 + 30000,
+		  "min %" PRIu64 " of %" PRIu64, r->min_ns, ns);
+	sim_check(s, r->p50_ns >= r->min_ns && r->p50_ns <= r->p99_ns, "p50 %" PRIu64, r->p50_ns);
+	sim_check(s, r->p99_ns < ns * 2 + 400000, "p99 %" PRIu64 " of %" PRIu64, r->p99_ns, ns);
+}
+
+/* As long as the link delays, also where packets are lost: those repeated are not timed. */
+static void
+round_trips_in(const struct sim_config *cfg)
+{
+	static const uint64_t delay[] = {20000, 300000, 20000000};
+	static const uint32_t ops[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_SEND,
+				       SOFTHCA_WR_RDMA_READ};
+
+	for (unsigned int i = 0; i < COUNT(delay); i++) {
+		struct hca_impair slow = {.delay_ns = delay[i], .drop = i == 2 ? 0 : 0.01};
+		struct sim *s = sim_open(cfg);
+		struct sim_pair *p = sim_pair_open(s, &(struct sim_pair_attr){.timeout = 16});
+		struct hca_round_trips r;
+
+		r = measured(p);
+		sim_check(s, r.samples == 0, "%u samples before any packet", r.samples);
+		sim_impair(s, 0, &slow);
+		slow.drop = 0;
+		sim_impair(s, 1, &slow);
+		for (unsigned int k = 0; k < 10; k++)
+			traffic(p, ops[k % COUNT(ops)], 2000, 2);
+		r = measured(p);
+		expect_about(s, &r, 2 * delay[i]);
+		sim_pair_reset(p);
+		r = measured(p);
+		sim_check(s, r.samples == 0, "%u samples of the last life", r.samples);
+		for (unsigned int side = 0; side < 2; side++)
+			sim_impair(s, side, NULL);
+		sim_pair_close(p);
+		sim_close(s);
+	}
+}
+SIM_TEST(round_trips)
+
+/* ---- path MTU ---- */
+
+static bool
+too_long(void *arg, uint8_t *frame, uint32_t len)
+{
+	(void)arg;
+	(void)frame;
+	return len > 1514;
+}
+
+/* Small messages pass, then a long one does not, on a link that carries 1500 bytes. */
+static void
+path_mtu_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_4096, .timeout = 10, .retry_cnt = 5};
+	const struct sim_req small = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 500, .flags = S};
+	const struct sim_req big = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 9000, .flags = S};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &attr), *other = sim_pair_open(s, &attr);
+
+	for (unsigned int side = 0; side < 2; side++)
+		sim_link_lose(s->side[side].wire, too_long, NULL);
+	sim_check(s, sim_post(p, 0, &big, 1) == 0, "post");
+	sim_expect_sq_error(p, 0, p->sq[0].head->wr_id, SOFTHCA_WC_RETRY_EXC_ERR, false);
+	sim_drain(s, 10 * SIM_S);
+	for (unsigned int i = 0; i < 20; i++) {
+		sim_check(s, sim_post(other, 0, &small, 1) == 0, "post");
+		sim_check(s, sim_drain(s, SIM_S), "small");
+		sim_run_for(s, 200000);
+	}
+	sim_check(s, sim_counter(s, 0, "full_frames_timeouts") >= 5, "timeouts");
+	sim_check(s, sim_counter(s, 0, "full_frames_passed") == 0, "full frames passed");
+	sim_check(s, sim_counter(s, 0, "small_frames_passed") >= 10, "small frames did not pass");
+	for (unsigned int side = 0; side < 2; side++)
+		sim_link_lose(s->side[side].wire, NULL, NULL);
+	sim_check(s, sim_post(other, 0, &big, 1) == 0, "post");
+	sim_check(s, sim_drain(s, SIM_S), "big");
+	sim_check(s, sim_counter(s, 0, "full_frames_passed") != 0, "full frames do not count");
+	sim_pair_close(p);
+	sim_pair_close(other);
+	sim_close(s);
+}
+SIM_TEST(path_mtu)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_chance), cmocka_unit_test(one_fault),
-		cmocka_unit_test(clean),     cmocka_unit_test(not_ready),
-		cmocka_unit_test(slow_peer), cmocka_unit_test(ack_lost),
+		cmocka_unit_test(by_chance),   cmocka_unit_test(one_fault),
+		cmocka_unit_test(clean),       cmocka_unit_test(not_ready),
+		cmocka_unit_test(slow_peer),   cmocka_unit_test(ack_lost),
+		cmocka_unit_test(round_trips), cmocka_unit_test(path_mtu),
 	};
 
 	return sim_main_of(tests, COUNT(tests));

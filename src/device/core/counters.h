@@ -391,6 +391,13 @@
 	X(rx_late_depth) \
 	X(rx_doubled) \
 	X(answers_doubled) \
+	/* \
+	 * path MTU, of samples (requester/rtt.h): acknowledgements of messages with frames of \
+	 * the full MTU and without; and all timeouts of a full frame of QPs of which none passed \
+	 */ \
+	X(full_frames_passed) \
+	X(small_frames_passed) \
+	X(full_frames_timeouts) \
 	/* congestion: received with CE, nothing answers them */ \
 	X(np_ecn_marked_roce_packets) \
 	/* UB, received: packets by what they are; those with CE; TPs whose numbers disagreed */ \

@@ -32,6 +32,7 @@
 #include "wire/icrc.h"
 
 struct hca_congestion_flow;
+struct hca_rtt;
 struct hca_sleep; /* graph/sleep.h */
 
 /*
@@ -64,7 +65,9 @@ struct hca {
 	struct rte_mempool *tx_pool, *resp_pool;
 	struct hca_sleep *sleep;
 	struct hca_congestion_flow *flow; /* by object index; NULL: no congestion control */
-	bool times_on;			  /* [pub] */
+	struct hca_rtt *rtt;		  /* round trips, by the low bits of the QP index */
+	uint32_t rtt_mask;
+	bool times_on; /* [pub] */
 
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */

@@ -18,6 +18,7 @@
 #include "core/table.h"
 #include "ctxmgt/ctxmgt.h"
 #include "requester/congestion.h"
+#include "requester/rtt.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "requester/record_pool.h"
@@ -426,6 +427,7 @@ static const struct {
 	{msgs_init, msgs_fini},
 	{pools_init, pools_fini},
 	{hca_congestion_init, hca_congestion_fini},
+	{hca_rtt_init, hca_rtt_fini},
 	{rcu_init, rcu_fini},
 	{hca_loopback_init, hca_loopback_fini},
 	{hca_sleep_init, hca_sleep_fini},

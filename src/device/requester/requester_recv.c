@@ -21,6 +21,7 @@
 #include "requester/congestion.h"
 #include "engine/migrate.h"
 #include "requester/rrc.h"
+#include "requester/rtt.h"
 
 #define HCA_PORT_WAIT_LOG 20u /* ns: 1 ms */
 #define LATE_NS 2000000u      /* until late foreign memory of this side is accessed again */
@@ -470,6 +471,8 @@ timed_out(struct hca_rrc_run *run)
 	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
 	hca_qp_stat_add32(&run->qp->stats.local_ack_timeout_err, 1);
 	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_IMPLIED);
+	if (hca_rtt_never_full(run))
+		HCA_COUNT(run->h, RRC, full_frames_timeouts);
 	retry(run, HCA_AGAIN_TIMEOUT);
 }
 

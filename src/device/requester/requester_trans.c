@@ -14,6 +14,7 @@
 #include "requester/congestion.h"
 #include "requester/rrc.h"
 #include "requester/rtc.h"
+#include "requester/rtt.h"
 #include "queues/eq.h"
 
 #define PACE_EARLY 50000u /* ns */
@@ -411,6 +412,7 @@ static inline void
 account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
 {
 	struct hca_rtc_ctx *ctx = v->ctx;
+	struct hca_rtt *t;
 
 	if (unlikely(hca_qp_pace(v->qp) != 0))
 		spend_time(ctx, v->qp, first);
@@ -419,6 +421,9 @@ account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
 		return;
 	}
 	arm_timer(v);
+	t = hca_rtt_of(v->h, v->qpi);
+	if (unlikely(ctx->now >= t->next_at || repeated))
+		hca_rtt_begin(v, t, repeated);
 	if (unlikely(v->h->cfg.congestion != NULL))
 		hca_congestion_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
 				    ctx->n_out - first, bytes_from(ctx, first), ctx->now);

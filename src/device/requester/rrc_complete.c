@@ -12,6 +12,7 @@
 #include "abi_wqe.h"
 #include "requester/congestion.h"
 #include "requester/rrc.h"
+#include "requester/rtt.h"
 
 void
 hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now,
@@ -74,6 +75,7 @@ tell_acked(struct hca_rrc_run *run)
 void
 hca_rrc_note_progress(struct hca_rrc_run *run)
 {
+	struct hca_rtt *t = hca_rtt_of(run->h, run->qpi);
 	struct hca_qp_rrc *q = &run->qp->rrc;
 
 	if (run->tail == run->noted_tail && run->upsn == run->noted_upsn)
@@ -84,6 +86,8 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 		hca_rrc_clear_flags(q, HCA_RRC_IMPLIED);
 	if (unlikely(run->h->cfg.congestion != NULL))
 		tell_acked(run);
+	if (unlikely(__atomic_load_n(&t->begun, __ATOMIC_RELAXED) != t->ended))
+		hca_rtt_end(run, t);
 	run->noted_tail = run->tail;
 	run->noted_upsn = run->upsn;
 	if (q->flags & HCA_RRC_HOLD)

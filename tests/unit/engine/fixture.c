@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include "requester/rtt.h"
 #include "fixture.h"
 
 #include <sched.h>
@@ -117,6 +118,9 @@ fx_create(const struct fx_config *cfg)
 	h->cfg.log_qps = c->log_num_qps ? c->log_num_qps : 4;
 	h->qp_mask = (1u << h->cfg.log_qps) - 1;
 	h->object[HCA_OBJECT_QP].count = h->object[HCA_OBJECT_ANY].count = h->qp_mask + 1;
+	h->rtt = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*h->rtt));
+	assert_non_null(h->rtt);
+	memset(h->rtt, 0, sizeof(*h->rtt));
 	h->qp = aligned_alloc(RTE_CACHE_LINE_SIZE, (h->qp_mask + 1) * sizeof(*h->qp));
 	assert_non_null(h->qp);
 	memset(h->qp, 0, (h->qp_mask + 1) * sizeof(*h->qp));
@@ -168,6 +172,7 @@ fx_destroy(struct fx *fx)
 	hca_record_pool_fini(&h->ub_rec);
 	hca_record_pool_fini(&h->ub_rec_full);
 	munmap(h->bar2, HCA_BAR2_SIZE);
+	free(h->rtt);
 	free(h->qp);
 	free(h);
 	free(fx);

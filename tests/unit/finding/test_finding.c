@@ -76,6 +76,16 @@ static const struct network networks[] = {
 	 {G(local_ack_timeout_err, 14), G(retransmissions, 14), G(req_packets, 15)},
 	 {"timeouts: 14 ack timeouts, no sequence NAK: peers are slow, stopped or gone, or answers "
 	  "are lost"}},
+	{"an MTU in the middle",
+	 {G(local_ack_timeout_err, 8), G(full_frames_timeouts, 8), G(small_frames_passed, 40),
+	  G(retransmissions, 24), G(req_packets, 80)},
+	 {"path-mtu: path MTU: small frames pass (40), full ones never (8 timeouts): the network "
+	  "carries less than the MTU of QPs"}},
+	{"a peer that stops for a while",
+	 {G(local_ack_timeout_err, 8), G(full_frames_timeouts, 8), G(small_frames_passed, 40),
+	  G(full_frames_passed, 1)},
+	 {"timeouts: 8 ack timeouts, no sequence NAK: peers are slow, stopped or gone, or answers "
+	  "are lost"}},
 	{"receivers not ready",
 	 {G(retransmissions, 9), G(req_packets, 20)},
 	 {"repeated: 9 packets sent again"}},

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "core/table.h"
+#include "hca.h"
+#include "requester/rrc.h"
+#include "requester/rtc.h"
+#include "requester/rtt.h"
+
+#define GET(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
+#define PUT(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELAXED)
+
+_Static_assert(sizeof(struct hca_rtt) == 128, "a line for each writer");
+
+int
+hca_rtt_init(struct hca *h)
+{
+	uint32_t n = RTE_MIN(h->qp_mask + 1, HCA_RTT_PLACES);
+
+	h->rtt = hca_table_alloc(n, sizeof(*h->rtt), h->cfg.socket_id);
+	h->rtt_mask = n - 1;
+	return h->rtt != NULL ? 0 : -ENOMEM;
+}
+
+void
+hca_rtt_fini(struct hca *h)
+{
+	hca_table_free(h->rtt);
+	h->rtt = NULL;
+}
+
+/* ---- RTC ---- */
+
+/* The QP gets the place unless another one still measures there. */
+static bool
+take_place(struct hca_rtc_visit *v, struct hca_rtt *t)
+{
+	uint32_t life = v->generation + 1;
+
+	if (t->qpi == v->qpi && t->life == life)
+		return true;
+	if (t->qpi != v->qpi && t->life != 0 && v->ctx->now - t->sent_at < HCA_RTT_IDLE_NS)
+		return false;
+	PUT(t->spoilt, t->begun);
+	PUT(t->qpi, v->qpi);
+	PUT(t->life, life);
+	PUT(t->begun, __atomic_load_n(&t->ended, __ATOMIC_ACQUIRE));
+	return true;
+}
+
+/* The PSN that the last frame of this visit has, or the first one of its answer. */
+static uint32_t
+timed_psn(const struct hca_rtc_visit *v, const struct hca_record *r)
+{
+	return r->flags & HCA_REC_RD ? r->psn : (v->next_psn - 1) & HCA_PSN_MASK;
+}
+
+void
+hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated)
+{
+	uint64_t now = v->ctx->now;
+	const struct hca_record *r;
+	bool open;
+
+	if (!take_place(v, t))
+		return;
+	if (repeated) {
+		PUT(t->spoilt, t->begun);
+		return;
+	}
+	open = __atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) != t->begun;
+	if ((open && now - t->sent_at < HCA_RTT_IDLE_NS) ||
+	    (v->last != NULL && !(v->last->flags & HCA_TXD_ACKREQ)))
+		return;
+	r = hca_record(v->h, hca_rtc_ref(v, v->next - (v->pkt == 0)));
+	PUT(t->sent_at, now);
+	PUT(t->psn, timed_psn(v, r));
+	PUT(t->full, r->len >= 1u << v->qp->rtc.mtu_log);
+	__atomic_store_n(&t->begun, t->begun + 1, __ATOMIC_RELEASE);
+	t->next_at = now + HCA_RTT_EVERY_NS;
+}
+
+/* ---- RRC ---- */
+
+static unsigned int
+bucket_of(uint64_t ns)
+{
+	unsigned int log = ns != 0 ? 63 - (unsigned int)__builtin_clzll(ns) : 0;
+
+	if (log < HCA_RTT_FIRST)
+		return 0;
+	return RTE_MIN((log - HCA_RTT_FIRST) * 2 + (unsigned int)(ns >> (log - 1) & 1),
+		       HCA_RTT_BUCKETS - 1);
+}
+
+/* Middle of the bucket's times */
+static uint64_t
+bucket_ns(unsigned int i)
+{
+	uint64_t low = 1ull << (HCA_RTT_FIRST + i / 2);
+
+	return i % 2 == 0 ? low + low / 4 : low + low * 3 / 4;
+}
+
+static void
+sample(struct hca_rtt *t, uint64_t ns)
+{
+	unsigned int b = bucket_of(ns);
+
+	for (unsigned int i = 0; t->bucket[b] == UINT8_MAX && i < HCA_RTT_BUCKETS; i++)
+		if (i != b)
+			PUT(t->bucket[i], t->bucket[i] / 2);
+	PUT(t->bucket[b], t->bucket[b] == UINT8_MAX ? UINT8_MAX / 2 + 1 : t->bucket[b] + 1);
+	if (t->min_ns == 0 || ns < t->min_ns)
+		PUT(t->min_ns, (uint32_t)RTE_MIN(RTE_MAX(ns, 1u), UINT32_MAX));
+}
+
+/* Another QP has the place now. */
+static void
+forget(struct hca_rtt *t, uint32_t qpi, uint32_t life)
+{
+	PUT(t->of_life, 0);
+	PUT(t->of_qpi, qpi);
+	PUT(t->min_ns, 0);
+	t->passed = 0;
+	memset(t->bucket, 0, sizeof(t->bucket));
+	__atomic_store_n(&t->of_life, life, __ATOMIC_RELEASE);
+}
+
+void
+hca_rtt_end(struct hca_rrc_run *run, struct hca_rtt *t)
+{
+	uint32_t begun = __atomic_load_n(&t->begun, __ATOMIC_ACQUIRE), life = GET(t->life);
+	bool full = GET(t->full);
+
+	if (GET(t->qpi) != run->qpi || life != run->qp->cfg.generation + 1 ||
+	    ((run->upsn - 1 - GET(t->psn)) & HCA_PSN_MASK) >= HCA_PSN_HALF)
+		return;
+	if (t->of_qpi != run->qpi || t->of_life != life)
+		forget(t, run->qpi, life);
+	if (GET(t->spoilt) != begun)
+		sample(t, RTE_MAX(run->now, GET(t->sent_at)) - GET(t->sent_at));
+	t->passed |= full ? HCA_RTT_FULL : HCA_RTT_SMALL;
+	if (full)
+		HCA_COUNT(run->h, RRC, full_frames_passed);
+	else
+		HCA_COUNT(run->h, RRC, small_frames_passed);
+	__atomic_store_n(&t->ended, begun, __ATOMIC_RELEASE);
+}
+
+bool
+hca_rtt_never_full(const struct hca_rrc_run *run)
+{
+	const struct hca_rtt *t = hca_rtt_of(run->h, run->qpi);
+	uint32_t life = run->qp->cfg.generation + 1;
+	const struct hca_record *r;
+
+	if (GET(t->qpi) != run->qpi || GET(t->life) != life)
+		return false; /* it is not measured */
+	if (t->of_qpi == run->qpi && t->of_life == life && t->passed & HCA_RTT_FULL)
+		return false;
+	r = hca_rrc_record(run, run->tail);
+	return r->len >= 1u << run->qp->cfg.mtu_log;
+}
+
+/* ---- other threads ---- */
+
+/* Time that `percent` of n samples do not exceed. */
+static uint64_t
+quantile(const uint8_t bucket[HCA_RTT_BUCKETS], uint32_t n, uint32_t percent, uint64_t min)
+{
+	uint32_t left = (n * percent + 99) / 100;
+	unsigned int i = 0;
+
+	while (i < HCA_RTT_BUCKETS - 1 && left > bucket[i])
+		left -= bucket[i++];
+	return RTE_MAX(bucket_ns(i), min);
+}
+
+int
+hca_qp_round_trips(const struct hca *h, uint32_t qpn, struct hca_round_trips *out)
+{
+	uint32_t qpi = qpn & h->qp_mask, n = 0;
+	const struct hca_qp *qp = &h->qp[qpi];
+	const struct hca_rtt *t = hca_rtt_of(h, qpi);
+	uint8_t bucket[HCA_RTT_BUCKETS];
+
+	memset(out, 0, sizeof(*out));
+	if (qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn)
+		return -ENOENT;
+	if (__atomic_load_n(&t->of_life, __ATOMIC_ACQUIRE) != qp->cfg.generation + 1 ||
+	    GET(t->of_qpi) != qpi)
+		return 0;
+	for (unsigned int i = 0; i < HCA_RTT_BUCKETS; i++)
+		n += bucket[i] = GET(t->bucket[i]);
+	if (n == 0)
+		return 0;
+	out->samples = n;
+	out->min_ns = GET(t->min_ns);
+	out->p50_ns = quantile(bucket, n, 50, out->min_ns);
+	out->p99_ns = quantile(bucket, n, 99, out->min_ns);
+	return 0;
+}

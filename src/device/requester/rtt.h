@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REQUESTER_RTT_H
+#define REQUESTER_RTT_H
+
+/*
+ * Round trips of QPs, always measured: RTC notes when it sends a packet that asks for an answer,
+ * one of a QP at a time, RRC how long after that it is acknowledged. A packet that was sent again
+ * says nothing. How long a peer waits for its CPU is part of it.
+ *
+ * The same samples say whether frames of the full MTU pass: a QP whose small frames are
+ * acknowledged and whose full ones never are has a path with a smaller MTU.
+ *
+ * There are HCA_RTT_PLACES at most, by QP index; QPs that share one take turns when it is idle.
+ * struct hca_rtt has a line for each of its two writers.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_common.h>
+
+#include "engine/impl.h"
+
+#define HCA_RTT_PLACES 1024u
+#define HCA_RTT_EVERY_NS 100000u /* a sample of a QP */
+#define HCA_RTT_IDLE_NS 1000000000u
+/* Half octaves from 2^HCA_RTT_FIRST ns on; what is shorter or longer is in the first or last. */
+#define HCA_RTT_BUCKETS 44u
+#define HCA_RTT_FIRST 9u
+
+struct hca_rtt {
+	/* RTC */
+	uint64_t next_at; /* time of the next sample, ns */
+	uint64_t sent_at; /* [pub] ns */
+	uint32_t psn;	  /* [pub] whose acknowledgement is awaited */
+	uint32_t qpi;	  /* [pub] of the QP that has the place */
+	uint32_t life;	  /* [pub] its generation + 1; 0: none */
+	uint32_t begun;	  /* [pub] samples begun; stored after all above */
+	uint32_t spoilt;  /* [pub] begun, when something was sent again */
+	bool full;	  /* [pub] a frame of the full MTU is among what is acknowledged */
+	/* RRC */
+	uint32_t ended __rte_cache_aligned; /* [pub] begun, as seen when the last sample ended */
+	uint32_t of_qpi, of_life;	    /* [pub] of the QP that all below is of */
+	uint32_t min_ns;		    /* [pub] */
+	uint8_t passed;			    /* enum hca_rtt_passed, a set */
+	/* [pub] counts; all are halved when one is full, so that they are of the last hundreds */
+	uint8_t bucket[HCA_RTT_BUCKETS];
+} __rte_cache_aligned;
+
+enum hca_rtt_passed {
+	HCA_RTT_SMALL = 1, /* frames were acknowledged that all are smaller than the MTU */
+	HCA_RTT_FULL = 2,
+};
+
+/* hca_create(), hca_destroy() */
+int hca_rtt_init(struct hca *h);
+void hca_rtt_fini(struct hca *h);
+
+static inline struct hca_rtt *
+hca_rtt_of(const struct hca *h, uint32_t qpi)
+{
+	return &h->rtt[qpi & h->rtt_mask];
+}
+
+struct hca_rtc_visit;
+struct hca_rrc_run;
+
+/* RTC: frames of v's QP leave; repeated: some not for the first time. Not for UC and UD. */
+void hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated);
+/* RRC: a sample is under way in the place of run's QP, and una has moved. */
+void hca_rtt_end(struct hca_rrc_run *run, struct hca_rtt *t);
+/* RRC: una was not acknowledged in time; is it a full frame, of a QP of which none ever passed? */
+bool hca_rtt_never_full(const struct hca_rrc_run *run);
+
+#endif
