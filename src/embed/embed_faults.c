@@ -113,6 +113,7 @@ apply_at(struct embed_hca *s, const struct hca_impair_text *t)
 		.down_after = t->after_ms * UINT64_C(1000000),
 		.down_for = t->for_ms * UINT64_C(1000000),
 		.at_once = t->after_ms == 0,
+		.both_ways = true,
 	};
 	const struct frames f = frames_of(s, t);
 	int err = 0;

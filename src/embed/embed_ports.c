@@ -129,6 +129,8 @@ wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)
 		err = wrap_pcap(s);
 	if (err == 0 && device)
 		err = wrap_inbound(s, name, ~seed);
+	if (err == 0 && device)
+		sc.deaf = hca_port_inbound_deaf(s->port);
 	if (err != 0)
 		return err;
 	err = hca_port_impair_open(&ic, s->port, &s->impair);

@@ -13,6 +13,7 @@
 #include "graph/executor.h"
 #include "graph/sleep.h"
 #include "port/port_impair.h"
+#include "port/port_inbound.h"
 #include "port/port_stall.h"
 #include "wire/wire_view.h"
 
@@ -60,6 +61,7 @@ set_port(struct endpoint *e, const struct hca_impair_text *t)
 		.down_after = t->after_ms * NS_PER_MS,
 		.down_for = t->for_ms * NS_PER_MS,
 		.at_once = t->after_ms == 0,
+		.both_ways = true,
 	};
 
 	hca_port_stall_set(e->stall, &rules);
@@ -165,6 +167,7 @@ int
 endpoint_faults_tell(struct endpoint *e, struct rte_tel_data *d)
 {
 	struct hca_port_impair_stats out, in;
+	struct hca_port_stall_stats stall;
 	int rc = rte_tel_data_start_dict(d);
 
 	hca_port_impair_stats(e->faults[ENDPOINT_SENT].port, &out);
@@ -177,6 +180,9 @@ endpoint_faults_tell(struct endpoint *e, struct rte_tel_data *d)
 	HCA_PORT_IMPAIR_STATS(X)
 #undef X
 	rc |= rte_tel_data_add_dict_string(d, "in_setting", e->faults[ENDPOINT_RECEIVED].setting);
+	hca_port_stall_stats(e->stall, &stall);
+	rc |= rte_tel_data_add_dict_uint(d, "link_downs", stall.link_downs);
+	rc |= rte_tel_data_add_dict_uint(d, "down_rx_lost", hca_port_inbound_lost(e->inbound));
 	rc |= tell_rules(&e->faults[ENDPOINT_SENT], "", d);
 	rc |= tell_rules(&e->faults[ENDPOINT_RECEIVED], "in_", d);
 	rc |= tell_fired(&e->faults[ENDPOINT_SENT], "", d);

@@ -35,9 +35,10 @@ struct endpoint {
 	struct hca_port *pcap; /* NULL: not configured */
 	struct admin_faults faults[ENDPOINT_WAYS];
 	struct hca_port *stall; /* takes the link down; NULL: not configured */
-	uint64_t gid_event_at;	/* CLOCK_MONOTONIC, ns; 0: none is due */
-	void *sleep_words;	/* wakeup words of the workers (sleep.h); NULL: not created yet */
-	int sleep_fd;		/* file that holds them */
+	struct hca_port *inbound;
+	uint64_t gid_event_at; /* CLOCK_MONOTONIC, ns; 0: none is due */
+	void *sleep_words;     /* wakeup words of the workers (sleep.h); NULL: not created yet */
+	int sleep_fd;	       /* file that holds them */
 	struct ipc_sleep sleep;
 	struct hca *hca;
 	struct hca_threads *threads;

@@ -49,8 +49,10 @@ add_inbound(struct endpoint *e)
 
 	snprintf(name, sizeof(name), "%.16s.in", e->cfg.name);
 	err = hca_port_inbound_open(&ic, e->port.top, &e->port.top);
-	if (err == 0)
+	if (err == 0) {
+		e->inbound = e->port.top;
 		e->faults[ENDPOINT_RECEIVED].port = hca_port_inbound_impair(e->port.top);
+	}
 	return err;
 }
 
@@ -62,12 +64,13 @@ add_impair(struct endpoint *e)
 		.seed = e->cfg.seed,
 		.socket_id = e->cfg.numa_node,
 	};
-	const struct hca_port_stall_config sc = {.socket_id = e->cfg.numa_node};
+	struct hca_port_stall_config sc = {.socket_id = e->cfg.numa_node};
 	int err = add_inbound(e);
 
 	if (err == 0)
 		err = hca_port_impair_open(&ic, e->port.top, &e->port.top);
 	if (err == 0) {
+		sc.deaf = hca_port_inbound_deaf(e->inbound);
 		e->faults[ENDPOINT_SENT].port = e->port.top;
 		hca_port_impair_watch(e->port.top, hca_port_pcap_mark, e->pcap);
 		err = hca_port_stall_open(&sc, e->port.top, &e->port.top);

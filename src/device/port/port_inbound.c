@@ -32,6 +32,8 @@ struct port_inbound {
 	struct rte_mbuf *waiting[BURST];
 	uint16_t at, end; /* of the waiting frames */
 	bool ready;	  /* [pub] frames have passed for which rx had no room */
+	uint32_t deaf;	  /* [pub] what comes is lost */
+	uint64_t lost;	  /* [pub] so many were */
 };
 
 static uint16_t
@@ -105,11 +107,23 @@ fetch(struct port_inbound *p, uint16_t n, uint64_t now)
 }
 
 static uint16_t
+lose(struct port_inbound *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
+
+	rte_pktmbuf_free_bulk(m, got);
+	hca_port_count(&p->lost, got);
+	return 0;
+}
+
+static uint16_t
 inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_inbound *p = (struct port_inbound *)port;
 	uint16_t got;
 
+	if (unlikely(__atomic_load_n(&p->deaf, __ATOMIC_RELAXED) != 0))
+		return lose(p, m, n, now);
 	if (likely(is_empty(p) && hca_port_impair_clean(p->impair))) {
 		got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
 		if (got != 0)
@@ -188,6 +202,18 @@ err_queue:
 err_port:
 	rte_free(p);
 	return rc;
+}
+
+uint32_t *
+hca_port_inbound_deaf(struct hca_port *port)
+{
+	return &((struct port_inbound *)port)->deaf;
+}
+
+uint64_t
+hca_port_inbound_lost(const struct hca_port *port)
+{
+	return __atomic_load_n(&((const struct port_inbound *)port)->lost, __ATOMIC_RELAXED);
 }
 
 struct hca_port *

@@ -26,6 +26,7 @@ struct port_stall {
 	uint64_t first;	     /* time of the first frame, or of the setting; 0: none yet */
 	uint64_t change;     /* [pub] time at which the rules change the link; UINT64_MAX: never */
 	bool was_up;
+	uint32_t *deaf; /* hca_port_stall_config; NULL: nobody hears of it */
 };
 
 static struct port_stall *
@@ -60,8 +61,12 @@ link_is_up(struct port_stall *s)
 	if (r->down_for != 0 && s->first != 0 && t >= r->down_after &&
 	    t - r->down_after < r->down_for)
 		up = false;
-	hca_port_count(&s->stats.link_downs, s->was_up && !up);
-	s->was_up = up;
+	if (unlikely(s->was_up != up)) {
+		hca_port_count(&s->stats.link_downs, !up);
+		if (s->deaf != NULL)
+			__atomic_store_n(s->deaf, !up && r->both_ways, __ATOMIC_RELAXED);
+		s->was_up = up;
+	}
 	return up;
 }
 
@@ -179,6 +184,7 @@ hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *in
 	hca_port_wrap_init(&s->wrap, &stall_ops, inner);
 	s->rng.s = cfg->seed;
 	s->was_up = true;
+	s->deaf = cfg->deaf;
 	s->change = UINT64_MAX;
 	s->next_rules = 1;
 	s->between = 2;

@@ -19,6 +19,7 @@
 struct hca_port_stall_config {
 	uint64_t seed;
 	int socket_id;
+	uint32_t *deaf; /* of the port that receives (hca_port_inbound_deaf()), or NULL */
 };
 
 /* All 0: the port accepts everything. Times in ns. */
@@ -27,6 +28,7 @@ struct hca_port_stall_rules {
 	uint64_t down_after;   /* the link goes down this long after the first frame */
 	uint64_t down_for;     /* duration of that; 0: the link does not go down */
 	bool at_once;	       /* down_after counts from the setting, not from the first frame */
+	bool both_ways;	       /* while the link is down by these rules, cfg.deaf is set */
 	uint64_t stall_every;  /* period of stalls */
 	/* no frames are accepted for this long at the end of each period; 0: no stalls */
 	uint64_t stall_for;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "port/port_impair.h"
+#include "port/port_inbound.h"
 #include "port/port_stall.h"
 
 static struct hca_port *
@@ -500,6 +501,37 @@ stalls(void **state)
 	rig_done(p);
 }
 
+/* What comes while the link is down is lost, if the rules say so, and counted. */
+static void
+down_both_ways(void **state)
+{
+	const struct hca_port_impair_config ic = {.name = "tdeaf", .seed = 7, .socket_id = -1};
+	struct hca_port_stall_config cfg = {.seed = 3, .socket_id = -1};
+
+	(void)state;
+	for (unsigned int both = 0; both < 2; both++) {
+		const struct hca_port_stall_rules down = {.down_for = 50,
+							  .at_once = true,
+							  .both_ways = both != 0};
+		struct hca_port *in, *p;
+
+		assert_int_equal(hca_port_inbound_open(&ic, rig_source(6), &in), 0);
+		cfg.deaf = hca_port_inbound_deaf(in);
+		assert_int_equal(hca_port_stall_open(&cfg, in, &p), 0);
+		p->ops->poll(p, 1000);
+		assert_int_equal(rig_receive(p, 2, 1000), 2);
+		hca_port_stall_set(p, &down);
+		p->ops->poll(p, 1010);
+		assert_false(p->ops->link_up(p));
+		assert_int_equal(rig_receive(p, 2, 1010), both != 0 ? 0 : 2);
+		assert_int_equal(hca_port_inbound_lost(in), both != 0 ? 2 : 0);
+		p->ops->poll(p, 1061);
+		assert_true(p->ops->link_up(p));
+		assert_int_equal(rig_receive(p, 2, 1061), 2);
+		rig_done(p);
+	}
+}
+
 int
 main(void)
 {
@@ -517,6 +549,7 @@ main(void)
 		cmocka_unit_test(both_wires),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(stalls),
+		cmocka_unit_test(down_both_ways),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);
