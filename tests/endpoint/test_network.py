@@ -9,13 +9,16 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 
-from daemon import Daemon, die_with_parent, ended, folder, free_port
+from daemon import Daemon, Namespaces, Skip, die_with_parent, ended, folder, free_port, ip
 
 CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
 PATIENCE = 240  # seconds, on a busy machine: only what hangs takes longer
 RECEIVER, SENDER = 0, 1
+ENDS = 'to-receiver', 'to-sender'  # of the relay
+RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'relay.py')
 TO_HOST, TO_PEERS = 'of the frames to this host', 'of the frames to peers'
 
 
@@ -30,23 +33,24 @@ class Page(unittest.TestCase):
         self.assertEqual(sorted(sections), sorted(a or b for a, b in names))
 
 
-class Network(unittest.TestCase):
-    def setUp(self):
+class Pair(unittest.TestCase):
+    """Daemon 1 sends to daemon 0."""
+
+    def open(self, device, prefix=lambda side: (), part=None):
+        """device, prefix: of a side"""
         context = folder()
         self.place = context.__enter__()
         self.addCleanup(context.__exit__, None, None, None)
         self.daemons = []
-        for side, role in enumerate(('server', 'client')):
-            d = Daemon(DAEMON, self.place, 'shw%d%s' % (os.getpid(), 'ab'[side]),
-                       'net_memif0,role=%s,socket=%s/wire' % (role, self.place),
-                       '10.67.0.%d/24' % (side + 1),
-                       {'port': {'mac': '02:00:00:67:00:0%d' % (side + 1)}})
+        for side in (RECEIVER, SENDER):
+            d = Daemon(DAEMON, self.place, 'shw%d%s' % (os.getpid(), 'ab'[side]), device(side),
+                       '10.67.0.%d/24' % (side + 1), part(side) if part else {}, prefix=prefix(side))
             self.addCleanup(d.close)
             self.daemons.append(d.start())
         for d in self.daemons:
             d.wait_log('link up')
 
-    def perf(self, *words):
+    def perf(self, *words, status=0, mtu='1024'):
         """What a client of the sender says, whose server is at the receiver."""
         port = str(free_port())
         server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
@@ -55,10 +59,10 @@ class Network(unittest.TestCase):
         self.addCleanup(ended, server)
         self.addCleanup(server.kill)
         run = subprocess.run([PERF, '--device', self.daemons[SENDER].socket, '--client',
-                              '127.0.0.1:' + port, '--mtu', '1024', '--ack-timeout', '18', *words],
+                              '127.0.0.1:' + port, '--mtu', mtu, '--ack-timeout', '18', *words],
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
                              timeout=PATIENCE, check=False)
-        self.assertEqual(run.returncode, 0, run.stdout)
+        self.assertEqual(run.returncode, status, run.stdout)
         return run.stdout
 
     def running(self, *words):
@@ -97,6 +101,11 @@ class Network(unittest.TestCase):
                              timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=False)
         return json.loads(run.stdout)[0]['status']['health']
 
+    def told(self, command):
+        run = subprocess.run([CTL, command, '--json', '--prefix', self.daemons[SENDER].name],
+                             timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=False)
+        return json.loads(run.stdout)
+
     def after(self, faults, *words):
         """What both ends find after traffic on such a network, and what softhca-perf says."""
         if faults:
@@ -113,6 +122,12 @@ class Network(unittest.TestCase):
         """The percentage that a text names."""
         percent = float(re.search(r'([0-9.e-]+) %', text).group(1))
         self.assertTrue(least < percent < most, text)
+
+
+class Network(Pair):
+    def setUp(self):
+        self.open(lambda side: 'net_memif0,role=%s,socket=%s/wire' % (('server', 'client')[side], self.place),
+                  part=lambda side: {'port': {'mac': '02:00:00:67:00:0%d' % (side + 1)}})
 
     def test_good(self):
         (receiver, sender), said = self.after('')
@@ -183,11 +198,6 @@ class Network(unittest.TestCase):
         self.assertGreaterEqual(top['qps'][0]['rtt_p50_ns'], 20000000)
         self.assertEqual((self.findings(SENDER), self.findings(RECEIVER)), ({}, {}))
 
-    def told(self, command):
-        run = subprocess.run([CTL, command, '--json', '--prefix', self.daemons[SENDER].name],
-                             timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=False)
-        return json.loads(run.stdout)
-
     def test_stopped(self):
         """A peer that does not run for a while is not a network that loses frames."""
         client = self.running('--ack-timeout', '12')
@@ -203,6 +213,113 @@ class Network(unittest.TestCase):
             self.assertIsNone(client.poll())
         self.assertEqual(list(self.findings(SENDER)), ['timeouts'])
         self.assertEqual(self.findings(RECEIVER), {})
+
+
+class Veth(Pair):
+    """Over packet sockets of the kernel."""
+
+    def setUp(self):
+        try:
+            self.spaces = Namespaces()
+        except Skip as why:
+            self.skipTest(str(why))
+        self.addCleanup(self.spaces.close)
+        self.open(lambda side: 'net_af_packet0,iface=wire', self.spaces.prefix)
+
+    def count(self, side, command, name):
+        return self.daemons[side].ask(command)[name]
+
+    def test_missed(self):
+        """What the receiver's socket drops while its daemon does not run is counted by its port."""
+        client = self.running('--service', 'uc', '--depth', '64', '--size', '4K')
+
+        def sent():
+            return self.count(SENDER, '/softhca/hca/counters', 'sent_pkts')
+
+        while sent() < 2000:
+            self.assertIsNone(client.poll())
+        self.daemons[RECEIVER].suspend()
+        before = sent()
+        while sent() < before + 8000:
+            self.assertIsNone(client.poll())
+        self.daemons[RECEIVER].resume()
+        client.kill()
+        client.wait()
+        was, now = 0, sent()
+        while was != now:
+            time.sleep(0.2)
+            was, now = now, sent() + self.count(RECEIVER, '/softhca/hca/counters', 'rcvd_pkts')
+        missed = self.count(RECEIVER, '/softhca/port/counters', 'port_rcv_missed')
+        lost = sent() - self.count(RECEIVER, '/softhca/hca/counters', 'rcvd_pkts')
+        self.assertGreater(missed, 100)
+        self.assertTrue(lost <= missed <= lost + 50, (lost, missed))  # some are not RoCE
+        self.assertEqual(next(iter(self.findings(RECEIVER))), 'missed')
+
+
+class Relayed(Pair):
+    """Packet sockets again, with a relay in a network namespace in the middle."""
+
+    def setUp(self):
+        try:
+            self.spaces = Namespaces()
+        except Skip as why:
+            self.skipTest(str(why))
+        self.addCleanup(self.spaces.close)
+        self.middle = 'sh%dm' % os.getpid()
+        ip('netns', 'add', self.middle)
+        self.addCleanup(ip, 'netns', 'del', self.middle)
+        for name, end in zip(self.spaces.names, ENDS):
+            self.spaces.run(name, 'ip', 'link', 'del', 'wire', check=False)
+            ip('link', 'add', 'wire', 'netns', name, 'type', 'veth', 'peer', 'name', end, 'netns', self.middle)
+            for space, link in (name, 'wire'), (self.middle, end):
+                self.spaces.run(space, 'sysctl', '-q', '-w', 'net.ipv6.conf.%s.disable_ipv6=1' % link)
+                self.spaces.run(space, 'ip', 'link', 'set', link, 'mtu', '4200', 'up')
+
+    def between(self, kind, amount):
+        """Daemons with such a network between them."""
+        relay = subprocess.Popen(['ip', 'netns', 'exec', self.middle, sys.executable, RELAY, *ENDS, kind,
+                                  str(amount)], stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+        self.addCleanup(relay.stdout.close)
+        self.addCleanup(relay.wait)
+        self.addCleanup(relay.kill)
+        self.assertEqual(relay.stdout.readline(), b'ready\n')
+        self.open(lambda side: 'net_af_packet0,iface=wire', self.spaces.prefix)
+
+    def traffic(self):
+        self.perf('--op', 'write', '--size', '4K', '--depth', '8', '--post-list', '1', '--iters', '400')
+        return self.findings(RECEIVER), self.findings(SENDER)
+
+    def test_lost(self):
+        self.between('lose', 0.02)
+        receiver, sender = self.traffic()
+        self.assertEqual(list(receiver), ['lost'])
+        self.assertIn(list(sender), (['lost-out'], ['missing-out']))
+
+    def test_reordered(self):
+        self.between('reorder', 0.05)
+        receiver, sender = self.traffic()
+        self.assertEqual(list(receiver), ['reordered'])
+        self.assertIn(list(sender), (['overtaken-out'], ['missing-out']))
+
+    def test_doubled(self):
+        self.between('double', 0.05)
+        receiver, sender = self.traffic()
+        self.assertEqual(list(receiver), ['doubled'])
+        self.assertIn(list(sender), ([], ['doubled-answers']))
+
+    def test_path_mtu(self):
+        """Small messages pass, large ones never."""
+        self.between('mtu', 1500)
+        small = '--op', 'write', '--size', '64', '--depth', '1', '--duration', '0.3'
+        self.perf(*small, mtu='4096')
+        self.assertEqual(self.findings(SENDER), {})
+        self.perf('--op', 'write', '--size', '4K', '--depth', '4', '--iters', '64', '--ack-timeout', '12',
+                  mtu='4096', status=1)
+        self.perf(*small, mtu='4096')
+        found = self.findings(SENDER)
+        self.assertEqual(list(found), ['path-mtu'])
+        self.assertIn('small frames pass', found['path-mtu'])
+        self.assertNotIn('lost', self.findings(RECEIVER))
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@
 #include "core/tsan.h"
 #include "core/table.h"
 #include "port/port_ethdev.h"
+#include "port/port_packet.h"
 
 #define DEFAULT_DESC 1024u
 #define LINK_NS 10000000u
@@ -38,8 +39,9 @@ struct port_ethdev {
 	int wait_fd;			    /* -1: the device has no interrupt */
 	bool may_sleep;			    /* [pub] wait_fd has been requested */
 	uint32_t armed __rte_cache_aligned; /* [pub] signal the next frame on wait_fd */
-	uint64_t rx_copied; /* frames copied because their pool lacks the private area */
-	uint64_t rx_lost;   /* frames of those lost because no mbuf was free */
+	uint64_t rx_copied;	  /* frames copied because their pool lacks the private area */
+	uint64_t rx_lost;	  /* frames of those lost because no mbuf was free */
+	struct hca_packet packet; /* net_af_packet: its sockets */
 };
 
 static struct rte_mbuf *
@@ -191,8 +193,9 @@ start_device(struct port_ethdev *p)
 static uint64_t
 ethdev_missed(const struct hca_port *port)
 {
-	const struct port_ethdev *p = (const struct port_ethdev *)port;
-	uint64_t lost = __atomic_load_n(&p->rx_lost, __ATOMIC_RELAXED);
+	struct port_ethdev *p = (struct port_ethdev *)(uintptr_t)port;
+	uint64_t lost =
+		__atomic_load_n(&p->rx_lost, __ATOMIC_RELAXED) + hca_packet_lost(&p->packet);
 	struct rte_eth_stats st;
 
 	if (rte_eth_stats_get(p->id, &st) == 0)
@@ -265,6 +268,16 @@ ask_mtu(struct port_ethdev *p, uint32_t mtu, bool keep)
 	p->port.max_frame = (mtu > have ? mtu : have) + RTE_ETHER_HDR_LEN;
 }
 
+static void
+find_sockets(struct port_ethdev *p)
+{
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(p->id, &info) == 0 && info.driver_name != NULL &&
+	    strstr(info.driver_name, "af_packet") != NULL && info.if_index != 0)
+		hca_packet_find(&p->packet, info.if_index);
+}
+
 static int
 start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc,
 	     uint16_t tx_desc)
@@ -310,6 +323,7 @@ hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port *
 	rc = start_queues(p, cfg, rx_desc, tx_desc);
 	if (rc != 0)
 		goto err_pool;
+	find_sockets(p);
 	*out = &p->port;
 	return 0;
 

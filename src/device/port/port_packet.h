@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PORT_PORT_PACKET_H
+#define PORT_PORT_PACKET_H
+
+/*
+ * Frames that the kernel dropped before a packet socket of DPDK's driver net_af_packet was read:
+ * its ring was full. The driver keeps its sockets to itself and counts no drops (DPDK 22.11), so
+ * they are found among the descriptors of this process. Should a driver read their statistics
+ * itself, which resets them, each drop is counted by the one that reads it.
+ */
+
+#include <stdint.h>
+
+#define HCA_PACKET_SOCKETS 8u
+
+struct hca_packet {
+	int fd[HCA_PACKET_SOCKETS]; /* the driver's; it closes them */
+	unsigned int count;
+	uint64_t lost; /* [pub] */
+};
+
+/* Find the sockets of the driver that are bound to interface ifindex of this network namespace. */
+void hca_packet_find(struct hca_packet *p, unsigned int ifindex);
+/* Frames dropped since hca_packet_find(). Any thread, until the device is closed. */
+uint64_t hca_packet_lost(struct hca_packet *p);
+
+#endif
