@@ -71,6 +71,7 @@ bool ctl_stopped(void);
 typedef int (*ctl_run_fn)(struct ctl *c, int argc, char **argv);
 
 int ctl_run_counters(struct ctl *c, int argc, char **argv);
+int ctl_run_metrics(struct ctl *c, int argc, char **argv);
 int ctl_run_top(struct ctl *c, int argc, char **argv);
 int ctl_run_capture(struct ctl *c, int argc, char **argv);
 int ctl_run_impair(struct ctl *c, int argc, char **argv);
@@ -113,6 +114,9 @@ json_t *ctl_ask_about(struct ctl_process *p, const char *command, const char *hc
 		      const char *more);
 /* A list that is read piecewise, whole. */
 json_t *ctl_ask_list(struct ctl_process *p, const char *command, const char *hca);
+
+/* All counters of an HCA and of what stands around it, in one object (ctl_counters.c). */
+json_t *ctl_gather_counters(struct ctl_process *p, const char *hca);
 
 /* ---- printing (ctl_table.c) ---- */
 

@@ -59,8 +59,8 @@ add(json_t *all, const char *prefix, json_t *part)
 }
 
 /* One object: the device, UB, the port; of a daemon also clients, the other traffic, faults. */
-static json_t *
-gather(struct ctl_process *p, const char *hca)
+json_t *
+ctl_gather_counters(struct ctl_process *p, const char *hca)
 {
 	json_t *all = ctl_ask_about(p, "/softhca/hca/counters", hca, NULL);
 
@@ -121,12 +121,12 @@ print_rates(const json_t *r, double at)
 static int
 watch(const struct ctl *c, const struct counters *o, struct ctl_process *p, const char *hca)
 {
-	json_t *before = gather(p, hca), *now, *r;
+	json_t *before = ctl_gather_counters(p, hca), *now, *r;
 	double start = ctl_now(), last = start, t;
 
 	for (double i = 0; before != NULL && (o->count == 0 || i < o->count); i++) {
 		ctl_wait(o->interval);
-		now = gather(p, hca);
+		now = ctl_gather_counters(p, hca);
 		t = ctl_now();
 		if (now == NULL)
 			break;
@@ -152,7 +152,7 @@ watch(const struct ctl *c, const struct counters *o, struct ctl_process *p, cons
 static int
 once(const struct ctl *c, const struct counters *o, struct ctl_process *p, const char *hca)
 {
-	json_t *all = gather(p, hca);
+	json_t *all = ctl_gather_counters(p, hca);
 
 	if (all == NULL) {
 		ctl_error("%s does not answer", p->prefix);

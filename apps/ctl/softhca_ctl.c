@@ -34,6 +34,8 @@ static const struct command {
 	{"usage", "", "objects, records and buffers in use", NULL},
 	{"counters", "[--nonzero] [--watch] [--interval S] [--count N]", "all counters",
 	 ctl_run_counters},
+	{"metrics", "[--listen ADDRESS:PORT]",
+	 "all counters as OpenMetrics text; or serve it to Prometheus", ctl_run_metrics},
 	{"top", "[--interval S] [--once] [--qps N]", "rates, stages and the busiest QPs, live",
 	 ctl_run_top},
 	{"capture",

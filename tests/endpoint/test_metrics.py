@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""softhca-ctl metrics: OpenMetrics text of what counters says; its listener; the dashboard's queries.
+
+test_metrics.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF DASHBOARD [unittest arguments]
+
+Class Prometheus starts a real one, where it is installed.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from daemon import Daemon, die_with_parent, folder, free_port
+
+CTL, DAEMON, PERF, DASHBOARD = [os.path.abspath(word) for word in sys.argv[1:5]]
+PATIENCE = 300  # seconds, on a busy machine: only what hangs takes longer
+SAMPLE = re.compile(r'(softhca_[a-z0-9_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\} (-?\d+)$')
+SUFFIXES = {'counter': '_total', 'gauge': '', 'info': '_info'}
+
+
+def families(text):
+    """{name: (type, {labels: value})}; complains of what OpenMetrics does not allow."""
+    lines = text.split('\n')
+    assert lines[-2:] == ['# EOF', ''], lines[-2:]
+    found, name = {}, None
+    for line in lines[:-2]:
+        if line.startswith('# TYPE '):
+            name, kind = line.split()[2:]
+            assert name not in found and not name.endswith('_total'), line
+            found[name] = (kind, {})
+        elif line.startswith('# HELP '):
+            assert line.split()[2] == name and not found[name][1], line
+        else:
+            match = SAMPLE.match(line)
+            assert match, line
+            kind, samples = found[name]
+            assert match.group(1) == name + SUFFIXES[kind] and match.group(2) not in samples, line
+            samples[match.group(2)] = int(match.group(3))
+    assert all(samples for _, samples in found.values())
+    return found
+
+
+def dashboard():
+    """(title, expression) of every query"""
+    with open(DASHBOARD, encoding='utf-8') as file:
+        panels = json.load(file)['panels']
+    return [(panel['title'], target['expr']) for panel in panels for target in panel['targets']]
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        context = folder()
+        cls.place = context.__enter__()
+        cls.addClassCleanup(context.__exit__, None, None, None)
+        cls.daemons = []
+        for side in 'ab':
+            d = Daemon(DAEMON, cls.place, 'met%d%s' % (os.getpid(), side), 'net_ring0', '10.71.0.1/24')
+            cls.addClassCleanup(d.close)
+            cls.daemons.append(d.start())
+        cls.name = cls.daemons[0].name
+
+    def ctl(self, *words, status=0):
+        run = subprocess.run([CTL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
+                             timeout=PATIENCE, check=False)
+        self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        return run.stdout if status == 0 else run.stderr
+
+    def traffic(self):
+        """A client and a server on the first daemon."""
+        port = str(free_port())
+        server = subprocess.Popen([PERF, '--device', self.daemons[0].socket, '--once', '--server', port],
+                                  stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        self.addCleanup(server.kill)
+        subprocess.run([PERF, '--device', self.daemons[0].socket, '--client', 'localhost:' + port, '--iters', '64',
+                        '--size', '4096'], stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
+        self.assertEqual(server.wait(PATIENCE), 0)
+
+    def listener(self, *words):
+        process = subprocess.Popen([CTL, 'metrics', '--listen', '127.0.0.1:0', *words], stdout=subprocess.PIPE,
+                                   encoding='utf-8', preexec_fn=die_with_parent)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        said = process.stdout.readline()
+        self.assertRegex(said, r'^serves /metrics on port \d+$')
+        process.port = int(said.split()[-1])
+        return process
+
+
+class Text(Case):
+    def test_counters(self):
+        """The same values as counters, under names of node_exporter where that has them."""
+        self.traffic()
+        counters = json.loads(self.ctl('counters', '--json', '--prefix', self.name))['counters']
+        found = families(self.ctl('metrics', '--prefix', self.name))
+        self.assertGreaterEqual(counters['sq_wqes'], 64)
+        device = 'device="%s"' % self.name
+        port = device + ',port="1"'
+        for metric, counter in (('port_data_received_bytes', 'port_rcv_data'),
+                                ('port_packets_transmitted', 'port_xmit_packets'),
+                                ('port_discards_received', 'port_rcv_missed')):
+            self.assertEqual(found['softhca_' + metric], ('counter', {port: counters[counter]}))
+        for counter in 'sq_wqes', 'retransmissions', 'rx_short', 'ub_resent_nak', 'ipc_clients_accepted':
+            self.assertEqual(found['softhca_' + counter], ('counter', {device: counters[counter]}))
+        missing = [name for name in counters if not name.startswith(('port_', 'fault_', 'memif_')) and
+                   'softhca_' + name not in found]
+        self.assertEqual(missing, [])
+        self.assertEqual(found['softhca_state_id'], ('gauge', {port: 4}))
+        self.assertEqual(found['softhca_ipc_clean_up_longest_ns'][0], 'gauge')
+        self.assertEqual(found['softhca_objects'][1][device + ',object="qps"'], 0)
+
+    def test_all(self):
+        """Both daemons, each metric once."""
+        found = families(self.ctl('metrics'))
+        for name in 'softhca_state_id', 'softhca_sq_wqes', 'softhca_objects':
+            text = ' '.join(found[name][1])
+            for d in self.daemons:
+                self.assertIn('device="%s"' % d.name, text)
+
+    def test_dashboard(self):
+        """It asks for nothing that is not there."""
+        found = families(self.ctl('metrics', '--prefix', self.name))
+        names = {name + SUFFIXES[kind] for name, (kind, _) in found.items()}
+        asked = {name for _, expr in dashboard() for name in re.findall(r'softhca_\w+', expr)}
+        self.assertGreater(len(asked), 20)
+        self.assertEqual(asked - names, set())
+
+    def test_refused(self):
+        self.assertIn('no HCA was found', self.ctl('metrics', '--prefix', 'nosuch', status=1))
+        self.assertIn('expected ADDRESS:PORT', self.ctl('metrics', '--listen', '9477', status=1))
+        self.assertIn('expected ADDRESS:PORT', self.ctl('metrics', '--listen', 'host.invalid:1', status=1))
+        self.assertIn('metrics are no JSON', self.ctl('metrics', '--json', status=2))
+        self.assertIn('unexpected argument "x"', self.ctl('metrics', 'x', status=2))
+
+
+class Listener(Case):
+    def ask(self, process, request):
+        with socket.create_connection(('127.0.0.1', process.port), PATIENCE) as s:
+            s.sendall(request)
+            parts = iter(lambda: s.recv(65536), b'')
+            return b''.join(parts).decode()
+
+    def test_answers(self):
+        process = self.listener('--prefix', self.name)
+        url = 'http://127.0.0.1:%d/metrics' % process.port
+        for _ in range(3):
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+                self.assertIn('application/openmetrics-text; version=1.0.0', answer.headers['Content-Type'])
+                self.assertIn('softhca_sq_wqes', families(answer.read().decode()))
+        for request, status in ((b'GET / HTTP/1.1\r\n\r\n', '404'), (b'POST /metrics HTTP/1.1\r\n\r\n', '405'),
+                                (b'GET /metricsx HTTP/1.1\r\n\r\n', '404'), (b'\n\n', '405'),
+                                (b'GET /' + b'x' * 5000, '431')):
+            self.assertTrue(self.ask(process, request).startswith('HTTP/1.1 ' + status), request)
+        self.assertIn('# EOF', self.ask(process, b'GET /metrics?x=1 HTTP/1.0\n\n'))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_crowd(self):
+        """Clients that say nothing, or a byte now and then, or do not read, hold nobody up for long."""
+        process = self.listener('--prefix', self.name)
+        idle = [socket.create_connection(('127.0.0.1', process.port)) for _ in range(40)]
+        for s in idle[:20]:
+            s.sendall(b'GET /metrics')
+        with urllib.request.urlopen('http://127.0.0.1:%d/metrics' % process.port, timeout=PATIENCE) as answer:
+            families(answer.read().decode())
+        with open('/proc/%d/status' % process.pid, encoding='utf-8') as file:
+            self.assertIn('Threads:\t1\n', file.read())
+        self.assertLess(len(os.listdir('/proc/%d/fd' % process.pid)), 40)
+        for s in idle:
+            s.settimeout(PATIENCE)
+            try:
+                self.assertEqual(s.recv(1), b'')
+            except ConnectionResetError:
+                pass
+            s.close()
+
+    def test_daemon_ends(self):
+        """A listener goes on without a daemon, and finds the next one."""
+        d = Daemon(DAEMON, self.place, 'met%dc' % os.getpid(), 'net_ring0', '10.71.0.9/24')
+        self.addCleanup(d.close)
+        process = self.listener('--prefix', d.name)
+
+        def devices():
+            time.sleep(1.1)  # as long as a text is given again
+            return 'softhca_state_id{' in self.ask(process, b'GET /metrics HTTP/1.1\r\n\r\n')
+        self.assertFalse(devices())
+        d.start()
+        self.assertTrue(devices())
+        d.stop()
+        self.assertFalse(devices())
+
+
+@unittest.skipUnless(shutil.which('prometheus'), 'prometheus is not installed')
+class Prometheus(Case):
+    CONFIG = ('global:\n  scrape_interval: 1s\nscrape_configs:\n  - job_name: softhca\n    static_configs:\n'
+              '      - targets: ["127.0.0.1:%d"]\n')
+
+    def query(self, expr):
+        url = 'http://127.0.0.1:%d/api/v1/query?%s' % (self.port, urllib.parse.urlencode({'query': expr}))
+        try:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+                return json.load(answer)['data']['result']
+        except urllib.error.HTTPError as error:
+            self.fail('%s: %s' % (expr, error.read().decode()))
+        except (urllib.error.URLError, ConnectionError):
+            return []  # it is about to start
+
+    def start(self, target):
+        self.port = free_port()
+        config = os.path.join(self.place, 'prometheus.yml')
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write(self.CONFIG % target)
+        with open(os.path.join(self.place, 'prometheus.log'), 'wb') as log:
+            process = subprocess.Popen(
+                ['prometheus', '--config.file=' + config, '--storage.tsdb.path=%s/data' % self.place,
+                 '--web.listen-address=127.0.0.1:%d' % self.port], stdout=log, stderr=log, preexec_fn=die_with_parent)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+    def wait(self, expr):
+        end = time.monotonic() + PATIENCE
+        while not self.query(expr):
+            self.assertLess(time.monotonic(), end, expr)
+            time.sleep(0.3)
+
+    def test_dashboard(self):
+        """Every query of the dashboard has data."""
+        process = self.listener('--prefix', self.name)
+        self.start(process.port)
+        self.wait('softhca_sq_wqes_total')
+        self.traffic()
+        self.wait('increase(softhca_sq_wqes_total[1m]) > 0')
+        self.assertEqual(self.query('up{job="softhca"}')[0]['value'][1], '1')
+        for title, expr in dashboard():
+            expr = expr.replace('$device', '.*').replace('$__rate_interval', '1m')
+            result = self.query(expr)
+            print('%-40s %d series' % (title, len(result)))
+            self.assertTrue(result, '%s: %s' % (title, expr))
+            self.assertEqual(result[0]['metric']['device'], self.name)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)
