@@ -128,6 +128,16 @@ class Names(unittest.TestCase):
         self.assertGreaterEqual(first, PRIVATE_LATER)
         self.assertEqual(len(first), 70 + len(PRIVATE_LATER))
 
+    def test_libc(self):
+        """No name of a C library later than that of Debian 12, so that programs there may load them."""
+        said = subprocess.run(['ldd', OURS], stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout
+        client = re.search(r'libsofthca\.so\.0 => (\S.*) \(', said).group(1)
+        for path in OURS, PRELOAD, client:
+            needs = table('-V', path).split('Version needs')[1]
+            found = [[int(part) for part in version.split('.')]
+                     for version in re.findall(r'Name: GLIBC_([\d.]+)', needs)]
+            self.assertLessEqual(max(found), [2, 36], path)
+
     def test_soname(self):
         self.assertIn('[libibverbs.so.1]', table('-d', OURS))
         self.assertNotIn('[libibverbs.so.1]', table('-d', PRELOAD))
