@@ -21,7 +21,7 @@ judge_findings(struct doctor *d, struct ctl_process *p, const char *hca, const c
 	char fix[192];
 	size_t i;
 
-	snprintf(fix, sizeof(fix), "softhca-ctl counters --nonzero --prefix %s", p->prefix);
+	snprintf(fix, sizeof(fix), "softhca-ctl counters --nonzero --prefix %.63s", p->prefix);
 	if (json_array_size(list) == 0)
 		doctor_warn(d, "daemon", fix, "%s: %s", hca, health);
 	json_array_foreach(list, i, f) {
@@ -31,8 +31,8 @@ judge_findings(struct doctor *d, struct ctl_process *p, const char *hca, const c
 		if (name == NULL || text == NULL)
 			continue;
 		snprintf(fix, sizeof(fix),
-			 "%s in docs/network.md; softhca-ctl qps --prefix %s has its QPs", name,
-			 p->prefix);
+			 "%.63s in docs/network.md; softhca-ctl qps --prefix %.63s has its QPs",
+			 name, p->prefix);
 		doctor_warn(d, "network", fix, "%s: %s", hca, text);
 	}
 	json_decref(list);
