@@ -121,11 +121,11 @@ _softhca_first() {
 _softhca_reply() { # WORDS CURRENT
 	local words=$1
 	case $words in
-	@file) COMPREPLY=($(compgen -f -- "$2")) ;;
-	@folder) COMPREPLY=($(compgen -d -- "$2")) ;;
+	@file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;	# names may have blanks
+	@folder) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	@host) COMPREPLY=($(compgen -A hostname -- "$2")) ;;
 	@any) COMPREPLY=() ;;
-	@daemon) COMPREPLY=($(compgen -W "$(@sockets@)" -- "$2")) ;;
+	@daemon) mapfile -t COMPREPLY < <(compgen -W "$(@sockets@)" -- "$2") ;;
 	*) COMPREPLY=($(compgen -W "$words" -- "$2")) ;;
 	esac
 }

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PERF, CTL, BASH, ZSH, *FISH = [os.path.abspath(word) for word in sys.argv[1:]]
@@ -33,7 +34,7 @@ class Bash(unittest.TestCase):
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         run = output('bash', '--norc', '-c', script, BASH, *words)
         self.assertEqual(run.returncode, 0, run.stdout)
-        return sorted(run.stdout.split())
+        return sorted(run.stdout.splitlines() if run.stdout.strip() else [])
 
     def test_registered(self):
         names = ['softhca-perf', 'softhca-ctl', 'softhcad'] + ['softhca-run'] * HAVE_RUN
@@ -58,9 +59,10 @@ class Bash(unittest.TestCase):
         self.assertEqual(self.reply('softhca-perf', '--size', ''), [])
 
     def test_files(self):
-        folder = os.path.dirname(BASH)
-        run = self.reply('softhca-perf', '--json', os.path.join(folder, 'softhca-p'))
-        self.assertIn(os.path.join(folder, 'softhca-perf.fish'), run)
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, 'a b.json')
+            os.mknod(name)
+            self.assertEqual(self.reply('softhca-perf', '--json', os.path.join(folder, 'a')), [name])
 
     def test_ctl(self):
         commands = re.findall(r'^  ([a-z]+)', output(CTL, '--help').stdout.split('options of every')[0], re.M)
@@ -91,9 +93,9 @@ class Others(unittest.TestCase):
         run = output('zsh', '-f', '-n', ZSH)
         self.assertEqual((run.returncode, run.stdout), (0, ''))
         # loaded as the shell does it
-        load = 'fpath=(%s $fpath); autoload -U compinit; compinit -u -D; whence -w _softhca; ' \
-            'print $_comps[softhca-ctl]; autoload +X _softhca' % os.path.dirname(ZSH)
-        run = output('zsh', '-f', '-c', load)
+        load = 'fpath=($1 $fpath); autoload -U compinit; compinit -u -D; whence -w _softhca; ' \
+            'print $_comps[softhca-ctl]; autoload +X _softhca'
+        run = output('zsh', '-f', '-c', load, 'zsh', os.path.dirname(ZSH))
         self.assertIn('_softhca: function\n_softhca\n', run.stdout)
 
     def test_fish(self):
@@ -108,9 +110,9 @@ class Others(unittest.TestCase):
         for path in FISH:
             run = output('fish', '--no-config', '--no-execute', path)
             self.assertEqual((run.returncode, run.stdout), (0, ''))
-        ask = 'source %s; complete -C "softhca-ctl impair --dir "' % \
-            os.path.join(os.path.dirname(FISH[0]), 'softhca-ctl.fish')
-        self.assertEqual(sorted(output('fish', '--no-config', '-c', ask).stdout.split()), ['both', 'in', 'out'])
+        ask = 'source $argv[1]; complete -C "softhca-ctl impair --dir "'
+        run = output('fish', '--no-config', '-c', ask, os.path.join(os.path.dirname(FISH[0]), 'softhca-ctl.fish'))
+        self.assertEqual(sorted(run.stdout.split()), ['both', 'in', 'out'])
 
 
 if __name__ == '__main__':
