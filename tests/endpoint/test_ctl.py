@@ -514,8 +514,6 @@ class Page(Case):
         with open(PAGE, encoding='utf-8') as file:
             text = file.read()
         said = self.good('--help')
-        for option in re.findall(r'--([a-z-]+)', said):
-            self.assertRegex(text, r'Fl -%s\b' % option)
         for command in re.findall(r'^  ([a-z]+)', said, re.M):
             self.assertRegex(text, r'(?m)^\.It Cm %s\b' % command)
         if shutil.which('mandoc'):
