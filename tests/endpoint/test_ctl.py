@@ -422,6 +422,18 @@ class Faults(Lab):
         self.assertEqual(ctl('impair', '--check', text).returncode, 0)
         self.stop()
 
+    def test_port_down(self):
+        """Nothing comes in or goes out meanwhile, and RC goes on behind it."""
+        self.traffic()
+        before = self.impair(0)
+        self.good('impair', '--port-down', '100', '--prefix', self.daemons[0].name)
+        self.wait(lambda: self.impair(0)['down_rx_lost'] > before['down_rx_lost'])
+        self.assertEqual(self.impair(0)['link_downs'], before['link_downs'] + 1)
+        sent = max(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps'])
+        self.wait(lambda: max(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps']) > sent + (1 << 20))
+        self.assertTrue(all(end.poll() is None for end in self.ends))
+        self.stop()
+
     def test_held(self):
         """QPs of softhca-perf wait for their fault: the third answer to one of them is lost."""
         port = str(free_port())

@@ -87,9 +87,12 @@ operate(void *arg)
 	static const struct hca_impair lose = {.drop = 1}, twice = {.dup = 1};
 	struct operator* o = arg;
 	struct hca_port_impair_stats s;
+	struct hca_fired fired[HCA_FIRED_MAX];
 
 	for (unsigned int i = 0; i < CHANGES; i++) {
 		hca_port_impair_set(o->impair, i % 2 ? &lose : &twice);
+		for (unsigned int k = hca_port_impair_fired(o->impair, fired); k > 1; k--)
+			assert_int_equal(fired[k - 1].number, fired[k - 2].number + 1);
 		hca_port_impair_stats(o->impair, &s);
 		if (i % 64 == 0)
 			sched_yield();
