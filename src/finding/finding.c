@@ -206,6 +206,22 @@ judge_timeouts(struct finding_list *l)
 		add(l, "repeated", "%" PRIu64 " packets sent again", l->v[FINDING_retransmissions]);
 }
 
+/* A TP knows better which packets are missing, but not why. */
+static void
+judge_ub(struct finding_list *l)
+{
+	uint64_t timeouts = l->v[FINDING_ub_resent_timeout];
+	uint64_t again = l->v[FINDING_ub_resent_nak] + l->v[FINDING_ub_resent_high] +
+			 l->v[FINDING_ub_resent_mark] + l->v[FINDING_ub_resent_time] + timeouts;
+	char share[16];
+
+	if (again != 0)
+		add(l, "ub-repeated",
+		    "UB: %s of the packets to peers were sent again (%" PRIu64 ", %" PRIu64
+		    " after a timeout): lost or late",
+		    percent(again, again + l->v[FINDING_ub_packets], share), again, timeouts);
+}
+
 unsigned int
 finding_judge(const uint64_t grown[FINDING_COUNTERS], struct finding out[FINDINGS_MAX])
 {
@@ -219,5 +235,6 @@ finding_judge(const uint64_t grown[FINDING_COUNTERS], struct finding out[FINDING
 		judge_naks(&l);
 		judge_timeouts(&l);
 	}
+	judge_ub(&l);
 	return l.n;
 }

@@ -23,7 +23,12 @@
 	X(answers_doubled) \
 	X(packet_seq_err) \
 	X(local_ack_timeout_err) \
-	X(retransmissions)
+	X(retransmissions) \
+	X(ub_resent_nak) \
+	X(ub_resent_high) \
+	X(ub_resent_mark) \
+	X(ub_resent_time) \
+	X(ub_resent_timeout)
 
 /* Those that say more about them. */
 #define FINDING_CONTEXT(X) \
@@ -39,7 +44,8 @@
 	X(req_stale_response) \
 	X(full_frames_passed) \
 	X(small_frames_passed) \
-	X(full_frames_timeouts)
+	X(full_frames_timeouts) \
+	X(ub_packets)
 
 enum finding_counter {
 #define X(n) FINDING_##n,

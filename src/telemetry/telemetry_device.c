@@ -179,11 +179,14 @@ value_of(const struct hca *h, const char *counter)
 	return 0;
 }
 
-static unsigned int
-judge(const struct hca *h, struct finding out[FINDINGS_MAX])
+unsigned int
+telemetry_judge(const struct hca_telemetry *t, struct finding out[FINDINGS_MAX])
 {
+	const struct hca *h = t->hca;
 	uint64_t value[FINDING_COUNTERS];
 
+	if (t->findings != NULL)
+		return t->findings(t->arg, out);
 	for (unsigned int i = 0; i < FINDING_COUNTERS; i++)
 		value[i] = value_of(h, finding_counter_names[i]);
 	return finding_judge(value, out);
@@ -197,7 +200,7 @@ telemetry_findings(const struct telemetry_request *r, struct rte_tel_data *d)
 	uint32_t from;
 	int rc = telemetry_begin_list(r, d, &from);
 
-	n = r->t->findings != NULL ? r->t->findings(r->t->arg, found) : judge(r->t->hca, found);
+	n = telemetry_judge(r->t, found);
 	for (unsigned int i = from; i < n && rc == 0; i++) {
 		struct telemetry_dict t;
 

@@ -59,6 +59,9 @@ TELEMETRY_COMMANDS(X)
 /* The head of the list of HCAs (the one added last). */
 const struct hca_telemetry *telemetry_first(void);
 
+/* What is wrong with an HCA, the worst first; returns how many. */
+unsigned int telemetry_judge(const struct hca_telemetry *t, struct finding out[FINDINGS_MAX]);
+
 /* A dictionary under construction; the first error is kept. */
 struct telemetry_dict {
 	struct rte_tel_data *d;

@@ -102,9 +102,12 @@ static void
 put_health(struct telemetry_dict *t, const struct hca_telemetry *h)
 {
 	char health[128] = "well", cpu[128] = "";
+	struct finding found[FINDINGS_MAX];
 
 	if (h->health != NULL)
 		h->health(h->arg, health, sizeof(health), cpu, sizeof(cpu));
+	else if (telemetry_judge(h, found) != 0)
+		snprintf(health, sizeof(health), "%s", found[0].text);
 	telemetry_put_text(t, "health", hca_driver_dead(h->drv) ? "dead" : health);
 	if (cpu[0] != '\0')
 		telemetry_put_text(t, "cpu", cpu);

@@ -192,8 +192,10 @@ hca_qp_round_trips(const struct hca *h, uint32_t qpn, struct hca_round_trips *ou
 	memset(out, 0, sizeof(*out));
 	if (qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn)
 		return -ENOENT;
-	if (__atomic_load_n(&t->of_life, __ATOMIC_ACQUIRE) != qp->cfg.generation + 1 ||
-	    GET(t->of_qpi) != qpi)
+	/* of this life: one that has sent something, and is measured */
+	if (GET(qp->encap.tx_packets) == 0 ||
+	    __atomic_load_n(&t->of_life, __ATOMIC_ACQUIRE) != GET(t->life) ||
+	    GET(t->of_qpi) != qpi || GET(t->qpi) != qpi)
 		return 0;
 	for (unsigned int i = 0; i < HCA_RTT_BUCKETS; i++)
 		n += bucket[i] = GET(t->bucket[i]);

@@ -86,6 +86,10 @@ static const struct network networks[] = {
 	  G(full_frames_passed, 1)},
 	 {"timeouts: 8 ack timeouts, no sequence NAK: peers are slow, stopped or gone, or answers "
 	  "are lost"}},
+	{"UB",
+	 {G(ub_resent_nak, 15), G(ub_resent_timeout, 5), G(ub_packets, 1980)},
+	 {"ub-repeated: UB: 1.0 % of the packets to peers were sent again (20, 5 after a timeout): "
+	  "lost or late"}},
 	{"receivers not ready",
 	 {G(retransmissions, 9), G(req_packets, 20)},
 	 {"repeated: 9 packets sent again"}},
