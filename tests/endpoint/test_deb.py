@@ -36,7 +36,7 @@ PACKAGES = {
                 './usr/share/bash-completion/completions/softhca-ctl',
                 './usr/share/zsh/vendor-completions/_softhca',
                 './usr/share/fish/vendor_completions.d/softhca-perf.fish', './usr/share/softhca/uboe.lua',
-                'UNIT/softhcad.service'),
+                'UNIT/softhcad.service', 'UNIT/softhca-metrics.service', './usr/share/softhca/grafana/softhca.json'),
     'softhca-plot': ('./usr/bin/softhca-plot', PAGES + 'man1/softhca-plot.1.gz'),
     'libsofthca0': ('LIB/libsofthca.so.0',),
     'libsofthca-embed0': ('LIB/libsofthca-embed.so.0',),

@@ -118,10 +118,11 @@ class Pages(unittest.TestCase):
     def test_unit(self):
         if shutil.which('systemd-analyze') is None:
             self.skipTest('systemd-analyze is not installed')
-        result = output('systemd-analyze', 'verify', '--man=no', UNIT)
-        complaints = [line for line in result.stdout.splitlines()
-                      if os.path.basename(UNIT) in line and 'is not executable' not in line]
-        self.assertEqual(complaints, [])
+        for unit in UNIT, os.path.join(os.path.dirname(UNIT), 'softhca-metrics.service'):
+            result = output('systemd-analyze', 'verify', '--man=no', unit)
+            complaints = [line for line in result.stdout.splitlines()
+                          if os.path.basename(unit) in line and 'is not executable' not in line]
+            self.assertEqual(complaints, [])
 
 
 if __name__ == '__main__':
