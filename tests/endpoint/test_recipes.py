@@ -240,6 +240,43 @@ class Kubernetes(Folder):
             self.assertIn('address = 192.0.2.77/24\n', file.read())
 
 
+    def test_runs(self):
+        """The daemon with its configuration and its capabilities alone, on a loop in place of an
+        interface; the program in a container without rights, which does not see the daemon's processes."""
+        run = os.path.join(BUILD, 'apps', 'softhca-run')
+        example = os.path.join(BUILD, 'examples', 'verbs_write')
+        if os.geteuid() != 0 or not (os.path.exists(run) and os.path.exists(example)):
+            self.skipTest('needs root and the example of verbs')
+        if options()['b_sanitize'] != 'none':
+            self.skipTest('a checker of leaks does not run in such a container')
+        text = self.objects['ConfigMap']['data']['softhcad.conf']
+        text = text.replace('net_af_packet0,iface=eth0', 'net_ring0').replace('@NODE@', '7')
+        text = text.replace('[control]', '[control]\nsocket = %s/node.sock' % self.place)
+        os.chmod(self.place, 0o755)
+        daemon = self.pods()[0]['containers'][0]
+        rights = ',+'.join(['-all'] + daemon['securityContext']['capabilities']['add']).lower()
+        process = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', '--bounding-set', rights, SOFTHCAD, '-c',
+                                    self.write('node.conf', text)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, encoding='utf-8')
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        said = ''
+        while 'ready' not in said:
+            line = process.stdout.readline()
+            self.assertTrue(line, said)
+            said += line
+        words = self.pod['spec']['containers'][0]['command']
+        self.assertEqual(words[:3], ['softhca-run', '--directory', '/run/softhca'])
+        client = subprocess.run(['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', sys.executable,
+                                 os.path.join(ROOT, 'tests/verbs/container.py'), run, '--directory', self.place,
+                                 example], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, encoding='utf-8', timeout=LIMIT_S, check=False)
+        if 'ermission denied' in client.stdout and client.returncode in (1, 126, 127):
+            self.skipTest('an ordinary user cannot read this build: ' + client.stdout)
+        self.assertEqual((client.returncode, client.stdout), (0, 'node: written by verbs\n'))
+
+
 class Packaging(Folder):
     def test_spec(self):
         """It parses, for this release, and each installed file is in one package."""
@@ -275,15 +312,20 @@ declare -F build package_softhca package_softhca-verbs
             self.assertIn('UNTRIED', read('packaging', name).split('\n\n')[0])
 
 
+def options():
+    """Of this build"""
+    said = subprocess.run(['meson', 'introspect', '--buildoptions', BUILD], check=True, stdout=subprocess.PIPE)
+    return {option['name']: option['value'] for option in json.loads(said.stdout)}
+
+
 def installed():
     """Of this build, with the folder of libraries as /usr/LIB"""
     paths = json.loads(subprocess.run(['meson', 'introspect', '--installed', BUILD], check=True,
                                       stdout=subprocess.PIPE).stdout)
-    options = {option['name']: option['value'] for option in json.loads(subprocess.run(
-        ['meson', 'introspect', '--buildoptions', BUILD], check=True, stdout=subprocess.PIPE).stdout)}
+    here = options()
     for path in sorted(paths.values()):
-        path = os.path.join('/usr', os.path.relpath(path, options['prefix']))
-        folder = os.path.join('/usr', options['libdir']) + '/'
+        path = os.path.join('/usr', os.path.relpath(path, here['prefix']))
+        folder = os.path.join('/usr', here['libdir']) + '/'
         if path.startswith(folder):
             path = '/usr/LIB/' + path[len(folder):]
         if path != '/usr/LIB/softhca/libibverbs.so':
