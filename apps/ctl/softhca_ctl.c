@@ -200,8 +200,10 @@ ctl_options(struct ctl *c, int argc, char **argv, const struct option *own,
 static int
 run(const struct command *command, int argc, char **argv)
 {
+	static char name[] = "softhca-ctl"; /* in front of what getopt_long() says */
 	struct ctl c = {0};
 
+	argv[0] = name;
 	if (command->run != NULL)
 		return command->run(&c, argc, argv);
 	for (unsigned int i = 0; i < ctl_views_count; i++)

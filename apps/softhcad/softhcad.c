@@ -50,8 +50,10 @@ parse(int argc, char **argv, struct options *o)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
+	static char name[] = "softhcad"; /* in front of what getopt_long() says */
 	int c;
 
+	argv[0] = name;
 	while ((c = getopt_long(argc, argv, "c:h", table, NULL)) != -1) {
 		switch (c) {
 		case 'c':

@@ -58,7 +58,8 @@ class CommandLine(Case):
         self.assertIn('softhca-ctl', self.good('--version'))
         self.bad(2, 'no command "nonsense"', 'nonsense')
         self.bad(2, 'unexpected argument', 'qps', 'word')
-        self.bad(2, 'unrecognized option', 'qps', '--nonsense')
+        self.bad(2, "softhca-ctl: unrecognized option '--nonsense'", 'qps', '--nonsense')
+        self.bad(2, "softhca-ctl: option '--interval' requires", 'top', '--interval')
         self.bad(2, '--interval', 'top', '--interval', 'x')
         self.bad(2, '--interval', 'counters', '--interval', '-1')
 

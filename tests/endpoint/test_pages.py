@@ -46,6 +46,7 @@ class Pages(unittest.TestCase):
 
     def test_daemon(self):
         self.options(DAEMON, 'apps/softhcad/softhcad.8')
+        self.assertTrue(output(DAEMON, '--foo').stdout.startswith("softhcad: unrecognized option '--foo'\n"))
 
     def test_perf(self):
         self.options(PERF, PERF_PAGE)
