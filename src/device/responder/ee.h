@@ -156,6 +156,16 @@ struct ee_request {
 	struct ee_piece piece[HCA_WQE_MAX_SGE];
 };
 
+/* ATOMICs on foreign memory whose new value will be stored later: what their repetition gets. */
+#define EE_STORES 16u
+
+struct ee_store {
+	uint32_t qpi, psn;
+	uint32_t generation; /* of the QP; another one: the entry is free, as with !used */
+	bool used;
+	uint64_t before; /* the previous value */
+};
+
 /* State of the stage. */
 struct ee_ctx {
 	struct hca_qp_list ready, lazy;
@@ -177,6 +187,7 @@ struct ee_ctx {
 	struct rte_mbuf *out[HCA_BURST];
 	unsigned int nout;
 	struct hca_order order[HCA_ORDER_PLACES];
+	struct ee_store store[EE_STORES];
 } __rte_cache_aligned;
 
 static inline struct ee_ctx *

@@ -51,13 +51,72 @@ ee_foreign_scatter(struct ee_request *q)
 	return EE_NEXT;
 }
 
+/* ---- ATOMICs ---- */
+
+static bool
+store_is_used(const struct ee_request *q, const struct ee_store *s)
+{
+	return s->used && s->generation == q->h->qp[s->qpi].cfg.generation;
+}
+
+/* The entry of this request; NULL: it is executed for the first time. */
+static struct ee_store *
+store_find(struct ee_request *q)
+{
+	for (unsigned int i = 0; i < EE_STORES; i++) {
+		struct ee_store *s = &q->ctx->store[i];
+
+		if (s->used && s->qpi == q->qpi && s->psn == q->rxd->psn && store_is_used(q, s))
+			return s;
+	}
+	return NULL;
+}
+
+/* The new value will be stored later: the repetition of the request is answered with the old one. */
+static enum ee_verdict
+store_later(struct ee_request *q)
+{
+	for (unsigned int i = 0; i < EE_STORES; i++) {
+		struct ee_store *s = &q->ctx->store[i];
+
+		if (store_is_used(q, s))
+			continue;
+		*s = (struct ee_store){.qpi = q->qpi,
+				       .psn = q->rxd->psn,
+				       .generation = q->qp->cfg.generation,
+				       .used = true,
+				       .before = q->before};
+		return failed(q, -EAGAIN);
+	}
+	return failed(q, -EFAULT);
+}
+
+/* The process can be reached again: the value is stored, or its memory is gone. */
+static enum ee_verdict
+store_end(struct ee_request *q, struct ee_store *s)
+{
+	uint64_t now;
+
+	if (hca_foreign_read(&q->h->core, q->piece[0].mpt, q->va, &now, sizeof(now)) == -EAGAIN)
+		return failed(q, -EAGAIN);
+	q->before = s->before;
+	s->used = false;
+	return EE_NEXT;
+}
+
 enum ee_verdict
 ee_foreign_atomic(struct ee_request *q)
 {
 	const struct hca_atomiceth *a = (const void *)q->ext;
-	int rc = hca_foreign_atomic(&q->h->core, q->piece[0].mpt, q->va,
-				    q->op->kind == HCA_PKT_FETCH_ADD, hca_be64_to_cpu(a->swap_add),
-				    hca_be64_to_cpu(a->cmp), &q->before);
+	struct ee_store *s = store_find(q);
+	int rc;
 
+	if (s != NULL)
+		return store_end(q, s);
+	rc = hca_foreign_atomic(&q->h->core, q->piece[0].mpt, q->va,
+				q->op->kind == HCA_PKT_FETCH_ADD, hca_be64_to_cpu(a->swap_add),
+				hca_be64_to_cpu(a->cmp), &q->before);
+	if (rc == -EINPROGRESS)
+		return store_later(q);
 	return rc == 0 ? EE_NEXT : failed(q, rc);
 }

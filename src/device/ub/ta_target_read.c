@@ -57,7 +57,7 @@ copy_out(struct tat_request *q, const struct hca_mpt_entry *e, uint64_t va, uint
 
 /*
  * In three steps: TAT alone executes atomics, so they are atomic among themselves, but not against
- * CPUs. Once the value was read nothing may be repeated: what fails later is no "late".
+ * CPUs. A request whose value will be stored later may not be repeated: that is no "late".
  */
 static void
 execute_in_steps(struct tat_request *q, const struct hca_mpt_entry *e,
@@ -72,8 +72,8 @@ execute_in_steps(struct tat_request *q, const struct hca_mpt_entry *e,
 	hca_ub_atomic_apply(a, old, value);
 	if (!e->foreign)
 		hca_vtp_scatter(&q->h->vtp, e, va, value, a->len, q->h->icrc);
-	else if (hca_foreign_write(&q->h->core, e, va, value, a->len) != 0)
-		tat_refuse(q, TAT_GONE);
+	else
+		tat_foreign_ok(q, hca_foreign_store(&q->h->core, e, va, value, a->len));
 }
 
 static void

@@ -63,7 +63,7 @@ transfer(struct hca_core *h, const struct hca_mpt_entry *e, bool write, uint64_t
 					bytes, run);
 
 		if (rc != 0)
-			return rc == -EAGAIN ? -EAGAIN : -EFAULT;
+			return rc == -EAGAIN || rc == -EINPROGRESS ? rc : -EFAULT;
 		bytes += run;
 		va += run;
 		len -= run;
@@ -88,7 +88,22 @@ hca_foreign_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va
 	if (len == 0)
 		return 0;
 	rc = transfer(h, e, true, va, bytes, len - 1);
-	return rc != 0 ? rc : transfer(h, e, true, va + len - 1, bytes + len - 1, 1);
+	if (rc == 0)
+		rc = transfer(h, e, true, va + len - 1, bytes + len - 1, 1);
+	return rc == -EINPROGRESS ? -EAGAIN : rc;
+}
+
+int
+hca_foreign_store(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, const void *src,
+		  uint32_t len)
+{
+	uint8_t *bytes = (uint8_t *)(uintptr_t)src;
+	uint32_t run;
+	int rc;
+
+	locate(&h->vtp, e, va, len, &run);
+	rc = transfer(h, e, true, va, bytes, len);
+	return rc != 0 && run != len ? -EFAULT : rc;
 }
 
 int
@@ -105,7 +120,5 @@ hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t v
 	if (rc != 0 || (!add && *old != compare))
 		return rc;
 	value = add ? *old + swap_add : swap_add;
-	rc = transfer(h, e, true, va, (uint8_t *)&value, 8);
-	/* never -EAGAIN: a repetition might execute it twice */
-	return rc == 0 ? 0 : -EFAULT;
+	return hca_foreign_store(h, e, va, &value, 8);
 }

@@ -34,12 +34,19 @@ const struct hca_mpt_entry *hca_foreign_find(const struct hca_vtp *v, uint32_t k
 
 int hca_foreign_read(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, void *dst,
 		     uint32_t len);
-/* The last byte is stored after all others. */
+/* The last byte is stored after all others. -EAGAIN: some bytes may be stored, also later. */
 int hca_foreign_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
 		      const void *src, uint32_t len);
 /*
+ * -EAGAIN: no byte is stored; -EINPROGRESS: all will be, later. Both only of bytes that are
+ * contiguous in the process.
+ */
+int hca_foreign_store(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
+		      const void *src, uint32_t len);
+/*
  * Fetch-add or compare-swap of 8 aligned bytes: atomic with respect to other requests from the
- * network, not to CPUs. *old: the previous value. -EINVAL: not aligned.
+ * network, not to CPUs. *old: the previous value. -EINVAL: not aligned; -EAGAIN: not executed;
+ * -EINPROGRESS: it will be, and no other access of the domain comes between.
  */
 int hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
 		       uint64_t swap_add, uint64_t compare, uint64_t *old);

@@ -361,20 +361,25 @@ time_to_charge(const struct ipc_foreign *f, const struct wait *w, uint64_t now, 
 	return ns > queued ? ns - queued : 0;
 }
 
-/* Abandon the request if it is time. A request that has not begun will not be executed. */
-static bool
+/*
+ * Abandon the request if it is time: -EAGAIN if it has not begun and will not be executed,
+ * -EINPROGRESS if the agent still executes it; 0: not yet.
+ */
+static int
 abandon(struct ipc_foreign *f, struct wait *w, uint32_t state, uint64_t now)
 {
 	if (state == REQUEST_ASKED)
-		return now - w->began >= w->starved && change(f, REQUEST_ASKED, REQUEST_IDLE);
+		return now - w->began >= w->starved && change(f, REQUEST_ASKED, REQUEST_IDLE)
+			       ? -EAGAIN
+			       : 0;
 	if (w->ran == 0)
 		w->ran = w->patience = now;
 	if (!w->sampled && now - w->ran >= SAMPLE_NS)
 		w->sampled = usage_of(f, &w->usage);
 	if (now - w->patience < PATIENCE_NS || w->naps < NAPS ||
 	    (had_no_cpu(f, w, now) && now - w->began < w->starved))
-		return false;
-	return change(f, REQUEST_RUNNING, REQUEST_GIVEN_UP);
+		return 0;
+	return change(f, REQUEST_RUNNING, REQUEST_GIVEN_UP) ? -EINPROGRESS : 0;
 }
 
 static void
@@ -388,47 +393,47 @@ settle_account(struct ipc_foreign *f, const struct wait *w, uint64_t now, bool d
 		ipc_budget_take(f->budget, IPC_BUDGET_CPU, now, ns - charged);
 }
 
-/* True: it is done. */
-static bool
+/* 0: it is done; or as abandon(). */
+static int
 wait_for_answer(struct ipc_foreign *f, uint64_t began)
 {
 	struct wait w = {.began = began, .ran = 0};
 	uint64_t now = began, left = ipc_budget_left(f->budget, IPC_BUDGET_CPU, began);
-	bool done = true;
 	uint32_t state;
+	int rc = 0;
 
 	w.starved = left > PATIENCE_NS ? left : PATIENCE_NS;
 	spin(f, REQUEST_ASKED, &f->agent_cpu);
 	spin(f, REQUEST_RUNNING, &f->agent_cpu);
-	while (done && (state = state_of(f)) != REQUEST_DONE) {
+	while (rc == 0 && (state = state_of(f)) != REQUEST_DONE) {
 		now = now_ns();
-		if (abandon(f, &w, state, now)) {
-			done = false;
-		} else {
+		rc = abandon(f, &w, state, now);
+		if (rc == 0) {
 			sleep_while(f, state, &f->worker_asleep, w.naps == 0 ? SAMPLE_NS : NAP_NS);
 			w.naps++;
 		}
 	}
 	if (w.naps != 0)
-		settle_account(f, &w, done ? now_ns() : now, done);
-	return done;
+		settle_account(f, &w, rc == 0 ? now_ns() : now, rc == 0);
+	return rc;
 }
 
 static int
 request(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes, uint32_t len)
 {
 	uint64_t began = now_ns();
-	int rc = -EAGAIN;
+	int rc;
 
 	if (state_of(f) != REQUEST_IDLE || !can_pay(f, began))
 		return -EAGAIN;
 	ask(f, write, addr, bytes, len);
-	if (wait_for_answer(f, began)) {
-		rc = f->result;
-		if (rc == 0 && !write)
-			memcpy(bytes, f->bytes, len);
-		__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_RELEASE);
-	}
+	rc = wait_for_answer(f, began);
+	if (rc != 0)
+		return rc == -EINPROGRESS && !write ? -EAGAIN : rc;
+	rc = f->result;
+	if (rc == 0 && !write)
+		memcpy(bytes, f->bytes, len);
+	__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_RELEASE);
 	return rc;
 }
 

@@ -39,7 +39,7 @@ void ipc_foreign_end(struct ipc_foreign *f);
 /* Destroy it when the device does not use it any more. A blocked agent ends when it can. */
 void ipc_foreign_destroy(struct ipc_foreign *f);
 
-/* hca_config.foreign: 0, -EAGAIN, -EFAULT. Any worker. */
+/* hca_config.foreign: 0, -EAGAIN, -EINPROGRESS, -EFAULT. Any worker. */
 int ipc_foreign_access(struct ipc_foreign *f, bool write, uint64_t addr, void *bytes, uint32_t len);
 
 /*

@@ -66,10 +66,10 @@ ipc_server_access(struct ipc_server *server, uint32_t domain, bool write, uint64
 		f = __atomic_load_n(&server->foreign[domain], __ATOMIC_ACQUIRE);
 	if (f != NULL)
 		rc = ipc_foreign_access(f, write, addr, bytes, len);
-	ipc_count(server, rc == -EAGAIN ? IPC_COUNTER_foreign_late
-			  : rc != 0	? IPC_COUNTER_foreign_faults
-			  : write	? IPC_COUNTER_foreign_writes
-					: IPC_COUNTER_foreign_reads);
+	ipc_count(server, rc == -EAGAIN || rc == -EINPROGRESS ? IPC_COUNTER_foreign_late
+			  : rc != 0			      ? IPC_COUNTER_foreign_faults
+			  : write			      ? IPC_COUNTER_foreign_writes
+							      : IPC_COUNTER_foreign_reads);
 	return rc;
 }
 

@@ -319,6 +319,18 @@ rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn)
 	rig_forget_responses(r);
 }
 
+void
+rig_expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result)
+{
+	const struct hca_txd *d = rig_response(r, i);
+
+	assert_int_equal(d->opcode, HCA_BTH_RC_ATOMIC_ACK);
+	assert_int_equal(d->psn, psn);
+	assert_int_equal(d->syndrome, RIG_ACK);
+	assert_int_equal(d->resp.result, result);
+	assert_int_equal(d->len, 0);
+}
+
 bool
 rig_event(const struct rig *r, uint8_t type)
 {

@@ -100,6 +100,8 @@ void rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn);
 /* The same for a fatal NAK: the QP is in ERR. event: HCA_EVENT_*, 0: none. */
 void rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event);
 void rig_expect_silence(struct rig *r);
+/* Response i is that of an ATOMIC with this result. */
+void rig_expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result);
 bool rig_event(const struct rig *r, uint8_t type);
 
 /* Post a receive of n SGEs. */

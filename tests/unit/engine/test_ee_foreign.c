@@ -202,11 +202,80 @@ atomics(void **state)
 	memcpy(&value, at(8), 8);
 	assert_int_equal(value, 42);
 	rig_forget_responses(r);
-	/* read, but it is unknown whether it was written: an error, no repetition */
+	/* read, but not stored: nothing has changed */
 	p.psn = PSN + 1;
 	then(1, -EAGAIN);
 	rig_feed(r, p);
+	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN + 1);
+	memcpy(&value, at(8), 8);
+	assert_int_equal(value, 42);
+	then(1, -EFAULT);
+	rig_feed(r, p);
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, PSN + 1, HCA_EVENT_WQ_ACCESS);
+}
+
+static uint64_t
+value_at(uint32_t off)
+{
+	uint64_t value;
+
+	memcpy(&value, at(off), 8);
+	return value;
+}
+
+/* The store is executed later: the repetition gets the old value, and adds nothing. */
+static void
+atomic_is_stored_later(void **state)
+{
+	struct rig_packet p = rig_add(PSN, 8, 5);
+	struct rig *r = *state;
+
+	p.rkey = KEY;
+	then(1, -EINPROGRESS);
+	rig_feed(r, p);
+	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
+	assert_int_equal(r->qp->ee.epsn, PSN);
+	then(0, -EAGAIN); /* not yet */
+	rig_feed(r, p);
+	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
+	*at(8) = 5; /* now it is, and another request adds 100 */
+	*at(8) += 100;
+	then(UINT32_MAX, 0);
+	rig_feed(r, p);
+	assert_int_equal(accesses, 1);
+	assert_int_equal(value_at(8), 105);
+	assert_int_equal(r->qp->ee.epsn, PSN + 1);
+	rig_expect_atomic(r, 0, PSN, 0);
+	/* the next one is executed */
+	p.psn = PSN + 1;
+	rig_feed(r, p);
+	assert_int_equal(value_at(8), 110);
+	rig_expect_atomic(r, 1, PSN + 1, 105);
+}
+
+/* More of them than are remembered fail; what a QP has left behind makes room. */
+static void
+stores_are_bounded(void **state)
+{
+	struct rig *r = *state;
+	struct ee_ctx *ctx = ee_ctx(r->h);
+	struct rig_packet p = rig_add(PSN, 8, 5);
+
+	p.rkey = KEY;
+	for (unsigned int i = 0; i < EE_STORES; i++)
+		ctx->store[i] = (struct ee_store){.qpi = RIG_QPI,
+						  .psn = PSN + 1000 + i,
+						  .generation = r->qp->cfg.generation,
+						  .used = true};
+	ctx->store[3].generation--;
+	then(1, -EINPROGRESS);
+	rig_feed(r, p);
+	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
+	assert_int_equal(ctx->store[3].psn, PSN);
+	ctx->store[3].psn++;
+	then(1, -EINPROGRESS);
+	rig_feed(r, p);
+	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, PSN, HCA_EVENT_WQ_ACCESS);
 }
 
 /* Range, rights and PD are checked as for any region. */
@@ -248,8 +317,15 @@ main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
-		T(writes),	  T(write_fails), T(write_is_late), T(mixed_receive),
-		T(receive_fails), T(atomics),	  T(checks),
+		T(writes),
+		T(write_fails),
+		T(write_is_late),
+		T(mixed_receive),
+		T(receive_fails),
+		T(atomics),
+		T(checks),
+		T(atomic_is_stored_later),
+		T(stores_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,18 +22,6 @@ expect_read(struct rig *r, unsigned int i, uint8_t opcode, uint32_t psn, uint32_
 	assert_int_equal(d->generation, r->qp->cfg.generation);
 }
 
-static void
-expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result)
-{
-	struct hca_txd *d = rig_response(r, i);
-
-	assert_int_equal(d->opcode, HCA_BTH_RC_ATOMIC_ACK);
-	assert_int_equal(d->psn, psn);
-	assert_int_equal(d->syndrome, RIG_ACK);
-	assert_int_equal(d->resp.result, result);
-	assert_int_equal(d->len, 0);
-}
-
 static uint64_t
 load(const struct rig *r, uint32_t off)
 {
@@ -99,7 +87,7 @@ responses_leave_in_psn_order(void **state)
 	for (unsigned int i = 0; i < 20; i++)
 		assert_int_equal(rig_response(r, i)->psn, 101 + i);
 	assert_int_equal(rig_response(r, 0)->resp.msn, 2);
-	expect_atomic(r, 20, 121, 0);
+	rig_expect_atomic(r, 20, 121, 0);
 	assert_int_equal(rig_response(r, 20)->resp.msn, 3);
 	assert_int_equal(rig_response(r, 21)->opcode, HCA_BTH_RC_ACK);
 	assert_int_equal(rig_response(r, 21)->psn, 122);
@@ -215,18 +203,18 @@ atomics(void **state)
 
 	rig_feed(r, p);
 	assert_int_equal(load(r, 8), UINT64_C(0x100000001));
-	expect_atomic(r, 0, 100, 0);
+	rig_expect_atomic(r, 0, 100, 0);
 	p.psn = 101;
 	p.opcode = HCA_BTH_RC_CMP_SWAP;
 	p.compare = 7; /* not equal: memory unchanged */
 	p.swap_add = 99;
 	rig_feed(r, p);
-	expect_atomic(r, 1, 101, UINT64_C(0x100000001));
+	rig_expect_atomic(r, 1, 101, UINT64_C(0x100000001));
 	assert_int_equal(load(r, 8), UINT64_C(0x100000001));
 	p.psn = 102;
 	p.compare = UINT64_C(0x100000001);
 	rig_feed(r, p);
-	expect_atomic(r, 2, 102, UINT64_C(0x100000001));
+	rig_expect_atomic(r, 2, 102, UINT64_C(0x100000001));
 	assert_int_equal(load(r, 8), 99);
 	assert_int_equal(r->qp->ee.msn, 3);
 	assert_int_equal(RIG_COUNTER(r, rx_atomic_requests), 3);
@@ -247,7 +235,7 @@ repeated_atomics_are_replayed(void **state)
 	rig_feed(r, rig_add(105, 8, 1));
 	assert_int_equal(load(r, 8), 10);
 	assert_int_equal(rig_responses(r), 1);
-	expect_atomic(r, 0, 105, 5);
+	rig_expect_atomic(r, 0, 105, 5);
 	assert_int_equal(r->qp->ee.msn, 10);
 	rig_forget_responses(r);
 	rig_feed(r, rig_add(100, 8, 1));
@@ -335,7 +323,7 @@ repeats_leave_room_for_new_requests(void **state)
 	rig_poll(r);
 	assert_int_equal(rig_responses(r), RIG_MAX_RD + 1);
 	expect_read(r, 0, HCA_BTH_RC_READ_RESP_ONLY, 100, 0, 8);
-	expect_atomic(r, RIG_MAX_RD, 100 + RIG_MAX_RD, RIG_MAX_RD - 1);
+	rig_expect_atomic(r, RIG_MAX_RD, 100 + RIG_MAX_RD, RIG_MAX_RD - 1);
 	rig_forget_responses(r);
 	rig_expect_silence(r);
 }
@@ -389,7 +377,7 @@ closed_gap_before_an_atomic(void **state)
 	for (unsigned int i = 0; i < 4; i++)
 		rig_poll(r);
 	assert_int_equal(RIG_COUNTER(r, seq_nak_sent), 0);
-	expect_atomic(r, 0, 101, 0);
+	rig_expect_atomic(r, 0, 101, 0);
 	for (unsigned int i = 1; i < rig_responses(r); i++, acks++) {
 		assert_int_equal(rig_response(r, i)->opcode, HCA_BTH_RC_ACK);
 		assert_int_equal(rig_response(r, i)->psn, 100);
@@ -417,7 +405,7 @@ repeat_of_a_read_under_way(void **state)
 	assert_int_equal(rig_responses(r), 4);
 	expect_read(r, 0, HCA_BTH_RC_READ_RESP_FIRST, 101, 256, 256);
 	expect_read(r, 2, HCA_BTH_RC_READ_RESP_LAST, 103, 768, 256);
-	expect_atomic(r, 3, 104, 0);
+	rig_expect_atomic(r, 3, 104, 0);
 	assert_int_equal(r->qp->ee.new_jobs, 0);
 	rig_forget_responses(r);
 	rig_expect_silence(r);
@@ -484,8 +472,8 @@ new_request_ends_the_oldest_repeat(void **state)
 	e->room = 64;
 	rig_poll(r);
 	assert_int_equal(rig_responses(r), 2);
-	expect_atomic(r, 0, 100 + ring - 1, ring - 1);
-	expect_atomic(r, 1, 100 + ring, ring);
+	rig_expect_atomic(r, 0, 100 + ring - 1, ring - 1);
+	rig_expect_atomic(r, 1, 100 + ring, ring);
 	rig_forget_responses(r);
 	/* forgotten, or not an ATOMIC */
 	rig_feed(r, rig_add(100, 8, 1));
