@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fate of each frame is decided once. Frames to be sent at once are offered to the inner port
- * one by one: if it refuses one, its fate must not be decided again, so the next frame offered
- * passes unchanged.
+ * The fate of each frame is decided once: then rules count it, the list of faults gets it, and its
+ * contents change. A frame that is refused afterwards (no room to hold it, or none in the inner
+ * port) keeps its fate until the sender offers it again.
  */
 
 #include <errno.h>
@@ -28,10 +28,11 @@
 #define SETTING_STEP UINT64_C(0xa0761d6478bd642f)
 #define FRESH 4u /* flag beside the index: this set of odds is new */
 
-/* Result of fate_of(). */
+/* Result of decide(). */
 struct fate {
 	unsigned int fault; /* enum hca_fault or FATE_PASS */
 	uint64_t arg;
+	uint64_t wait; /* ns */
 	bool ecn;
 	bool by_rule;
 	uint8_t rule; /* counted from 1 */
@@ -78,8 +79,9 @@ struct port_impair {
 	uint32_t next_odds; /* index of the writer's */
 	uint32_t between;   /* [pub] index of the third, and FRESH */
 	struct rule rules[HCA_FAULT_RULES];
-	unsigned int num_rules; /* [pub] */
-	bool pass_next;		/* the next frame's fate is decided: it passes */
+	unsigned int num_rules;		/* [pub] */
+	struct fate fate;		/* of the frame that is sent */
+	const struct rte_mbuf *refused; /* its fate is decided; NULL: none */
 	struct hca_port_impair_stats stats;
 	hca_port_impair_watch_fn watch;
 	void *watch_arg;
@@ -320,8 +322,6 @@ fate_of(struct port_impair *p, struct rte_mbuf *m)
 	const struct odds *o = odds_of(p);
 	struct fate f = {.fault = FATE_PASS, .spared = is_spared(p, m)};
 
-	if (p->pass_next)
-		return f;
 	if (rules_of(p) != 0 && fate_by_rule(p, m, &f))
 		return f;
 	if (!o->any || f.spared)
@@ -418,27 +418,54 @@ damage(struct port_impair *p, struct rte_mbuf *m, const struct fate *f)
 		cut(p, m, f->arg);
 }
 
-/* Time at which a frame is sent: 0 = now. after: see struct held. */
+/* How long a frame is held: 0 = it is sent at once. */
 static uint64_t
-due_time(struct port_impair *p, const struct fate *f, uint64_t now, uint64_t *after)
+wait_of(struct port_impair *p, const struct fate *f)
 {
 	const struct odds *o = odds_of(p);
 	uint64_t reorder = o->reorder_ns ? o->reorder_ns : REORDER_NS;
 	uint64_t wait = f->spared ? 0 : o->delay_ns;
 
-	*after = UINT64_MAX;
 	if (o->jitter_ns != 0 && !f->spared)
 		wait += hca_port_random_below(&p->rng,
 					      (uint32_t)RTE_MIN(o->jitter_ns + 1, UINT32_MAX));
 	if (f->fault == HCA_FAULT_DELAY)
 		wait += f->arg;
-	if (f->fault == HCA_FAULT_REORDER && f->by_rule) {
-		wait += reorder;
-		*after = p->stats.frames + 2;
-	} else if (f->fault == HCA_FAULT_REORDER) {
-		wait += 1 + hca_port_random_below(&p->rng, (uint32_t)RTE_MIN(reorder, UINT32_MAX));
-	}
-	return wait != 0 ? now + wait : 0;
+	if (f->fault == HCA_FAULT_REORDER)
+		wait += f->by_rule
+				? reorder
+				: 1 + hca_port_random_below(&p->rng,
+							    (uint32_t)RTE_MIN(reorder, UINT32_MAX));
+	return wait;
+}
+
+/* List the fault of a frame that is as it was sent. */
+static void
+tell(struct port_impair *p, const struct rte_mbuf *m, const struct fate *f, uint64_t now)
+{
+	struct hca_fired d = {.at = now, .frame = p->stats.frames + 1, .rule = f->rule};
+
+	d.fault = (uint8_t)(f->fault != FATE_PASS ? f->fault : HCA_FAULT_ECN);
+	hca_fired_describe(&d, m);
+	if (p->watch != NULL)
+		p->watch(p->watch_arg, m, &d);
+	hca_fired_enter(&p->fired, &d);
+}
+
+/* Once for each frame, however often it is offered. */
+static void
+decide(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
+{
+	struct fate *f = &p->fate;
+
+	begin_draws(p);
+	*f = fate_of(p, m);
+	if (f->fault != FATE_PASS || f->ecn)
+		tell(p, m, f, now);
+	if (f->fault == HCA_FAULT_DROP)
+		return;
+	damage(p, m, f);
+	f->wait = wait_of(p, f);
 }
 
 static void
@@ -448,77 +475,61 @@ count_held(struct port_impair *p, const struct fate *f)
 	hca_port_count(&p->stats.delayed, f->fault != HCA_FAULT_REORDER);
 }
 
-/* False: not accepted, the caller keeps the frame. */
 static bool
-apply(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint64_t now)
+hold_until(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint64_t due)
 {
-	uint64_t due, after;
+	bool swap = f->fault == HCA_FAULT_REORDER && f->by_rule;
 
+	if (!hold_copy(p, m, due, swap ? p->stats.frames + 2 : UINT64_MAX))
+		return false;
+	count_held(p, f);
+	if (f->fault == HCA_FAULT_DUP && hold_copy(p, m, due, UINT64_MAX))
+		hca_port_count(&p->stats.duplicated, 1);
+	return true;
+}
+
+/* Carry out what is decided. False: not accepted, the caller keeps the frame. */
+static bool
+apply(struct port_impair *p, struct rte_mbuf *m, struct fate *f, uint64_t now)
+{
 	if (f->fault == HCA_FAULT_DROP) {
 		hca_port_count(&p->stats.dropped, 1);
 		rte_pktmbuf_free(m);
 		return true;
 	}
-	damage(p, m, f);
-	due = due_time(p, f, now, &after);
-	if (due != 0 && hold_copy(p, m, due, after)) {
-		count_held(p, f);
-		if (f->fault == HCA_FAULT_DUP && hold_copy(p, m, due, UINT64_MAX))
-			hca_port_count(&p->stats.duplicated, 1);
+	if (f->wait != 0 && hold_until(p, m, f, now + f->wait)) {
 		rte_pktmbuf_free(m);
 		return true;
 	}
-	if (due != 0 && f->fault != HCA_FAULT_REORDER) {
+	if (f->wait != 0 && f->fault != HCA_FAULT_REORDER) {
 		hca_port_count(&p->stats.stalled, 1);
-		p->pass_next = f->fault != FATE_PASS;
 		return false;
 	}
-	if (f->fault == HCA_FAULT_DUP && hold_copy(p, m, now, UINT64_MAX))
+	if (f->fault == HCA_FAULT_DUP && hold_copy(p, m, now, UINT64_MAX)) {
 		hca_port_count(&p->stats.duplicated, 1);
+		f->fault = FATE_PASS; /* what is left of it, if the inner port refuses */
+	}
 	if (offer(p, m, now))
 		return true;
-	if (is_damaged(f) && hold_copy(p, m, now, UINT64_MAX)) {
-		rte_pktmbuf_free(m);
-		return true;
-	}
-	p->pass_next = true;
-	return false;
-}
-
-/* As apply(), of a frame that has a fault. */
-static bool
-apply_and_tell(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint64_t now)
-{
-	struct hca_fired d = {.at = now, .frame = p->stats.frames + 1, .rule = f->rule};
-
-	d.fault = (uint8_t)(f->fault != FATE_PASS ? f->fault : HCA_FAULT_ECN);
-	hca_fired_describe(&d, m);
-	if (p->watch != NULL)
-		p->watch(p->watch_arg, m, &d);
-	if (!apply(p, m, f, now))
+	if (!is_damaged(f) || !hold_copy(p, m, now, UINT64_MAX))
 		return false;
-	hca_fired_enter(&p->fired, &d);
+	rte_pktmbuf_free(m);
 	return true;
 }
 
 static bool
 send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 {
-	bool decided = p->pass_next, sent;
-	struct fate f;
-
-	begin_draws(p);
-	f = fate_of(p, m);
-	p->pass_next = false;
-	sent = f.fault != FATE_PASS || f.ecn ? apply_and_tell(p, m, &f, now) : apply(p, m, &f, now);
-	if (!sent) {
-		p->pass_next |= decided;
+	if (likely(p->refused != m))
+		decide(p, m, now);
+	p->refused = apply(p, m, &p->fate, now) ? NULL : m;
+	if (p->refused != NULL)
 		return false;
-	}
-	p->judged += !f.spared;
+	p->judged += !p->fate.spared;
 	return true;
 }
 
+/* A refused frame was decided before: it waits no more, and is none of those since. */
 static void
 take_over(struct port_impair *p)
 {
@@ -530,12 +541,14 @@ take_over(struct port_impair *p)
 	p->now_odds = got & ~FRESH;
 	p->judged = 0;
 	p->settings++;
+	p->fate.wait = 0;
+	p->fate.spared = true;
 }
 
 static bool
 is_clean(const struct port_impair *p)
 {
-	return !odds_of(p)->any && rules_of(p) == 0 && p->num_held == 0;
+	return !odds_of(p)->any && rules_of(p) == 0 && p->num_held == 0 && p->refused == NULL;
 }
 
 bool
@@ -551,6 +564,20 @@ void
 hca_port_impair_count(struct hca_port *port, uint16_t n)
 {
 	hca_port_count(&impair(port)->stats.frames, n);
+}
+
+uint32_t
+hca_port_impair_forget(struct hca_port *port)
+{
+	struct port_impair *p = impair(port);
+	uint32_t n = p->num_held;
+
+	for (uint32_t i = 0; i < n; i++)
+		rte_pktmbuf_free(p->heap[i].m);
+	p->refused = NULL;
+	set_held(p, 0);
+	set_due(p);
+	return n;
 }
 
 static uint16_t
@@ -604,8 +631,7 @@ impair_close(struct hca_port *port)
 {
 	struct port_impair *p = impair(port);
 
-	while (p->num_held != 0)
-		rte_pktmbuf_free(p->heap[--p->num_held].m);
+	hca_port_impair_forget(port);
 	p->wrap.inner->ops->close(p->wrap.inner);
 	hca_fired_fini(&p->fired);
 	rte_mempool_free(p->pool);

@@ -14,7 +14,9 @@
  * A frame that is duplicated or held back is a copy from a pool of this port (the sender gets its
  * mbuf back at once); at most `hold` frames are held. When that many are held, a delay makes the
  * port stall, and with other faults the frame passes. So is one that was damaged while the inner
- * port has no room: the sender never gets a frame back that is not as it was sent.
+ * port has no room: the sender gets a frame back that is not as it was sent only if no more can be
+ * held. A frame that is refused keeps its fate: rules count it once, and offering the same mbuf
+ * again carries out what is left.
  *
  * Owned by the composition. One thread at a time may change settings; changes take effect at the
  * next burst. After rules were cleared, add a new one only when no worker can still be in that
@@ -90,6 +92,8 @@ void hca_port_impair_watch(struct hca_port *p, hca_port_impair_watch_fn fn, void
  */
 bool hca_port_impair_clean(struct hca_port *p);
 void hca_port_impair_count(struct hca_port *p, uint16_t n);
+/* On its lcore: free the held frames; returns how many. A refused one is not offered again. */
+uint32_t hca_port_impair_forget(struct hca_port *p);
 
 void hca_port_impair_stats(const struct hca_port *p, struct hca_port_impair_stats *out);
 uint32_t hca_port_impair_held(const struct hca_port *p);

@@ -340,6 +340,150 @@ inner_and_hold_full(void **state)
 	rig_done(p);
 }
 
+/* The list of faults says what the counters say: one, of that frame. */
+static void
+assert_fired_once(struct hca_port *p, uint32_t psn, unsigned int fault)
+{
+	struct hca_fired list[HCA_FIRED_MAX];
+
+	assert_int_equal(hca_port_impair_fired(p, list), 1);
+	assert_int_equal(list[0].psn, psn);
+	assert_int_equal(list[0].fault, fault);
+	assert_int_equal(list[0].rule, 1);
+	assert_int_equal(hca_port_impair_hits(p, 0), 1);
+}
+
+/* Send a frame, as often as it takes, and append what has passed to the PSNs. */
+static void
+insist(struct hca_port *p, uint32_t psn, uint64_t *now, int *passed, unsigned int *n)
+{
+	struct rte_mbuf *m = rig_frame(psn);
+
+	for (bool sent = false; !sent; *now += 100) {
+		sent = p->ops->tx(p, &m, 1, *now) == 1;
+		for (unsigned int i = 0; i < sink.n; i++)
+			passed[(*n)++] = rig_psn_of(i);
+		rig_sink_clear();
+	}
+}
+
+/* Frames are refused while a delay has no room: a rule counts each of them once all the same. */
+static void
+rule_counts_refused_once(void **state)
+{
+	const struct hca_fault_rule fifth = {.opcode = HCA_FAULT_ANY,
+					     .psn = HCA_FAULT_ANY,
+					     .nth = 5,
+					     .count = 1,
+					     .fault = HCA_FAULT_DROP};
+	const struct hca_impair slow = {.delay_ns = 1000};
+	struct hca_port *p = new_impair(2);
+	unsigned int n = 0;
+	uint64_t now = 1;
+	int passed[16];
+
+	(void)state;
+	hca_port_impair_set(p, &slow);
+	hca_port_impair_rule(p, &fifth);
+	for (uint32_t i = 0; i < 9; i++)
+		insist(p, i, &now, passed, &n);
+	assert_true(stats(p).stalled > 9);
+	assert_int_equal(hca_port_impair_seen(p, 0), 9);
+	assert_fired_once(p, 4, HCA_FAULT_DROP);
+	assert_int_equal(n, 6); /* two are held */
+	for (unsigned int i = 0; i < n; i++)
+		assert_int_equal(passed[i], i < 4 ? i : i + 1);
+	rig_done(p);
+}
+
+/* A frame that a rule changed and that then has to wait: once changed, listed, and delayed. */
+static void
+refused_after_its_fault(void **state)
+{
+	const struct hca_fault_rule corrupt = {.opcode = HCA_FAULT_ANY,
+					       .psn = 2,
+					       .count = 1,
+					       .fault = HCA_FAULT_CORRUPT_ICRC};
+	const struct hca_impair slow = {.delay_ns = 1000};
+	struct hca_port *p = new_impair(1);
+	struct rte_mbuf *m = rig_frame(2);
+
+	(void)state;
+	hca_port_impair_set(p, &slow);
+	hca_port_impair_rule(p, &corrupt);
+	rig_send(p, 1, 100);
+	for (uint64_t now = 200; now < 500; now += 100)
+		assert_int_equal(p->ops->tx(p, &m, 1, now), 0);
+	assert_fired_once(p, 2, HCA_FAULT_CORRUPT_ICRC);
+	assert_int_equal(p->ops->tx(p, &m, 1, 1100), 1);
+	p->ops->poll(p, 2099);
+	assert_int_equal(sink.n, 1);
+	p->ops->poll(p, 2100);
+	assert_int_equal(sink.n, 2);
+	assert_int_equal(rig_psn_of(1), -2);
+	assert_int_equal(stats(p).corrupted, 1);
+	assert_fired_once(p, 2, HCA_FAULT_CORRUPT_ICRC);
+	rig_done(p);
+}
+
+/* A fault of the frame's time happens after the wait for room, too; without faults it passes. */
+static void
+refused_before_its_delay(void **state)
+{
+	const struct hca_fault_rule late = {.opcode = HCA_FAULT_ANY,
+					    .psn = HCA_FAULT_ANY,
+					    .nth = 1,
+					    .count = 2,
+					    .fault = HCA_FAULT_DELAY,
+					    .arg = 1000};
+
+	(void)state;
+	for (unsigned int off = 0; off < 2; off++) {
+		struct hca_port *p = new_impair(1);
+		struct rte_mbuf *m = rig_frame(2);
+
+		hca_port_impair_rule(p, &late);
+		rig_send(p, 1, 100);
+		assert_int_equal(p->ops->tx(p, &m, 1, 200), 0);
+		if (off != 0) {
+			hca_port_impair_set(p, NULL);
+			hca_port_impair_clear_rules(p);
+		}
+		assert_int_equal(p->ops->tx(p, &m, 1, off != 0 ? 300 : 1100), 1);
+		assert_int_equal(sink.n, 1);
+		assert_int_equal(rig_psn_of(0), off != 0 ? 2 : 1);
+		p->ops->poll(p, 2100);
+		assert_int_equal(sink.n, 2);
+		assert_int_equal(stats(p).delayed, off != 0 ? 1 : 2);
+		rig_done(p);
+	}
+}
+
+/* The copy is held, and the inner port refuses the frame itself: one copy, listed. */
+static void
+duplicate_refused(void **state)
+{
+	const struct hca_fault_rule dup = {.opcode = HCA_FAULT_ANY,
+					   .psn = 1,
+					   .count = 1,
+					   .fault = HCA_FAULT_DUP};
+	struct hca_port *p = new_impair(4);
+	struct rte_mbuf *m = rig_frame(1);
+
+	(void)state;
+	hca_port_impair_rule(p, &dup);
+	sink.room = 0;
+	for (uint64_t now = 1; now < 4; now++)
+		assert_int_equal(p->ops->tx(p, &m, 1, now), 0);
+	assert_fired_once(p, 1, HCA_FAULT_DUP);
+	sink.room = 4;
+	assert_int_equal(p->ops->tx(p, &m, 1, 5), 1);
+	assert_int_equal(sink.n, 2);
+	assert_int_equal(stats(p).duplicated, 1);
+	assert_int_equal(hca_port_impair_seen(p, 0), 1);
+	rig_done(p);
+}
+
 static void
 send_of(struct hca_port *p, uint8_t opcode, uint32_t qpn, uint32_t sqpn)
 {
@@ -545,6 +689,10 @@ main(void)
 		cmocka_unit_test(delay_is_bounded),
 		cmocka_unit_test(inner_full),
 		cmocka_unit_test(inner_and_hold_full),
+		cmocka_unit_test(rule_counts_refused_once),
+		cmocka_unit_test(refused_after_its_fault),
+		cmocka_unit_test(refused_before_its_delay),
+		cmocka_unit_test(duplicate_refused),
 		cmocka_unit_test(one_qp),
 		cmocka_unit_test(both_wires),
 		cmocka_unit_test(marks),
