@@ -106,13 +106,28 @@ fetch(struct port_inbound *p, uint16_t n, uint64_t now)
 					    (uint16_t)(p->end - p->at), now);
 }
 
+/* What was on its way when the link went down. */
+static uint32_t
+forget(struct port_inbound *p)
+{
+	struct queue *q = p->queue;
+	uint32_t n = (uint32_t)(p->end - p->at) + (q->head - q->tail);
+
+	rte_pktmbuf_free_bulk(p->waiting + p->at, p->end - p->at);
+	p->at = p->end = 0;
+	while (q->tail != q->head)
+		rte_pktmbuf_free(q->frame[q->tail++ % QUEUE]);
+	__atomic_store_n(&p->ready, false, __ATOMIC_RELAXED);
+	return n + hca_port_impair_forget(p->impair);
+}
+
 static uint16_t
 lose(struct port_inbound *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
 
 	rte_pktmbuf_free_bulk(m, got);
-	hca_port_count(&p->lost, got);
+	hca_port_count(&p->lost, got + forget(p));
 	return 0;
 }
 

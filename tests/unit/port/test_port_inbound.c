@@ -6,6 +6,7 @@
 
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
+#include "port/port_wrap.h"
 
 static struct hca_port_impair_stats
 stats(struct hca_port *p)
@@ -137,6 +138,36 @@ inbound_comes_and_goes(void **state)
 	rig_done(p);
 }
 
+/*
+ * The link goes down while frames are held, wait for room and have passed: all of them are lost,
+ * and nothing is due until it is up.
+ */
+static void
+inbound_down_forgets(void **state)
+{
+	const struct hca_impair slow = {.delay_ns = 1000};
+	struct hca_port *p = new_inbound("tid", 2000), *im = hca_port_inbound_impair(p);
+
+	(void)state;
+	hca_port_impair_set(im, &slow);
+	for (unsigned int i = 0; i < 100; i++)
+		assert_int_equal(rig_receive(p, 32, 10), 0);
+	assert_int_equal(rig_receive(p, 32, 1010), 32);
+	assert_int_equal(hca_port_deadline(p, 1010), 1010);
+	__atomic_store_n(hca_port_inbound_deaf(p), 1, __ATOMIC_RELAXED);
+	assert_int_equal(rig_receive(p, 32, 1020), 0);
+	assert_int_equal(hca_port_impair_held(im), 0);
+	assert_int_equal(hca_port_inbound_lost(p), arrived - 32);
+	assert_true(hca_port_deadline(p, 1020) == UINT64_MAX);
+	__atomic_store_n(hca_port_inbound_deaf(p), 0, __ATOMIC_RELAXED);
+	hca_port_impair_set(im, NULL);
+	while (rig_receive(p, 32, 5000) != 0)
+		;
+	assert_int_equal(sink.n, 2000 - hca_port_inbound_lost(p));
+	assert_int_equal(rig_psn_of(32), hca_port_inbound_lost(p) + 32);
+	rig_done(p);
+}
+
 int
 main(void)
 {
@@ -145,6 +176,7 @@ main(void)
 		cmocka_unit_test(inbound_keeps_what_does_not_fit),
 		cmocka_unit_test(inbound_delay_is_bounded),
 		cmocka_unit_test(inbound_comes_and_goes),
+		cmocka_unit_test(inbound_down_forgets),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);
