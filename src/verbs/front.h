@@ -189,6 +189,7 @@ front_fault(const char *call)
 void front_fault_context(struct front_context *ctx);
 void front_fault_qp_add(struct front_qp *qp);
 void front_fault_qp_remove(const struct front_qp *qp);
+void front_fault_qp_reset(struct front_qp *qp);
 /* A completion is shown to the program: it may become an error; and afterwards, without locks. */
 void front_fault_completion(const struct ibv_context *context, uint32_t qp_num, bool received,
 			    enum ibv_wc_status *status);

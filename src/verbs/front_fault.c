@@ -137,6 +137,18 @@ front_fault_qp_remove(const struct front_qp *qp)
 	pthread_mutex_unlock(&fault_lock);
 }
 
+/* Also between ibv_start_poll() and ibv_end_poll(): an error that was shown there is over. */
+void
+front_fault_qp_reset(struct front_qp *qp)
+{
+	if (!front_faults_on())
+		return;
+	pthread_mutex_lock(&fault_lock);
+	qp->broken = 0;
+	qp->to_error = false;
+	pthread_mutex_unlock(&fault_lock);
+}
+
 static struct front_qp *
 find_qp(const struct ibv_context *context, uint32_t qp_num)
 {

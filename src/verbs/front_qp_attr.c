@@ -96,7 +96,7 @@ ibv_modify_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask)
 		err = FRONT_RESULT(softhca_modify_qp(qp->hca, &request, mask));
 	pub->state = (enum ibv_qp_state)qp->hca->state;
 	if (pub->state == IBV_QPS_RESET)
-		qp->broken = 0;
+		front_fault_qp_reset(qp);
 	return err;
 }
 

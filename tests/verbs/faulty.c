@@ -7,6 +7,7 @@
  *	faulty completions N   N sends of a connection to itself, and their receives
  *	faulty extended N      the same by ibv_start_poll()
  *	faulty again N         the same, twice, with a reset in between
+ *	faulty inside N        N sends, and a reset between ibv_start_poll() and ibv_end_poll()
  *	faulty events N        traffic until N events have come
  */
 
@@ -119,10 +120,10 @@ print_state(const char *what, struct ibv_qp *qp)
 	CHECK(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) == 0);
 	CHECK(attr.qp_state == qp->state);
 	printf("%s: %s\n", what,
-	       attr.qp_state == IBV_QPS_RTS	? "RTS"
-	       : attr.qp_state == IBV_QPS_ERR	? "ERR"
-	       : attr.qp_state == IBV_QPS_RESET ? "RESET"
-						: "another state");
+	       attr.qp_state == IBV_QPS_RTS    ? "RTS"
+	       : attr.qp_state == IBV_QPS_ERR  ? "ERR"
+	       : attr.qp_state == IBV_QPS_INIT ? "INIT"
+					       : "another state");
 }
 
 static void
@@ -135,11 +136,10 @@ reset(struct ibv_qp *qp)
 }
 
 static void
-completions(struct all *all, bool extended, int turns, int n)
+make_cqs(struct all *all, bool extended)
 {
 	struct ibv_cq_init_attr_ex attr = {.cqe = 2 * MESSAGES_MAX,
 					   .wc_flags = IBV_WC_EX_WITH_QP_NUM};
-	struct ibv_qp *from, *to;
 
 	if (extended) {
 		send_cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(all->context, &attr));
@@ -149,6 +149,14 @@ completions(struct all *all, bool extended, int turns, int n)
 		recv_cq = ibv_create_cq(all->context, 2 * MESSAGES_MAX, NULL, NULL, 0);
 	}
 	CHECK(send_cq != NULL && recv_cq != NULL);
+}
+
+static void
+completions(struct all *all, bool extended, int turns, int n)
+{
+	struct ibv_qp *from, *to;
+
+	make_cqs(all, extended);
 	from = qp_of(all);
 	to = qp_of(all);
 	for (int turn = 0; turn < turns; turn++) {
@@ -164,6 +172,39 @@ completions(struct all *all, bool extended, int turns, int n)
 		print_state("sender", from);
 		print_state("receiver", to);
 	}
+	CHECK(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+	CHECK(ibv_destroy_cq(send_cq) == 0 && ibv_destroy_cq(recv_cq) == 0);
+}
+
+/* The QP of the first error is reset, and initialized, while that is read. */
+static void
+reset_inside(struct all *all, int n)
+{
+	struct ibv_poll_cq_attr attr = {0};
+	struct ibv_qp *from, *to;
+	struct ibv_cq_ex *ex;
+	bool failed = false;
+
+	make_cqs(all, true);
+	ex = (struct ibv_cq_ex *)send_cq;
+	from = qp_of(all);
+	to = qp_of(all);
+	all_connect(all, from, to);
+	post(all, from, to, n);
+	print_completions("recv", recv_cq, true, n);
+	while (!failed) {
+		int err = ibv_start_poll(ex, &attr);
+
+		CHECK(err == 0 || err == ENOENT);
+		if (err != 0)
+			continue;
+		failed = ex->status != IBV_WC_SUCCESS;
+		printf("send: %s\n", ibv_wc_status_str(ex->status));
+		if (failed)
+			reset(from);
+		ibv_end_poll(ex);
+	}
+	print_state("sender", from);
 	CHECK(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
 	CHECK(ibv_destroy_cq(send_cq) == 0 && ibv_destroy_cq(recv_cq) == 0);
 }
@@ -233,6 +274,8 @@ main(int argc, char **argv)
 		calls(&all, n);
 	else if (strcmp(what, "events") == 0)
 		events(&all, n);
+	else if (strcmp(what, "inside") == 0)
+		reset_inside(&all, n);
 	else
 		completions(&all, strcmp(what, "extended") == 0, strcmp(what, "again") == 0 ? 2 : 1,
 			    n);

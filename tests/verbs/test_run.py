@@ -466,6 +466,8 @@ class OnPurpose(Script):
                              r'\(retry-exc\): completion,of=send,nth=3,status=retry-exc$')
         lines, _ = self.faulty('completion,of=send,nth=3,status=IBV_WC_RETRY_EXC_ERR', 'again', '5')
         self.assertEqual(lines, expected + self.sent([ok] * 5, 'sender: RTS'))
+        lines, _ = self.faulty('completion,of=send,nth=2,status=retry-exc', 'inside', '3')
+        self.assertEqual(lines[3:], ['send: ' + ok, 'send: ' + exceeded, 'sender: INIT'])
         # of a receive, on a daemon, counted with all others
         lines, _ = self.faulty('completion,nth=2,status=loc-prot', 'completions', '3', options=('--own',))
         self.assertEqual(lines[:3], ['recv 1: success', 'recv 2: local protection error', 'recv 3: ' + flushed])
