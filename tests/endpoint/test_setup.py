@@ -110,7 +110,7 @@ class Setup(Case):
         self.daemon(7, 'other', 724)
         self.run_setup()
         self.assertEqual(self.total(), 1748)
-        # somebody else has added 100
+        # another program has added 100
         self.pages(1848, 300)
         self.assertIn('1448 given back', self.run_setup('--undo'))
         self.assertEqual(self.total(), 400)
@@ -126,8 +126,9 @@ class Setup(Case):
 
 class Build(Case):
     def build(self, function='build_release "$2" programs'):
-        script = 'root=%s; . %s/lib.sh; ' % (self.root, os.path.dirname(SETUP))
-        return self.run_tool('bash', '-c', script + function, 'x', 'y', self.root + '/build')
+        script = 'root=$1; . "$3/lib.sh"; '
+        return self.run_tool('bash', '-c', script + function, 'x', self.root, self.root + '/build',
+                             os.path.dirname(SETUP))
 
     def configured(self):
         """How meson was started, each time"""
