@@ -417,6 +417,7 @@ settle_add(const struct side *to, uint64_t add)
 				(const uint8_t *)result.word, sizeof(old));
 		side_scatter(to, (const uint8_t *)&new_value);
 	} else {
+		fprintf(stderr, "FETCH_ADD: %s\n", ibv_wc_status_str(status));
 		errno = EIO;
 		if (!to->detached)
 			failed("FETCH_ADD", side_va(to), to->bytes);
