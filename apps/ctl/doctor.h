@@ -54,6 +54,17 @@ const char *doctor_path(const struct doctor *d, const char *format, ...)
 int doctor_read(const char *path, char *text, size_t size);
 /* Its number, or -1. */
 long doctor_number(const char *path);
+/* Name of what a symbolic link leads to; "" if there is none. */
+void doctor_link(const char *path, char *name, size_t size);
+/* The first entry of a folder whose name begins so, or "". */
+void doctor_first_entry(const char *path, const char *begins, char *name, size_t size);
+
+/* doctor_interface.c */
+#define DOCTOR_PCI "/sys/bus/pci/devices/%s"
+/* The interface of the kernel that a PCI device has, or "". */
+void doctor_interface(const struct doctor *d, const char *address, char *net, size_t size);
+/* What of this machine needs the interface: another interface or routes; "" if nothing does. */
+void doctor_interface_user(const struct doctor *d, const char *net, char *user, size_t size);
 /* Value of NAME= in a list "a,NAME=value,b"; false: not there. */
 bool doctor_device_arg(const char *device, const char *name, char *value, size_t size);
 

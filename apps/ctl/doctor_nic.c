@@ -13,10 +13,8 @@
 
 #include "doctor.h"
 
-#define PCI "/sys/bus/pci/devices/%s"
 #define CLASS_NETWORK 0x02
 #define CLASS_BRIDGE 0x06
-#define PATH_MAX_ 512
 
 /* How DPDK gets at the devices of a driver of the kernel */
 static const struct family {
@@ -36,21 +34,9 @@ struct nic {
 	char address[16];
 	char driver[64];	     /* "" if it has none */
 	char net[64];		     /* interface of the kernel; "" if it has none */
+	char user[128];		     /* what of this machine needs the interface, or "" */
 	const struct family *family; /* NULL: one that is not in the table */
 };
-
-/* Name of what a symbolic link leads to; "" if there is none. */
-static void
-read_link(const char *path, char *name, size_t size)
-{
-	char to[PATH_MAX_];
-	ssize_t n = readlink(path, to, sizeof(to) - 1);
-	const char *last;
-
-	to[n > 0 ? n : 0] = '\0';
-	last = strrchr(to, '/');
-	snprintf(name, size, "%.*s", (int)size - 1, last != NULL ? last + 1 : to);
-}
 
 /* A number with 0x */
 static long
@@ -64,22 +50,7 @@ read_hex(const char *path)
 static long
 attribute(const struct nic *n, const char *name)
 {
-	return read_hex(doctor_path(n->d, PCI "/%s", n->address, name));
-}
-
-/* The first entry of a folder, or "". */
-static void
-first_entry(const char *path, const char *begins, char *name, size_t size)
-{
-	DIR *dir = opendir(path);
-	struct dirent *e;
-
-	name[0] = '\0';
-	while (dir != NULL && name[0] == '\0' && (e = readdir(dir)) != NULL)
-		if (e->d_name[0] != '.' && strncmp(e->d_name, begins, strlen(begins)) == 0)
-			snprintf(name, size, "%.*s", (int)size - 1, e->d_name);
-	if (dir != NULL)
-		closedir(dir);
+	return read_hex(doctor_path(n->d, DOCTOR_PCI "/%s", n->address, name));
 }
 
 /* By the driver that it has; one of Mellanox without a driver too, which must not go to VFIO. */
@@ -101,7 +72,7 @@ find_device(struct nic *n)
 	struct doctor *d = n->d;
 	long vendor, device, class;
 
-	if (access(doctor_path(d, PCI, n->address), F_OK) != 0) {
+	if (access(doctor_path(d, DOCTOR_PCI, n->address), F_OK) != 0) {
 		doctor_fail(d, "device", "dpdk-devbind.py --status-dev net",
 			    "there is no PCI device %s", n->address);
 		return false;
@@ -114,11 +85,12 @@ find_device(struct nic *n)
 			    "%s is no network device (class %06lx)", n->address, class);
 		return false;
 	}
-	read_link(doctor_path(d, PCI "/driver", n->address), n->driver, sizeof(n->driver));
-	first_entry(doctor_path(d, PCI "/net", n->address), "", n->net, sizeof(n->net));
+	doctor_link(doctor_path(d, DOCTOR_PCI "/driver", n->address), n->driver, sizeof(n->driver));
+	doctor_interface(d, n->address, n->net, sizeof(n->net));
+	doctor_interface_user(d, n->net, n->user, sizeof(n->user));
 	n->family = find_family(n->driver, vendor);
 	doctor_ok(d, "device", "%s is there: %04lx:%04lx%s%s", n->address, vendor, device,
-		  access(doctor_path(d, PCI "/physfn", n->address), F_OK) == 0
+		  access(doctor_path(d, DOCTOR_PCI "/physfn", n->address), F_OK) == 0
 			  ? ", a virtual function: its physical one decides on MTU and VLANs"
 			  : "",
 		  n->family != NULL ? "" : ", of no driver that docs/guide/nic.md names");
@@ -151,11 +123,12 @@ judge_roce(struct nic *n)
 {
 	char name[64], gid[64] = "", fix[200];
 
-	first_entry(doctor_path(n->d, PCI "/infiniband", n->address), "", name, sizeof(name));
+	doctor_first_entry(doctor_path(n->d, DOCTOR_PCI "/infiniband", n->address), "", name,
+			   sizeof(name));
 	if (name[0] == '\0')
 		return;
-	doctor_read(doctor_path(n->d, PCI "/infiniband/%s/ports/1/gids/0", n->address, name), gid,
-		    sizeof(gid));
+	doctor_read(doctor_path(n->d, DOCTOR_PCI "/infiniband/%s/ports/1/gids/0", n->address, name),
+		    gid, sizeof(gid));
 	snprintf(fix, sizeof(fix),
 		 "devlink dev param set pci/%s name enable_roce value false cmode driverinit; "
 		 "devlink dev reload pci/%s",
@@ -186,7 +159,7 @@ shared_driver(struct nic *n)
 	}
 	doctor_ok(n->d, "driver", "%s has it, as DPDK needs it", n->driver);
 	snprintf(fix, sizeof(fix), "modprobe ib_uverbs; modprobe %s", n->family->module);
-	first_entry(doctor_path(n->d, "/dev/infiniband"), "uverbs", node, sizeof(node));
+	doctor_first_entry(doctor_path(n->d, "/dev/infiniband"), "uverbs", node, sizeof(node));
 	if (node[0] == '\0')
 		doctor_fail(n->d, "uverbs", fix,
 			    "/dev/infiniband/uverbsN is missing: DPDK reaches "
@@ -205,7 +178,11 @@ judge_driver(struct nic *n)
 		shared_driver(n);
 		return;
 	}
-	snprintf(fix, sizeof(fix), "modprobe vfio-pci; dpdk-devbind.py -b vfio-pci %s", n->address);
+	if (n->user[0] != '\0')
+		snprintf(fix, sizeof(fix), "another device: %s is in use, see interface", n->net);
+	else
+		snprintf(fix, sizeof(fix), "modprobe vfio-pci; dpdk-devbind.py -b vfio-pci %s",
+			 n->address);
 	if (is_vfio(n))
 		doctor_ok(n->d, "driver", "bound to vfio-pci");
 	else if (is_uio(n))
@@ -218,22 +195,6 @@ judge_driver(struct nic *n)
 
 /* ---- interface of the kernel ---- */
 
-static bool
-has_route(const struct nic *n)
-{
-	char text[8192];
-	size_t len = strlen(n->net);
-
-	if (doctor_read(doctor_path(n->d, "/proc/net/route"), text, sizeof(text)) != 0)
-		return false;
-	for (const char *s = text; s != NULL; s = strchr(s, '\n')) {
-		s += *s == '\n';
-		if (strncmp(s, n->net, len) == 0 && isspace((unsigned char)s[len]))
-			return true;
-	}
-	return false;
-}
-
 /* It goes away when the device is bound: traffic of this machine must not need it. */
 static void
 interface_to_lose(struct nic *n, const char *state)
@@ -241,14 +202,14 @@ interface_to_lose(struct nic *n, const char *state)
 	char fix[128];
 
 	snprintf(fix, sizeof(fix), "ip link set %s down", n->net);
-	if (has_route(n))
-		doctor_fail(n->d, "interface", "move the addresses to another interface",
-			    "%s is in use: routes of this machine go through it, and it vanishes "
-			    "with vfio-pci",
-			    n->net);
+	if (n->user[0] != '\0')
+		doctor_fail(n->d, "interface",
+			    "another device, or move what needs this one to another interface",
+			    "%s is in use: %s, and it vanishes with vfio-pci", n->net, n->user);
 	else if (strcmp(state, "up") == 0)
 		doctor_warn(n->d, "interface", fix,
-			    "%s is up; no route goes through it; it vanishes with vfio-pci",
+			    "%s is up; no route and no other interface needs it; it vanishes with "
+			    "vfio-pci",
 			    n->net);
 	else
 		doctor_ok(n->d, "interface", "%s is %s", n->net, state);
@@ -302,15 +263,34 @@ find_stranger(const struct nic *n, const char *group, char *name, size_t size, c
 
 	while (dir != NULL && !found && (e = readdir(dir)) != NULL) {
 		if (e->d_name[0] == '.' || strcmp(e->d_name, n->address) == 0 ||
-		    read_hex(doctor_path(n->d, PCI "/class", e->d_name)) >> 16 == CLASS_BRIDGE)
+		    read_hex(doctor_path(n->d, DOCTOR_PCI "/class", e->d_name)) >> 16 ==
+			    CLASS_BRIDGE)
 			continue;
-		read_link(doctor_path(n->d, PCI "/driver", e->d_name), driver, driver_size);
+		doctor_link(doctor_path(n->d, DOCTOR_PCI "/driver", e->d_name), driver,
+			    driver_size);
 		snprintf(name, size, "%.*s", (int)size - 1, e->d_name);
 		found = driver[0] != '\0' && strcmp(driver, "vfio-pci") != 0;
 	}
 	if (dir != NULL)
 		closedir(dir);
 	return found;
+}
+
+/* Binding it must not take a disk or the uplink from this machine. */
+static void
+group_fix(const struct nic *n, const char *other, char *fix, size_t size)
+{
+	char net[64], user[128];
+	long class = read_hex(doctor_path(n->d, DOCTOR_PCI "/class", other));
+
+	doctor_interface(n->d, other, net, sizeof(net));
+	doctor_interface_user(n->d, net, user, sizeof(user));
+	if (class >= 0 && class >> 16 != CLASS_NETWORK)
+		snprintf(fix, size, "another slot: %s is no network device", other);
+	else if (user[0] != '\0')
+		snprintf(fix, size, "another slot: %s is in use, %s", net, user);
+	else
+		snprintf(fix, size, "dpdk-devbind.py -b vfio-pci %s", other);
 }
 
 static void
@@ -334,17 +314,17 @@ no_group(struct nic *n)
 static void
 judge_iommu(struct nic *n)
 {
-	char group[16], other[64], driver[64], fix[160];
+	char group[16], other[64], driver[64], fix[320];
 
 	if (is_shared(n) || is_uio(n))
 		return;
-	read_link(doctor_path(n->d, PCI "/iommu_group", n->address), group, sizeof(group));
+	doctor_link(doctor_path(n->d, DOCTOR_PCI "/iommu_group", n->address), group, sizeof(group));
 	if (group[0] == '\0') {
 		no_group(n);
 		return;
 	}
 	if (find_stranger(n, group, other, sizeof(other), driver, sizeof(driver))) {
-		snprintf(fix, sizeof(fix), "dpdk-devbind.py -b vfio-pci %s", other);
+		group_fix(n, other, fix, sizeof(fix));
 		doctor_fail(n->d, "iommu", fix,
 			    "group %s has %s too, which belongs to %s: VFIO opens a group as a "
 			    "whole",
@@ -385,7 +365,7 @@ judge_cpus(struct nic *n, long node)
 	const struct endpoint_config *c = &n->d->config;
 	char local[256] = "", fix[300];
 
-	if (doctor_read(doctor_path(n->d, PCI "/local_cpulist", n->address), local,
+	if (doctor_read(doctor_path(n->d, DOCTOR_PCI "/local_cpulist", n->address), local,
 			sizeof(local)) != 0)
 		return;
 	snprintf(fix, sizeof(fix), "lcores = of %s in section [hca]", local);
@@ -406,7 +386,7 @@ judge_numa(struct nic *n)
 {
 	static const char pages[] =
 		"/sys/devices/system/node/node%ld/hugepages/hugepages-2048kB/%s";
-	long node = doctor_number(doctor_path(n->d, PCI "/numa_node", n->address));
+	long node = doctor_number(doctor_path(n->d, DOCTOR_PCI "/numa_node", n->address));
 	long need = ((long)n->d->config.memory_mb + 1) / 2, have;
 	char fix[160];
 
@@ -438,8 +418,8 @@ static void
 judge_link(struct nic *n)
 {
 	char speed[64] = "", best[64] = "";
-	long width = doctor_number(doctor_path(n->d, PCI "/current_link_width", n->address));
-	long most = doctor_number(doctor_path(n->d, PCI "/max_link_width", n->address));
+	long width = doctor_number(doctor_path(n->d, DOCTOR_PCI "/current_link_width", n->address));
+	long most = doctor_number(doctor_path(n->d, DOCTOR_PCI "/max_link_width", n->address));
 	long mbps = n->net[0] != '\0'
 			    ? doctor_number(doctor_path(n->d, "/sys/class/net/%s/speed", n->net))
 			    : -1;
@@ -448,8 +428,10 @@ judge_link(struct nic *n)
 		doctor_ok(n->d, "link", "%ld Mb/s", mbps);
 	else
 		doctor_ok(n->d, "link", "its speed is known when the daemon has started");
-	doctor_read(doctor_path(n->d, PCI "/current_link_speed", n->address), speed, sizeof(speed));
-	doctor_read(doctor_path(n->d, PCI "/max_link_speed", n->address), best, sizeof(best));
+	doctor_read(doctor_path(n->d, DOCTOR_PCI "/current_link_speed", n->address), speed,
+		    sizeof(speed));
+	doctor_read(doctor_path(n->d, DOCTOR_PCI "/max_link_speed", n->address), best,
+		    sizeof(best));
 	if (speed[0] == '\0' || width <= 0)
 		return;
 	if (strcmp(speed, best) != 0 || width < most)

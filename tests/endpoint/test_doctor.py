@@ -246,6 +246,11 @@ class Doctor(unittest.TestCase):
         os.symlink('../../../../bus/pci/drivers/ice', os.path.join(machine.root, other, 'driver'))
         self.nic_finds(machine, 'FAIL', 'iommu', 'group 17 has 0000:3b:00.1 too, which belongs to ice',
                        '-b vfio-pci 0000:3b:00.1')
+        for more, fix in (({other + 'net/eth0/x': ''}, 'another slot: eth0 is in use'),
+                          ({other + 'class': '0x010802\n'}, 'another slot: 0000:3b:00.1 is no network device')):
+            machine = self.nic('vfio-pci', dict(files, **more))
+            os.symlink('../../../../bus/pci/drivers/ice', os.path.join(machine.root, other, 'driver'))
+            self.nic_finds(machine, 'FAIL', 'iommu', 'group 17 has 0000:3b:00.1 too', fix)
         machine = self.nic('vfio-pci', dict(files, **{other + 'class': '0x060400\n'}))
         os.symlink('../../../../bus/pci/drivers/pcieport', os.path.join(machine.root, other, 'driver'))
         self.nic_finds(machine, 'ok', 'iommu', 'group 17')
@@ -255,10 +260,39 @@ class Doctor(unittest.TestCase):
         net = {'sys/bus/pci/devices/0000:3b:00.0/net/eth7/x': '', 'sys/class/net/eth7/operstate': 'up\n',
                'sys/class/net/eth7/speed': '25000\n'}
         said = self.nic_finds(self.nic('ixgbe', net), 'FAIL', 'driver', 'belongs to ixgbe', others=('interface',))
-        self.assertIn('eth7 is up; no route', said['interface'])
+        self.assertIn('eth7 is up; no route and no other interface needs it', said['interface'])
         self.assertEqual(said['link'], '25000 Mb/s')
         used = dict(net, **{'proc/net/route': 'Iface\tDestination\neth70\t0\neth7\t00000000\n'})
-        self.nic_finds(self.nic('ixgbe', used), 'FAIL', 'interface', 'eth7 is in use', others=('driver',))
+        self.nic_finds(self.nic('ixgbe', used), 'FAIL', 'interface', 'eth7 is in use: routes', others=('driver',))
+
+    IPV6 = '%s %s ' + '0' * 32 + ' 00 ' + '0' * 32 + ' 00000100 00000001 00000000 00000001 %8s\n'
+
+    def test_nic_uplink(self):
+        """The only way to this machine is not given away: a bond, a VLAN, IPv6, virtio."""
+        pci = 'sys/bus/pci/devices/0000:3b:00.0/'
+        net = {pci + 'net/eth7/x': '', 'sys/class/net/eth7/operstate': 'up\n'}
+        own = self.IPV6 % ('fe80' + '0' * 28, '40', 'eth7') + self.IPV6 % ('ff00' + '0' * 28, '08', 'eth7')
+        other = self.IPV6 % ('0' * 32, '00', 'eth77') + self.IPV6 % ('0' * 32, '00', 'veth7')
+        virtio = {pci + 'virtio3/net/eth7/x': '', 'sys/class/net/eth7/operstate': 'up\n'}
+
+        def bind(files, master=None):
+            machine = self.nic('virtio-pci', files)
+            if master:
+                os.symlink('../' + master, os.path.join(machine.root, 'sys/class/net/eth7/master'))
+            checks = json.loads(machine.doctor('--device', '3b:00.0', '--json').stdout)['checks']
+            found = {c['check']: c for c in checks}
+            self.assertEqual(found['interface']['level'] == 'FAIL', 'devbind' not in found['driver']['fix'], checks)
+            return found['interface']['text']
+        unused = 'eth7 is up; no route'
+        self.assertIn(unused, bind(net))
+        self.assertIn(unused, bind(dict(net, **{'proc/net/ipv6_route': own + other})))
+        self.assertIn(unused, bind(virtio))
+        routes = 'eth7 is in use: routes of this machine go through it'
+        default = self.IPV6 % ('0' * 32, '00', 'eth7')
+        self.assertIn(routes, bind(dict(net, **{'proc/net/ipv6_route': own + default})))
+        self.assertIn(routes, bind(dict(virtio, **{'proc/net/route': 'Iface\n' + 'eth0\t0\n' * 2000 + 'eth7\t0\n'})))
+        self.assertIn('eth7 is in use: interface bond0 goes through it', bind(net, 'bond0'))
+        self.assertIn('eth7 is in use: interface eth7.5 goes', bind(dict(net, **{'sys/class/net/eth7/upper_eth7.5/x': ''})))
 
     def test_nic_mlx5(self):
         """It stays with the kernel, with verbs, and without RoCE of its own."""
