@@ -489,6 +489,7 @@ struct perf_results {
 	const struct perf_options *opt;
 	struct perf_json *json; /* NULL: none */
 	FILE *histogram;	/* NULL: none */
+	uint32_t rows;
 	const char *json_path;
 	char temporary[256]; /* for --plot without --json */
 };

@@ -194,12 +194,31 @@ perf_json_row(struct perf_json *j, const struct perf_session *s, const struct pe
 	return json_array_append_new(j->rows, o) == 0 ? 0 : -ENOMEM;
 }
 
+/* A run that has not begun leaves a file as it was. */
+static int
+json_leave(struct perf_json *j)
+{
+	struct stat st;
+
+	if (fstat(j->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+		unlink(j->path);
+	close(j->fd);
+	json_decref(j->root);
+	free(j);
+	return 0;
+}
+
 int
 perf_json_close(struct perf_json *j)
 {
-	FILE *f = fdopen(j->fd, "w");
+	FILE *f;
 	struct stat st;
-	int err = f == NULL ? -errno : 0;
+	int err;
+
+	if (json_array_size(j->rows) == 0 && !perf_interrupted())
+		return json_leave(j);
+	f = fdopen(j->fd, "w");
+	err = f == NULL ? -errno : 0;
 
 	json_object_set_new(j->root, "interrupted", json_boolean(perf_interrupted()));
 	if (err == 0 && fstat(j->fd, &st) == 0 && S_ISREG(st.st_mode))

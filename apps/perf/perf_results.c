@@ -101,6 +101,7 @@ perf_results_row(struct perf_results *r, const struct perf_session *s, const str
 {
 	if (r->histogram != NULL && row->has_latency)
 		perf_histogram_print(r->histogram, r->opt, row);
+	r->rows++;
 	return r->json != NULL ? perf_json_row(r->json, s, row) : 0;
 }
 
@@ -115,7 +116,7 @@ perf_results_close(struct perf_results *r)
 		fprintf(stderr, "softhca-perf: --histogram: cannot write %s\n", r->opt->histogram);
 		err = -EIO;
 	}
-	if (r->json != NULL && r->opt->plot != NULL && err == 0)
+	if (r->json != NULL && r->opt->plot != NULL && r->rows != 0 && err == 0)
 		err = run_plot("--output", r->opt->plot, r->json_path);
 	if (r->temporary[0] != '\0')
 		unlink(r->temporary);

@@ -73,6 +73,17 @@ class Json(unittest.TestCase):
                          ('', 'softhca-perf: --json: cannot write /nowhere/rows.json: '
                           'No such file or directory\n'))
 
+    def test_not_begun(self):
+        """A file is left as it was, and none is made."""
+        words = '--json', self.path, '--histogram', '/nowhere/h', '--test', 'lat'
+        self.run_perf(*words, status=1)
+        self.assertFalse(os.path.exists(self.path))
+        with open(self.path, 'w', encoding='utf-8') as file:
+            file.write('old')
+        self.run_perf(*words, status=1)
+        with open(self.path, encoding='utf-8') as file:
+            self.assertEqual(file.read(), 'old')
+
     def test_kept(self):
         """A file that is there is replaced at the end, whole."""
         with open(self.path, 'w', encoding='utf-8') as file:
