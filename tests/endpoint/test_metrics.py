@@ -196,7 +196,9 @@ class Listener(Case):
             return 'softhca_state_id{' in self.ask(process, b'GET /metrics HTTP/1.1\r\n\r\n')
         self.assertFalse(devices())
         d.start()
-        self.assertTrue(devices())
+        end = time.monotonic() + PATIENCE
+        while not devices():
+            self.assertLess(time.monotonic(), end)
         d.stop()
         self.assertFalse(devices())
 

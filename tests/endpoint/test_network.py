@@ -199,8 +199,9 @@ class Network(Pair):
         self.assertEqual((self.findings(SENDER), self.findings(RECEIVER)), ({}, {}))
 
     def test_stopped(self):
-        """A peer that does not run for a while is not a network that loses frames."""
-        client = self.running('--ack-timeout', '12')
+        """A peer that does not run for a while is not a network that loses frames. Seven repetitions are
+        four seconds."""
+        client = self.running('--ack-timeout', '17')
         counters = self.daemons[SENDER].ask
         while counters('/softhca/hca/counters')['req_packets'] < 2000:
             self.assertIsNone(client.poll())

@@ -249,6 +249,9 @@ class Kubernetes(Folder):
             self.skipTest('needs root and the example of verbs')
         if options()['b_sanitize'] != 'none':
             self.skipTest('a checker of leaks does not run in such a container')
+        if subprocess.run(['unshare', '--pid', '--fork', '--mount-proc', 'true'], stderr=subprocess.DEVNULL,
+                          check=False).returncode != 0:
+            self.skipTest('no namespace of processes can be made here')
         text = self.objects['ConfigMap']['data']['softhcad.conf']
         text = text.replace('net_af_packet0,iface=eth0', 'net_ring0').replace('@NODE@', '7')
         text = text.replace('[control]', '[control]\nsocket = %s/node.sock' % self.place)
