@@ -399,57 +399,127 @@ too_long(void *arg, uint8_t *frame, uint32_t len)
 	return len > 1514;
 }
 
-/* Small messages pass, then a long one does not, on a link that carries 1500 bytes. */
+static const struct sim_pair_attr large_mtu = {.mtu = SOFTHCA_MTU_4096,
+					       .timeout = 10,
+					       .retry_cnt = 5};
+static const struct sim_req small = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 500, .flags = S};
+static const struct sim_req big = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 9000, .flags = S};
+
+static void
+pass(struct sim_pair *p, const struct sim_req *r, unsigned int n, unsigned int rounds)
+{
+	for (unsigned int i = 0; i < rounds; i++) {
+		sim_check(p->s, sim_post(p, 0, r, n) == 0, "post");
+		sim_check(p->s, sim_drain(p->s, SIM_S), "%u bytes do not pass", r->len);
+		sim_run_for(p->s, 200000);
+	}
+}
+
+/* A chain that never arrives; how many timeouts of full frames it takes. */
+static uint64_t
+fail_at(struct sim_pair *p, const struct sim_req *r, unsigned int n)
+{
+	uint64_t before = sim_counter(p->s, 0, "full_frames_timeouts");
+	uint64_t timeouts = sim_counter(p->s, 0, "local_ack_timeout_err");
+
+	sim_check(p->s, sim_post(p, 0, r, n) == 0, "post");
+	sim_expect_sq_error(p, 0, p->sq[0].head->wr_id, SOFTHCA_WC_RETRY_EXC_ERR, false);
+	sim_drain(p->s, 10 * SIM_S);
+	sim_check(p->s, sim_counter(p->s, 0, "local_ack_timeout_err") >= timeouts + 5, "timeouts");
+	return sim_counter(p->s, 0, "full_frames_timeouts") - before;
+}
+
+/* Small messages to a peer pass, then a long one of any QP does not: the link has an MTU of 1500. */
 static void
 path_mtu_in(const struct sim_config *cfg)
 {
-	const struct sim_pair_attr attr = {.mtu = SOFTHCA_MTU_4096, .timeout = 10, .retry_cnt = 5};
-	const struct sim_req small = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 500, .flags = S};
-	const struct sim_req big = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 9000, .flags = S};
 	struct sim *s = sim_open(cfg);
-	struct sim_pair *p = sim_pair_open(s, &attr), *other = sim_pair_open(s, &attr);
-	uint64_t timeouts;
+	struct sim_pair *p = sim_pair_open(s, &large_mtu), *other = sim_pair_open(s, &large_mtu);
+	struct sim_pair *third = sim_pair_open(s, &large_mtu);
 
 	for (unsigned int side = 0; side < 2; side++)
 		sim_link_lose(s->side[side].wire, too_long, NULL);
-	sim_check(s, sim_post(p, 0, &big, 1) == 0, "post");
-	sim_expect_sq_error(p, 0, p->sq[0].head->wr_id, SOFTHCA_WC_RETRY_EXC_ERR, false);
-	sim_drain(s, 10 * SIM_S);
-	for (unsigned int i = 0; i < 20; i++) {
-		sim_check(s, sim_post(other, 0, &small, 1) == 0, "post");
-		sim_check(s, sim_drain(s, SIM_S), "small");
-		sim_run_for(s, 200000);
-	}
-	sim_check(s, sim_counter(s, 0, "full_frames_timeouts") >= 5, "timeouts");
+	pass(other, &small, 1, 20);
+	sim_check(s, fail_at(p, &big, 1) >= 5, "timeouts of full frames");
 	sim_check(s, sim_counter(s, 0, "full_frames_passed") == 0, "full frames passed");
 	sim_check(s, sim_counter(s, 0, "small_frames_passed") >= 10, "small frames did not pass");
 	for (unsigned int side = 0; side < 2; side++)
 		sim_link_lose(s->side[side].wire, NULL, NULL);
-	sim_check(s, sim_post(other, 0, &big, 1) == 0, "post");
-	sim_check(s, sim_drain(s, SIM_S), "big");
+	pass(other, &big, 1, 1);
 	sim_check(s, sim_counter(s, 0, "full_frames_passed") != 0, "full frames do not count");
-	/* that QP knows better when nothing passes */
-	timeouts = sim_counter(s, 0, "full_frames_timeouts");
+	/* that they once passed is known when nothing does, of all QPs to that peer */
 	sim_link_lose(s->side[0].wire, too_long, NULL);
-	sim_check(s, sim_post(other, 0, &big, 1) == 0, "post");
-	sim_expect_sq_error(other, 0, other->sq[0].head->wr_id, SOFTHCA_WC_RETRY_EXC_ERR, false);
-	sim_drain(s, 10 * SIM_S);
-	sim_check(s, sim_counter(s, 0, "full_frames_timeouts") == timeouts, "the MTU is blamed");
+	sim_check(s, fail_at(other, &big, 1) == 0, "the MTU is blamed");
+	sim_check(s, fail_at(third, &big, 1) == 0, "the MTU is blamed for another QP");
 	sim_link_lose(s->side[0].wire, NULL, NULL);
+	sim_pair_close(p);
+	sim_pair_close(other);
+	sim_pair_close(third);
+	sim_close(s);
+}
+SIM_TEST(path_mtu)
+
+static bool
+all_of(void *arg, uint8_t *frame, uint32_t len)
+{
+	(void)arg;
+	(void)frame;
+	(void)len;
+	return true;
+}
+
+/* A long message and a short one behind it, always in one chain; then the peer stops. */
+static void
+stopped_peer_in(const struct sim_config *cfg)
+{
+	const struct sim_req chain[] = {
+		{.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 4096, .flags = S},
+		{.opcode = SOFTHCA_WR_SEND, .len = 16, .flags = S},
+	};
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &large_mtu);
+
+	pass(p, chain, COUNT(chain), 20);
+	sim_check(s, sim_counter(s, 0, "full_frames_passed") != 0, "full frames do not count");
+	sim_link_lose(s->side[0].wire, all_of, NULL);
+	sim_check(s, fail_at(p, chain, COUNT(chain)) == 0, "the MTU is blamed");
+	sim_link_lose(s->side[0].wire, NULL, NULL);
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(stopped_peer)
+
+/* The first message to a peer is long, and the peer is dead; small ones to another one pass. */
+static void
+dead_peer_in(const struct sim_config *cfg)
+{
+	struct sim_pair_attr address = large_mtu;
+	struct sim *s = sim_open(cfg);
+	struct sim_pair *p = sim_pair_open(s, &large_mtu), *other;
+	const struct hca_impair dead = {.drop = 1, .qpn = p->qp[1]->qp_num};
+
+	address.gid = SIM_GID_V6;
+	other = sim_pair_open(s, &address);
+	sim_impair(s, 0, &dead);
+	pass(other, &small, 1, 20);
+	sim_check(s, fail_at(p, &big, 1) == 0, "the MTU is blamed");
+	pass(other, &small, 1, 1);
+	sim_impair(s, 0, NULL);
 	sim_pair_close(p);
 	sim_pair_close(other);
 	sim_close(s);
 }
-SIM_TEST(path_mtu)
+SIM_TEST(dead_peer)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_chance),   cmocka_unit_test(one_fault),
-		cmocka_unit_test(clean),       cmocka_unit_test(not_ready),
-		cmocka_unit_test(slow_peer),   cmocka_unit_test(ack_lost),
-		cmocka_unit_test(round_trips), cmocka_unit_test(path_mtu),
+		cmocka_unit_test(by_chance),	cmocka_unit_test(one_fault),
+		cmocka_unit_test(clean),	cmocka_unit_test(not_ready),
+		cmocka_unit_test(slow_peer),	cmocka_unit_test(ack_lost),
+		cmocka_unit_test(round_trips),	cmocka_unit_test(path_mtu),
+		cmocka_unit_test(stopped_peer), cmocka_unit_test(dead_peer),
 	};
 
 	return sim_main_of(tests, COUNT(tests));

@@ -33,6 +33,7 @@
 
 struct hca_congestion_flow;
 struct hca_rtt;
+struct hca_rtt_peer;
 struct hca_sleep; /* graph/sleep.h */
 
 /*
@@ -66,6 +67,7 @@ struct hca {
 	struct hca_sleep *sleep;
 	struct hca_congestion_flow *flow; /* by object index; NULL: no congestion control */
 	struct hca_rtt *rtt;		  /* round trips, by the low bits of the QP index */
+	struct hca_rtt_peer *rtt_peers;	  /* by the hash of their GIDs */
 	uint32_t rtt_mask;
 	bool times_on; /* [pub] */
 

@@ -22,15 +22,21 @@ hca_rtt_init(struct hca *h)
 	uint32_t n = RTE_MIN(h->qp_mask + 1, HCA_RTT_PLACES);
 
 	h->rtt = hca_table_alloc(n, sizeof(*h->rtt), h->cfg.socket_id);
+	h->rtt_peers = hca_table_alloc(HCA_RTT_PEERS, sizeof(*h->rtt_peers), h->cfg.socket_id);
 	h->rtt_mask = n - 1;
-	return h->rtt != NULL ? 0 : -ENOMEM;
+	if (h->rtt != NULL && h->rtt_peers != NULL)
+		return 0;
+	hca_rtt_fini(h);
+	return -ENOMEM;
 }
 
 void
 hca_rtt_fini(struct hca *h)
 {
 	hca_table_free(h->rtt);
+	hca_table_free(h->rtt_peers);
 	h->rtt = NULL;
+	h->rtt_peers = NULL;
 }
 
 /* ---- RTC ---- */
@@ -59,12 +65,33 @@ timed_psn(const struct hca_rtc_visit *v, const struct hca_record *r)
 	return r->flags & HCA_REC_RD ? r->psn : (v->next_psn - 1) & HCA_PSN_MASK;
 }
 
+/*
+ * The record of the visit's last frame; local operations have none. *full: it, or one before it in
+ * this visit, has a frame of the full MTU.
+ */
+static const struct hca_record *
+last_sent(const struct hca_rtc_visit *v, bool *full)
+{
+	const struct hca_record *last = NULL, *r;
+	uint32_t c = v->next + (v->pkt != 0), left = v->wqes + 1;
+
+	for (*full = false; !*full && c != v->tail && (left-- != 0 || last == NULL); c--) {
+		r = hca_record(v->h, hca_rtc_ref(v, c - 1));
+		if (r->flags & HCA_REC_LOCAL)
+			continue;
+		if (last == NULL)
+			last = r;
+		*full = r->len >= 1u << v->qp->rtc.mtu_log;
+	}
+	return last;
+}
+
 void
 hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated)
 {
 	uint64_t now = v->ctx->now;
 	const struct hca_record *r;
-	bool open;
+	bool open, full;
 
 	if (!take_place(v, t))
 		return;
@@ -76,10 +103,12 @@ hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated)
 	if ((open && now - t->sent_at < HCA_RTT_IDLE_NS) ||
 	    (v->last != NULL && !(v->last->flags & HCA_TXD_ACKREQ)))
 		return;
-	r = hca_record(v->h, hca_rtc_ref(v, v->next - (v->pkt == 0)));
+	r = last_sent(v, &full);
+	if (unlikely(r == NULL))
+		return;
 	PUT(t->sent_at, now);
 	PUT(t->psn, timed_psn(v, r));
-	PUT(t->full, r->len >= 1u << v->qp->rtc.mtu_log);
+	PUT(t->full, full);
 	__atomic_store_n(&t->begun, t->begun + 1, __ATOMIC_RELEASE);
 	t->next_at = now + HCA_RTT_EVERY_NS;
 }
@@ -119,6 +148,34 @@ sample(struct hca_rtt *t, uint64_t ns)
 		PUT(t->min_ns, (uint32_t)RTE_MIN(RTE_MAX(ns, 1u), UINT32_MAX));
 }
 
+/* The QP's peer on the path in use; *place: where it may be. */
+static const uint8_t *
+peer_of(const struct hca_rrc_run *run, struct hca_rtt_peer **place)
+{
+	uint32_t path = __atomic_load_n(&run->qp->encap.path, __ATOMIC_ACQUIRE) & 1, word[4], sum;
+	const uint8_t *gid = run->qp->addr.peer_gid[path];
+
+	memcpy(word, gid, sizeof(word));
+	sum = (word[0] ^ word[1] ^ word[2] ^ word[3]) * 0x9e3779b1u;
+	*place = &run->h->rtt_peers[sum >> 16 & (HCA_RTT_PEERS - 1)];
+	return gid;
+}
+
+static void
+note_passed(const struct hca_rrc_run *run, bool full)
+{
+	struct hca_rtt_peer *p;
+	const uint8_t *gid = peer_of(run, &p);
+
+	if (memcmp(p->gid, gid, sizeof(p->gid)) != 0) {
+		memcpy(p->gid, gid, sizeof(p->gid));
+		p->full = 0;
+	}
+	p->some = true;
+	if (full)
+		p->full = RTE_MAX(p->full, run->qp->cfg.mtu_log);
+}
+
 /* Another QP has the place now. */
 static void
 forget(struct hca_rtt *t, uint32_t qpi, uint32_t life)
@@ -126,7 +183,7 @@ forget(struct hca_rtt *t, uint32_t qpi, uint32_t life)
 	PUT(t->of_life, 0);
 	PUT(t->of_qpi, qpi);
 	PUT(t->min_ns, 0);
-	t->passed = 0;
+	t->passed = false;
 	memset(t->bucket, 0, sizeof(t->bucket));
 	__atomic_store_n(&t->of_life, life, __ATOMIC_RELEASE);
 }
@@ -144,7 +201,8 @@ hca_rtt_end(struct hca_rrc_run *run, struct hca_rtt *t)
 		forget(t, run->qpi, life);
 	if (GET(t->spoilt) != begun)
 		sample(t, RTE_MAX(run->now, GET(t->sent_at)) - GET(t->sent_at));
-	t->passed |= full ? HCA_RTT_FULL : HCA_RTT_SMALL;
+	t->passed |= full;
+	note_passed(run, full);
 	if (full)
 		HCA_COUNT(run->h, RRC, full_frames_passed);
 	else
@@ -156,15 +214,16 @@ bool
 hca_rtt_never_full(const struct hca_rrc_run *run)
 {
 	const struct hca_rtt *t = hca_rtt_of(run->h, run->qpi);
-	uint32_t life = run->qp->cfg.generation + 1;
-	const struct hca_record *r;
+	uint32_t mtu_log = run->qp->cfg.mtu_log;
+	struct hca_rtt_peer *p;
+	const uint8_t *gid = peer_of(run, &p);
 
-	if (GET(t->qpi) != run->qpi || GET(t->life) != life)
-		return false; /* it is not measured */
-	if (t->of_qpi == run->qpi && t->of_life == life && t->passed & HCA_RTT_FULL)
+	/* the peer may be gone: nothing has passed to it */
+	if (!p->some || memcmp(p->gid, gid, sizeof(p->gid)) != 0 || p->full >= mtu_log)
 		return false;
-	r = hca_rrc_record(run, run->tail);
-	return r->len >= 1u << run->qp->cfg.mtu_log;
+	if (t->passed && t->of_qpi == run->qpi && t->of_life == run->qp->cfg.generation + 1)
+		return false;
+	return hca_rrc_record(run, run->tail)->len >= 1u << mtu_log;
 }
 
 /* ---- other threads ---- */

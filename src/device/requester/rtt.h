@@ -7,8 +7,9 @@
  * one of a QP at a time, RRC how long after that it is acknowledged. A packet that was sent again
  * says nothing. How long a peer waits for its CPU is part of it.
  *
- * The same samples say whether frames of the full MTU pass: a QP whose small frames are
- * acknowledged and whose full ones never are has a path with a smaller MTU.
+ * The same samples say whether frames of the full MTU pass: a peer to which small frames are
+ * acknowledged and full ones never has a path with a smaller MTU. That is kept by the peer's
+ * address, because the QP whose full frames are lost may have no small ones.
  *
  * There are HCA_RTT_PLACES at most, by QP index; QPs that share one take turns when it is idle.
  * struct hca_rtt has a line for each of its two writers.
@@ -22,6 +23,7 @@
 #include "engine/impl.h"
 
 #define HCA_RTT_PLACES 1024u
+#define HCA_RTT_PEERS 64u	 /* a power of two */
 #define HCA_RTT_EVERY_NS 100000u /* a sample of a QP */
 #define HCA_RTT_IDLE_NS 1000000000u
 /* Half octaves from 2^HCA_RTT_FIRST ns on; what is shorter or longer is in the first or last. */
@@ -42,14 +44,16 @@ struct hca_rtt {
 	uint32_t ended __rte_cache_aligned; /* [pub] begun, as seen when the last sample ended */
 	uint32_t of_qpi, of_life;	    /* [pub] of the QP that all below is of */
 	uint32_t min_ns;		    /* [pub] */
-	uint8_t passed;			    /* enum hca_rtt_passed, a set */
+	bool passed;			    /* frames of the full MTU were acknowledged */
 	/* [pub] counts; all are halved when one is full, so that they are of the last hundreds */
 	uint8_t bucket[HCA_RTT_BUCKETS];
 } __rte_cache_aligned;
 
-enum hca_rtt_passed {
-	HCA_RTT_SMALL = 1, /* frames were acknowledged that all are smaller than the MTU */
-	HCA_RTT_FULL = 2,
+/* What was acknowledged by a peer, of all QPs. RRC; peers that share a place forget each other. */
+struct hca_rtt_peer {
+	uint8_t gid[16];
+	bool some;    /* frames */
+	uint8_t full; /* log2 of the largest MTU of which full frames were */
 };
 
 /* hca_create(), hca_destroy() */
@@ -69,7 +73,10 @@ struct hca_rrc_run;
 void hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated);
 /* RRC: a sample is under way in the place of run's QP, and una has moved. */
 void hca_rtt_end(struct hca_rrc_run *run, struct hca_rtt *t);
-/* RRC: una was not acknowledged in time; is it a full frame, of a QP of which none ever passed? */
+/*
+ * RRC: una was not acknowledged in time; is it a full frame, none of which has ever passed to this
+ * peer, while smaller ones have?
+ */
 bool hca_rtt_never_full(const struct hca_rrc_run *run);
 
 #endif
