@@ -28,7 +28,7 @@ static const struct {
 };
 
 /* Values among the counters that may become smaller */
-static const char *const no_counters[] = {"rx_late_depth", "ipc_clean_up_longest_ns"};
+static const char *const no_counters[] = {"ipc_clean_up_longest_ns"};
 
 /* Settings and numbers of rules, which have commands of their own */
 static const char *const left_out[] = {"fault_", "memif_"};

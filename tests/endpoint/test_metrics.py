@@ -111,7 +111,7 @@ class Text(Case):
                                 ('port_packets_transmitted', 'port_xmit_packets'),
                                 ('port_discards_received', 'port_rcv_missed')):
             self.assertEqual(found['softhca_' + metric], ('counter', {port: counters[counter]}))
-        for counter in 'sq_wqes', 'retransmissions', 'rx_short', 'ub_resent_nak', 'ipc_clients_accepted':
+        for counter in 'sq_wqes', 'retransmissions', 'rx_late_depth', 'ub_resent_nak', 'ipc_clients_accepted':
             self.assertEqual(found['softhca_' + counter], ('counter', {device: counters[counter]}))
         missing = [name for name in counters if not name.startswith(('port_', 'fault_', 'memif_')) and
                    'softhca_' + name not in found]
