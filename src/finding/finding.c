@@ -162,11 +162,22 @@ judge_mtu(struct finding_list *l)
 	return true;
 }
 
-/* A peer acknowledges once more what it had when it was repeated. */
+/* Frames to peers that this host has not sent: peers report gaps, or do not answer. */
+static uint64_t
+unsent(const uint64_t *v)
+{
+	return v[FINDING_tx_discard_stalled] + v[FINDING_tx_discard_link_down] +
+	       v[FINDING_req_gather_late];
+}
+
+/*
+ * Of those that this host does not explain itself. A peer acknowledges once more what it had when
+ * it was repeated.
+ */
 static void
 judge_naks(struct finding_list *l)
 {
-	uint64_t naks = l->v[FINDING_packet_seq_err],
+	uint64_t naks = less(l->v[FINDING_packet_seq_err], unsent(l->v)),
 		 timeouts = l->v[FINDING_local_ack_timeout_err];
 	uint64_t sent = less(l->v[FINDING_req_packets], l->v[FINDING_retransmissions]);
 	char share[16];
@@ -194,7 +205,9 @@ judge_naks(struct finding_list *l)
 static void
 judge_timeouts(struct finding_list *l)
 {
-	uint64_t timeouts = l->v[FINDING_local_ack_timeout_err];
+	uint64_t timeouts = less(l->v[FINDING_local_ack_timeout_err], unsent(l->v));
+	uint64_t again = l->v[FINDING_again_timeout] + l->v[FINDING_again_seq_nak] +
+			 l->v[FINDING_again_implied_nak];
 
 	if (timeouts != 0 && l->v[FINDING_packet_seq_err] == 0)
 		add(l, "timeouts",
@@ -202,8 +215,8 @@ judge_timeouts(struct finding_list *l)
 		    " ack timeouts, no sequence NAK: peers are slow, stopped or gone, or "
 		    "answers are lost",
 		    timeouts);
-	else if (l->v[FINDING_retransmissions] != 0 && l->n == 0)
-		add(l, "repeated", "%" PRIu64 " packets sent again", l->v[FINDING_retransmissions]);
+	else if (again != 0 && l->n == 0)
+		add(l, "repeated", "%" PRIu64 " packets sent again", again);
 }
 
 /* A TP knows better which packets are missing, but not why. */

@@ -10,7 +10,10 @@
 
 #include <stdint.h>
 
-/* Counters that count trouble; their growth begins an episode and keeps it going. */
+/*
+ * Counters that count trouble; their growth begins an episode and keeps it going. Packets sent
+ * again because a receiver was not ready, or memory of this host came late, are none.
+ */
 #define FINDING_TROUBLES(X) \
 	X(tx_discard_stalled) \
 	X(tx_discard_link_down) \
@@ -23,7 +26,9 @@
 	X(answers_doubled) \
 	X(packet_seq_err) \
 	X(local_ack_timeout_err) \
-	X(retransmissions) \
+	X(again_timeout) \
+	X(again_seq_nak) \
+	X(again_implied_nak) \
 	X(ub_resent_nak) \
 	X(ub_resent_high) \
 	X(ub_resent_mark) \
@@ -35,6 +40,8 @@
 	X(rx_late) \
 	X(rx_late_depth) \
 	X(req_packets) \
+	X(retransmissions) \
+	X(req_gather_late) \
 	X(rcvd_requests) \
 	X(rcvd_responses) \
 	X(duplicate_request) \

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "finding.h"
 #include "sim_link.h"
 #include "sim_test.h"
 
@@ -43,6 +44,23 @@ expect_nothing(struct sim *s, const char *what)
 			  "%s, side %u: lost %" PRIu64 ", late %" PRIu64 " by %" PRIu64
 			  ", doubled %" PRIu64 ", answers %" PRIu64,
 			  what, side, n.lost, n.late, n.depth, n.doubled, n.answers);
+	}
+}
+
+/* What is said of a side; its port has no counters. */
+static void
+expect_well(struct sim *s, const char *what)
+{
+	for (unsigned int side = 0; side < 2; side++) {
+		uint64_t value[FINDING_COUNTERS] = {0};
+		struct finding found[FINDINGS_MAX];
+		unsigned int n;
+
+		for (unsigned int i = 0; i < FINDING_COUNTERS; i++)
+			if (i != FINDING_port_rcv_missed)
+				value[i] = sim_counter(s, side, finding_counter_names[i]);
+		n = finding_judge(value, found);
+		sim_check(s, n == 0, "%s, side %u: %s", what, side, n != 0 ? found[0].text : "");
 	}
 }
 
@@ -271,6 +289,8 @@ not_ready_in(const struct sim_config *cfg)
 	sim_finish(s, SIM_S);
 	traffic(p, SOFTHCA_WR_SEND, 2500, 3);
 	expect_nothing(s, "receiver not ready");
+	sim_check(s, sim_counter(s, 0, "retransmissions") != 0, "nothing is sent again");
+	expect_well(s, "receiver not ready");
 	sim_pair_close(p);
 	sim_close(s);
 }
@@ -429,7 +449,7 @@ fail_at(struct sim_pair *p, const struct sim_req *r, unsigned int n)
 	return sim_counter(p->s, 0, "full_frames_timeouts") - before;
 }
 
-/* Small messages to a peer pass, then a long one of any QP does not: the link has an MTU of 1500. */
+/* Small messages to a peer pass, then a long one of any QP does not: an MTU of 1500 on the way. */
 static void
 path_mtu_in(const struct sim_config *cfg)
 {
