@@ -72,7 +72,7 @@ store_find(struct ee_request *q)
 	return NULL;
 }
 
-/* The new value will be stored later: the repetition of the request is answered with the old one. */
+/* The new value will be stored later; the repetition is answered with the old one. */
 static enum ee_verdict
 store_later(struct ee_request *q)
 {
