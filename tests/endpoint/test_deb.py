@@ -182,6 +182,12 @@ def check_lintian(packages):
     assert not re.findall('^E:.*', run.stdout, re.M), run.stdout
 
 
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
 def contents(package):
     return [line.split()[5] for line in output('dpkg-deb', '-c', package).splitlines()]
 
@@ -240,7 +246,8 @@ def check_hardened(tree):
 def check_flags(build):
     """What build-deb compiles with when it builds: as the release build, and as the distribution says."""
     output(os.path.join(ROOT, 'config/build-deb'), '--configure', '--build', build)
-    with open(os.path.join(build, 'softhca', 'build', 'compile_commands.json'), encoding='utf-8') as file:
+    path = os.path.join(build, 'softhca-deb', 'softhca', 'build', 'compile_commands.json')
+    with open(path, encoding='utf-8') as file:
         commands = [entry['command'].split() for entry in json.load(file)
                     if '/softhcad.c' in entry['file']]
     assert len(commands) == 1, commands
@@ -253,6 +260,33 @@ def check_flags(build):
     assert levels in (['-O3', '-D_FORTIFY_SOURCE=2'], ['-D_FORTIFY_SOURCE=2', '-O3']), levels
 
 
+def refused(script, *words):
+    run = subprocess.run([script, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
+                         timeout=60, check=False)
+    assert run.returncode == 1, run.stdout
+    return run.stdout
+
+
+def check_folder(place):
+    """build-deb removes nothing that it has not made: not the tree, and not what has its folder's name."""
+    script = os.path.join(ROOT, 'config/build-deb')
+    other = os.path.join(place, 'other')
+    os.makedirs(os.path.join(other, 'softhca-deb/mine'))
+    said = refused(script, '--output', place, '--build', other)
+    assert '%s/softhca-deb is there and not made by build-deb' % os.path.realpath(other) in said, said
+    assert os.path.isdir(os.path.join(other, 'softhca-deb/mine'))
+    for name in 'softhca-deb', 'softhca-deb/softhca':
+        folder = os.path.join(place, 'tree-of-' + os.path.basename(name))
+        copy = os.path.join(folder, name, 'config/build-deb')
+        write(os.path.join(folder, 'softhca-deb/.build-deb'), '')
+        os.makedirs(os.path.dirname(copy))
+        for file in 'meson.build', 'meson_options.txt', 'config/lib.sh', 'config/build-deb':
+            shutil.copy(os.path.join(ROOT, file), os.path.join(folder, name, file))
+        said = refused(copy, '--output', place, '--build', folder)
+        assert 'has the tree itself' in said, said
+        assert os.path.exists(copy)
+
+
 def fits(build):
     options = {option['name']: option['value'] for option in json.loads(
         output('meson', 'introspect', '--buildoptions', build))}
@@ -262,12 +296,18 @@ def fits(build):
 
 def check(place):
     check_build_depends()
+    check_folder(place)
     words = []
+    work = os.path.join(place, 'work')
+    beside = os.path.join(work, 'softhca/.git/config')  # a checkout, and a package of others
+    foreign = os.path.join(work, 'foreign.deb')
+    write(beside, '')
+    write(foreign, '')
     if BUILD is not None and fits(BUILD):
         words = ['--from', BUILD]
-        check_flags(os.path.join(place, 'alone'))
-    output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--build',
-           os.path.join(place, 'work'), *words)
+        check_flags(work)
+    output(os.path.join(ROOT, 'config/build-deb'), '--output', place, '--build', work, *words)
+    assert os.path.exists(beside) and os.path.exists(foreign), os.listdir(work)
     packages = {name.split('_')[0]: os.path.join(place, name) for name in sorted(os.listdir(place))
                 if name.endswith('.deb')}
     assert set(packages) == set(PACKAGES), packages
