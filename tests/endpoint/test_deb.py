@@ -103,7 +103,7 @@ def check_together(place, packages):
     with open(os.path.join(root, 'var/lib/dpkg/status'), 'w', encoding='utf-8'):
         pass
     output('dpkg', '--root=' + root, '--force-depends', '--force-not-root', '--force-bad-path',
-           '--unpack', *packages)
+           '--force-script-chrootless', '--unpack', *packages)
     said = output('dpkg', '--root=' + root, '--get-selections').split()
     assert said.count('install') == len(packages), said
 
@@ -144,7 +144,9 @@ def check_scripts(place, packages):
     main = control(place, packages['softhca'])
     assert main['conffiles'].split() == ['/etc/softhca/softhcad.conf'], main['conffiles']
     assert 'deb-systemd-invoke start' not in main['postinst'], main['postinst']
-    assert 'deb-systemd-invoke stop' in main['prerm'], main['prerm']
+    assert 'daemon-reload' in main['postinst'], main['postinst']
+    stopped = re.search('deb-systemd-invoke stop (.*) >', main['prerm']).group(1).split()
+    assert stopped == ['softhcad.service', 'softhca-metrics.service'], main['prerm']
     verbs = control(place, packages['softhca-verbs'])
     assert verbs['conffiles'].split() == ['/etc/ld.so.conf.d/00-softhca.conf'], verbs
     assert 'ldconfig' in verbs['triggers'], verbs
@@ -182,10 +184,45 @@ def check_lintian(packages):
     assert not re.findall('^E:.*', run.stdout, re.M), run.stdout
 
 
+def check_upgrade(place, package):
+    """The line of 0.1.0, which was no conffile, gives way without a question; one of the administrator's
+    stays."""
+    if os.geteuid() != 0:
+        return
+    multiarch = output('dpkg-architecture', '-qDEB_HOST_MULTIARCH').strip()
+    old = '/usr/lib/%s/softhca\n' % multiarch
+    for name, line, kept in (('old', old, False), ('own', '/opt/verbs\n', True)):
+        root = os.path.join(place, 'upgrade-' + name)
+        entry = 'etc/ld.so.conf.d/00-softhca.conf'
+        text = {'pack/DEBIAN/control': 'Package: softhca-verbs\nVersion: 0.1.0-1\nArchitecture: all\n'
+                                       'Maintainer: x <x@localhost>\nDescription: as it was\n',
+                'pack/' + entry: old, 'var/lib/dpkg/status': ''}
+        for folder in 'var/lib/dpkg/info', 'var/lib/dpkg/updates':
+            os.makedirs(os.path.join(root, folder))
+        for path, words in text.items():
+            write(os.path.join(root, path), words)
+        output('dpkg-deb', '-b', os.path.join(root, 'pack'), root + '.deb')
+        dpkg = ('dpkg', '--root=' + root, '--force-depends', '--force-script-chrootless', '-i')
+        output(*dpkg, root + '.deb')
+        entry = os.path.join(root, entry)
+        assert text_of(entry) == old
+        write(entry, line)
+        run = subprocess.run([*dpkg, package], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, encoding='utf-8', timeout=60, check=False)
+        assert (run.returncode != 0, text_of(entry) == line) == (kept, kept), run.stdout
+        if not kept:
+            assert text_of(entry) == '/usr/lib/%s/softhca-verbs\n' % multiarch, run.stdout
+
+
 def write(path, text):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text)
+
+
+def text_of(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
 
 
 def contents(package):
@@ -318,6 +355,7 @@ def check(place):
     check_together(place, packages.values())
     check_linked(place, packages)
     check_scripts(place, packages)
+    check_upgrade(place, packages['softhca-verbs'])
     check_alone(packages)
     check_lintian(packages)
     check_hardened(tree)
