@@ -118,20 +118,29 @@ _softhca_first() {
 	done
 }
 
+# Prints the lines of stdin that begin with CURRENT. They are names of others, which the shell must not
+# expand, as compgen -W does.
+_softhca_matching() { # CURRENT
+	local line
+	while IFS= read -r line; do
+		[[ $line != "$1"* ]] || printf '%s\n' "$line"
+	done
+}
+
 _softhca_reply() { # WORDS CURRENT
 	local words=$1
 	case $words in
 	@file) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;	# names may have blanks
 	@folder) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
-	@host) COMPREPLY=($(compgen -A hostname -- "$2")) ;;
+	@host) mapfile -t COMPREPLY < <(compgen -A hostname -- "$2") ;;
 	@any) COMPREPLY=() ;;
-	@daemon) mapfile -t COMPREPLY < <(compgen -W "$(@sockets@)" -- "$2") ;;
+	@daemon) mapfile -t COMPREPLY < <(@sockets@ | _softhca_matching "$2") ;;
 	*) COMPREPLY=($(compgen -W "$words" -- "$2")) ;;
 	esac
 }
 
 _softhca() {
-	local program=${1##*/} current=$2 previous=$3 first command= values
+	local program=${1##*/} current=$2 previous=$3 first command= values word option=
 	COMPREPLY=()
 	first=$(_softhca_first "$program")
 	case $program in
@@ -143,9 +152,13 @@ _softhca() {
 			return
 		fi
 		# "=" is a word of its own
-		if [ "$previous" = = ] || [ "$current" = = ]; then
-			values=$(_softhca_words "$program")
-			values=$(printf '%s\n' $values | sed -n "s/^${COMP_WORDS[COMP_CWORD - 1]}=//p; s/^${COMP_WORDS[COMP_CWORD - 2]}=//p")
+		[ "$current" != = ] || option=$previous
+		[ "$previous" != = ] || option=${COMP_WORDS[COMP_CWORD - 2]}
+		if [ -n "$option" ]; then
+			values=
+			for word in $(_softhca_words "$program"); do
+				[[ $word != "$option"=* ]] || values+=" ${word#*=}"
+			done
 			_softhca_reply "$values" "${current#=}"
 			return
 		fi ;;
@@ -156,7 +169,7 @@ _softhca() {
 		_softhca_reply "$(_softhca_words "$program$command")" "$current"
 		[[ $current == -* ]] || [ "${#COMPREPLY[@]}" -gt 0 ] || _softhca_reply @file "$current"
 	elif [ "$program" = softhca-run ]; then
-		COMPREPLY=($(compgen -c -- "$current"))
+		mapfile -t COMPREPLY < <(compgen -c -- "$current")
 	else
 		_softhca_reply @file "$current"
 	fi

@@ -27,12 +27,12 @@ def text_of(path):
 
 
 class Bash(unittest.TestCase):
-    def reply(self, *words):
+    def reply(self, *words, file=BASH, **options):
         """What bash offers for the last word."""
         script = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   '_softhca "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
-        run = output('bash', '--norc', '-c', script, BASH, *words)
+        run = output('bash', '--norc', '-c', script, file, *words, **options)
         self.assertEqual(run.returncode, 0, run.stdout)
         return sorted(run.stdout.splitlines() if run.stdout.strip() else [])
 
@@ -63,6 +63,23 @@ class Bash(unittest.TestCase):
             name = os.path.join(folder, 'a b.json')
             os.mknod(name)
             self.assertEqual(self.reply('softhca-perf', '--json', os.path.join(folder, 'a')), [name])
+
+    def test_daemons(self):
+        """Names of sockets are of others: the shell expands nothing in them."""
+        with tempfile.TemporaryDirectory() as folder:
+            sockets = os.path.join(folder, 'sockets')
+            os.mkdir(sockets)
+            names = ['$(touch made)', '`touch made`', 'a b', '$HOME', 'x*']
+            for name in names:
+                os.mknod(os.path.join(sockets, name + '.sock'))
+            file = os.path.join(folder, 'softhca')
+            with open(file, 'w', encoding='utf-8') as copy:
+                text = text_of(BASH)
+                self.assertIn('/run/softhca', text)
+                copy.write(text.replace('/run/softhca', sockets))
+            self.assertEqual(self.reply('softhca-run', '--device', '', file=file, cwd=folder), sorted(names))
+            self.assertEqual(self.reply('softhca-run', '--device', 'a', file=file, cwd=folder), ['a b'])
+            self.assertEqual(sorted(os.listdir(folder)), ['sockets', 'softhca'])
 
     def test_ctl(self):
         commands = re.findall(r'^  ([a-z]+)', output(CTL, '--help').stdout.split('options of every')[0], re.M)
