@@ -121,7 +121,8 @@ class Action(Folder):
             arch = subprocess.run(['dpkg', '--print-architecture'], stdout=subprocess.PIPE,
                                   encoding='ascii', check=True).stdout.strip()
             self.assertIn('https://server.example/owner/softhca/releases/download/v0.2.0/'
-                          'softhca-run_0.2.0-1~deb%s_%s.deb\n' % (system, arch), calls)
+                          'softhca-run_0.2.0-1.deb%s_%s.deb\n' % (system, arch), calls)
+            self.assertIn('/softhca-run_0.2.0-1~deb%s_%s.deb ' % (system, arch), calls)
             installed = re.search(r'^.*apt-get .*install (.*\.deb)$', calls, re.M).group(1)
             self.assertEqual(len(installed.split()), 6, calls)
 
@@ -144,6 +145,29 @@ class Action(Folder):
         status, said, _ = self.install('ID=debian\n', {'packages': self.place})
         self.assertEqual(status, 1)
         self.assertIn('::error::softhca: packages: no libsofthca0 in ' + self.place, said)
+
+    def test_several(self):
+        """Of several files of a package the one for this system, then the highest version; the image
+        chooses the same."""
+        names = {'12': 'softhca_0.2.10-1~deb12_all.deb', '13': 'softhca_0.2.10-1.deb13_all.deb'}
+        packages = os.path.join(self.place, 'packages')
+        for name in ('softhca_0.2.9-1~deb12_all.deb', 'softhca_0.2.9-1~deb13_all.deb', *names.values()):
+            self.write('packages/' + name, '')
+        script = os.path.join(CONFIG, 'container', 'install')
+        for given, name in (('ID=debian\nVERSION_ID="12"\n', names['12']),
+                            ('ID=debian\nVERSION_ID="13"\n', names['13']),
+                            ('ID=debian\nVERSION_ID="14"\n', None), ('ID=ubuntu\n', None)):
+            env = {**os.environ, 'OS_RELEASE': self.write('os-release', given)}
+            run = subprocess.run(['sh', script, '--list', packages, 'softhca'], env=env, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, encoding='utf-8', check=False)
+            expected = packages + '/' + name if name else \
+                'softhca in %s is for other releases of Debian than this system' % packages
+            self.assertEqual((run.returncode, run.stdout), (0 if name else 1, expected + '\n'))
+        for name in ('libsofthca0', 'libsofthca-urma0', 'libsofthca-embed0', 'libsofthca-dev', 'softhca-run'):
+            self.write('packages/%s_1_all.deb' % name, '')
+        status, said, calls = self.install('ID=debian\nVERSION_ID="12"\n', {'packages': packages})
+        self.assertEqual(status, 0, said)
+        self.assertIn(' %s/%s ' % (packages, names['12']), calls)
 
     def command(self, text, **given):
         path = os.path.join(BUILD, 'apps') + ':' + os.environ['PATH']
