@@ -234,10 +234,13 @@ class Kubernetes(Folder):
         self.assertEqual(maps, [self.objects['ConfigMap']['metadata']['name']])
 
     def test_shared(self):
-        """One folder of the node for the daemon and its programs"""
+        """One folder of the node for the daemon and its programs, which put no socket of theirs there"""
         paths = [[volume['hostPath']['path'] for volume in pod['volumes'] if 'hostPath' in volume]
                  for pod in self.pods()]
         self.assertEqual(paths, [['/run/softhca'], ['/run/softhca']])
+        self.assertEqual([mount.get('readOnly', False) for pod in self.pods()
+                          for mount in pod['containers'][0]['volumeMounts'] if mount['name'] == 'sockets'],
+                         [False, True])
 
     def test_rights(self):
         """The capabilities of the unit of systemd; none for programs"""
@@ -295,9 +298,11 @@ class Kubernetes(Folder):
             said += line
         words = self.pod['spec']['containers'][0]['command']
         self.assertEqual(words[:3], ['softhca-run', '--directory', '/run/softhca'])
-        client = subprocess.run(['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', sys.executable,
-                                 os.path.join(ROOT, 'tests/verbs/container.py'), run, '--directory', self.place,
-                                 example], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        mount, = self.pod['spec']['containers'][0]['volumeMounts']
+        script = 'mount -o bind,%s "$0" "$0" && exec "$@"' % ('ro' if mount.get('readOnly') else 'rw')
+        client = subprocess.run(['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', script,
+                                 self.place, sys.executable, os.path.join(ROOT, 'tests/verbs/container.py'), run,
+                                 '--directory', self.place, example], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, encoding='utf-8', timeout=LIMIT_S, check=False)
         if 'ermission denied' in client.stdout and client.returncode in (1, 126, 127):
             self.skipTest('an ordinary user cannot read this build: ' + client.stdout)
