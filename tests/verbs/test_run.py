@@ -302,6 +302,10 @@ class Own(Script):
             self.assertRegex(said, '^softhca-run: --impair: .*' + reason)
             self.assertNotRegex(said, '--(drop|melt)')
         self.wait_ended()
+        # no pattern of files
+        pattern = os.path.join(self.place, '*')
+        os.mknod(os.path.join(self.place, 'file'))
+        self.assertIn('found "%s"' % pattern, self.run_script('--impair', pattern, 'true', status=2))
         said = self.run_script('--device', 'nobody', '--impair', 'drop=0.1', 'true', status=2)
         self.assertIn('--impair is for daemons of softhca-run', said)
 
