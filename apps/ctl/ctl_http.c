@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A listener that gives one text to whoever asks for it by HTTP; see ctl_metrics.h. */
+/* A listener that answers HTTP requests with one text; see ctl_metrics.h. */
 
 #include <errno.h>
 #include <netdb.h>
