@@ -26,7 +26,7 @@ struct port_stall {
 	uint64_t first;	     /* time of the first frame, or of the setting; 0: none yet */
 	uint64_t change;     /* [pub] time at which the rules change the link; UINT64_MAX: never */
 	bool was_up;
-	uint32_t *deaf; /* hca_port_stall_config; NULL: nobody hears of it */
+	uint32_t *deaf; /* hca_port_stall_config; NULL: unused */
 };
 
 static struct port_stall *
