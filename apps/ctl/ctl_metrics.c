@@ -33,8 +33,11 @@ static const char *const no_counters[] = {"ipc_clean_up_longest_ns"};
 /* Settings and numbers of rules, which have commands of their own */
 static const char *const left_out[] = {"fault_", "memif_"};
 
+/* By its name and its process, whose socket tells it from others: .../FOLDER/PREFIX/...[:N] */
 struct metrics_hca {
 	char name[64];
+	char process[80];
+	char folder[108];
 	json_t *status, *counters, *usage;
 };
 
@@ -55,6 +58,17 @@ metrics_clear(struct metrics *m)
 	m->n = 0;
 }
 
+/* "PREFIX", or "PREFIX:N": all processes with embedded HCAs have one prefix. */
+static void
+metrics_name_process(struct metrics_hca *h, const struct ctl_process *p)
+{
+	const char *number = strchr(strrchr(p->path, '/'), ':');
+	size_t len = strlen(p->path) - strlen(strrchr(p->path, '/')) - strlen(p->prefix) - 1;
+
+	snprintf(h->process, sizeof(h->process), "%s%.8s", p->prefix, number != NULL ? number : "");
+	snprintf(h->folder, sizeof(h->folder), "%.*s", (int)len, p->path);
+}
+
 static void
 metrics_add(struct metrics *m, struct ctl_process *p, const char *hca)
 {
@@ -63,6 +77,7 @@ metrics_add(struct metrics *m, struct ctl_process *p, const char *hca)
 	if (m->n == HCAS_MAX)
 		return;
 	snprintf(h->name, sizeof(h->name), "%s", hca);
+	metrics_name_process(h, p);
 	h->status = ctl_ask_about(p, "/softhca/status", hca, NULL);
 	h->counters = ctl_gather_counters(p, hca);
 	h->usage = ctl_ask_about(p, "/softhca/usage", hca, NULL);
@@ -114,11 +129,21 @@ print_label(FILE *out, const char *name, const char *value)
 }
 
 static void
+print_hca(FILE *out, const struct metrics_hca *h)
+{
+	print_label(out, "device", h->name);
+	fputc(',', out);
+	print_label(out, "process", h->process);
+	fputc(',', out);
+	print_label(out, "folder", h->folder);
+}
+
+static void
 print_sample(FILE *out, const struct metrics_hca *h, const char *name, const char *suffix,
 	     const char *more, json_int_t value)
 {
 	fprintf(out, "softhca_%s%s{", name, suffix);
-	print_label(out, "device", h->name);
+	print_hca(out, h);
 	fprintf(out, "%s} %" JSON_INTEGER_FORMAT "\n", more, value);
 }
 
@@ -139,7 +164,7 @@ print_info(FILE *out, const struct metrics *m)
 	print_head(out, "device", "info", "HCAs that answer");
 	for (unsigned int i = 0; i < m->n; i++) {
 		fputs("softhca_device_info{", out);
-		print_label(out, "device", m->hca[i].name);
+		print_hca(out, &m->hca[i]);
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
 			fputc(',', out);
 			print_label(out, labels[k], status_text(&m->hca[i], keys[k]));

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import urllib.error
@@ -57,6 +58,42 @@ def dashboard():
     return [(panel['title'], target['expr']) for panel in panels for target in panel['targets']]
 
 
+class Embedded:
+    """A telemetry socket like that of a program with embedded HCAs: all have one prefix and these names."""
+    ANSWERS = {'/softhca/hca/list': ['sh0_0'], '/softhca/status': {'health': 'well', 'port_state': 'ACTIVE'},
+               '/softhca/usage': {'qps': 1}}
+
+    def __init__(self, folder_of_all, number=0, answer_when=None):
+        place = os.path.join(folder_of_all, 'dpdk', 'softhca')
+        os.makedirs(place, exist_ok=True)
+        self.asked = threading.Event()  # for its status
+        self.answer_when = answer_when
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(os.path.join(place, 'dpdk_telemetry.v2' + (':%d' % number if number else '')))
+        self.listener.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            peer.send(json.dumps({'version': 'fake', 'pid': 1, 'max_output_len': 16384}).encode())
+            for question in iter(lambda p=peer: p.recv(4096), b''):
+                command = question.decode().split(',')[0]
+                if command == '/softhca/status':
+                    self.asked.set()
+                    if self.answer_when:
+                        self.answer_when.wait(PATIENCE)
+                peer.send(json.dumps({command: self.ANSWERS.get(command)}).encode())
+            peer.close()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -86,9 +123,9 @@ class Case(unittest.TestCase):
                         '--size', '4096'], stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
         self.assertEqual(server.wait(PATIENCE), 0)
 
-    def listener(self, *words):
+    def listener(self, *words, env=None):
         process = subprocess.Popen([CTL, 'metrics', '--listen', '127.0.0.1:0', *words], stdout=subprocess.PIPE,
-                                   encoding='utf-8', preexec_fn=die_with_parent)
+                                   encoding='utf-8', preexec_fn=die_with_parent, env=env)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -105,7 +142,8 @@ class Text(Case):
         counters = json.loads(self.ctl('counters', '--json', '--prefix', self.name))['counters']
         found = families(self.ctl('metrics', '--prefix', self.name))
         self.assertGreaterEqual(counters['sq_wqes'], 64)
-        device = 'device="%s"' % self.name
+        runtime = '/var/run' if os.getuid() == 0 else os.environ.get('XDG_RUNTIME_DIR', '/tmp')
+        device = 'device="%s",process="%s",folder="%s/dpdk"' % (self.name, self.name, runtime)
         port = device + ',port="1"'
         for metric, counter in (('port_data_received_bytes', 'port_rcv_data'),
                                 ('port_packets_transmitted', 'port_xmit_packets'),
@@ -127,6 +165,16 @@ class Text(Case):
             text = ' '.join(found[name][1])
             for d in self.daemons:
                 self.assertIn('device="%s"' % d.name, text)
+
+    def test_same_name(self):
+        """Programs with embedded HCAs have the same names: each sample once, and which is whose."""
+        with folder() as place:
+            for number in range(2):
+                self.addCleanup(Embedded(place, number).close)
+            run = subprocess.run([CTL, 'metrics', '--prefix', 'softhca'], stdout=subprocess.PIPE, encoding='utf-8',
+                                 timeout=PATIENCE, check=True, env=dict(os.environ, XDG_RUNTIME_DIR=place))
+            self.assertEqual({labels for labels in families(run.stdout)['softhca_healthy'][1] if place in labels}, {
+                'device="sh0_0",process="softhca%s",folder="%s/dpdk"' % (number, place) for number in ('', ':1')})
 
     def test_dashboard(self):
         """It asks for nothing that is not there."""
