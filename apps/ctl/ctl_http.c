@@ -74,14 +74,19 @@ client_answer(struct http_client *c, const char *status, const char *text, size_
 	c->end = ctl_now() + CLIENT_S; /* making the text may have taken longer */
 }
 
+/* While the text is made no client is read: that is not part of their time. */
 static void
 http_refresh(struct http *h)
 {
-	if (h->text != NULL && ctl_now() - h->made < FRESH_S)
+	double began = ctl_now();
+
+	if (h->text != NULL && began - h->made < FRESH_S)
 		return;
 	free(h->text);
 	h->text = h->make(h->arg, &h->length);
 	h->made = ctl_now();
+	for (unsigned int i = 0; i < CTL_HTTP_CLIENTS_MAX; i++)
+		h->client[i].end += h->made - began;
 }
 
 static void

@@ -233,6 +233,25 @@ class Listener(Case):
                 pass
             s.close()
 
+    def test_slow_answer(self):
+        """A client that asks while the text is made, for longer than clients have, is answered."""
+        with folder() as place:
+            answer = threading.Event()
+            fake = Embedded(place, 0, answer)
+            self.addCleanup(fake.close)
+            process = self.listener('--prefix', 'softhca', env=dict(os.environ, XDG_RUNTIME_DIR=place))
+            first = socket.create_connection(('127.0.0.1', process.port), PATIENCE)
+            self.assertIn('404', self.ask(process, b'GET / HTTP/1.1\r\n\r\n'))  # so the first one is accepted
+            second = socket.create_connection(('127.0.0.1', process.port), PATIENCE)
+            second.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
+            self.assertTrue(fake.asked.wait(PATIENCE))
+            first.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
+            time.sleep(2.1)  # what a client has is 2 s
+            answer.set()
+            for s in second, first:
+                with s:
+                    self.assertIn('# EOF', b''.join(iter(lambda s=s: s.recv(65536), b'')).decode())
+
     def test_daemon_ends(self):
         """A listener goes on without a daemon, and finds the next one."""
         d = Daemon(DAEMON, self.place, 'met%dc' % os.getpid(), 'net_ring0', '10.71.0.9/24')
