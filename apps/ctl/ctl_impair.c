@@ -299,7 +299,7 @@ tell_text(struct ctl_process *p, const struct impair *o, const char *text)
 		}
 		snprintf(each, sizeof(each), "%.*s", (int)len, text);
 		rc = tell(p, o, each, o->qp);
-		text = text[len] == ';' ? text + len + 1 : NULL;
+		text = text[len] == ';' && text[len + 1] != '\0' ? text + len + 1 : NULL;
 	}
 	return rc;
 }
@@ -348,15 +348,11 @@ what_is_missing(const struct impair *o, bool off)
 static int
 judge_one(const char **rest, char *why, size_t size)
 {
-	size_t len = strcspn(*rest, ";");
-	char one[WORDS_MAX];
 	struct verbs_fault f;
 
 	if (verbs_fault_is(*rest))
 		return verbs_fault_parse(rest, &f, why, size);
-	snprintf(one, sizeof(one), "%.*s", (int)len, *rest);
-	*rest = (*rest)[len] == ';' ? *rest + len + 1 : NULL;
-	return endpoint_faults_judge(one, why, size);
+	return endpoint_faults_judge_next(rest, why, size);
 }
 
 /* check: no more than that; else it is for a daemon, which knows no verbs. */

@@ -5,12 +5,9 @@
 #include "port/impair_text.h"
 
 int
-endpoint_faults_judge(const char *text, char *why, size_t size)
+endpoint_faults_judge_next(const char **rest, char *why, size_t size)
 {
 	struct hca_impair_text t;
-	int err = 0;
 
-	while (text != NULL && err == 0)
-		err = hca_impair_parse_next(&text, &t, why, size);
-	return err;
+	return hca_impair_parse_next(rest, &t, why, size);
 }

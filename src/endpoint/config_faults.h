@@ -6,7 +6,10 @@
 
 #include <stddef.h>
 
-/* Judge faults, several parted by ";". 0, or -EINVAL with what was expected and found in why. */
-int endpoint_faults_judge(const char *text, char *why, size_t size);
+/*
+ * Judge the first of faults that are parted by ";" as the daemon does; *rest is then what follows,
+ * or NULL. 0, or -EINVAL with what was expected and found in why.
+ */
+int endpoint_faults_judge_next(const char **rest, char *why, size_t size);
 
 #endif

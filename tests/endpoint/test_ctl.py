@@ -411,7 +411,7 @@ class Faults(Lab):
         self.good('impair', 'off', '--prefix', self.daemons[0].name)
         # one language: the same as a text, and with a probability
         text = 'drop=0.5,opcode=ack;drop,opcode=read-response,nth=9'
-        said = self.impair(0, text)
+        said = self.impair(0, text + ';')
         self.assertEqual(said['setting'], text.replace(';', ' '))
         self.assertIn('rule_1', said)
         self.good('impair', 'off', '--prefix', self.daemons[0].name)
@@ -420,7 +420,11 @@ class Faults(Lab):
         for words in (('--opcode', 'ack'), ('--nth', '3'), ('--psn', '5'), ('--drop', '--dup', '--nth', '1'),
                       ('--after', '5'), ('drop,opcode=foo,nth=1',), ('--check',), ('--check', 'drop=2')):
             self.assertEqual(ctl('impair', *words).returncode, 2, words)
-        self.assertEqual(ctl('impair', '--check', text).returncode, 0)
+        for good in text, text + ';', 'call=ibv_reg_mr,nth=3,errno=ENOMEM;', 'drop=0.01' + 502 * '0':
+            self.assertEqual(ctl('impair', '--check', good).returncode, 0, good)
+        for wrong in text + ';;', 'call=ibv_reg_mr,nth=3,errno=ENOMEM;;':
+            self.assertEqual(ctl('impair', '--check', wrong).returncode, 2, wrong)
+        self.bad(2, 'more than 511 characters', 'impair', '--check', 'drop=0.01' + 503 * '0')
         self.stop()
 
     def test_port_down(self):

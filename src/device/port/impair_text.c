@@ -291,7 +291,7 @@ hca_impair_parse_next(const char **rest, struct hca_impair_text *t, char *why, s
 	}
 	memcpy(copy, *rest, len);
 	copy[len] = '\0';
-	*rest = (*rest)[len] == ';' ? *rest + len + 1 : NULL;
+	*rest = (*rest)[len] == ';' && (*rest)[len + 1] != '\0' ? *rest + len + 1 : NULL;
 	t->kind = kind_of(copy);
 	return parse_words(copy, t, why, size);
 }

@@ -98,7 +98,7 @@ struct hca_impair_text {
 
 /*
  * Parse the text. 0, or -EINVAL with what was expected and found in why. Any thread. Of a list,
- * parted by ";", the first; *rest is then what follows, or NULL.
+ * parted by ";", the first; *rest is then what follows, or NULL. The last may end with ";".
  */
 int hca_impair_parse(const char *text, struct hca_impair_text *out, char *why, size_t size);
 int hca_impair_parse_next(const char **rest, struct hca_impair_text *out, char *why, size_t size);

@@ -210,7 +210,7 @@ verbs_fault_parse(const char **rest, struct verbs_fault *f, char *why, size_t si
 	}
 	memcpy(copy, *rest, len);
 	copy[len] = '\0';
-	*rest = (*rest)[len] == ';' ? *rest + len + 1 : NULL;
+	*rest = (*rest)[len] == ';' && (*rest)[len + 1] != '\0' ? *rest + len + 1 : NULL;
 	snprintf(f->text, sizeof(f->text), "%.63s", copy);
 	f->kind = begins(copy, "call") ? VERBS_FAULT_CALL : VERBS_FAULT_COMPLETION;
 	while ((key = strsep(&words, ",")) != NULL) {
