@@ -298,8 +298,8 @@ def check_flags(build):
 
 
 def refused(script, *words):
-    run = subprocess.run([script, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
-                         timeout=60, check=False)
+    run = subprocess.run([script, '--configure', *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         encoding='utf-8', timeout=60, check=False)
     assert run.returncode == 1, run.stdout
     return run.stdout
 
