@@ -22,8 +22,9 @@ int hca_port_inbound_open(const struct hca_port_impair_config *cfg, struct hca_p
 			  struct hca_port **out);
 
 /*
- * While the word is not 0, what is received is lost: a link that is down. Another port writes it
- * (port_stall.h). The number of frames that were lost so.
+ * While the word is not 0, what is received is lost, and what is held or has not been fetched yet:
+ * a link that is down. Another port writes it (port_stall.h). The number of frames that were lost
+ * so.
  */
 uint32_t *hca_port_inbound_deaf(struct hca_port *p);
 uint64_t hca_port_inbound_lost(const struct hca_port *p);
