@@ -6,6 +6,7 @@
  * the simulated clock.
  */
 
+#include "sim_link.h"
 #include "sim_test.h"
 #include "sim_victim.h"
 #include "requester/congestion.h"
@@ -364,13 +365,73 @@ notifications_in(const struct sim_config *cfg)
 }
 SIM_TEST(notifications)
 
+#define READ_PSN 0xfff000u
+#define LOST_PSN (READ_PSN + 2)
+
+struct behind_gap {
+	struct sim_injector x;
+	struct hca_roce_path path;
+	unsigned int came; /* how often LOST_PSN did */
+};
+
+/* READ responses: one is lost; its repetition is followed by a CNP, whose PSN is 0. */
+static bool
+lose_and_notify(void *arg, uint8_t *frame, uint32_t len)
+{
+	const struct sim_packet packet = {.opcode = HCA_BTH_CNP, .len = 16};
+	struct behind_gap *g = arg;
+	struct roce_view v;
+
+	if (roce_parse(frame, len, &v) < 0)
+		return false;
+	if (v.psn == LOST_PSN)
+		return g->came++ == 0;
+	if (v.psn == LOST_PSN + 1 && g->came == 2) {
+		g->came++;
+		sim_inject_packet(&g->x, &g->path, &packet);
+	}
+	return false;
+}
+
+/* The packet behind a gap says whether the missing one was lost or late; a CNP does not. */
+static void
+notified_behind_gap_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr a = {.timeout = TIMEOUT, .psn = {1, READ_PSN}};
+	const struct sim_req read = {.opcode = SOFTHCA_WR_RDMA_READ,
+				     .len = 8 * MTU,
+				     .flags = SOFTHCA_SEND_SIGNALED};
+	struct sim *s = open_with(cfg, &open_wide);
+	struct sim_pair *p = sim_pair_open(s, &a);
+	struct sim_victim v;
+	struct behind_gap g;
+
+	sim_injector_open(s, &g.x);
+	sim_victim_open(s, &v, SIM_VICTIM_RC, SIM_GID_V4);
+	g.path = v.path;
+	g.path.qpn = p->qp[1]->qp_num;
+	g.came = 0;
+	sim_link_lose(s->side[0].wire, lose_and_notify, &g);
+	sim_check(s, sim_post(p, 1, &read, 1) == 0, "post");
+	sim_finish(s, SIM_S);
+	sim_link_lose(s->side[0].wire, NULL, NULL);
+	sim_check(s, g.came == 3 && sim_counter(s, 1, "rp_cnp_handled") == 1, "no CNP");
+	sim_check(s, sim_counter(s, 1, "rx_missing") == 1, "nothing is missing");
+	sim_check(s, sim_counter(s, 1, "rx_late") == 0, "what was lost is late");
+	sim_victim_close(&v);
+	sim_injector_close(&g.x);
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(notified_behind_gap)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(window_of_one), cmocka_unit_test(all_operations),
 		cmocka_unit_test(paced),	 cmocka_unit_test(losses),
-		cmocka_unit_test(notifications),
+		cmocka_unit_test(notifications), cmocka_unit_test(notified_behind_gap),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -305,7 +305,8 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 	const struct hca_rxd *rxd = hca_rxd(m);
 	uint32_t d = hca_rrc_ahead(run, rxd->psn);
 
-	if (unlikely(run->qp->rrc.flags & HCA_RRC_GAP))
+	/* the PSN of a CNP means nothing */
+	if (unlikely(run->qp->rrc.flags & HCA_RRC_GAP) && rxd->opcode != HCA_BTH_CNP)
 		hca_rrc_order_seen(run, rxd->psn);
 	if (unlikely(d >= hca_rrc_outstanding(run))) {
 		if (took_cnp(run, rxd))
