@@ -323,19 +323,21 @@ SIM_TEST(slow_peer)
 
 /*
  * One request at a time: a single packet is repeated, as if the network had doubled it. Packets of
- * another QP come all the time, so that the receiver is awake.
+ * another QP come all the time, so that the receiver is awake. Requests take up to `jitter` ns.
  */
 static void
-ack_lost_in(const struct sim_config *cfg)
+lose_acks(const struct sim_config *cfg, uint32_t timeout, unsigned int rounds, uint64_t jitter)
 {
 	const struct sim_req r = {.opcode = SOFTHCA_WR_RDMA_WRITE, .len = 64, .flags = S};
-	const struct sim_pair_attr attr = {.timeout = 10};
+	const struct sim_pair_attr attr = {.timeout = timeout};
 	struct sim *s = sim_open(cfg);
 	struct sim_pair *p = sim_pair_open(s, &attr), *other = sim_pair_open(s, &attr);
 	const struct hca_impair bad = {.drop = 0.3, .qpn = p->qp[0]->qp_num};
+	const struct hca_impair late = {.jitter_ns = jitter, .qpn = p->qp[1]->qp_num};
 
+	sim_impair(s, 0, &late);
 	sim_impair(s, 1, &bad);
-	for (unsigned int i = 0; i < 30; i++) {
+	for (unsigned int i = 0; i < rounds; i++) {
 		sim_check(s, sim_post(p, 0, &r, 1) == 0, "post");
 		while (sim_outstanding(p)) {
 			if (!sim_outstanding(other))
@@ -347,10 +349,19 @@ ack_lost_in(const struct sim_config *cfg)
 	}
 	sim_check(s, sim_counter(s, 1, "duplicate_request") > 3, "no duplicates");
 	expect_nothing(s, "acknowledgements lost");
-	sim_impair(s, 1, NULL);
+	for (unsigned int side = 0; side < 2; side++)
+		sim_impair(s, side, NULL);
 	sim_pair_close(p);
 	sim_pair_close(other);
 	sim_close(s);
+}
+
+static void
+ack_lost_in(const struct sim_config *cfg)
+{
+	lose_acks(cfg, 10, 30, 0);
+	lose_acks(cfg, 10, 20, 400000);
+	lose_acks(cfg, 14, 24, 8000000);
 }
 SIM_TEST(ack_lost)
 

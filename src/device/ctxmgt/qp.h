@@ -204,10 +204,10 @@ struct hca_qp_ee {
 	uint32_t msg_done;    /* bytes of the message received */
 	uint8_t msg_kind;     /* enum ee_msg_kind in ee.h */
 	uint8_t mtu_log;      /* CEU */
-	uint8_t accepted_at;  /* when the last SEND or WRITE was accepted, EE_STAMP_NS, low bits */
 	uint8_t job_now;      /* slot + 1 of the job being answered, 0: none */
+	uint8_t unacked;      /* packets accepted since the last acknowledgement */
 	uint16_t flags;	      /* enum ee_flag in ee.h */
-	uint16_t unacked;     /* packets accepted since the last acknowledgement */
+	uint16_t accepted_at; /* when the last SEND or WRITE was accepted, EE_STAMP_NS, low bits */
 	uint32_t job_pending; /* bits of ring slots that must be answered, or answered again */
 	uint32_t list_next;   /* list of QPs with pending responses */
 	uint32_t lazy_next;   /* list of QPs to acknowledge when the stage becomes idle */

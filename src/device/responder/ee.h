@@ -44,9 +44,11 @@
  * latest.
  */
 #define EE_LAZY_POLLS 16u
+#define EE_ACK_EVERY_MAX (UINT8_MAX / 2u) /* of ack_every: unacked does not wrap in a burst */
 /*
- * Unit of accepted_at, whose 8 bits make 23 ms: no timeout of a peer is a multiple of them. A copy
- * of what was accepted is the network's for so long after it.
+ * Unit of accepted_at, whose 16 bits make 5.9 s: longer than all repetitions of a peer with a
+ * timeout of up to 0.54 s (code 17); those of longer ones come at least 0.09 s before or after a
+ * multiple of it. A copy of what was accepted is the network's for EE_RECENT_NS after it.
  */
 #define EE_STAMP_NS 90000u
 #define EE_RECENT_NS 3000000u
@@ -171,7 +173,7 @@ struct ee_ctx {
 	struct hca_qp_list ready, lazy;
 	uint32_t ready_count;
 	uint32_t busy_polls;
-	uint16_t ack_every;
+	uint8_t ack_every;
 	bool seen; /* packets arrived since the last poll */
 	/* what went on when duplicates were answered last (ee_response.c), and when others did */
 	uint64_t arrived, arrived_seen, own_seen, requests_seen;
@@ -258,10 +260,10 @@ ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t q
 }
 
 /* Of the current burst, for accepted_at. */
-static inline uint8_t
+static inline uint16_t
 ee_stamp(const struct ee_ctx *ctx)
 {
-	return (uint8_t)(ctx->burst_at / EE_STAMP_NS);
+	return (uint16_t)(ctx->burst_at / EE_STAMP_NS);
 }
 
 /* A packet was accepted: acknowledge at the end of the burst, or when the stage becomes idle. */

@@ -29,7 +29,7 @@ hca_ee_init(struct hca *h)
 		return -ENOMEM;
 	ctx->ready.head = ctx->lazy.head = HCA_QP_NONE;
 	ctx->repeat_qpi = HCA_QP_NONE;
-	ctx->ack_every = h->cfg.ack_every ? RTE_MIN(h->cfg.ack_every, 0xffffu) : HCA_BURST;
+	ctx->ack_every = h->cfg.ack_every ? RTE_MIN(h->cfg.ack_every, EE_ACK_EVERY_MAX) : HCA_BURST;
 	return 0;
 }
 
