@@ -28,6 +28,7 @@ ask(struct endpoint_link *l)
 	if (up && p->device.interface[0] != '\0')
 		up = endpoint_netdev_running(p->device.interface);
 	hca_port_ethdev_set_link(p->wire, up);
+	hca_port_ethdev_look(p->wire);
 	return up;
 }
 

@@ -5,7 +5,7 @@
 /*
  * Watches the link of a port from the main thread and reports it to the kernel interface and, for
  * DPDK devices, to the engine, which raises PORT_CHANGE. (A memif port itself reports whether its
- * peer is connected.)
+ * peer is connected.) So are the frames that a DPDK device has lost.
  */
 
 #include "endpoint_port.h"

@@ -41,6 +41,7 @@ struct port_ethdev {
 	uint32_t armed __rte_cache_aligned; /* [pub] signal the next frame on wait_fd */
 	uint64_t rx_copied;	  /* frames copied because their pool lacks the private area */
 	uint64_t rx_lost;	  /* frames of those lost because no mbuf was free */
+	uint64_t missed;	  /* [pub] the driver's, as hca_port_ethdev_look() found them */
 	struct hca_packet packet; /* net_af_packet: its sockets */
 };
 
@@ -190,17 +191,35 @@ start_device(struct port_ethdev *p)
 	return rc;
 }
 
+/* Frames that the driver or the kernel has lost before the queue was read. */
 static uint64_t
-ethdev_missed(const struct hca_port *port)
+read_missed(struct port_ethdev *p)
 {
-	struct port_ethdev *p = (struct port_ethdev *)(uintptr_t)port;
-	uint64_t lost =
-		__atomic_load_n(&p->rx_lost, __ATOMIC_RELAXED) + hca_packet_lost(&p->packet);
+	uint64_t lost = hca_packet_lost(&p->packet);
 	struct rte_eth_stats st;
 
 	if (rte_eth_stats_get(p->id, &st) == 0)
 		lost += st.imissed + st.rx_nombuf;
 	return lost;
+}
+
+void
+hca_port_ethdev_look(struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+
+	__atomic_store_n(&p->missed, read_missed(p), __ATOMIC_RELAXED);
+}
+
+static uint64_t
+ethdev_missed(const struct hca_port *port)
+{
+	struct port_ethdev *p = (struct port_ethdev *)(uintptr_t)port;
+	uint64_t lost = __atomic_load_n(&p->rx_lost, __ATOMIC_RELAXED);
+
+	if (!p->watched)
+		return lost + read_missed(p);
+	return lost + __atomic_load_n(&p->missed, __ATOMIC_RELAXED);
 }
 
 static void

@@ -22,7 +22,11 @@ struct hca_port_ethdev_config {
 	bool keep_mtu;		   /* frames of mtu pass, but the device's MTU must not be set */
 	uint32_t data_room;	   /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
 	uint32_t data_room_max;	   /* largest data_room, even if longer frames may arrive; 0: any */
-	/* the link state is that of the last hca_port_ethdev_set_link() */
+	/*
+	 * The link state is that of the last hca_port_ethdev_set_link(), the driver's count of lost
+	 * frames that of the last hca_port_ethdev_look(): no thread that only reads them enters the
+	 * driver or the kernel.
+	 */
 	bool watched;
 	const char *name; /* name of the pool */
 	int socket_id;
@@ -41,6 +45,8 @@ void hca_port_ethdev_pause(struct hca_port *p, bool on);
 bool hca_port_ethdev_ask_link(struct hca_port *p);
 /* Set the link state that the engine sees; for watched ports. */
 void hca_port_ethdev_set_link(struct hca_port *p, bool up);
+/* Read from the driver how many frames it has lost, for hca_port_missed(); for watched ports. */
+void hca_port_ethdev_look(struct hca_port *p);
 
 /*
  * Create two ports connected back to back in memory (net_ring), each an ethdev of its own. depth:

@@ -21,7 +21,7 @@ struct hca_packet {
 
 /* Find the sockets of the driver that are bound to interface ifindex of this network namespace. */
 void hca_packet_find(struct hca_packet *p, unsigned int ifindex);
-/* Frames dropped since hca_packet_find(). Any thread, until the device is closed. */
+/* Frames dropped since hca_packet_find(). A system call; any thread, until the device is closed. */
 uint64_t hca_packet_lost(struct hca_packet *p);
 
 #endif
