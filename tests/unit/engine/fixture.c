@@ -121,6 +121,8 @@ fx_create(const struct fx_config *cfg)
 	h->rtt = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*h->rtt));
 	assert_non_null(h->rtt);
 	memset(h->rtt, 0, sizeof(*h->rtt));
+	h->rtt_peers = calloc(HCA_RTT_PEERS, sizeof(*h->rtt_peers));
+	assert_non_null(h->rtt_peers);
 	h->qp = aligned_alloc(RTE_CACHE_LINE_SIZE, (h->qp_mask + 1) * sizeof(*h->qp));
 	assert_non_null(h->qp);
 	memset(h->qp, 0, (h->qp_mask + 1) * sizeof(*h->qp));
@@ -172,6 +174,7 @@ fx_destroy(struct fx *fx)
 	hca_record_pool_fini(&h->ub_rec);
 	hca_record_pool_fini(&h->ub_rec_full);
 	munmap(h->bar2, HCA_BAR2_SIZE);
+	free(h->rtt_peers);
 	free(h->rtt);
 	free(h->qp);
 	free(h);
