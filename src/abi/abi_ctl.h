@@ -509,9 +509,248 @@ struct hca_ctl_counters {
 	struct hca_ctl_counter counter[HCA_CTL_COUNTERS_MAX];
 };
 
+/*
+ * Connection management, after librdmacm: the daemon has the ids, ports and connections of all its
+ * clients (src/cm/ib); a client names an id by its number, which stands for one id only as long as
+ * the daemon runs. An id belongs to a channel of the client (CREATE_CHANNEL), in whose pipe there
+ * is one record of type HCA_CTL_EVENT_CM for each event that waits; CM_EVENT fetches it.
+ *
+ * Addresses: family 0 is none; a GID of an IPv4 address is mapped; the wildcards are ::ffff:0.0.0.0
+ * and ::. Ports are in host byte order.
+ */
+enum hca_ctl_cm_family {
+	HCA_CTL_CM_NONE = 0,
+	HCA_CTL_CM_IP4 = 4,
+	HCA_CTL_CM_IP6 = 6,
+};
+
+struct hca_ctl_cm_addr {
+	uint8_t gid[16];
+	uint16_t family; /* enum hca_ctl_cm_family */
+	uint16_t port;
+	uint32_t scope; /* kernel interface of a link-local address, 0: any */
+};
+
+/* Port spaces, as upper part of service IDs (IBTA, annex A11.2) */
+enum hca_ctl_cm_space {
+	HCA_CTL_CM_SPACE_IPOIB = 0x0002,
+	HCA_CTL_CM_SPACE_TCP = 0x0106,
+	HCA_CTL_CM_SPACE_UDP = 0x0111,
+	HCA_CTL_CM_SPACE_IB = 0x013f,
+};
+
+/* The answer is the number of the id. */
+struct hca_ctl_cm_create {
+	uint32_t channel;
+	uint32_t space;	  /* enum hca_ctl_cm_space */
+	uint32_t service; /* of its QP: HCA_SERVICE_* */
+	uint32_t reserved;
+};
+
+#define HCA_CTL_CM_REUSE 1u   /* another id that has this flag, too, may have the port */
+#define HCA_CTL_CM_AF_ONLY 2u /* the wildcard of IPv6 is not that of IPv4 */
+
+/* port 0: the daemon chooses one. The answer is the address with its port. */
+struct hca_ctl_cm_bind {
+	struct hca_ctl_cm_addr addr;
+	uint32_t id;
+	uint32_t flags;
+};
+
+struct hca_ctl_cm_bound {
+	struct hca_ctl_cm_addr addr;
+	uint32_t gid_index; /* HCA_CTL_CM_NO_GID: all */
+	uint32_t reserved;
+};
+
+#define HCA_CTL_CM_NO_GID 0xffffffffu
+
+/* src.family 0: as it is bound, or by the route. The outcome is an event. */
+struct hca_ctl_cm_resolve {
+	struct hca_ctl_cm_addr src, dst;
+	uint32_t id;
+	uint32_t timeout_ms;
+};
+
+struct hca_ctl_cm_route {
+	uint32_t id;
+	uint32_t timeout_ms;
+};
+
+struct hca_ctl_cm_listen {
+	uint32_t id;
+	uint32_t backlog; /* requests that wait for the program; 0: the most there may be */
+};
+
+#define HCA_CTL_CM_PRIVATE_MAX 224u
+
+/*
+ * CM_CONNECT, CM_ACCEPT, and what an event tells of the peer. space UDP: qpn and qkey are those
+ * of the QP; sidr_status: of the answer (IBTA table 12.11.2).
+ */
+struct hca_ctl_cm_param {
+	uint32_t id;
+	uint32_t qpn; /* 0 of CM_ACCEPT without a QP: softhca_cm_establish() follows */
+	uint32_t qkey;
+	uint32_t sidr_status;
+	uint32_t ece_vendor, ece_options;
+	uint8_t srq;
+	uint8_t responder_resources; /* READs and atomics of the peer served at once */
+	uint8_t initiator_depth;     /* those of this end */
+	uint8_t flow_control;
+	uint8_t retry_count;	 /* 0..7 */
+	uint8_t rnr_retry_count; /* 0..7 */
+	uint8_t private_len;
+	uint8_t valid; /* CM_ACCEPT: 0: nothing but the id counts: the program's QP is ready */
+	uint8_t private[HCA_CTL_CM_PRIVATE_MAX];
+};
+
+struct hca_ctl_cm_reject {
+	uint32_t id;
+	uint8_t reason; /* IBTA table 12.6.7.2; 28: the consumer's */
+	uint8_t private_len;
+	uint8_t reserved[2];
+	uint8_t private[HCA_CTL_CM_PRIVATE_MAX];
+};
+
+/* The program has seen an event of the QP: HCA_EVENT_COMM_EST, HCA_EVENT_PATH_MIG. */
+struct hca_ctl_cm_notify {
+	uint32_t id;
+	uint32_t event;
+};
+
+struct hca_ctl_cm_option {
+	uint32_t id;
+	uint32_t option; /* enum hca_ctl_cm_option_name */
+	uint32_t value;
+	uint32_t reserved;
+};
+
+enum hca_ctl_cm_option_name {
+	HCA_CTL_CM_OPTION_TOS = 0,
+	HCA_CTL_CM_OPTION_REUSE = 1,
+	HCA_CTL_CM_OPTION_AF_ONLY = 2,
+	HCA_CTL_CM_OPTION_ACK_TIMEOUT = 3,
+};
+
+/* The id and its events belong to another channel of the client. */
+struct hca_ctl_cm_move {
+	uint32_t id;
+	uint32_t channel;
+};
+
+#define HCA_CTL_CM_STATE_LIST(X) \
+	X(IDLE) \
+	X(BOUND) \
+	X(RESOLVING) \
+	X(RESOLVED) \
+	X(ROUTED) \
+	X(LISTENING) \
+	X(CONNECTING) /* REQ or SIDR request is sent */ \
+	X(REQUESTED)  /* the peer has sent one, which the program has not answered */ \
+	X(ACCEPTED)   /* REP is sent */ \
+	X(ANSWERED)   /* REP has come; the program that owns the QP has to establish */ \
+	X(ESTABLISHED) \
+	X(DISCONNECTING) \
+	X(ENDED) /* refused, disconnected, given up, or of an HCA that has gone */
+
+enum hca_ctl_cm_state {
+#define X(NAME) HCA_CTL_CM_##NAME,
+	HCA_CTL_CM_STATE_LIST(X)
+#undef X
+};
+
+struct hca_ctl_cm_info {
+	struct hca_ctl_cm_addr src, dst;
+	uint64_t service_id;
+	uint32_t state; /* enum hca_ctl_cm_state */
+	uint32_t space;
+	uint32_t gid_index; /* HCA_CTL_CM_NO_GID */
+	uint32_t mtu;	    /* of the path: 1..5 */
+	uint16_t vlan_id;   /* 0xffff: none */
+	uint16_t pkey;
+	uint8_t dmac[6], smac[6];
+};
+
+/* Attributes of the QP for its way to qp_state: those of mask */
+struct hca_ctl_cm_ask {
+	uint32_t id;
+	uint32_t qp_state; /* enum hca_qp_state: INIT, RTR, RTS */
+};
+
+/* The bits have the numbers of enum ibv_qp_attr_mask. */
+struct hca_ctl_cm_attr {
+	uint32_t mask;
+	uint32_t qp_state;
+	uint32_t path_mtu; /* 1..5 */
+	uint32_t qkey;
+	uint32_t rq_psn, sq_psn;
+	uint32_t dest_qpn;
+	uint32_t access; /* IBV_ACCESS_REMOTE_* */
+	uint32_t gid_index;
+	uint32_t flow_label;
+	uint8_t dgid[16];
+	uint8_t hop_limit, traffic_class, sl;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer, timeout, retry_count, rnr_retry_count;
+	uint8_t pkey_index;
+	uint8_t reserved[6];
+};
+
+/* The group's address; the answer is the number of the membership, for CM_LEAVE. */
+struct hca_ctl_cm_join {
+	struct hca_ctl_cm_addr addr;
+	uint32_t id;
+	uint32_t flags; /* 1: this QP only sends to it */
+};
+
+/* Numbers as in enum rdma_cm_event_type */
+#define HCA_CTL_CM_EVENT_LIST(X) \
+	X(ADDR_RESOLVED, 0) \
+	X(ADDR_ERROR, 1) \
+	X(ROUTE_RESOLVED, 2) \
+	X(ROUTE_ERROR, 3) \
+	X(CONNECT_REQUEST, 4) \
+	X(CONNECT_RESPONSE, 5) \
+	X(CONNECT_ERROR, 6) \
+	X(UNREACHABLE, 7) \
+	X(REJECTED, 8) \
+	X(ESTABLISHED, 9) \
+	X(DISCONNECTED, 10) \
+	X(DEVICE_REMOVAL, 11) \
+	X(MULTICAST_JOIN, 12) \
+	X(MULTICAST_ERROR, 13) \
+	X(ADDR_CHANGE, 14) \
+	X(TIMEWAIT_EXIT, 15)
+
+enum hca_ctl_cm_event_type {
+#define X(NAME, number) HCA_CTL_CM_EV_##NAME = (number),
+	HCA_CTL_CM_EVENT_LIST(X)
+#undef X
+};
+
+/* The answer of CM_EVENT, -EAGAIN: no event waits in the channel. */
+struct hca_ctl_cm_event {
+	uint32_t type;	   /* enum hca_ctl_cm_event_type */
+	int32_t status;	   /* a negative errno; REJECTED: the reason; SIDR: its status */
+	uint32_t id;	   /* CONNECT_REQUEST: a new one, which belongs to the client now */
+	uint32_t listener; /* CONNECT_REQUEST: the id that listens */
+	uint32_t group;	   /* MULTICAST_*: the membership */
+	uint32_t left;	   /* events that wait after this one */
+	/* of the peer; of space UDP and of groups the address to send to: */
+	struct hca_ctl_cm_param param;
+	uint8_t dgid[16];
+	uint32_t gid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit, traffic_class, sl;
+	uint8_t reserved[5];
+};
+
 /* Events the driver itself raises, about port 1; numbers T3-2-25 does not use, below 32. */
 #define HCA_CTL_EVENT_PKEY_CHANGE 0x1cu
 #define HCA_CTL_EVENT_GID_CHANGE 0x1du
+/* An event of connection management waits; object is the number of the channel. */
+#define HCA_CTL_EVENT_CM 0x1eu
 
 /*
  * Event channels are pipes. The client owns the read end; the driver keeps the write end, which

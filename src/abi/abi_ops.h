@@ -44,7 +44,7 @@
 #include "abi_ctl.h"
 
 #define HCA_CTL_VERSION 7u
-#define HCA_CTL_MINOR 1u
+#define HCA_CTL_MINOR 2u
 /* So many versions before it are spoken, too. */
 #define HCA_CTL_OLDER 0u
 
@@ -130,7 +130,35 @@ _Static_assert(HCA_CTL_FEATURES <= UINT16_MAX, "they fit into struct hca_ctl_off
 	X(UNIMPORT_PEER, unimport_peer, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 0) \
 	X(QUERY_TP_EID, query_tp_eid, uint32_t, struct hca_ctl_eid, 0, 0, EVERY, DRIVER, 0) \
 	X(IDENTIFY, identify, struct hca_ctl_identity, struct hca_ctl_identity, 0, 0, EVERY, \
-	  DRIVER, 1)
+	  DRIVER, 1) \
+	X(CM_CREATE, cm_create, struct hca_ctl_cm_create, uint32_t, 0, 0, EVERY, DRIVER, 2) \
+	X(CM_DESTROY, cm_destroy, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 2) \
+	X(CM_BIND, cm_bind, struct hca_ctl_cm_bind, struct hca_ctl_cm_bound, 0, 0, EVERY, DRIVER, \
+	  2) \
+	X(CM_RESOLVE, cm_resolve, struct hca_ctl_cm_resolve, struct hca_ctl_none, 0, 0, EVERY, \
+	  DRIVER, 2) \
+	X(CM_ROUTE, cm_route, struct hca_ctl_cm_route, struct hca_ctl_none, 0, 0, EVERY, DRIVER, \
+	  2) \
+	X(CM_LISTEN, cm_listen, struct hca_ctl_cm_listen, struct hca_ctl_none, 0, 0, EVERY, \
+	  DRIVER, 2) \
+	X(CM_CONNECT, cm_connect, struct hca_ctl_cm_param, struct hca_ctl_none, 0, 0, EVERY, \
+	  DRIVER, 2) \
+	X(CM_ACCEPT, cm_accept, struct hca_ctl_cm_param, struct hca_ctl_none, 0, 0, EVERY, DRIVER, \
+	  2) \
+	X(CM_REJECT, cm_reject, struct hca_ctl_cm_reject, struct hca_ctl_none, 0, 0, EVERY, \
+	  DRIVER, 2) \
+	X(CM_DISCONNECT, cm_disconnect, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 2) \
+	X(CM_NOTIFY, cm_notify, struct hca_ctl_cm_notify, struct hca_ctl_none, 0, 0, EVERY, \
+	  DRIVER, 2) \
+	X(CM_OPTION, cm_option, struct hca_ctl_cm_option, struct hca_ctl_none, 0, 0, EVERY, \
+	  DRIVER, 2) \
+	X(CM_MOVE, cm_move, struct hca_ctl_cm_move, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 2) \
+	X(CM_QUERY, cm_query, uint32_t, struct hca_ctl_cm_info, 0, 0, EVERY, DRIVER, 2) \
+	X(CM_QP_ATTR, cm_qp_attr, struct hca_ctl_cm_ask, struct hca_ctl_cm_attr, 0, 0, EVERY, \
+	  DRIVER, 2) \
+	X(CM_JOIN, cm_join, struct hca_ctl_cm_join, uint32_t, 0, 0, EVERY, DRIVER, 2) \
+	X(CM_LEAVE, cm_leave, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 2) \
+	X(CM_EVENT, cm_event, uint32_t, struct hca_ctl_cm_event, 0, 0, EVERY, DRIVER, 2)
 #endif
 
 /*

@@ -250,6 +250,41 @@ const char *hca_driver_agent_counter(struct hca_driver *drv, uint32_t i, uint64_
 /* log2 of the TPs, and the code of the largest MTU; -EOPNOTSUPP: the device does not speak UB. */
 int hca_driver_ub_limits(struct hca_driver *drv, uint32_t *log_tps, uint32_t *mtu_code);
 
+/* --- connection management ------------------------------------------------------------------- */
+
+struct hca_driver_cm_caller {
+	uint32_t owner; /* its UAR page: no other client has it at the same time */
+	uint32_t user;
+};
+
+/*
+ * What carries out the operations CM_* of clients (abi_ops.h). All are called with the lock of the
+ * driver held, by any thread: they must neither block nor call the driver, but for
+ * hca_driver_cm_event().
+ */
+struct hca_driver_cm {
+	/* 0 or a negative errno, with *why. Channels that the request names exist. */
+	int (*call)(void *arg, const struct hca_driver_cm_caller *caller, enum hca_ctl_op op,
+		    const void *request, void *answer, const char **why);
+	/* The client ends: all ids of it. */
+	void (*forget)(void *arg, uint32_t owner);
+	/* An entry of the GID table has changed; valid 0: it is empty. */
+	void (*gid)(void *arg, uint32_t index, const struct hca_ctl_gid *gid);
+	/* Its counter i; NULL: there are no more. */
+	const char *(*counter)(void *arg, uint32_t i, uint64_t *value);
+};
+
+/* The GID table is told at once. NULL: operations are refused; no function is called any more. */
+void hca_driver_set_cm(struct hca_driver *drv, const struct hca_driver_cm *cm, void *arg);
+/*
+ * An event waits in the channel of the client: a record HCA_CTL_EVENT_CM is written into its pipe.
+ * To be called when the first one begins to wait, and when CM_EVENT has fetched one and others
+ * wait. A pipe that is full has been readable before: nothing is lost. Any thread.
+ */
+void hca_driver_cm_event(struct hca_driver *drv, uint32_t owner, uint32_t channel);
+/* Counter i of connection management; NULL: there are no more, or there is none. */
+const char *hca_driver_cm_counter(struct hca_driver *drv, uint32_t i, uint64_t *value);
+
 /* --- for operators ---------------------------------------------------------------------------- */
 
 /*

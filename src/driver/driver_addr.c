@@ -81,8 +81,10 @@ hca_driver_set_gid_of(struct hca_driver *drv, uint32_t index, const uint8_t gid[
 		memcpy(drv->port.mac, mac, sizeof(drv->port.mac));
 		pthread_mutex_unlock(&drv->event_lock);
 	}
-	if (changed)
+	if (changed) {
+		driver_cm_gid(drv, index);
 		driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);
+	}
 	driver_lock_give(&drv->lock);
 	return err;
 }
@@ -112,6 +114,7 @@ hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
 	}
 	if (err == 0 && drv->gids[index].valid) {
 		memset(&drv->gids[index], 0, sizeof(drv->gids[index]));
+		driver_cm_gid(drv, index);
 		driver_port_event(drv, HCA_CTL_EVENT_GID_CHANGE);
 	}
 	driver_lock_give(&drv->lock);
@@ -386,8 +389,8 @@ hca_driver_resolve(struct hca_driver *drv, bool ask, struct hca_ctl_ah *ah)
 	return err;
 }
 
-static int
-query_gid(const struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
+int
+driver_query_gid(const struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
 {
 	if (index >= hca_driver_gid_entries(drv))
 		return driver_fail(-EINVAL, "GID index %u", index);
@@ -406,7 +409,7 @@ hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid 
 	int err;
 
 	driver_lock_take(&drv->lock);
-	err = query_gid(drv, index, out);
+	err = driver_query_gid(drv, index, out);
 	driver_lock_give(&drv->lock);
 	return err;
 }
@@ -420,7 +423,7 @@ hca_driver_gid_entries(const struct hca_driver *drv)
 int
 driver_op_query_gid(struct hca_client *client, const uint32_t *index, struct hca_ctl_gid *answer)
 {
-	return query_gid(client->drv, *index, answer);
+	return driver_query_gid(client->drv, *index, answer);
 }
 
 int

@@ -182,6 +182,7 @@ hca_client_close(struct hca_client *client)
 	struct hca_driver *drv = client->drv;
 
 	driver_lock_take(&drv->lock);
+	driver_cm_forget(client);
 	driver_peers_forget(client);
 	client->closed = close_domain(drv, client);
 	release_objects(drv, client);

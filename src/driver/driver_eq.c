@@ -256,6 +256,18 @@ driver_port_event(struct hca_driver *drv, uint32_t type)
 	pthread_mutex_unlock(&drv->event_lock);
 }
 
+void
+hca_driver_cm_event(struct hca_driver *drv, uint32_t owner, uint32_t channel)
+{
+	const struct hca_ctl_event event = {.type = HCA_CTL_EVENT_CM, .object = channel};
+
+	pthread_mutex_lock(&drv->event_lock);
+	for (const struct hca_client *c = drv->clients; c != NULL; c = c->next)
+		if (c->uar == owner && !c->closed)
+			(void)write_events(c, channel, &event, 1);
+	pthread_mutex_unlock(&drv->event_lock);
+}
+
 /* Report a device that no longer answers commands, and so cannot report it itself. */
 void
 driver_dead_event(struct hca_driver *drv)

@@ -365,6 +365,8 @@ struct hca_driver {
 	const struct hca_driver_agent *agent; /* of UB; written with both locks held */
 	struct driver_guesses guesses[DRIVER_GUESSERS];
 	void *agent_arg;
+	const struct hca_driver_cm *cm; /* connection management */
+	void *cm_arg;
 	struct driver_group *groups; /* groups with members */
 	uint32_t num_groups;
 
@@ -544,6 +546,13 @@ bool driver_tp_lives(const struct hca_driver *drv, uint32_t tpn);
 int driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, bool may);
 /* driver_peer.c; lock held. The client ends; its domain is closed thereafter. */
 void driver_peers_forget(struct hca_client *client);
+
+/* driver_cm.c */
+void driver_cm_forget(struct hca_client *client);
+void driver_cm_gid(struct hca_driver *drv, uint32_t index); /* the entry has changed */
+
+/* driver_addr.c; lock held */
+int driver_query_gid(const struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out);
 void driver_ub_free(struct hca_driver *drv);
 
 /* driver_xrc.c; lock held. */
