@@ -158,12 +158,17 @@ struct ee_request {
 	struct ee_piece piece[HCA_WQE_MAX_SGE];
 };
 
-/* ATOMICs on foreign memory whose new value will be stored later: what their repetition gets. */
-#define EE_STORES 16u
+/*
+ * ATOMICs on foreign memory whose new value will be stored later: what their repetition gets. One
+ * that finds no place is not executed, and repeated by the requester.
+ */
+#define EE_STORES 64u
+#define EE_STORES_CLIENT 8u /* QPs of one client */
 
 struct ee_store {
 	uint32_t qpi, psn;
 	uint32_t generation; /* of the QP; another one: the entry is free, as with !used */
+	uint16_t client;     /* UAR page */
 	bool used;
 	uint64_t before; /* the previous value */
 };

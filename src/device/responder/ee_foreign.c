@@ -53,10 +53,14 @@ ee_foreign_scatter(struct ee_request *q)
 
 /* ---- ATOMICs ---- */
 
+/* A QP that was reset or has ended repeats nothing: its entry is free. */
 static bool
 store_is_used(const struct ee_request *q, const struct ee_store *s)
 {
-	return s->used && s->generation == q->h->qp[s->qpi].cfg.generation;
+	const struct hca_qp *qp = &q->h->qp[s->qpi];
+
+	return s->used && s->generation == qp->cfg.generation && hca_qp_state(qp) != HCA_QPS_ERR &&
+	       hca_qp_state(qp) != HCA_QPS_RST;
 }
 
 /* The entry of this request; NULL: it is executed for the first time. */
@@ -72,23 +76,35 @@ store_find(struct ee_request *q)
 	return NULL;
 }
 
-/* The new value will be stored later; the repetition is answered with the old one. */
-static enum ee_verdict
-store_later(struct ee_request *q)
+/* A free entry; NULL: the table is full, or the client has all that it may have. */
+static struct ee_store *
+store_place(struct ee_request *q)
 {
+	struct ee_store *place = NULL;
+	unsigned int own = 0;
+
 	for (unsigned int i = 0; i < EE_STORES; i++) {
 		struct ee_store *s = &q->ctx->store[i];
 
-		if (store_is_used(q, s))
-			continue;
-		*s = (struct ee_store){.qpi = q->qpi,
-				       .psn = q->rxd->psn,
-				       .generation = q->qp->cfg.generation,
-				       .used = true,
-				       .before = q->before};
-		return failed(q, -EAGAIN);
+		if (!store_is_used(q, s))
+			place = s;
+		else
+			own += s->client == q->qp->cfg.usr_page;
 	}
-	return failed(q, -EFAULT);
+	return own < EE_STORES_CLIENT ? place : NULL;
+}
+
+/* The new value will be stored later; the repetition is answered with the old one. */
+static enum ee_verdict
+store_later(struct ee_request *q, struct ee_store *place)
+{
+	*place = (struct ee_store){.qpi = q->qpi,
+				   .psn = q->rxd->psn,
+				   .generation = q->qp->cfg.generation,
+				   .client = q->qp->cfg.usr_page,
+				   .used = true,
+				   .before = q->before};
+	return failed(q, -EAGAIN);
 }
 
 /* The process can be reached again: the value is stored, or its memory is gone. */
@@ -113,10 +129,13 @@ ee_foreign_atomic(struct ee_request *q)
 
 	if (s != NULL)
 		return store_end(q, s);
+	s = store_place(q);
+	if (s == NULL)
+		return failed(q, -EAGAIN);
 	rc = hca_foreign_atomic(&q->h->core, q->piece[0].mpt, q->va,
 				q->op->kind == HCA_PKT_FETCH_ADD, hca_be64_to_cpu(a->swap_add),
 				hca_be64_to_cpu(a->cmp), &q->before);
 	if (rc == -EINPROGRESS)
-		return store_later(q);
+		return store_later(q, s);
 	return rc == 0 ? EE_NEXT : failed(q, rc);
 }

@@ -253,29 +253,65 @@ atomic_is_stored_later(void **state)
 	rig_expect_atomic(r, 1, PSN + 1, 105);
 }
 
-/* More of them than are remembered fail; what a QP has left behind makes room. */
 static void
-stores_are_bounded(void **state)
+fill_stores(struct rig *r, unsigned int n, uint16_t client)
 {
-	struct rig *r = *state;
 	struct ee_ctx *ctx = ee_ctx(r->h);
-	struct rig_packet p = rig_add(PSN, 8, 5);
 
-	p.rkey = KEY;
 	for (unsigned int i = 0; i < EE_STORES; i++)
 		ctx->store[i] = (struct ee_store){.qpi = RIG_QPI,
 						  .psn = PSN + 1000 + i,
 						  .generation = r->qp->cfg.generation,
-						  .used = true};
-	ctx->store[3].generation--;
+						  .client = client,
+						  .used = i < n};
+}
+
+/* Feed the request: it is not executed, and has to be repeated. */
+static void
+expect_waits(struct rig *r, const struct rig_packet *p)
+{
+	then(UINT32_MAX, 0);
+	rig_feed(r, *p);
+	assert_int_equal(accesses, 0);
+	assert_int_equal(value_at(8), 0);
+	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
+}
+
+/* One that would find no place to be remembered is not begun; what a QP has left behind is free. */
+static void
+stores_are_bounded(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p = rig_add(PSN, 8, 5);
+
+	p.rkey = KEY;
+	fill_stores(r, EE_STORES, r->qp->cfg.usr_page + 1); /* of another client */
+	expect_waits(r, &p);
+	fill_stores(r, EE_STORES_CLIENT, r->qp->cfg.usr_page);
+	expect_waits(r, &p);
+	ee_ctx(r->h)->store[3].generation--;
 	then(1, -EINPROGRESS);
 	rig_feed(r, p);
 	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
-	assert_int_equal(ctx->store[3].psn, PSN);
-	ctx->store[3].psn++;
-	then(1, -EINPROGRESS);
+	then(UINT32_MAX, 0);
 	rig_feed(r, p);
-	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, PSN, HCA_EVENT_WQ_ACCESS);
+	assert_int_equal(accesses, 1); /* looked at, not executed again */
+	rig_expect_atomic(r, 0, PSN, 0);
+}
+
+/* Others of the client hold no places of this one. */
+static void
+stores_of_others_leave_room(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p = rig_add(PSN, 8, 5);
+
+	p.rkey = KEY;
+	fill_stores(r, EE_STORES - 1, r->qp->cfg.usr_page + 1);
+	then(UINT32_MAX, 0);
+	rig_feed(r, p);
+	assert_int_equal(value_at(8), 5);
+	rig_expect_atomic(r, 0, PSN, 0);
 }
 
 /* Range, rights and PD are checked as for any region. */
@@ -326,6 +362,7 @@ main(void)
 		T(checks),
 		T(atomic_is_stored_later),
 		T(stores_are_bounded),
+		T(stores_of_others_leave_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
