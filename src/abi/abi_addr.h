@@ -29,6 +29,56 @@ hca_gid_from_ip4(uint8_t gid[16], const void *ip)
 	memcpy(gid + 12, ip, 4);
 }
 
+/* Whether a GID is of a group: 224.0.0.0/4, ff00::/8. */
+static inline bool
+hca_gid_is_multicast(const uint8_t gid[16])
+{
+	return gid[0] == 0xff || (hca_gid_is_mapped(gid) && (gid[12] & 0xf0) == 0xe0);
+}
+
+/* Whether a GID is valid on one link only: fe80::/10, 169.254.0.0/16, 224.0.0.0/24, ff02::/16. */
+static inline bool
+hca_gid_is_link_local(const uint8_t gid[16])
+{
+	if (hca_gid_is_mapped(gid))
+		return (gid[12] == 169 && gid[13] == 254) ||
+		       (gid[12] == 224 && gid[13] == 0 && gid[14] == 0);
+	if (gid[0] == 0xff)
+		return (gid[1] & 0xf) == 2;
+	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
+/* Length of the common prefix of two GIDs, in bits. */
+static inline unsigned int
+hca_gid_common_bits(const uint8_t a[16], const uint8_t b[16])
+{
+	unsigned int i = 0, bits;
+
+	while (i < 16 && a[i] == b[i])
+		i++;
+	if (i == 16)
+		return 128;
+	for (bits = 0; ((a[i] ^ b[i]) & (0x80u >> bits)) == 0;)
+		bits++;
+	return i * 8 + bits;
+}
+
+/*
+ * How well own serves as the source of packets to dst, as far as the addresses say; 0: not at all,
+ * because it is of another IP version, or valid on one link only and dst is not.
+ */
+static inline unsigned int
+hca_gid_source_rank(const uint8_t own[16], const uint8_t dst[16])
+{
+	bool near = hca_gid_is_link_local(own);
+
+	if (hca_gid_is_mapped(own) != hca_gid_is_mapped(dst) ||
+	    (near && !hca_gid_is_link_local(dst)))
+		return 0;
+	/* to a link-local destination a link-local source comes first, if both are IPv6 */
+	return 1 + hca_gid_common_bits(own, dst) + (near && !hca_gid_is_mapped(own) ? 256 : 0);
+}
+
 static inline bool
 hca_mac_is_unicast(const uint8_t mac[6])
 {

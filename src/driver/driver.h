@@ -56,6 +56,15 @@ struct hca_quota {
 typedef int (*hca_resolve_fn)(void *arg, uint32_t sgid_index, const uint8_t dgid[16],
 			      uint8_t dmac[6]);
 
+/*
+ * Chooses the GID entry that packets to dgid (network order) have as their source, by the routes of
+ * the host. scope: the kernel interface of a link-local dgid, 0: any. 0, -ENETUNREACH: no route by
+ * this HCA's port; -EADDRNOTAVAIL: the interface of the route has no address of that IP version.
+ * Callers and locks as those of hca_resolve_fn.
+ */
+typedef int (*hca_source_fn)(void *arg, const uint8_t dgid[16], uint32_t scope,
+			     uint32_t *sgid_index);
+
 struct hca_driver_config {
 	uint32_t log_num_qps; /* 0 = the device's limit; also for the other four */
 	uint32_t log_num_cqs;
@@ -77,7 +86,9 @@ struct hca_driver_config {
 	void *urge_arg;
 	/* called for addresses that are not in the neighbour table; may be NULL */
 	hca_resolve_fn resolve;
-	void *resolve_arg;
+	/* NULL: the addresses alone decide; embedded HCAs have no routes */
+	hca_source_fn source;
+	void *resolve_arg; /* of both */
 };
 
 int hca_driver_create(const struct hca_hw *hw, const struct hca_driver_config *config,
@@ -330,6 +341,17 @@ int hca_driver_query_qp(struct hca_driver *drv, uint32_t qpn, void *mailbox);
 
 /* As the operation RESOLVE; only with `ask` config.resolve is called, and may block. */
 int hca_driver_resolve(struct hca_driver *drv, bool ask, struct hca_ctl_ah *ah);
+/*
+ * Find the GID entry to send to dgid from. An own address is reached from itself. scope: the kernel
+ * interface of a link-local dgid, 0: any. May block as config.source does; no lock may be held.
+ * Without config.source: the entry of the same IP version with the longest common prefix; a
+ * link-local one only to a link-local destination.
+ *
+ * @return 0; -ENETUNREACH: there is no route; -EADDRNOTAVAIL: no entry can be the source; or
+ *   another error of config.source
+ */
+int hca_driver_source(struct hca_driver *drv, const uint8_t dgid[16], uint32_t scope,
+		      uint32_t *sgid_index);
 /* out->valid is 0 if the entry is empty; -EINVAL: no such index. */
 int hca_driver_query_gid(struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out);
 uint32_t hca_driver_gid_entries(const struct hca_driver *drv);

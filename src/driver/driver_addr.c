@@ -208,14 +208,14 @@ hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t
 static bool
 multicast_mac(const uint8_t dgid[16], uint8_t mac[6])
 {
-	if (hca_gid_is_mapped(dgid) && (dgid[12] & 0xf0) == 0xe0) {
+	if (!hca_gid_is_multicast(dgid))
+		return false;
+	if (hca_gid_is_mapped(dgid)) {
 		const uint8_t m[6] = {0x01, 0x00, 0x5e, dgid[13] & 0x7f, dgid[14], dgid[15]};
 
 		memcpy(mac, m, sizeof(m));
 		return true;
 	}
-	if (dgid[0] != 0xff)
-		return false;
 	mac[0] = mac[1] = 0x33;
 	memcpy(mac + 2, dgid + 12, 4);
 	return true;

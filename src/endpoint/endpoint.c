@@ -142,6 +142,7 @@ create_driver(struct endpoint *e)
 		.quota = e->cfg.quota,
 		.device_bytes = memory_left(),
 		.resolve = endpoint_kernel_resolve,
+		.source = endpoint_kernel_source,
 		.resolve_arg = &e->kernel,
 		.urge = host_events_urge,
 		.urge_arg = &e->events,

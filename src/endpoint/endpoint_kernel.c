@@ -201,3 +201,9 @@ endpoint_kernel_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], 
 {
 	return kernif_resolve(((struct endpoint_kernif *)arg)->kernif, sgid_index, dgid, dmac);
 }
+
+int
+endpoint_kernel_source(void *arg, const uint8_t dgid[16], uint32_t scope, uint32_t *sgid_index)
+{
+	return kernif_source(((struct endpoint_kernif *)arg)->kernif, dgid, scope, sgid_index);
+}

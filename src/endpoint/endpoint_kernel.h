@@ -5,7 +5,7 @@
 /*
  * The port's traffic that is not RoCE, and the source of addresses: a kernel interface or the
  * built-in responder, as configured. Owned by endpoint.c; main thread only, except
- * endpoint_kernel_resolve().
+ * endpoint_kernel_resolve() and endpoint_kernel_source().
  */
 
 #include "endpoint_port.h"
@@ -44,5 +44,7 @@ void endpoint_kernel_close(struct endpoint_kernif *k);
  */
 int endpoint_kernel_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16],
 			    uint8_t dmac[6]);
+/* hca_source_fn; the same arg and threads. */
+int endpoint_kernel_source(void *arg, const uint8_t dgid[16], uint32_t scope, uint32_t *sgid_index);
 
 #endif

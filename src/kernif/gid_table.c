@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi_addr.h"
 #include "gid_table.h"
 
 void
@@ -27,15 +28,33 @@ gid_table_get(const struct gid_table *t, uint32_t index)
 	return index < GID_TABLE_MAX && t->slot[index].used ? &t->slot[index] : NULL;
 }
 
-/* Index, or -1. */
-static int
-find(const struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id)
+int
+gid_table_find(const struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id)
 {
 	for (uint32_t i = 0; i < GID_TABLE_MAX; i++)
 		if (t->slot[i].used && t->slot[i].vlan_id == vlan_id &&
 		    memcmp(t->slot[i].gid, gid, 16) == 0)
 			return (int)i;
 	return -1;
+}
+
+int
+gid_table_source(const struct gid_table *t, uint16_t vlan_id, const uint8_t dst[16])
+{
+	unsigned int best = 0;
+	int at = -1;
+
+	for (uint32_t i = 0; i < GID_TABLE_MAX; i++) {
+		const struct gid_slot *s = &t->slot[i];
+		unsigned int rank =
+			s->used && s->vlan_id == vlan_id ? hca_gid_source_rank(s->gid, dst) : 0;
+
+		if (rank <= best)
+			continue;
+		best = rank;
+		at = (int)i;
+	}
+	return at;
 }
 
 static int
@@ -81,7 +100,7 @@ int
 gid_table_add(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id, const uint8_t mac[6],
 	      uint32_t ifindex)
 {
-	int at = find(t, gid, vlan_id);
+	int at = gid_table_find(t, gid, vlan_id);
 
 	if (at >= 0)
 		return put(t, (uint32_t)at, gid, vlan_id, mac, ifindex);
@@ -116,7 +135,7 @@ drop(struct gid_table *t, uint32_t index)
 void
 gid_table_remove(struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id)
 {
-	int at = find(t, gid, vlan_id);
+	int at = gid_table_find(t, gid, vlan_id);
 
 	if (at >= 0)
 		drop(t, (uint32_t)at);

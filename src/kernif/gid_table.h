@@ -55,6 +55,13 @@ void gid_table_sweep(struct gid_table *t);
 /* Remove all addresses of a VLAN, whose interface is gone. */
 void gid_table_remove_vlan(struct gid_table *t, uint16_t vlan_id);
 
+/* Index of an address; -1: it is not in the table. */
+int gid_table_find(const struct gid_table *t, const uint8_t gid[16], uint16_t vlan_id);
+/*
+ * Index of the address of a VLAN that suits best as the source of packets to dst, by the addresses
+ * alone; -1: none does.
+ */
+int gid_table_source(const struct gid_table *t, uint16_t vlan_id, const uint8_t dst[16]);
 /* An entry, NULL: it is empty. */
 const struct gid_slot *gid_table_get(const struct gid_table *t, uint32_t index);
 

@@ -44,6 +44,8 @@ void kernel_tables_init(struct kernel_tables *t, uint32_t ifindex,
 			const struct kernel_tables_ops *ops);
 /* Decode any rtnetlink message; messages about other interfaces are ignored. */
 void kernel_tables_event(struct kernel_tables *t, const struct nlmsghdr *h);
+/* The link with that index, or NULL. */
+const struct kernel_link *kernel_tables_link(const struct kernel_tables *t, uint32_t ifindex);
 /* The link of a VLAN, or NULL. */
 const struct kernel_link *kernel_tables_vlan(const struct kernel_tables *t, uint16_t vlan_id);
 

@@ -15,7 +15,7 @@
  * addresses take the lowest free index when they appear and keep it until they are removed.
  *
  * Order of creation: kernif_create(), the shared port (port/port_divert.h, kick = kernif_kick), the
- * HCA, the driver (resolve = kernif_resolve), kernif_start(). Then kernif_stop(), driver, HCA,
+ * HCA, the driver (resolve = kernif_resolve, source = kernif_source), kernif_start(). Then kernif_stop(), driver, HCA,
  * port, kernif_destroy(). One thread makes the calls create, start, stop and destroy; any thread
  * the others. Errors are 0 or a negative errno; kernif_reason() explains them.
  */
@@ -108,6 +108,13 @@ void kernif_kick(void *arg);
  * -EHOSTUNREACH (no answer), -ESHUTDOWN or another negative errno.
  */
 int kernif_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6]);
+
+/*
+ * Choose the GID entry for packets to dgid (hca_source_fn): by the kernel's routes and their
+ * preferred source, or by the built-in responder's prefixes and gateways. -ENETUNREACH,
+ * -EADDRNOTAVAIL, -ESHUTDOWN or another negative errno.
+ */
+int kernif_source(void *arg, const uint8_t dgid[16], uint32_t scope, uint32_t *sgid_index);
 
 /*
  * Tell the state of the port's link: it becomes the carrier of the TAP interface; when it comes up,

@@ -101,6 +101,9 @@ void kernif_kernel_destroy(struct kernif *k);
 /* kernif_route.c; kernif_kernel_resolve() with the lock held. */
 int kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid[16],
 			  uint8_t mac[6]);
+/* kernif_source() by the kernel's routes; lock held. */
+int kernif_kernel_source(struct kernif *k, const uint8_t dgid[16], uint32_t scope,
+			 uint32_t *sgid_index);
 /* Make the kernel verify a neighbour's address; 0 or negative errno. */
 int kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Resolution of a destination by the kernel's routes and neighbours. */
+/* Resolution of a destination, and its source, by the kernel's routes and neighbours. */
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -44,15 +44,20 @@ struct route {
 	uint8_t type;
 	uint32_t oif;
 	uint8_t hop[16];
+	bool has_source;
+	uint8_t source[16]; /* the preferred one */
 };
 
-static void
-set_hop(struct route *r, uint16_t family, const void *ip, size_t len)
+static bool
+set_gid(uint8_t gid[16], uint16_t family, const void *ip, size_t len)
 {
 	if (family == AF_INET && len == 4)
-		hca_gid_from_ip4(r->hop, ip);
+		hca_gid_from_ip4(gid, ip);
 	else if (family == AF_INET6 && len == 16)
-		memcpy(r->hop, ip, 16);
+		memcpy(gid, ip, 16);
+	else
+		return false;
+	return true;
 }
 
 static void
@@ -69,13 +74,18 @@ on_route(void *arg, const struct nlmsghdr *h)
 	if (nl_len(table[RTA_OIF]) == sizeof(r->oif))
 		memcpy(&r->oif, nl_data(table[RTA_OIF]), sizeof(r->oif));
 	if (table[RTA_GATEWAY] != NULL)
-		set_hop(r, m->rtm_family, nl_data(table[RTA_GATEWAY]), nl_len(table[RTA_GATEWAY]));
+		(void)set_gid(r->hop, m->rtm_family, nl_data(table[RTA_GATEWAY]),
+			      nl_len(table[RTA_GATEWAY]));
+	if (table[RTA_PREFSRC] != NULL)
+		r->has_source = set_gid(r->source, m->rtm_family, nl_data(table[RTA_PREFSRC]),
+					nl_len(table[RTA_PREFSRC]));
 	if (nl_len(table[RTA_VIA]) > sizeof(uint16_t)) {
 		const uint8_t *via = nl_data(table[RTA_VIA]);
 		uint16_t family;
 
 		memcpy(&family, via, sizeof(family));
-		set_hop(r, family, via + sizeof(family), nl_len(table[RTA_VIA]) - sizeof(family));
+		(void)set_gid(r->hop, family, via + sizeof(family),
+			      nl_len(table[RTA_VIA]) - sizeof(family));
 	}
 }
 
@@ -107,6 +117,54 @@ find_route(struct nl *s, uint32_t ifindex, const uint8_t src[16], const uint8_t 
 	err = nl_talk(s, &r, on_route, out);
 	if (err != 0 || !out->found || out->type != RTN_UNICAST || out->oif != ifindex)
 		return -ENETUNREACH;
+	return 0;
+}
+
+/* The route to dst from any address, by the interface if it is not 0. */
+static int
+find_source_route(const uint8_t dst[16], uint32_t ifindex, struct route *out)
+{
+	struct nl_ip to = ip_of(dst);
+	const struct rtmsg m = {.rtm_family = to.family, .rtm_dst_len = (uint8_t)(to.len * 8)};
+	struct nl_request r;
+	struct nl s;
+	int err = nl_open(&s, 0);
+
+	if (err != 0)
+		return err;
+	memset(out, 0, sizeof(*out));
+	nl_begin(&r, RTM_GETROUTE, 0, &m, sizeof(m));
+	nl_put(&r, RTA_DST, to.bytes, to.len);
+	if (ifindex != 0)
+		nl_put(&r, RTA_OIF, &ifindex, sizeof(ifindex));
+	err = nl_talk(&s, &r, on_route, out);
+	nl_close(&s);
+	if (err != 0 || !out->found || (out->type != RTN_UNICAST && out->type != RTN_MULTICAST))
+		return -ENETUNREACH;
+	return 0;
+}
+
+int
+kernif_kernel_source(struct kernif *k, const uint8_t dgid[16], uint32_t scope, uint32_t *sgid_index)
+{
+	bool link_local = !hca_gid_is_mapped(dgid) && hca_gid_is_link_local(dgid);
+	uint32_t ifindex = link_local && scope == 0 ? k->tap.ifindex : scope;
+	struct route route = {.oif = ifindex};
+	const struct kernel_link *l;
+	int at = -1;
+
+	if (!link_local && find_source_route(dgid, scope, &route) != 0)
+		return -ENETUNREACH;
+	l = kernel_tables_link(&k->tables, route.oif);
+	if (l == NULL)
+		return -ENETUNREACH;
+	if (route.has_source)
+		at = gid_table_find(&k->gids, route.source, l->vlan_id);
+	if (at < 0)
+		at = gid_table_source(&k->gids, l->vlan_id, dgid);
+	if (at < 0)
+		return -EADDRNOTAVAIL;
+	*sgid_index = (uint32_t)at;
 	return 0;
 }
 

@@ -49,12 +49,31 @@ resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
 	return answer;
 }
 
+static int source_err;
+static uint32_t source_index, source_scope;
+
+static int
+choose(void *arg, const uint8_t dgid[16], uint32_t scope, uint32_t *sgid_index)
+{
+	struct hca_ctl_gid entry;
+
+	assert_ptr_equal(arg, &asked);
+	assert_memory_equal(dgid, peer_gid, 16);
+	/* no lock is held */
+	assert_int_equal(hca_driver_query_gid(drv, 1, &entry), 0);
+	asked++;
+	source_scope = scope;
+	*sgid_index = source_index;
+	return source_err;
+}
+
 static int
 setup(void **state)
 {
 	struct hca_driver_config config = {
 		.timeout_ms = 50,
 		.resolve = resolve,
+		.source = choose,
 		.resolve_arg = &asked,
 	};
 
@@ -200,16 +219,110 @@ moved_neighbours(void **state)
 	assert_int_equal(fake->count, commands);
 }
 
+/* The composition is asked for the source, unless the destination is an address of the HCA. */
+static void
+sources_by_route(void **state)
+{
+	static const uint8_t own6[16] = {0x20, 1, [15] = 9};
+	uint32_t index = 99;
+
+	(void)state;
+	assert_int_equal(hca_driver_set_gid(drv, 1, my_gid, my_mac, 0xffff), 0);
+	assert_int_equal(hca_driver_set_gid(drv, 2, own6, my_mac, 5), 0);
+	source_err = 0;
+	source_index = 1;
+	assert_int_equal(hca_driver_source(drv, peer_gid, 7, &index), 0);
+	assert_int_equal(index, 1);
+	assert_int_equal(source_scope, 7);
+	assert_int_equal(asked, 1);
+	assert_int_equal(hca_driver_source(drv, own6, 0, &index), 0);
+	assert_int_equal(index, 2);
+	assert_int_equal(asked, 1);
+	source_err = -ENETUNREACH;
+	assert_int_equal(hca_driver_source(drv, peer_gid, 0, &index), -ENETUNREACH);
+	assert_non_null(strstr(hca_driver_reason(), "10.77.0.2: there is no route by this port"));
+	/* entries that were removed meanwhile, and those of the other IP version, are refused */
+	source_err = 0;
+	for (source_index = 2; source_index < 300; source_index += 100)
+		assert_int_equal(hca_driver_source(drv, peer_gid, 0, &index), -EADDRNOTAVAIL);
+}
+
+static void
+no_routes(void)
+{
+	struct hca_driver_config config = {.timeout_ms = 50};
+
+	hca_driver_destroy(drv);
+	close(async_fd);
+	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
+	assert_int_equal(hca_client_open(drv, NULL, &client), 0);
+	assert_int_equal(call_async_fd(client, &async_fd), 0);
+}
+
+/* Without routes the longest common prefix decides. */
+static void
+sources_by_address(void **state)
+{
+	static const struct {
+		uint8_t gid[16];
+		uint32_t ifindex;
+	} own[] = {
+		{{0xfe, 0x80, [15] = 1}, 3},	      {{[10] = 255, 255, 10, 77, 0, 1}, 0},
+		{{[10] = 255, 255, 10, 78, 0, 1}, 0}, {{0x20, 1, 0xd, 0xb8, [15] = 1}, 0},
+		{{0xfe, 0x80, [15] = 1}, 4},	      {{[10] = 255, 255, 169, 254, 0, 1}, 0},
+	};
+	static const struct {
+		uint8_t to[16];
+		uint32_t scope;
+		int index;
+	} cases[] = {
+		{{[10] = 255, 255, 10, 77, 0, 2}, 0, 1},
+		{{[10] = 255, 255, 10, 78, 9, 2}, 0, 2},
+		{{[10] = 255, 255, 10, 78, 0, 1}, 0, 2}, /* itself */
+		{{[10] = 255, 255, 192, 0, 2, 1},
+		 0,
+		 1}, /* 169.254 has more bits, but another scope */
+		{{[10] = 255, 255, 169, 254, 7, 7}, 0, 5},
+		{{[10] = 255, 255, 239, 1, 1, 1}, 0, 1},
+		{{0x20, 1, 0xd, 0xb8, [15] = 7}, 0, 3},
+		{{0xfc, 0, [15] = 7}, 0, 3},
+		{{0xfe, 0x80, [15] = 7}, 0, 0},
+		{{0xfe, 0x80, [15] = 7}, 4, 4},
+		{{0xfe, 0x80, [15] = 1}, 4, 4},
+		{{0xfe, 0x80, [15] = 7}, 9, 3}, /* the only one that may be of interface 9 */
+		{{0xff, 0x02, [15] = 1}, 0, 0},
+		{{0xff, 0x0e, [15] = 1}, 0, 3},
+	};
+	uint32_t index;
+
+	(void)state;
+	no_routes();
+	assert_int_equal(hca_driver_source(drv, peer_gid, 0, &index), -EADDRNOTAVAIL);
+	assert_non_null(strstr(hca_driver_reason(), "10.77.0.2"));
+	for (uint32_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_int_equal(hca_driver_set_gid_of(drv, i, own[i].gid, my_mac, 0xffff,
+						       own[i].ifindex),
+				 0);
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(hca_driver_source(drv, cases[i].to, cases[i].scope, &index), 0);
+		if ((int)index != cases[i].index)
+			fail_msg("case %u: entry %u", i, index);
+	}
+	/* a link-local address alone reaches no other link */
+	for (uint32_t i = 1; i <= 3; i++)
+		assert_int_equal(hca_driver_clear_gid(drv, i), 0);
+	assert_int_equal(hca_driver_source(drv, own[3].gid, 0, &index), -EADDRNOTAVAIL);
+	assert_int_equal(hca_driver_source(drv, own[1].gid, 0, &index), -EADDRNOTAVAIL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(gids_come_and_go),
-		TEST(gids_have_interfaces),
-		TEST(asking_stops_nobody),
-		TEST(moved_neighbours),
+		TEST(gids_come_and_go), TEST(gids_have_interfaces), TEST(asking_stops_nobody),
+		TEST(moved_neighbours), TEST(sources_by_route),	    TEST(sources_by_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
