@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The source of packets to a destination: by the routes of the host, else by the addresses alone. */
+/* The source of packets to a destination: by the routes of the host, or by the addresses alone. */
 
 #include <errno.h>
 #include <string.h>
@@ -55,8 +55,7 @@ source_fail(int err, const uint8_t dgid[16])
 {
 	char to[INET6_ADDRSTRLEN];
 
-	return driver_fail(err, "no source to reach %s: %s",
-			   hca_gid_text(dgid, to, sizeof(to)),
+	return driver_fail(err, "no source to reach %s: %s", hca_gid_text(dgid, to, sizeof(to)),
 			   err == -ENETUNREACH	   ? "there is no route by this port"
 			   : err == -EADDRNOTAVAIL ? "no GID is of its IP version and scope"
 						   : strerror(-err));

@@ -15,9 +15,9 @@
  * addresses take the lowest free index when they appear and keep it until they are removed.
  *
  * Order of creation: kernif_create(), the shared port (port/port_divert.h, kick = kernif_kick), the
- * HCA, the driver (resolve = kernif_resolve, source = kernif_source), kernif_start(). Then kernif_stop(), driver, HCA,
- * port, kernif_destroy(). One thread makes the calls create, start, stop and destroy; any thread
- * the others. Errors are 0 or a negative errno; kernif_reason() explains them.
+ * HCA, the driver (resolve = kernif_resolve, source = kernif_source), kernif_start(). Then
+ * kernif_stop(), driver, HCA, port, kernif_destroy(). One thread makes the calls create, start,
+ * stop and destroy; any thread the others. Errors are 0 or a negative errno; kernif_reason() explains them.
  */
 
 #include <stdbool.h>
