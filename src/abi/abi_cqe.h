@@ -95,12 +95,14 @@ struct hca_cqe_more {
 	hca_le64 core_clock; /* 20h when the CQE was written, on the device's clock, ns */
 	hca_le64 wall_clock; /* 28h the same since 1970, ns; 0 unless HCA_CQ_FLAG_WALL */
 	hca_le16 vlan;	     /* 30h tag of a datagram: PCP[15:13] DEI[12] VID[11:0], 0 = none */
-	uint8_t reserved32[14];
+	uint8_t smac[6];     /* 32h of a datagram to QPN 1: its frame's source */
+	uint8_t reserved38[8];
 };
 HCA_STATIC_ASSERT_SIZE(struct hca_cqe_more, HCA_CQE_LARGE_SIZE - HCA_CQE_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_more, core_clock, 0x20 - HCA_CQE_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_more, wall_clock, 0x28 - HCA_CQE_SIZE);
 HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_more, vlan, 0x30 - HCA_CQE_SIZE);
+HCA_STATIC_ASSERT_OFFSET(struct hca_cqe_more, smac, 0x32 - HCA_CQE_SIZE);
 
 /* The clock of the device counts ns. */
 #define HCA_CORE_CLOCK_KHZ 1000000u

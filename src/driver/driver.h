@@ -285,6 +285,18 @@ struct hca_driver_cm {
 	const char *(*counter)(void *arg, uint32_t i, uint64_t *value);
 };
 
+/*
+ * The QP takes the datagrams that are sent to QPN 1, with the Q_Key of management whatever its own
+ * is; 0: no QP does any more, and they are dropped. The QP is a privileged client's of service UD,
+ * has left RESET, and was created with source HCA_QPN_GSI, so that its own leave from QPN 1.
+ * Completions in a CQ of large CQEs tell VLAN and MAC address of their senders. It ends with the
+ * QP. Any thread.
+ *
+ * @return
+ *   0; -EINVAL: not such a QP; -EBUSY: another QP is it; -EIO
+ */
+int hca_driver_set_gsi(struct hca_driver *drv, uint32_t qpn);
+
 /* The GID table is told at once. NULL: operations are refused; no function is called any more. */
 void hca_driver_set_cm(struct hca_driver *drv, const struct hca_driver_cm *cm, void *arg);
 /*

@@ -8,7 +8,54 @@
 
 #include <errno.h>
 
+#include "abi_service.h"
 #include "driver_types.h"
+
+/* ---- QP 1 ---- */
+
+static const struct driver_qp *
+gsi_qp(const struct hca_driver *drv, uint32_t qpn)
+{
+	const struct driver_qp *qp = drv->qps[HCA_QPN_INDEX(qpn, drv->config.log_num_qps)];
+
+	return qp != NULL && qp->qpn == qpn ? qp : NULL;
+}
+
+static int
+gsi_judge(const struct hca_driver *drv, uint32_t qpn)
+{
+	const struct driver_qp *qp = gsi_qp(drv, qpn);
+
+	if (qp == NULL)
+		return driver_fail(-EINVAL, "QP %#x does not exist", qpn);
+	if (qp->service != HCA_ST_UD || !qp->owner->privileged || !qp->live ||
+	    qp->source_qpn != HCA_QPN_GSI)
+		return driver_fail(-EINVAL,
+				   "QP %#x cannot be QP 1: it is not a live UD QP of the host with "
+				   "source QPN 1",
+				   qpn);
+	if (qpn != drv->gsi_qpn && gsi_qp(drv, drv->gsi_qpn) != NULL)
+		return driver_fail(-EBUSY, "QP 1 is QP %#x", drv->gsi_qpn);
+	return 0;
+}
+
+int
+hca_driver_set_gsi(struct hca_driver *drv, uint32_t qpn)
+{
+	int err;
+
+	driver_lock_take(&drv->lock);
+	err = qpn != 0 ? gsi_judge(drv, qpn) : 0;
+	if (err == 0)
+		err = driver_command_bare(drv, HCA_CMD_CONF_SPECIAL_QP, HCA_CONF_SPECIAL_GSI, qpn,
+					  0);
+	if (err == 0)
+		drv->gsi_qpn = qpn;
+	driver_lock_give(&drv->lock);
+	return err;
+}
+
+/* ---- connection management ---- */
 
 static void
 cm_tell_gid(struct hca_driver *drv, uint32_t index)

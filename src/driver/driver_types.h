@@ -365,6 +365,7 @@ struct hca_driver {
 	const struct hca_driver_agent *agent; /* of UB; written with both locks held */
 	struct driver_guesses guesses[DRIVER_GUESSERS];
 	void *agent_arg;
+	uint32_t gsi_qpn;		/* 0: none; the QP may be gone */
 	const struct hca_driver_cm *cm; /* connection management */
 	void *cm_arg;
 	struct driver_group *groups; /* groups with members */

@@ -32,6 +32,7 @@
  *   ub_requests = those done, not ready, late and refused + ub_requests_abandoned
  *	= ub_requests_abandoned + ub_answers_abandoned + ub_taacks + ub_taacks_merged
  *	+ ub_read_responses + ub_atomic_responses
+ * gsi_no_receive: datagrams to QPN 1 for which the connection manager of the host had no receive.
  * "late": memory of another process did not answer in time; the packet counts as lost.
  * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands
  * (hcr_errors counts these too); sq_management_refused, datagrams to QPN 0 or 1 and, of UB, to
@@ -137,6 +138,7 @@
 	X(duplicate_request) \
 	X(out_of_seq_request) \
 	X(out_of_buffer) \
+	X(gsi_no_receive) \
 	X(resp_invalid_request) \
 	X(resp_remote_access_errors) \
 	X(resp_remote_operation_errors) \

@@ -135,10 +135,14 @@ large_slot(const struct hca_core *h, const struct hca_cq *cq, const struct hca_q
 }
 
 void
-hca_cq_set_vlan(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan)
+hca_cq_set_sender(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan,
+		  const uint8_t *smac)
 {
-	if ((h->cq[cqi].flags & HCA_CQ_FLAG_LARGE) != 0)
-		more_of(cqe)->vlan = hca_cpu_to_le16(vlan);
+	if ((h->cq[cqi].flags & HCA_CQ_FLAG_LARGE) == 0)
+		return;
+	more_of(cqe)->vlan = hca_cpu_to_le16(vlan);
+	if (smac != NULL)
+		memcpy(more_of(cqe)->smac, smac, sizeof(more_of(cqe)->smac));
 }
 
 struct hca_cqe *

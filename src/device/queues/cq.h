@@ -13,7 +13,7 @@
  * goes to the error state once (CQ_ERROR event, and the CEU moves its QPs to ERR).
  *
  * What follows a CQE of the larger kind is filled in by hca_cq_reserve(), with the time at which
- * the worker's poll began, and by hca_cq_set_vlan().
+ * the worker's poll began, and by hca_cq_set_sender().
  */
 
 #include <stdbool.h>
@@ -90,8 +90,12 @@ struct hca_cq_batch {
 /* Slot for one CQE of CQ index cqi, or NULL (overrun, dead CQ). Adds cqi to the batch. */
 struct hca_cqe *hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 			       bool solicited, enum hca_stage_id stage);
-/* The VLAN tag of the datagram that the CQE, just reserved in CQ index cqi, is for. */
-void hca_cq_set_vlan(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan);
+/*
+ * VLAN tag and source MAC address (NULL: it is not told) of the datagram that the CQE, just
+ * reserved in CQ index cqi, is for.
+ */
+void hca_cq_set_sender(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan,
+		       const uint8_t *smac);
 /* Everything but the owner is in the slot: hand it to software. last_word: host order value of the
  * word at 1Ch with owner = software (0). */
 void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);

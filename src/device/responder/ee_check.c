@@ -193,7 +193,9 @@ check_receive(struct ee_request *q)
 	int available = q->srq != NULL ? hca_srq_available(q->srq) : hca_rq_available(&q->qp->ee);
 
 	if (available == 0) {
-		HCA_COUNT(q->h, EE, out_of_buffer);
+		HCA_COUNT_AT(q->h, HCA_STAGE_EE,
+			     (q->rxd->flags & HCA_RXD_GSI) != 0 ? HCA_CTR_gsi_no_receive
+								: HCA_CTR_out_of_buffer);
 		if (q->srq != NULL)
 			hca_srq_check_limit(&q->h->core, q->srq, HCA_STAGE_EE);
 		return EE_NOT_READY;

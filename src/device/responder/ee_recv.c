@@ -10,6 +10,8 @@
 
 #include "responder/ee.h"
 
+#define SOURCE_MAC 6u /* in an Ethernet header */
+
 bool
 ee_recv_fetch(struct ee_request *q)
 {
@@ -157,9 +159,11 @@ ee_recv_complete_ud(struct ee_request *q, uint32_t flags, uint32_t bytes)
 {
 	struct hca_cqe *cqe =
 		reserve(q->h, q->ctx, q->qp, (q->rxd->flags & HCA_RXD_SOLICITED) != 0);
+	bool gsi = (q->rxd->flags & HCA_RXD_GSI) != 0;
 
-	if (unlikely(q->rxd->vlan != 0) && cqe != NULL)
-		hca_cq_set_vlan(&q->h->core, q->qp->cfg.rcqn, cqe, q->rxd->vlan);
+	if (unlikely(q->rxd->vlan != 0 || gsi) && cqe != NULL)
+		hca_cq_set_sender(&q->h->core, q->qp->cfg.rcqn, cqe, q->rxd->vlan,
+				  gsi ? q->frame + SOURCE_MAC : NULL);
 	complete(q->h, cqe, q->rxd->opcode, q->imm, bytes, q->src_qpn, flags);
 }
 

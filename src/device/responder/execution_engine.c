@@ -178,7 +178,7 @@ refuse_silently(struct ee_request *q, enum ee_verdict v)
 
 	if (v == EE_DROP)
 		return;
-	/* packets without a receive are counted as out_of_buffer */
+	/* packets without a receive are counted as out_of_buffer or gsi_no_receive */
 	if (v != EE_NOT_READY)
 		HCA_COUNT_AT(q->h, HCA_STAGE_EE,
 			     ud ? HCA_CTR_resp_ud_dropped : HCA_CTR_resp_uc_dropped);

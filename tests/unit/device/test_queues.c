@@ -400,8 +400,10 @@ static void
 large_cqes(void **state)
 {
 	struct rig *r = *state;
+	static const uint8_t smac[6] = {2, 3, 4, 5, 6, 7};
 	struct hca_mbox_resize_cq *m = (void *)r->in;
 	uint8_t *old = rig_cq_mem(r, 4), *new = rig_cq_mem(r, 6);
+	const struct hca_cqe_more *more;
 	struct hca_cqe *tagged = (void *)(new + 5 * HCA_CQE_LARGE_SIZE);
 	struct hca_cq_batch b = {0};
 	struct hca_cq_cursor cursor;
@@ -426,8 +428,13 @@ large_cqes(void **state)
 	assert_true(put(r, 4, 4, false));
 	expect_large(r, new, 4, 0);
 	assert_ptr_equal(hca_cq_reserve(&r->h->core, 4, &b, false, HCA_STAGE_EE), tagged);
-	hca_cq_set_vlan(&r->h->core, 4, tagged, 0xa123);
-	assert_int_equal(((struct hca_cqe_more *)(tagged + 1))->vlan, hca_cpu_to_le16(0xa123));
+	more = (const void *)(tagged + 1);
+	hca_cq_set_sender(&r->h->core, 4, tagged, 0xa123, NULL);
+	assert_int_equal(more->vlan, hca_cpu_to_le16(0xa123));
+	assert_int_equal(more->smac[0], 0);
+	hca_cq_set_sender(&r->h->core, 4, tagged, 0, smac);
+	assert_int_equal(more->vlan, 0);
+	assert_memory_equal(more->smac, smac, sizeof(smac));
 	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_EE);
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 4), HCA_STAT_OK);
 	assert_int_equal(hca_be32_to_cpu(((const struct hca_cqc *)(void *)r->out)->flags),

@@ -31,11 +31,15 @@ hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool so
 }
 
 void
-hca_cq_set_vlan(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan)
+hca_cq_set_sender(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan,
+		  const uint8_t *smac)
 {
 	assert_ptr_equal(cqe, &current->cqe[current->cqes - 1]);
 	assert_int_equal(cqi, current->cqi[current->cqes - 1]);
 	current->vlan = vlan;
+	current->told_mac = smac != NULL;
+	if (smac != NULL)
+		memcpy(current->smac, smac, sizeof(current->smac));
 }
 
 void
@@ -229,7 +233,7 @@ make_packet(struct rig *r, const struct rig_packet *p)
 	assert_non_null(m);
 	data = rte_pktmbuf_mtod(m, uint8_t *);
 	memset(data, 0xee, 512);
-	for (uint32_t i = l3; i < bth; i++)
+	for (uint32_t i = 0; i < bth; i++)
 		data[i] = (uint8_t)(0x80 + i);
 	data[l3] = p->ip6 ? 0x60 : 0x45;
 	put_headers(data + ext, p, op);

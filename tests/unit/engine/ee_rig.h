@@ -73,7 +73,9 @@ struct rig {
 	unsigned int cqes, published;
 	bool cq_full;
 	bool solicited;
-	uint16_t vlan; /* of the last datagram that had a tag */
+	uint16_t vlan; /* of the last datagram that had a tag, or was sent to QPN 1 */
+	bool told_mac; /* that one's source, in smac */
+	uint8_t smac[6];
 	uint64_t now;
 	uint8_t guard[8]; /* bytes after the payload in the mbuf */
 };

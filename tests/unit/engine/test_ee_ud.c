@@ -112,6 +112,47 @@ immediate_solicited_and_priority(void **state)
 	assert_int_equal(r->cqe[0].imm, 0x55667788);
 	assert_true(r->solicited);
 	assert_int_equal(r->vlan, 5 << 13 | 77);
+	assert_false(r->told_mac);
+	alive(r);
+}
+
+/* The completion says which station has sent the frame, with and without a tag. */
+static void
+to_the_gsi(void **state)
+{
+	static const uint8_t smac[6] = {0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b}; /* 80h + offset */
+	struct rig *r = *state;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct rig_packet p = datagram(256, 3);
+
+		p.flags |= HCA_RXD_GSI;
+		p.vlan = i & 1 ? 5 << 13 | 77 : 0;
+		p.ip6 = (i & 2) != 0;
+		r->told_mac = false;
+		rig_post_one(r, 0, GRH + 256);
+		rig_feed(r, p);
+		assert_true(r->told_mac);
+		assert_memory_equal(r->smac, smac, sizeof(smac));
+		assert_int_equal(r->vlan, p.vlan);
+	}
+	alive(r);
+}
+
+/* The excess of management datagrams is no want of receives of a program. */
+static void
+gsi_without_receive(void **state)
+{
+	struct rig *r = *state;
+	struct rig_packet p = datagram(256, 1);
+
+	p.flags |= HCA_RXD_GSI;
+	for (unsigned int i = 0; i < 3; i++)
+		rig_feed(r, p);
+	assert_int_equal(RIG_COUNTER(r, gsi_no_receive), 3);
+	assert_int_equal(RIG_COUNTER(r, out_of_buffer), 0);
+	assert_int_equal(RIG_COUNTER(r, resp_ud_dropped), 0);
+	assert_int_equal(r->cqes, 0);
 	alive(r);
 }
 
@@ -261,6 +302,8 @@ main(void)
 		T(grh_of_ip4),
 		T(grh_of_ip6),
 		T(immediate_solicited_and_priority),
+		T(to_the_gsi),
+		T(gsi_without_receive),
 		T(several_sges),
 		T(any_psn),
 		T(no_receive),
