@@ -26,8 +26,6 @@
 #define ACK_EVERY 16u
 #define OOO_EVERY 1u
 #define OOO_EVERY_SPRAY 4u
-#define FAREWELL_POLLS 1000u
-#define FAREWELL_US 20u
 #define NS_PER_MS UINT64_C(1000000)
 
 void
@@ -163,7 +161,7 @@ do_events(struct ubagent *a, uint64_t now)
 }
 
 static void
-take_letter(struct ubagent *a, const struct mail_letter *l, uint64_t now)
+take_letter(struct ubagent *a, const struct cmagent_mail_letter *l, uint64_t now)
 {
 	struct hca_ctl_ah ah;
 
@@ -180,19 +178,19 @@ take_letter(struct ubagent *a, const struct mail_letter *l, uint64_t now)
 static unsigned int
 do_mail(struct ubagent *a, uint64_t now)
 {
-	struct mail_letter l;
-	enum mail_kind kind;
+	struct cmagent_mail_letter l;
+	enum cmagent_mail_kind kind;
 	unsigned int n = 0;
 
-	while ((kind = mail_take(&a->mail, &l)) != MAIL_NONE) {
+	while ((kind = cmagent_mail_take(&a->mail, &l)) != CMAGENT_MAIL_NONE) {
 		n++;
-		if (kind == MAIL_BAD)
+		if (kind == CMAGENT_MAIL_BAD)
 			ubagent_count(a, UBAGENT_bad);
-		if (kind != MAIL_LETTER)
+		if (kind != CMAGENT_MAIL_LETTER)
 			continue;
 		ubagent_count(a, UBAGENT_received);
 		take_letter(a, &l, now);
-		mail_give_back(&a->mail, l.slot);
+		cmagent_mail_give_back(&a->mail, l.slot);
 	}
 	return n;
 }
@@ -224,7 +222,7 @@ do_all(struct ubagent *a, uint64_t now)
 static bool
 is_due(const struct ubagent *a, uint64_t now)
 {
-	return __atomic_load_n(&a->asked, __ATOMIC_ACQUIRE) != 0 || mail_due(&a->mail) ||
+	return __atomic_load_n(&a->asked, __ATOMIC_ACQUIRE) != 0 || cmagent_mail_due(&a->mail) ||
 	       now >= a->deadline;
 }
 
@@ -272,7 +270,7 @@ sleep_until_due(struct ubagent *a)
 		{.fd = a->mail.channel_fd, .events = POLLIN},
 	};
 
-	mail_arm(&a->mail);
+	cmagent_mail_arm(&a->mail);
 	if (is_due(a, now_of(a)))
 		return;
 	if (poll(fds, 2, timeout_ms(a)) <= 0)
@@ -409,13 +407,13 @@ open_all(struct ubagent *a)
 		a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		err = a->wake_fd < 0 ? -errno : 0;
 	}
-	return err != 0 ? err : mail_open(&a->mail, a->cfg.drv, a->cfg.thread);
+	return err != 0 ? err : ubagent_mail_open(a);
 }
 
 static void
 close_all(struct ubagent *a)
 {
-	mail_close(&a->mail);
+	cmagent_mail_close(&a->mail);
 	if (a->wake_fd >= 0)
 		close(a->wake_fd);
 	if (a->cm != NULL)
@@ -459,22 +457,6 @@ ubagent_create(const struct ubagent_config *config, struct ubagent **agent)
 	return 0;
 }
 
-/* The last messages leave, if the device takes them within this time. */
-static void
-farewell(struct ubagent *a)
-{
-	struct mail_letter l;
-
-	for (uint32_t i = 0; i < FAREWELL_POLLS && a->mail.sq_head != a->mail.sq_tail; i++) {
-		if (a->cfg.progress != NULL)
-			a->cfg.progress(a->cfg.arg);
-		else
-			usleep(FAREWELL_US);
-		while (mail_take(&a->mail, &l) != MAIL_NONE)
-			;
-	}
-}
-
 void
 ubagent_destroy(struct ubagent *a)
 {
@@ -485,6 +467,6 @@ ubagent_destroy(struct ubagent *a)
 	hops_stop(a);
 	(void)do_account(a, now_of(a));
 	ubcm_end(a->cm, now_of(a));
-	farewell(a);
+	cmagent_mail_farewell(&a->mail, a->cfg.progress, a->cfg.arg);
 	close_all(a);
 }

@@ -46,7 +46,7 @@ static bool
 return_path(const struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca_ctl_ah *ah)
 {
 	static const uint8_t none[6];
-	const struct mail_letter *l = a->answering;
+	const struct cmagent_mail_letter *l = a->answering;
 	struct hca_ctl_gid gid;
 
 	if (l == NULL || memcmp(l->own, own, sizeof(l->own)) != 0 ||
@@ -80,9 +80,9 @@ find_path(struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca
 static void
 send(void *arg, const uint8_t *own, const uint8_t *peer, const uint8_t *bytes, size_t len)
 {
-	struct hca_ctl_ah ah;
+	struct cmagent_mail_to to = {.hop_limit = HOPS};
 	struct ubagent *a = arg;
-	bool sent = find_path(a, own, peer, &ah) && mail_send(&a->mail, &ah, bytes, len);
+	bool sent = find_path(a, own, peer, &to.ah) && cmagent_mail_send(&a->mail, &to, bytes, len);
 
 	ubagent_count(a, sent ? UBAGENT_sent : UBAGENT_not_sent);
 	if (sent && a->cfg.kick != NULL)

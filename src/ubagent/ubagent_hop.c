@@ -335,7 +335,7 @@ hops_learn(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
 }
 
 void
-hops_keep(struct ubagent *a, const struct mail_letter *l)
+hops_keep(struct ubagent *a, const struct cmagent_mail_letter *l)
 {
 	struct hop *h;
 

@@ -6,63 +6,14 @@
 
 #include <pthread.h>
 
-#include "abi_cqe.h"
 #include "abi_tp.h"
 #include "abi_ub.h"
-#include "abi_wqe.h"
+#include "cmagent_mail.h"
 #include "ubagent.h"
 
 /* ---- messages: ubagent_mail.c ---- */
 
-#define MAIL_LOG_SENDS 6u
-#define MAIL_LOG_RECEIVES 7u
-#define MAIL_ADDRESSES 40u /* in front of a received datagram */
-#define MAIL_RECEIVE_BYTES 1088u
-
-struct mail {
-	struct hca_client *client;
-	uint8_t *arena;
-	size_t bytes;
-	uint32_t uar_page, lkey, cqn, qpn;
-	struct hca_cqe_ub *cqe;
-	struct hca_cq_record *cq_record;
-	uint8_t *sq, *rq, *sends, *receives;
-	struct hca_rq_record *rq_record;
-	uint32_t cq_ci, cq_arm;
-	uint32_t sq_head, sq_tail; /* free running */
-	uint32_t rq_posted;
-	bool returned[1u << MAIL_LOG_RECEIVES];
-	uint32_t doorbell; /* free running number of the next one */
-	int channel_fd;	   /* -1: nobody waits */
-};
-
-int mail_open(struct mail *m, struct hca_driver *drv, bool events);
-void mail_close(struct mail *m);
-/* A message to a peer; false: there is no room. The worker must be kicked. */
-bool mail_send(struct mail *m, const struct hca_ctl_ah *to, const uint8_t *bytes, size_t len);
-/* Ask for an event of the next completion; what is there already must be looked for afterwards. */
-void mail_arm(struct mail *m);
-/* Whether there is a completion. */
-bool mail_due(const struct mail *m);
-
-struct mail_letter {
-	uint8_t own[16], peer[16]; /* addresses of the datagram */
-	uint8_t mac[6];		   /* of the frame's sender; 0: not known */
-	const uint8_t *bytes;
-	size_t len;
-	uint32_t slot;
-};
-
-/* What a completion was. */
-enum mail_kind {
-	MAIL_NONE, /* there is none */
-	MAIL_SENT,
-	MAIL_BAD,    /* a receive without a datagram, which was given back */
-	MAIL_LETTER, /* to be given back */
-};
-
-enum mail_kind mail_take(struct mail *m, struct mail_letter *letter);
-void mail_give_back(struct mail *m, uint32_t slot);
+int ubagent_mail_open(struct ubagent *a);
 
 /* ---- who has imported what: ubagent_account.c; under its lock, a leaf ---- */
 
@@ -174,7 +125,7 @@ void hops_ask(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16]);
 void hops_learn(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
 		const struct hca_ctl_ah *ah);
 /* Look for the peer; its message waits. A newer one of that peer takes its place. */
-void hops_keep(struct ubagent *a, const struct mail_letter *l);
+void hops_keep(struct ubagent *a, const struct cmagent_mail_letter *l);
 /* Messages whose peers are known by now go to ubcm; returns how many. */
 unsigned int hops_deliver(struct ubagent *a, uint64_t now);
 
@@ -182,12 +133,12 @@ unsigned int hops_deliver(struct ubagent *a, uint64_t now);
 
 struct ubagent {
 	struct ubagent_config cfg;
-	struct mail mail;
+	struct cmagent_mail mail;
 	struct account account;
 	struct hops hops;
 	struct ubcm *cm;
-	const struct mail_letter *answering; /* the message that ubcm has; NULL: none */
-	uint32_t *group;		     /* by index of the link; NO_GROUP */
+	const struct cmagent_mail_letter *answering; /* the message that ubcm has; NULL: none */
+	uint32_t *group;			     /* by index of the link; NO_GROUP */
 	uint32_t log_tps, nlinks;
 	uint64_t random; /* state, with a seed */
 	uint64_t deadline;

@@ -173,8 +173,8 @@ teardown(void **state)
 static void
 complete(struct host *h, struct hca_cqe_ub cqe)
 {
-	struct mail *m = &h->agent->mail;
-	struct hca_cqe_ub *slot = &m->cqe[h->cqes++ % 256u];
+	struct cmagent_mail *m = &h->agent->mail;
+	struct hca_cqe_ub *slot = (struct hca_cqe_ub *)(void *)m->cq + h->cqes++ % 256u;
 
 	assert_int_equal(slot->owner, HCA_OWNER_HW);
 	cqe.owner = 0;
@@ -184,22 +184,22 @@ complete(struct host *h, struct hca_cqe_ub cqe)
 static void
 deliver(struct host *to, const struct host *from, const uint8_t *bytes, uint32_t len)
 {
-	struct mail *m = &to->agent->mail;
-	uint32_t slot = to->receives % (1u << MAIL_LOG_RECEIVES);
-	uint8_t *at = m->receives + (size_t)slot * MAIL_RECEIVE_BYTES, mac[6];
+	struct cmagent_mail *m = &to->agent->mail;
+	uint32_t slot = to->receives % (1u << m->cfg.log_receives);
+	uint8_t *at = m->receives + (size_t)slot * m->cfg.receive_bytes, mac[6];
 
 	if (to->deaf || m->rq_posted == to->receives)
 		return;
 	to->receives++;
-	memset(at, 0, MAIL_ADDRESSES);
+	memset(at, 0, CMAGENT_MAIL_ADDRESSES);
 	at[20] = 0x45;
 	memcpy(at + 32, from->eid + 12, 4);
 	memcpy(at + 36, to->eid + 12, 4);
-	memcpy(at + MAIL_ADDRESSES, bytes, len);
+	memcpy(at + CMAGENT_MAIL_ADDRESSES, bytes, len);
 	mac_of((unsigned int)(from - host), mac);
 	complete(to, (struct hca_cqe_ub){.wqe = hca_cpu_to_le32(slot << 6),
 					 .imm = hca_cpu_to_le64(hca_mac_number(mac)),
-					 .bytes = hca_cpu_to_le32(MAIL_ADDRESSES + len)});
+					 .bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + len)});
 }
 
 static struct host *
@@ -221,7 +221,8 @@ take_send(struct host *from)
 		struct hca_ud_unit ud;
 		struct hca_data_unit data;
 	} *w = (const void *)(from->agent->mail.sq +
-			      ((size_t)(from->sent++ % (1u << MAIL_LOG_SENDS)) << 7));
+			      ((size_t)(from->sent++ % (1u << from->agent->mail.cfg.log_sends))
+			       << 7));
 	struct host *to = host_of(w->ud.dgid);
 
 	assert_int_equal(w->ub.tc, 0); /* to Jetty 0 */
@@ -236,7 +237,7 @@ carry(void *arg)
 {
 	for (unsigned int i = 0; i < HOSTS; i++) {
 		struct hca_uar_page *page;
-		struct mail *m;
+		struct cmagent_mail *m;
 
 		if (host[i].agent == NULL)
 			continue;
@@ -383,12 +384,13 @@ static void
 test_bad_receives(void **state)
 {
 	const struct hca_cqe_ub bad[] = {
-		{.tpn = hca_cpu_to_le32(5), .bytes = hca_cpu_to_le32(MAIL_ADDRESSES + 16)},
+		{.tpn = hca_cpu_to_le32(5), .bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + 16)},
 		{.status = HCA_UB_STATUS_LOCAL_LENGTH,
-		 .bytes = hca_cpu_to_le32(MAIL_ADDRESSES + 16)},
-		{.bytes = hca_cpu_to_le32(MAIL_ADDRESSES - 1)},
-		{.bytes = hca_cpu_to_le32(MAIL_RECEIVE_BYTES + 1)},
-		{.bytes = hca_cpu_to_le32(MAIL_ADDRESSES + 16)}, /* addresses of no version */
+		 .bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + 16)},
+		{.bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES - 1)},
+		{.bytes = hca_cpu_to_le32(1089)},
+		{.bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES +
+					  16)}, /* addresses of no version */
 	};
 	const uint32_t n = sizeof(bad) / sizeof(bad[0]);
 	struct host *h = &host[1];
@@ -707,7 +709,9 @@ static void
 keep_of_nobody(uint32_t n)
 {
 	static const uint8_t bytes[] = {UBCM_VERSION};
-	struct mail_letter l = {.mac = {2, 9, (uint8_t)(n / 100)}, .bytes = bytes, .len = 1};
+	struct cmagent_mail_letter l = {.mac = {2, 9, (uint8_t)(n / 100)},
+					.bytes = bytes,
+					.len = 1};
 
 	memcpy(l.own, host[1].eid, sizeof(l.own));
 	memcpy(l.peer, (const uint8_t[16]){[10] = 0xff, 0xff, 10, 9, (uint8_t)(n >> 8), (uint8_t)n},
