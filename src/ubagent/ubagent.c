@@ -3,12 +3,8 @@
 /* The agent's life and its loop. */
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "ubagent_impl.h"
 
@@ -26,7 +22,6 @@
 #define ACK_EVERY 16u
 #define OOO_EVERY 1u
 #define OOO_EVERY_SPRAY 4u
-#define NS_PER_MS UINT64_C(1000000)
 
 void
 ubagent_count(struct ubagent *a, enum ubagent_counter which)
@@ -38,23 +33,6 @@ uint64_t
 ubagent_counter(const struct ubagent *agent, enum ubagent_counter which)
 {
 	return __atomic_load_n(&agent->counter[which], __ATOMIC_RELAXED);
-}
-
-static uint64_t
-now_of(const struct ubagent *a)
-{
-	return a->cfg.now(a->cfg.arg);
-}
-
-/* Also under the locks of the driver: never blocks. */
-void
-ubagent_wake(struct ubagent *a)
-{
-	uint64_t one = 1;
-
-	__atomic_store_n(&a->asked, 1, __ATOMIC_RELEASE);
-	if (a->wake_fd >= 0 && write(a->wake_fd, &one, sizeof(one)) < 0)
-		return; /* the counter is full: the thread will look anyway */
 }
 
 /* ---- what is due ---- */
@@ -206,117 +184,23 @@ show_counters(struct ubagent *a, uint64_t now)
 }
 
 static unsigned int
-do_all(struct ubagent *a, uint64_t now)
+agent_work(void *arg, uint64_t now, uint64_t *deadline)
 {
+	struct ubagent *a = arg;
 	unsigned int n;
 
-	__atomic_store_n(&a->asked, 0, __ATOMIC_RELAXED);
 	n = do_account(a, now) + do_events(a, now) + do_mail(a, now) + hops_deliver(a, now);
-	if (now >= a->deadline)
+	if (now >= *deadline)
 		ubcm_tick(a->cm, now);
-	a->deadline = ubcm_deadline(a->cm);
+	*deadline = ubcm_deadline(a->cm);
 	show_counters(a, now);
 	return n;
-}
-
-static bool
-is_due(const struct ubagent *a, uint64_t now)
-{
-	return __atomic_load_n(&a->asked, __ATOMIC_ACQUIRE) != 0 || cmagent_mail_due(&a->mail) ||
-	       now >= a->deadline;
 }
 
 unsigned int
 ubagent_poll(struct ubagent *a)
 {
-	uint64_t now = now_of(a);
-	unsigned int n = 0;
-
-	if (__atomic_exchange_n(&a->busy, 1, __ATOMIC_ACQUIRE) != 0)
-		return 0;
-	if (is_due(a, now))
-		n = do_all(a, now);
-	__atomic_store_n(&a->busy, 0, __ATOMIC_RELEASE);
-	return n;
-}
-
-/* ---- its thread ---- */
-
-static int
-timeout_ms(const struct ubagent *a)
-{
-	uint64_t now = now_of(a), wait;
-
-	if (a->deadline == UBCM_NEVER)
-		return -1;
-	wait = a->deadline > now ? a->deadline - now : 0;
-	return (int)((wait + NS_PER_MS - 1) / NS_PER_MS);
-}
-
-static void
-drain(int fd)
-{
-	uint8_t bytes[256];
-
-	while (read(fd, bytes, sizeof(bytes)) == sizeof(bytes))
-		;
-}
-
-static void
-sleep_until_due(struct ubagent *a)
-{
-	struct pollfd fds[] = {
-		{.fd = a->wake_fd, .events = POLLIN},
-		{.fd = a->mail.channel_fd, .events = POLLIN},
-	};
-
-	cmagent_mail_arm(&a->mail);
-	if (is_due(a, now_of(a)))
-		return;
-	if (poll(fds, 2, timeout_ms(a)) <= 0)
-		return;
-	for (int i = 0; i < 2; i++)
-		if (fds[i].revents != 0)
-			drain(fds[i].fd);
-}
-
-static void *
-agent_main(void *arg)
-{
-	struct ubagent *a = arg;
-
-	while (!__atomic_load_n(&a->stop, __ATOMIC_ACQUIRE)) {
-		(void)ubagent_poll(a);
-		sleep_until_due(a);
-	}
-	return NULL;
-}
-
-static int
-start_thread(struct ubagent *a)
-{
-	sigset_t all, before;
-	int err;
-
-	if (!a->cfg.thread)
-		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	err = pthread_create(&a->thread, NULL, agent_main, a);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	a->runs = err == 0;
-	return -err;
-}
-
-static void
-stop_thread(struct ubagent *a)
-{
-	if (!a->runs)
-		return;
-	__atomic_store_n(&a->stop, 1, __ATOMIC_RELEASE);
-	ubagent_wake(a);
-	pthread_join(a->thread, NULL);
-	a->runs = false;
+	return cmagent_loop_poll(&a->loop);
 }
 
 /* ---- begin and end ---- */
@@ -401,12 +285,16 @@ open_all(struct ubagent *a)
 	}
 	memset(a->group, 0xff, a->nlinks * sizeof(*a->group));
 	a->cm = ubcm_init(memory, &cm);
-	a->deadline = ubcm_deadline(a->cm);
 	err = account_init(&a->account, a->nlinks);
-	if (err == 0 && a->cfg.thread) {
-		a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		err = a->wake_fd < 0 ? -errno : 0;
-	}
+	if (err == 0)
+		err = cmagent_loop_open(&a->loop, &(struct cmagent_loop_config){
+							  .thread = a->cfg.thread,
+							  .mail = &a->mail,
+							  .now = a->cfg.now,
+							  .now_arg = a->cfg.arg,
+							  .work = agent_work,
+							  .owner = a,
+						  });
 	return err != 0 ? err : ubagent_mail_open(a);
 }
 
@@ -414,8 +302,7 @@ static void
 close_all(struct ubagent *a)
 {
 	cmagent_mail_close(&a->mail);
-	if (a->wake_fd >= 0)
-		close(a->wake_fd);
+	cmagent_loop_close(&a->loop);
 	if (a->cm != NULL)
 		account_free(&a->account);
 	free(a->group);
@@ -440,13 +327,13 @@ ubagent_create(const struct ubagent_config *config, struct ubagent **agent)
 		return -ENOMEM;
 	a->cfg = *config;
 	a->random = config->seed;
-	a->wake_fd = a->mail.channel_fd = -1;
+	a->loop.wake_fd = a->mail.channel_fd = -1;
 	take_defaults(&a->cfg);
 	err = open_all(a);
 	if (err == 0)
 		err = hops_start(a);
 	if (err == 0)
-		err = start_thread(a);
+		err = cmagent_loop_start(&a->loop);
 	if (err != 0) {
 		hops_stop(a);
 		close_all(a);
@@ -460,13 +347,16 @@ ubagent_create(const struct ubagent_config *config, struct ubagent **agent)
 void
 ubagent_destroy(struct ubagent *a)
 {
+	uint64_t now;
+
 	if (a == NULL)
 		return;
 	hca_driver_set_agent(a->cfg.drv, NULL, NULL);
-	stop_thread(a);
+	cmagent_loop_stop(&a->loop);
 	hops_stop(a);
-	(void)do_account(a, now_of(a));
-	ubcm_end(a->cm, now_of(a));
+	now = a->cfg.now(a->cfg.arg);
+	(void)do_account(a, now);
+	ubcm_end(a->cm, now);
 	cmagent_mail_farewell(&a->mail, a->cfg.progress, a->cfg.arg);
 	close_all(a);
 }

@@ -248,7 +248,7 @@ face_import(void *arg, const struct hca_driver_import *request, uint32_t *handle
 	pthread_mutex_unlock(&a->lock);
 	if (i == NULL)
 		return -ENOMEM;
-	ubagent_wake(ag);
+	cmagent_loop_wake(&ag->loop);
 	return 0;
 }
 
@@ -310,7 +310,7 @@ face_unimport(void *arg, uint32_t owner, uint32_t handle, uint32_t *group,
 	pthread_mutex_unlock(&a->lock);
 	if (i == NULL)
 		return -EINVAL;
-	ubagent_wake(arg);
+	cmagent_loop_wake(&((struct ubagent *)arg)->loop);
 	return 0;
 }
 
@@ -334,7 +334,7 @@ face_forget(void *arg, uint32_t owner)
 		    a->import[n].state != IMPORT_LEAVING)
 			leave(a, &a->import[n]);
 	pthread_mutex_unlock(&a->lock);
-	ubagent_wake(arg);
+	cmagent_loop_wake(&((struct ubagent *)arg)->loop);
 }
 
 /* Called by workers, too: without the lock. */
@@ -345,7 +345,7 @@ face_event(void *arg, uint32_t tpn)
 
 	__atomic_store_n(&a->dead[tpn & (a->ntps - 1)], tpn, __ATOMIC_RELAXED);
 	__atomic_store_n(&a->any_dead, true, __ATOMIC_RELEASE);
-	ubagent_wake(arg);
+	cmagent_loop_wake(&((struct ubagent *)arg)->loop);
 }
 
 /* ---- counters ---- */

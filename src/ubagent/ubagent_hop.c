@@ -208,7 +208,7 @@ hops_main(void *arg)
 			continue;
 		}
 		resolve(a, h);
-		ubagent_wake(a);
+		cmagent_loop_wake(&a->loop);
 	}
 	pthread_mutex_unlock(&hs->lock);
 	return NULL;

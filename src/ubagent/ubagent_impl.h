@@ -8,6 +8,7 @@
 
 #include "abi_tp.h"
 #include "abi_ub.h"
+#include "cmagent_loop.h"
 #include "cmagent_mail.h"
 #include "ubagent.h"
 
@@ -134,6 +135,7 @@ unsigned int hops_deliver(struct ubagent *a, uint64_t now);
 struct ubagent {
 	struct ubagent_config cfg;
 	struct cmagent_mail mail;
+	struct cmagent_loop loop;
 	struct account account;
 	struct hops hops;
 	struct ubcm *cm;
@@ -141,20 +143,12 @@ struct ubagent {
 	uint32_t *group;			     /* by index of the link; NO_GROUP */
 	uint32_t log_tps, nlinks;
 	uint64_t random; /* state, with a seed */
-	uint64_t deadline;
 	uint64_t counter[UBAGENT_COUNTERS];
 	struct ubcm_counters shown; /* a copy for other threads, of single words */
-	pthread_t thread;
-	bool runs;
-	int wake_fd; /* eventfd; -1: no thread */
-	int stop;
-	int busy;
-	uint32_t asked; /* somebody wants the agent to look */
 };
 
 /* What the driver calls: ubagent_account.c */
 extern const struct hca_driver_agent ubagent_face;
-void ubagent_wake(struct ubagent *a);
 void ubagent_count(struct ubagent *a, enum ubagent_counter which);
 
 /* ubagent_act.c: what ubcm orders */

@@ -429,7 +429,7 @@ test_no_answer(void **state)
 	assert_int_equal(counter(0, "cm_sent_REQ"), 1 + UBCM_REPEATS);
 	assert_int_equal(counter(0, "cm_begun"), counter(0, "cm_ended"));
 	assert_int_equal(host[0].fake->live[LIVE_TP], 0);
-	assert_int_equal(host[0].agent->deadline, UBCM_NEVER);
+	assert_int_equal(host[0].agent->loop.deadline, UBCM_NEVER);
 	assert_int_equal(unimport(0, number), 0);
 	turn();
 	assert_int_equal(host[0].agent->account.import[0].state, IMPORT_FREE);
