@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib_cm.h"
 #include "lib_doorbell.h"
 
 /* Header of an object's memory. */
@@ -158,6 +159,7 @@ begin_close(struct lib_context *ctx)
 	pthread_mutex_unlock(&ctx->lock);
 	if (ctx->progress != NULL)
 		lib_event_end(ctx);
+	lib_cm_close(ctx);
 }
 
 /* A QP of the table, and those of the same number */
@@ -190,6 +192,7 @@ lib_context_free(struct lib_context *ctx)
 			lib_srq_free(ctx->srqs[i]);
 	while (ctx->objects != NULL)
 		lib_object_free(ctx, ctx->objects + 1);
+	lib_cm_free(ctx);
 	pthread_cond_destroy(&ctx->acked);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx->srqs);

@@ -20,9 +20,8 @@
 
 /* ---- threads that wait ---- */
 
-/* channel NULL: for asynchronous events */
-static int
-begin_wait(struct lib_context *ctx, struct lib_channel *channel)
+int
+lib_event_begin_wait(struct lib_context *ctx, uint32_t *readers)
 {
 	int err = 0;
 
@@ -31,22 +30,22 @@ begin_wait(struct lib_context *ctx, struct lib_channel *channel)
 		err = lib_fail(-EIO, "the context is being closed");
 	} else {
 		ctx->readers++;
-		if (channel != NULL)
-			channel->readers++;
+		if (readers != NULL)
+			++*readers;
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return err;
 }
 
-static void
-end_wait(struct lib_context *ctx, struct lib_channel *channel)
+void
+lib_event_end_wait(struct lib_context *ctx, uint32_t *readers)
 {
 	bool last, left;
 
 	pthread_mutex_lock(&ctx->lock);
 	last = --ctx->readers == 0;
 	left = last && ctx->left;
-	if (channel != NULL && --channel->readers == 0)
+	if (readers != NULL && --*readers == 0)
 		last = true;
 	if (last)
 		pthread_cond_broadcast(&ctx->acked);
@@ -55,9 +54,8 @@ end_wait(struct lib_context *ctx, struct lib_channel *channel)
 		lib_context_free(ctx);
 }
 
-/* Wait until no thread waits for events. False: some did not leave in time. */
-static bool
-no_readers(struct lib_context *ctx, const uint32_t *readers)
+bool
+lib_event_no_readers(struct lib_context *ctx, const uint32_t *readers)
 {
 	struct timespec until;
 	bool none;
@@ -76,7 +74,7 @@ no_readers(struct lib_context *ctx, const uint32_t *readers)
 void
 lib_event_end(struct lib_context *ctx)
 {
-	no_readers(ctx, &ctx->readers);
+	lib_event_no_readers(ctx, &ctx->readers);
 }
 
 bool
@@ -84,7 +82,7 @@ lib_event_leave(struct lib_context *ctx)
 {
 	bool left;
 
-	if (no_readers(ctx, &ctx->readers))
+	if (lib_event_no_readers(ctx, &ctx->readers))
 		return false;
 	pthread_mutex_lock(&ctx->lock);
 	left = ctx->readers != 0;
@@ -127,7 +125,7 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 		return lib_fail(-EBUSY, "%u CQs use the channel", users);
 	err = LIB_CALL(ctx, DESTROY_CHANNEL, &channel->handle, NULL);
 	/* a thread that reads it wakes; one that does not leave keeps it */
-	if (err == 0 && no_readers(ctx, &channel->readers))
+	if (err == 0 && lib_event_no_readers(ctx, &channel->readers))
 		lib_object_free(ctx, channel);
 	return err;
 }
@@ -190,9 +188,9 @@ channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 	return 0;
 }
 
-/* Read one whole record: writes of that size to a pipe are atomic. */
-static int
-read_event(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
+/* Writes of the size of a record to a pipe are atomic. */
+int
+lib_event_read(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 {
 	ssize_t n;
 
@@ -242,12 +240,12 @@ softhca_get_cq_event(struct softhca_comp_channel *pub, struct softhca_cq **out, 
 	struct lib_context *ctx = lib_ctx(pub->context);
 	struct hca_ctl_event event;
 	struct lib_cq *cq = NULL;
-	int err = begin_wait(ctx, channel);
+	int err = lib_event_begin_wait(ctx, &channel->readers);
 
 	if (err != 0)
 		return err;
 	while (err == 0 && cq == NULL) {
-		err = read_event(ctx, pub->fd, &event);
+		err = lib_event_read(ctx, pub->fd, &event);
 		if (err == 0)
 			cq = take_cq_event(ctx, &event);
 	}
@@ -256,7 +254,7 @@ softhca_get_cq_event(struct softhca_comp_channel *pub, struct softhca_cq **out, 
 		if (cq_context != NULL)
 			*cq_context = cq->pub.cq_context;
 	}
-	end_wait(ctx, channel);
+	lib_event_end_wait(ctx, &channel->readers);
 	return err;
 }
 
@@ -368,14 +366,14 @@ softhca_get_async_event(struct softhca_context *pub, struct softhca_async_event 
 {
 	struct lib_context *ctx = lib_ctx(pub);
 	struct hca_ctl_event event;
-	int err = begin_wait(ctx, NULL);
+	int err = lib_event_begin_wait(ctx, NULL);
 
 	if (err != 0)
 		return err;
 	do {
-		err = read_event(ctx, pub->async_fd, &event);
+		err = lib_event_read(ctx, pub->async_fd, &event);
 	} while (err == 0 && !translate_event(ctx, &event, out));
-	end_wait(ctx, NULL);
+	lib_event_end_wait(ctx, NULL);
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib_cm.h"
 #include "lib_types.h"
 
 #define WATCHER_STACK (64u << 10)
@@ -116,6 +117,7 @@ reset_locks(struct lib_context *ctx)
 {
 	pthread_mutex_init(&ctx->lock, NULL);
 	pthread_cond_init(&ctx->acked, NULL);
+	lib_cm_reset_lock(ctx);
 	for (uint32_t i = 0; i <= ctx->qp_mask; i++) {
 		if (ctx->qps[i] == NULL)
 			continue;

@@ -80,6 +80,7 @@ struct lib_context {
 	char name[32];
 	struct lib_context *next; /* lib_life.c: list of all contexts */
 	struct lib_cover *covers; /* lib_share.c: covers of its regions */
+	struct lib_cm *cm;	  /* lib_cm.h; NULL: not used yet; under the lock */
 	bool memory_given;	  /* lib_share.c: the daemon can access foreign memory */
 	pthread_t watcher;	  /* lib_life.c */
 	int watch_stop;		  /* eventfd; -1: there is no watcher */
@@ -336,6 +337,19 @@ uint32_t lib_service_of(uint32_t qp_type);
  */
 void lib_event_end(struct lib_context *ctx);
 bool lib_event_leave(struct lib_context *ctx);
+/*
+ * A thread that waits for events of a channel, counted in *readers, which the context's lock
+ * protects; NULL: for asynchronous ones. -EIO: the context is being closed.
+ */
+int lib_event_begin_wait(struct lib_context *ctx, uint32_t *readers);
+void lib_event_end_wait(struct lib_context *ctx, uint32_t *readers);
+/* Wait until no thread waits. False: some did not leave in time. */
+bool lib_event_no_readers(struct lib_context *ctx, const uint32_t *readers);
+/*
+ * Read one whole record; with manual progress the engine runs meanwhile. -EAGAIN: there is none and
+ * fd is O_NONBLOCK; -EINTR; -EIO: the channel has ended; -EPERM: in a forked child.
+ */
+int lib_event_read(struct lib_context *ctx, int fd, struct hca_ctl_event *event);
 
 /*
  * lib_error.c: call a control operation (abi_ops.h). 0 or the negative errno of the channel, whose

@@ -3,7 +3,7 @@
 """The ABI of the libraries is that of the file: exported names with their versions, sizes and members
 of public structures, values of constants.
 
-test_abi.py [--write] FILE INCLUDE RELEASE LIBRARY:HEADER... -- COMPILER...
+test_abi.py [--write] FILE INCLUDE RELEASE LIBRARY:HEADER[,HEADER...]... -- COMPILER...
 
 What changes or vanishes breaks programs: it needs another soname (docs/reference/versions.md). What is
 new is written to the file with --write.
@@ -36,7 +36,7 @@ def needed(library):
 
 
 def public(library, header, release):
-    """The lines of a library. Each name of the header is exported, and nothing else but private ones."""
+    """The lines of a library. Each name of its headers is exported, and nothing else but private ones."""
     declared = set(re.findall(r'^SOFTHCA_API\s[^(;]*?(\w+)\(', header, re.M))
     there = dict(exported(library))
     private = {name for name, node in there.items() if node == 'SOFTHCA_PRIVATE_' + release}
@@ -55,10 +55,12 @@ def main():
     split = words.index('--')
     path, include, release = words[:3]
     headers, lines = {}, []
-    for library, name in (word.split(':') for word in words[3:split]):
-        with open(os.path.join(include, name), encoding='utf-8') as file:
-            headers[name] = layout.without_comments(file.read())
-        lines += public(library, headers[name], release)
+    for library, names in (word.split(':') for word in words[3:split]):
+        names = names.split(',')
+        for name in names:
+            with open(os.path.join(include, name), encoding='utf-8') as file:
+                headers[name] = layout.without_comments(file.read())
+        lines += public(library, '\n'.join(headers[name] for name in names), release)
     lines += layout.layouts(headers, words[split + 1:] + ['-I' + include])
     layout.compare(path, lines, write, 'see docs/reference/versions.md: The ABI of the libraries')
 

@@ -126,8 +126,39 @@ fake_query(struct fake_ctl *fake, enum hca_ctl_op op, const void *request, void 
 		*(struct hca_qpc *)answer = fake->stored;
 		return 0;
 	default:
-		return -EOPNOTSUPP;
+		return fake->cm != NULL ? fake->cm(fake, op, request, answer) : -EOPNOTSUPP;
 	}
+}
+
+static int
+fake_create_channel(struct fake_ctl *fake, uint32_t *number, struct hca_ctl_extra *extra)
+{
+	uint32_t n = 1;
+	int err;
+
+	while (n < FAKE_CHANNELS && fake->channel_writes[n] >= 0)
+		n++;
+	if (n == FAKE_CHANNELS)
+		return -ENOMEM;
+	err = fake_pipe(&fake->channel_writes[n], extra);
+	if (err != 0)
+		return err;
+	if (n == 1)
+		fake->channel_write = fake->channel_writes[n];
+	fake->objects++;
+	*number = n;
+	return 0;
+}
+
+static int
+fake_destroy_channel(struct fake_ctl *fake, uint32_t number)
+{
+	close(fake->channel_writes[number]);
+	fake->channel_writes[number] = -1;
+	if (number == 1)
+		fake->channel_write = -1;
+	fake->objects--;
+	return 0;
 }
 
 static int
@@ -146,9 +177,7 @@ fake_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 		fake->objects++;
 		return fake_reg_mr(fake, request, answer, extra);
 	case HCA_CTL_CREATE_CHANNEL:
-		fake->objects++;
-		*number = 1;
-		return fake_pipe(&fake->channel_write, extra);
+		return fake_create_channel(fake, number, extra);
 	case HCA_CTL_CREATE_CQ:
 		fake->objects++;
 		fake->cq = *(const struct hca_ctl_cq *)request;
@@ -171,9 +200,7 @@ fake_call(void *arg, enum hca_ctl_op op, const void *request, void *answer,
 		*number = 0;
 		return 0;
 	case HCA_CTL_DESTROY_CHANNEL:
-		close(fake->channel_write);
-		fake->channel_write = -1;
-		/* fallthrough */
+		return fake_destroy_channel(fake, *(const uint32_t *)request);
 	case HCA_CTL_DEALLOC_PD:
 	case HCA_CTL_DEREG_MR:
 	case HCA_CTL_DEALLOC_MW:
@@ -240,6 +267,8 @@ fake_open(struct softhca_context **ctx, bool manual)
 	fake->next_cqn = 1;
 	fake->port_state = SOFTHCA_PORT_ACTIVE;
 	fake->pkeys[0] = 0xffff;
+	for (uint32_t i = 0; i < FAKE_CHANNELS; i++)
+		fake->channel_writes[i] = -1;
 	assert_int_equal(softhca_context_create(manual ? &manual_ops : &background_ops, fake,
 						"fake", ctx),
 			 0);

@@ -18,6 +18,7 @@
 
 #define FAKE_UAR_PAGE 5u
 #define FAKE_LOG_QPS 6u
+#define FAKE_CHANNELS 8u
 
 struct fake_ctl {
 	struct hca_uar_page page __attribute__((aligned(4096)));
@@ -42,7 +43,10 @@ struct fake_ctl {
 	bool dead;
 	bool closed;
 	int async_write;
-	int channel_write;
+	int channel_write;		   /* of channel 1 */
+	int channel_writes[FAKE_CHANNELS]; /* -1: there is none */
+	/* operations of connection management; NULL: there is none */
+	int (*cm)(struct fake_ctl *fake, enum hca_ctl_op op, const void *request, void *answer);
 	unsigned int progressed;
 	void (*on_progress)(struct fake_ctl *fake);
 };

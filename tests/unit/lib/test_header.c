@@ -10,6 +10,7 @@
 
 #include <softhca/softhca.h>
 
+#include <softhca/cm.h>
 #include <softhca/embed.h>
 
 _Static_assert(X == 5 && Y(6) == 6, "macros of the program");
