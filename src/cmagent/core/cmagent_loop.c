@@ -31,22 +31,37 @@ cmagent_loop_wake(struct cmagent_loop *l)
 static bool
 is_due(const struct cmagent_loop *l, uint64_t now)
 {
-	return __atomic_load_n(&l->asked, __ATOMIC_ACQUIRE) != 0 || cmagent_mail_due(l->cfg.mail) ||
-	       now >= l->deadline;
+	return __atomic_load_n(&l->asked, __ATOMIC_ACQUIRE) != 0 ||
+	       (now >= l->mail_at && cmagent_mail_due(l->cfg.mail)) || now >= l->deadline;
+}
+
+/* Most turns of a composition that polls find nothing: these read no clock. */
+static bool
+is_idle(const struct cmagent_loop *l)
+{
+	return __atomic_load_n(&l->asked, __ATOMIC_ACQUIRE) == 0 && l->deadline == CMAGENT_NEVER &&
+	       !cmagent_mail_due(l->cfg.mail);
+}
+
+static unsigned int
+loop_turn(struct cmagent_loop *l)
+{
+	uint64_t now = now_of(l);
+
+	if (!is_due(l, now))
+		return 0;
+	__atomic_store_n(&l->asked, 0, __ATOMIC_RELAXED);
+	return l->cfg.work(l->cfg.owner, now, &l->deadline);
 }
 
 unsigned int
 cmagent_loop_poll(struct cmagent_loop *l)
 {
-	uint64_t now = now_of(l);
-	unsigned int n = 0;
+	unsigned int n;
 
 	if (__atomic_exchange_n(&l->busy, 1, __ATOMIC_ACQUIRE) != 0)
 		return 0;
-	if (is_due(l, now)) {
-		__atomic_store_n(&l->asked, 0, __ATOMIC_RELAXED);
-		n = l->cfg.work(l->cfg.owner, now, &l->deadline);
-	}
+	n = is_idle(l) ? 0 : loop_turn(l);
 	__atomic_store_n(&l->busy, 0, __ATOMIC_RELEASE);
 	return n;
 }
@@ -82,12 +97,16 @@ sleep_until_due(const struct cmagent_loop *l)
 		{.fd = l->cfg.mail->channel_fd, .events = POLLIN},
 	};
 
-	cmagent_mail_arm(l->cfg.mail);
+	uint64_t now = now_of(l);
+	nfds_t n = now >= l->mail_at ? 2 : 1;
+
+	if (n == 2)
+		cmagent_mail_arm(l->cfg.mail);
 	if (is_due(l, now_of(l)))
 		return;
-	if (poll(fds, 2, timeout_ms(l)) <= 0)
+	if (poll(fds, n, timeout_ms(l)) <= 0)
 		return;
-	for (int i = 0; i < 2; i++)
+	for (nfds_t i = 0; i < n; i++)
 		if (fds[i].revents != 0)
 			drain(fds[i].fd);
 }

@@ -34,6 +34,7 @@ struct cmagent_loop_config {
 struct cmagent_loop {
 	struct cmagent_loop_config cfg;
 	uint64_t deadline; /* CMAGENT_NEVER: none */
+	uint64_t mail_at;  /* work() leaves the mail alone until then, and has a deadline there */
 	pthread_t thread;
 	bool runs;
 	int wake_fd; /* eventfd; -1: no thread */

@@ -80,7 +80,7 @@ gsi_receive(const void *entry, uint32_t *wqe, uint32_t *bytes, struct cmagent_ma
 	*bytes = hca_le32_to_cpu(cqe->byte_cnt);
 	l->from_qpn = hca_le32_to_cpu(cqe->rqpn);
 	l->vlan = hca_le16_to_cpu(more->vlan);
-	memcpy(l->mac, (const uint8_t *)&more->vlan + sizeof(more->vlan), sizeof(l->mac));
+	memcpy(l->mac, more->smac, sizeof(l->mac));
 	return cqe->opcode != HCA_CQE_OP_ERR_RECV;
 }
 

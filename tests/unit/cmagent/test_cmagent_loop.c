@@ -92,7 +92,13 @@ test_due(void **state)
 	*(struct hca_cqe *)(void *)mail.cq = (struct hca_cqe){.is_send = 1};
 	assert_int_equal(cmagent_loop_poll(&loop), 8);
 	assert_int_equal(cmagent_loop_poll(&loop), 0);
-	assert_int_equal(turns, 4);
+	/* the owner leaves the mail alone for a while */
+	loop.mail_at = 200;
+	*(struct hca_cqe *)(void *)(mail.cq + HCA_CQE_LARGE_SIZE) = (struct hca_cqe){.is_send = 1};
+	assert_int_equal(cmagent_loop_poll(&loop), 0);
+	now = 200;
+	assert_int_equal(cmagent_loop_poll(&loop), 8);
+	assert_int_equal(turns, 5);
 	assert_int_equal(inside, 0); /* one thread at a time */
 	close_loop();
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CMAGENT_IB_IBAGENT_H
+#define CMAGENT_IB_IBAGENT_H
+
+/*
+ * The agent of an HCA for connection management: it joins the state machines (cm/ib) to QP 1, to
+ * the driver, which brings the operations of clients, and to the addresses of the host. The QP is
+ * that of a client of the driver like any other, which the host has.
+ *
+ * Who runs it: with `thread` a thread of its own, which sleeps on datagrams, on what clients have
+ * begun, and until the next deadline. Without it the thread that runs the engine calls
+ * ibagent_poll(), outside of the driver and of the engine.
+ *
+ * Locks: one mutex around the state machines, taken under the driver's; what they want of the
+ * driver and of the network waits in queues until the agent runs, without locks.
+ *
+ * Datagrams that come faster than the rates below are dropped and counted: those of one address by
+ * the agent, those of all by the device (gsi_no_receive), because the agent stops to take them.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver.h"
+#include "ibcm.h"
+
+struct ibagent;
+
+struct ibagent_config {
+	struct hca_driver *drv;
+	bool thread;
+	bool asks;     /* the driver may have to ask for MAC addresses, which takes a while */
+	uint64_t seed; /* of numbers that peers must not guess; 0: from the system */
+	/*
+	 * ns of a clock that does not jump; wakes the worker that checks doorbells (may be NULL);
+	 * lets the engine run, NULL: it runs by itself.
+	 */
+	uint64_t (*now)(void *arg);
+	void (*kick)(void *arg);
+	void (*progress)(void *arg);
+	/*
+	 * The first member of a multicast group of this entry of the GID table has come, or the
+	 * last one has gone. Called without locks, by the agent. NULL: it is not announced.
+	 */
+	void (*group)(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined);
+	void *arg; /* of all four */
+	struct ibcm_limits limits;
+	/* Datagrams a second, 0: the default. first: REQ and SIDR_REQ, which begin something */
+	uint32_t rate;	       /* of all peers [50000] */
+	uint32_t first_rate;   /* of these, first ones [25000] */
+	uint32_t address_rate; /* from one address [20000] */
+};
+
+/* Counters beside those of ibcm: X(name, text) */
+#define IBAGENT_COUNTER_LIST(X) \
+	X(mads_sent, "management datagrams given to the device") \
+	X(mads_returned, "of these, to the MAC address that the peer's came from") \
+	X(mads_queue_full, "datagrams dropped because too many waited to be sent") \
+	X(mads_no_address, "datagrams dropped because the own address has gone") \
+	X(mads_no_hop, "datagrams dropped because no MAC address is known for the peer") \
+	X(mads_received, "management datagrams taken from the device") \
+	X(mads_bad, "receives that hold no datagram from QP 1 to an own address") \
+	X(mads_excess_address, "datagrams dropped because one address sent too many") \
+	X(mads_excess_first, "first messages dropped because all peers sent too many") \
+	X(mads_pauses, "times that no datagram was taken for a while: all peers sent too many") \
+	X(ways_asked, "destinations that clients have asked for") \
+	X(ways_lost, "of these, those that found no place to wait") \
+	X(ways_failed, "of these, those that cannot be reached") \
+	X(groups_lost, "changes of groups that found no place to wait")
+
+enum ibagent_counter {
+#define IBAGENT_COUNTER_ENUM(name, text) IBAGENT_##name,
+	IBAGENT_COUNTER_LIST(IBAGENT_COUNTER_ENUM)
+#undef IBAGENT_COUNTER_ENUM
+	IBAGENT_COUNTERS
+};
+
+/**
+ * Make the agent; clients may use connection management from now on.
+ *
+ * @return
+ *   0 or a negative errno with hca_driver_reason().
+ */
+int ibagent_create(const struct ibagent_config *config, struct ibagent **agent);
+/* Peers are told, as far as there is time. NULL: nothing. */
+void ibagent_destroy(struct ibagent *agent);
+
+/* Do what is due; returns how much that was. Returns at once if another thread is at it. */
+unsigned int ibagent_poll(struct ibagent *agent);
+
+uint64_t ibagent_counter(const struct ibagent *agent, enum ibagent_counter which);
+
+/* As ibcm_list(), with the time of `since` as ns that have passed. Any thread. */
+unsigned int ibagent_list(struct ibagent *agent, uint32_t from, struct ibcm_entry *out,
+			  unsigned int max);
+
+#endif

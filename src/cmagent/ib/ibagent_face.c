@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Both sides of the state machines: what the driver brings for clients, under its lock, and what
+ * the state machines want. The latter is queued, because the driver must not be called.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "ibagent_impl.h"
+
+/* ---- what the driver calls ---- */
+
+/* The thread of a client leaves the state machines: the agent runs if there is more to do. */
+static void
+face_leave(struct ibagent *a)
+{
+	bool more = a->out_count != 0 || a->wish_count != 0 || a->groups_changed ||
+		    ibcm_deadline(a->cm) < __atomic_load_n(&a->due, __ATOMIC_RELAXED);
+
+	pthread_mutex_unlock(&a->lock);
+	if (more)
+		cmagent_loop_wake(&a->loop);
+}
+
+static int
+face_call(void *arg, const struct hca_driver_cm_caller *caller, enum hca_ctl_op op,
+	  const void *request, void *answer, const char **why)
+{
+	const struct ibcm_client client = {.owner = caller->owner, .user = caller->user};
+	struct ibagent *a = arg;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	err = ibcm_call(a->cm, &client, op, request, answer, ibagent_now(a), why);
+	face_leave(a);
+	return err;
+}
+
+static void
+face_forget(void *arg, uint32_t owner)
+{
+	struct ibagent *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	ibcm_forget(a->cm, owner, ibagent_now(a));
+	face_leave(a);
+}
+
+static void
+face_gid(void *arg, uint32_t index, const struct hca_ctl_gid *gid)
+{
+	struct ibagent *a = arg;
+
+	if (index >= IBAGENT_GIDS)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->gid[index] = *gid;
+	ibcm_set_gid(a->cm, index, gid, ibagent_now(a));
+	face_leave(a);
+}
+
+static const char *const counter_names[] = {
+#define X(name, text) #name,
+	IBAGENT_COUNTER_LIST(X)
+#undef X
+};
+
+static const char *
+face_counter(void *arg, uint32_t i, uint64_t *value)
+{
+	struct ibagent *a = arg;
+	const char *name;
+
+	if (i < IBAGENT_COUNTERS) {
+		*value = ibagent_counter(a, (enum ibagent_counter)i);
+		return counter_names[i];
+	}
+	pthread_mutex_lock(&a->lock);
+	name = ibcm_counter(a->cm, i - IBAGENT_COUNTERS, value);
+	pthread_mutex_unlock(&a->lock);
+	return name;
+}
+
+const struct hca_driver_cm ibagent_face = {
+	.call = face_call,
+	.forget = face_forget,
+	.gid = face_gid,
+	.counter = face_counter,
+};
+
+/* ---- for operators ---- */
+
+unsigned int
+ibagent_list(struct ibagent *agent, uint32_t from, struct ibcm_entry *out, unsigned int max)
+{
+	uint64_t now = ibagent_now(agent);
+	unsigned int n;
+
+	pthread_mutex_lock(&agent->lock);
+	n = ibcm_list(agent->cm, from, out, max);
+	pthread_mutex_unlock(&agent->lock);
+	for (unsigned int i = 0; i < n; i++)
+		out[i].since = now > out[i].since ? now - out[i].since : 0;
+	return n;
+}
+
+/* ---- what the state machines call; the lock is held ---- */
+
+const struct hca_ctl_gid *
+ibagent_gid(const struct ibagent *a, const uint8_t own[16], uint16_t vlan_id, uint32_t *index)
+{
+	const struct hca_ctl_gid *found = NULL;
+
+	for (uint32_t i = 0; i < IBAGENT_GIDS; i++) {
+		const struct hca_ctl_gid *g = &a->gid[i];
+
+		if (!g->valid || memcmp(g->gid, own, sizeof(g->gid)) != 0)
+			continue;
+		if (found == NULL || g->vlan_id == vlan_id) {
+			found = g;
+			*index = i;
+		}
+		if (g->vlan_id == vlan_id)
+			break;
+	}
+	return found;
+}
+
+static void
+ops_send(void *arg, const struct ibcm_way *way, const uint8_t mad[IBCM_MAD_BYTES])
+{
+	struct ibagent *a = arg;
+	struct ibagent_out *o;
+
+	if (a->out_count == IBAGENT_OUT) {
+		ibagent_count(a, IBAGENT_mads_queue_full);
+		return;
+	}
+	if (a->out_count == 0)
+		a->out_first = 0;
+	o = &a->out[(a->out_first + a->out_count++) % IBAGENT_OUT];
+	o->way = *way;
+	memcpy(o->mad, mad, sizeof(o->mad));
+}
+
+static void
+ops_event(void *arg, uint32_t owner, uint32_t channel)
+{
+	hca_driver_cm_event(((struct ibagent *)arg)->cfg.drv, owner, channel);
+}
+
+static void
+ops_resolve(void *arg, uint64_t ticket, const struct ibcm_wish *wish)
+{
+	struct ibagent *a = arg;
+
+	ibagent_count(a, IBAGENT_ways_asked);
+	if (a->wish_count == IBAGENT_WISHES) {
+		ibagent_count(a, IBAGENT_ways_lost); /* the client's timeout ends it */
+		return;
+	}
+	if (a->wish_count == 0)
+		a->wish_first = 0;
+	a->wish[(a->wish_first + a->wish_count++) % IBAGENT_WISHES] =
+		(struct ibagent_wish){.ticket = ticket, .wish = *wish};
+}
+
+static uint64_t
+ops_random(void *arg)
+{
+	struct ibagent *a = arg;
+	uint64_t value;
+
+	if (a->cfg.seed == 0 && getrandom(&value, sizeof(value), 0) == sizeof(value))
+		return value;
+	/* splitmix64 */
+	value = a->random += UINT64_C(0x9e3779b97f4a7c15);
+	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
+	return value ^ value >> 31;
+}
+
+/* ---- groups ---- */
+
+static struct ibagent_group *
+group_of(struct ibagent *a, uint32_t gid_index, const uint8_t mgid[16])
+{
+	struct ibagent_group *g;
+
+	for (g = a->groups; g != NULL; g = g->next)
+		if (g->gid_index == gid_index && memcmp(g->mgid, mgid, sizeof(g->mgid)) == 0)
+			return g;
+	g = calloc(1, sizeof(*g));
+	if (g == NULL)
+		return NULL;
+	g->gid_index = gid_index;
+	memcpy(g->mgid, mgid, sizeof(g->mgid));
+	g->next = a->groups;
+	a->groups = g;
+	return g;
+}
+
+/* What comes and goes before the agent has run is not told. */
+static void
+ops_group(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined)
+{
+	struct ibagent *a = arg;
+	struct ibagent_group *g;
+
+	if (a->cfg.group == NULL)
+		return;
+	g = group_of(a, gid_index, mgid);
+	if (g == NULL) {
+		ibagent_count(a, IBAGENT_groups_lost);
+		return;
+	}
+	g->joined = joined;
+	a->groups_changed = true;
+}
+
+const struct ibcm_ops ibagent_ops = {
+	.send = ops_send,
+	.event = ops_event,
+	.resolve = ops_resolve,
+	.group = ops_group,
+	.random = ops_random,
+};
+
+/* Take a group out that has to be told; false: there is none. */
+static bool
+group_next(struct ibagent *a, struct ibagent_group *out)
+{
+	struct ibagent_group **at = &a->groups, *g;
+
+	while ((g = *at) != NULL) {
+		bool tell = g->joined != g->told;
+
+		g->told = g->joined;
+		*out = *g;
+		if (!g->joined) {
+			*at = g->next;
+			free(g);
+		} else {
+			at = &g->next;
+		}
+		if (tell)
+			return true;
+	}
+	a->groups_changed = false;
+	return false;
+}
+
+unsigned int
+ibagent_tell_groups(struct ibagent *a)
+{
+	struct ibagent_group g;
+	unsigned int n = 0;
+	bool more;
+
+	for (;; n++) {
+		pthread_mutex_lock(&a->lock);
+		more = a->groups_changed && group_next(a, &g);
+		pthread_mutex_unlock(&a->lock);
+		if (!more)
+			return n;
+		a->cfg.group(a->cfg.arg, g.gid_index, g.mgid, g.joined);
+	}
+}
+
+void
+ibagent_free_groups(struct ibagent *a)
+{
+	while (a->groups != NULL) {
+		struct ibagent_group *g = a->groups;
+
+		a->groups = g->next;
+		free(g);
+	}
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CMAGENT_IB_IBAGENT_IMPL_H
+#define CMAGENT_IB_IBAGENT_IMPL_H
+
+/* Shared by the files of the agent. */
+
+#include <pthread.h>
+
+#include "cmagent_loop.h"
+#include "gsi_mail.h"
+#include "ibagent.h"
+
+#define IBAGENT_GIDS 256u     /* entries of the table, at most */
+#define IBAGENT_OUT 8192u     /* datagrams that wait to be sent */
+#define IBAGENT_WISHES 4096u  /* destinations that clients have asked for */
+#define IBAGENT_BUCKETS 1024u /* of peers, by a hash of their addresses */
+
+/* A datagram that waits to be sent */
+struct ibagent_out {
+	struct ibcm_way way;
+	uint8_t mad[IBCM_MAD_BYTES];
+};
+
+struct ibagent_wish {
+	uint64_t ticket;
+	struct ibcm_wish wish;
+};
+
+/* A group whose members have come or gone, until the owner of the agent has been told */
+struct ibagent_group {
+	struct ibagent_group *next;
+	uint32_t gid_index;
+	uint8_t mgid[16];
+	bool joined, told;
+};
+
+/* So many in a second on average, and as many as `burst` lasts at once: when the next is due */
+struct ibagent_bucket {
+	uint64_t next;
+};
+
+struct ibagent_rate {
+	uint64_t every, burst; /* ns */
+};
+
+struct ibagent {
+	struct ibagent_config cfg;
+	struct cmagent_mail mail;
+
+	/* the state machines, and what they want; under the lock */
+	pthread_mutex_t lock;
+	struct ibcm *cm;
+	struct hca_ctl_gid gid[IBAGENT_GIDS];
+	struct ibagent_out *out; /* a ring, at its start whenever it is empty */
+	uint32_t out_first, out_count;
+	struct ibagent_wish *wish;
+	uint32_t wish_first, wish_count;
+	struct ibagent_group *groups; /* those of which the owner has to be told, or that exist */
+	bool groups_changed;
+	uint64_t random; /* state, with a seed */
+
+	/* of the thread that runs the agent */
+	struct ibagent_out sending; /* has found no room in the mail yet */
+	bool has_sending;
+	bool dead;
+	uint64_t hash_key;
+	struct ibagent_rate rate, first_rate, address_rate;
+	struct ibagent_bucket all, first, address[IBAGENT_BUCKETS];
+
+	uint64_t due; /* until when it sleeps, as far as the state machines are concerned; atomic */
+	uint64_t counter[IBAGENT_COUNTERS];
+	struct cmagent_loop loop;
+};
+
+void ibagent_count(struct ibagent *a, enum ibagent_counter which);
+uint64_t ibagent_now(const struct ibagent *a);
+/* The entry of the table that has the address; NULL: none. The lock is held. */
+const struct hca_ctl_gid *ibagent_gid(const struct ibagent *a, const uint8_t own[16],
+				      uint16_t vlan_id, uint32_t *index);
+
+/* ibagent_face.c: what the driver calls, and what the state machines call */
+extern const struct hca_driver_cm ibagent_face;
+extern const struct ibcm_ops ibagent_ops;
+/* Tell the owner of groups; returns of how many. */
+unsigned int ibagent_tell_groups(struct ibagent *a);
+void ibagent_free_groups(struct ibagent *a);
+
+/* ibagent_mads.c */
+void ibagent_set_rates(struct ibagent *a);
+/* Receive and send what there is and may be; returns how much that was. */
+unsigned int ibagent_receive(struct ibagent *a, uint64_t now);
+unsigned int ibagent_send(struct ibagent *a);
+
+/* ibagent_ways.c: the destinations that clients have asked for */
+int ibagent_ways_start(struct ibagent *a);
+void ibagent_ways_stop(struct ibagent *a);
+unsigned int ibagent_ways(struct ibagent *a);
+
+#endif

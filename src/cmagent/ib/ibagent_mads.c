@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Management datagrams: those received, within the rates; those that wait to be sent. */
+
+#include <string.h>
+
+#include "abi_addr.h"
+#include "abi_ctx.h"
+#include "ibagent_impl.h"
+
+#define SECOND UINT64_C(1000000000)
+#define RATE 50000u
+#define FIRST_RATE 25000u
+#define ADDRESS_RATE 20000u
+#define BURST_NS (SECOND / 20) /* what may come at once, as time at that rate */
+#define TURN 256u	       /* receives of a turn */
+#define NO_VLAN 0xffffu
+#define VLAN_ID_MASK 0xfffu
+#define MAD_ATTRIBUTE 16u /* offset of the attribute ID */
+#define ATTRIBUTE_REQ 0x10u
+#define ATTRIBUTE_SIDR_REQ 0x17u
+
+/* ---- rates ---- */
+
+static struct ibagent_rate
+rate_of(uint32_t per_second, uint32_t preset)
+{
+	return (struct ibagent_rate){.every = SECOND / (per_second != 0 ? per_second : preset),
+				     .burst = BURST_NS};
+}
+
+void
+ibagent_set_rates(struct ibagent *a)
+{
+	a->rate = rate_of(a->cfg.rate, RATE);
+	a->first_rate = rate_of(a->cfg.first_rate, FIRST_RATE);
+	a->address_rate = rate_of(a->cfg.address_rate, ADDRESS_RATE);
+}
+
+static bool
+bucket_may(const struct ibagent_bucket *b, const struct ibagent_rate *r, uint64_t now)
+{
+	return b->next <= now + r->burst;
+}
+
+static void
+bucket_take(struct ibagent_bucket *b, const struct ibagent_rate *r, uint64_t now)
+{
+	b->next = (b->next > now ? b->next : now) + r->every;
+}
+
+static struct ibagent_bucket *
+bucket_of(struct ibagent *a, const uint8_t peer[16])
+{
+	uint64_t h = a->hash_key, word;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		memcpy(&word, peer + i * sizeof(word), sizeof(word));
+		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		h ^= h >> 29;
+	}
+	return &a->address[(h >> 32) % IBAGENT_BUCKETS];
+}
+
+static bool
+is_first(const uint8_t *mad, size_t len)
+{
+	uint32_t attribute;
+
+	if (len < MAD_ATTRIBUTE + 2)
+		return false;
+	attribute = hca_get_be16(mad + MAD_ATTRIBUTE);
+	return attribute == ATTRIBUTE_REQ || attribute == ATTRIBUTE_SIDR_REQ;
+}
+
+/* Whether the datagram is within the rates, which are charged for it. */
+static bool
+mad_may(struct ibagent *a, const struct cmagent_mail_letter *l, uint64_t now)
+{
+	struct ibagent_bucket *b = bucket_of(a, l->peer);
+	bool first = is_first(l->bytes, l->len);
+
+	if (!bucket_may(b, &a->address_rate, now)) {
+		ibagent_count(a, IBAGENT_mads_excess_address);
+		return false;
+	}
+	if (first && !bucket_may(&a->first, &a->first_rate, now)) {
+		ibagent_count(a, IBAGENT_mads_excess_first);
+		return false;
+	}
+	bucket_take(b, &a->address_rate, now);
+	if (first)
+		bucket_take(&a->first, &a->first_rate, now);
+	return true;
+}
+
+/* ---- receiving ---- */
+
+static void
+mad_input(struct ibagent *a, const struct cmagent_mail_letter *l, uint64_t now)
+{
+	uint16_t vlan = l->vlan != 0 ? l->vlan & VLAN_ID_MASK : NO_VLAN;
+	struct ibcm_way from = {.hop_limit = CMAGENT_MAIL_HOP_LIMIT};
+	bool known;
+
+	memcpy(from.own, l->own, sizeof(from.own));
+	memcpy(from.peer, l->peer, sizeof(from.peer));
+	memcpy(from.dmac, l->mac, sizeof(from.dmac));
+	pthread_mutex_lock(&a->lock);
+	known = ibagent_gid(a, l->own, vlan, &from.gid_index) != NULL;
+	if (known)
+		ibcm_input(a->cm, &from, l->bytes, l->len, now);
+	pthread_mutex_unlock(&a->lock);
+	if (!known)
+		ibagent_count(a, IBAGENT_mads_bad);
+}
+
+static void
+mad_take(struct ibagent *a, const struct cmagent_mail_letter *l, uint64_t now)
+{
+	ibagent_count(a, IBAGENT_mads_received);
+	if (l->from_qpn != HCA_QPN_GSI)
+		ibagent_count(a, IBAGENT_mads_bad);
+	else if (mad_may(a, l, now))
+		mad_input(a, l, now);
+}
+
+/* Too many come: the device drops and counts them, until the next one is due. */
+static void
+mads_pause(struct ibagent *a)
+{
+	ibagent_count(a, IBAGENT_mads_pauses);
+	a->loop.mail_at = a->all.next - a->rate.burst / 2;
+}
+
+unsigned int
+ibagent_receive(struct ibagent *a, uint64_t now)
+{
+	struct cmagent_mail_letter l;
+	enum cmagent_mail_kind kind;
+	unsigned int n = 0;
+
+	if (now < a->loop.mail_at)
+		return 0;
+	for (; n < TURN; n++) {
+		if (!bucket_may(&a->all, &a->rate, now)) {
+			mads_pause(a);
+			break;
+		}
+		kind = cmagent_mail_take(&a->mail, &l);
+		if (kind == CMAGENT_MAIL_NONE)
+			break;
+		if (kind == CMAGENT_MAIL_SENT)
+			continue;
+		bucket_take(&a->all, &a->rate, now);
+		if (kind == CMAGENT_MAIL_BAD) {
+			ibagent_count(a, IBAGENT_mads_bad);
+			continue;
+		}
+		mad_take(a, &l, now);
+		cmagent_mail_give_back(&a->mail, l.slot);
+	}
+	return n;
+}
+
+/* ---- sending ---- */
+
+/* The next datagram that waits, with the entry that it leaves from; false: there is none. */
+static bool
+mad_next(struct ibagent *a, struct hca_ctl_ah *ah)
+{
+	struct ibagent_out *o = &a->sending;
+	const struct hca_ctl_gid *g;
+	bool any;
+
+	pthread_mutex_lock(&a->lock);
+	any = a->has_sending || a->out_count != 0;
+	if (!a->has_sending && any) {
+		*o = a->out[a->out_first];
+		a->out_first = (a->out_first + 1) % IBAGENT_OUT;
+		a->out_count--;
+		a->has_sending = true;
+	}
+	*ah = (struct hca_ctl_ah){.sgid_index = UINT32_MAX};
+	if (any) {
+		g = o->way.gid_index < IBAGENT_GIDS ? &a->gid[o->way.gid_index] : NULL;
+		ah->sgid_index = o->way.gid_index;
+		if (g == NULL || !g->valid || memcmp(g->gid, o->way.own, sizeof(g->gid)) != 0)
+			g = ibagent_gid(a, o->way.own, NO_VLAN, &ah->sgid_index);
+		if (g != NULL)
+			memcpy(ah->smac, g->mac, sizeof(ah->smac));
+		else
+			ah->sgid_index = UINT32_MAX;
+	}
+	pthread_mutex_unlock(&a->lock);
+	memcpy(ah->dgid, o->way.peer, sizeof(ah->dgid));
+	return any;
+}
+
+static bool
+is_station(const uint8_t mac[6])
+{
+	static const uint8_t none[6];
+
+	return (mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0;
+}
+
+/*
+ * A neighbour that the driver knows; else the next hop that was found for the peer, or the station
+ * that its datagram came from.
+ */
+static bool
+mad_find_hop(struct ibagent *a, struct hca_ctl_ah *ah)
+{
+	struct hca_ctl_ah known = *ah;
+
+	if (hca_driver_resolve(a->cfg.drv, false, &known) == 0) {
+		*ah = known;
+		return true;
+	}
+	if (!is_station(a->sending.way.dmac))
+		return false;
+	ibagent_count(a, IBAGENT_mads_returned);
+	memcpy(ah->dmac, a->sending.way.dmac, sizeof(ah->dmac));
+	return true;
+}
+
+/* False: there is no room. */
+static bool
+mad_send(struct ibagent *a, const struct hca_ctl_ah *ah)
+{
+	const struct ibcm_way *way = &a->sending.way;
+	struct cmagent_mail_to to = {.ah = *ah,
+				     .hop_limit = way->hop_limit,
+				     .traffic_class = way->traffic_class};
+
+	if (ah->sgid_index == UINT32_MAX) {
+		ibagent_count(a, IBAGENT_mads_no_address);
+		return true;
+	}
+	if (!mad_find_hop(a, &to.ah)) {
+		ibagent_count(a, IBAGENT_mads_no_hop);
+		return true;
+	}
+	if (!cmagent_mail_send(&a->mail, &to, a->sending.mad, sizeof(a->sending.mad)))
+		return false;
+	ibagent_count(a, IBAGENT_mads_sent);
+	return true;
+}
+
+unsigned int
+ibagent_send(struct ibagent *a)
+{
+	struct hca_ctl_ah ah;
+	unsigned int n = 0;
+
+	gsi_mail_recover(&a->mail);
+	for (; mad_next(a, &ah) && mad_send(a, &ah); n++)
+		a->has_sending = false;
+	if (n != 0 && a->cfg.kick != NULL)
+		a->cfg.kick(a->cfg.arg);
+	return n;
+}

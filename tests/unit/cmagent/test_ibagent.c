@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The agent of connection management, over a device made of arrays, with state machines of the test
+ * in the place of cm/ib.
+ */
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../driver/fake_hw.h"
+#include "abi_addr.h"
+#include "ibagent_impl.h"
+
+#define SECOND UINT64_C(1000000000)
+#define VLAN 7u
+#define GROUPS 8u
+#define INPUTS 4096u
+
+/* ---- the state machines ---- */
+
+struct ibcm {
+	struct ibcm_config cfg;
+	struct ibcm_way from[INPUTS];
+	uint32_t inputs, ticks, gids, forgotten, resolved, deaths;
+	uint32_t op, owner, user;
+	uint64_t deadline, ticket;
+	int err;
+	struct ibcm_way way;
+	uint32_t sends; /* of the next call, of the end */
+	struct ibcm_way to;
+	struct ibcm_wish wish;
+	bool wishes;
+};
+
+static struct ibcm cm;
+static sem_t ticked;
+
+struct ibcm *
+ibcm_create(const struct ibcm_config *config)
+{
+	cm = (struct ibcm){.cfg = *config, .deadline = IBCM_NEVER};
+	return &cm;
+}
+
+static void
+cm_send(uint32_t n)
+{
+	uint8_t mad[IBCM_MAD_BYTES];
+
+	for (uint32_t i = 0; i < n; i++) {
+		memset(mad, (int)(1 + i), sizeof(mad));
+		cm.cfg.ops->send(cm.cfg.arg, &cm.to, mad);
+	}
+}
+
+void
+ibcm_destroy(struct ibcm *c, uint64_t now)
+{
+	cm_send(c->sends);
+}
+
+int
+ibcm_call(struct ibcm *c, const struct ibcm_client *client, enum hca_ctl_op op, const void *request,
+	  void *answer, uint64_t now, const char **why)
+{
+	c->op = op;
+	c->owner = client->owner;
+	c->user = client->user;
+	cm_send(c->sends);
+	if (c->wishes)
+		c->cfg.ops->resolve(c->cfg.arg, 99, &c->wish);
+	if (op == HCA_CTL_CM_CREATE) {
+		c->cfg.ops->event(c->cfg.arg, client->owner,
+				  ((const struct hca_ctl_cm_create *)request)->channel);
+		*(uint32_t *)answer = 5;
+		return 0;
+	}
+	*why = "the test refuses it";
+	return -EADDRINUSE;
+}
+
+void
+ibcm_forget(struct ibcm *c, uint32_t owner, uint64_t now)
+{
+	c->forgotten++;
+	c->owner = owner;
+}
+
+void
+ibcm_set_gid(struct ibcm *c, uint32_t index, const struct hca_ctl_gid *gid, uint64_t now)
+{
+	c->gids += gid->valid;
+}
+
+void
+ibcm_resolved(struct ibcm *c, uint64_t ticket, int err, const struct ibcm_way *way, uint64_t now)
+{
+	c->resolved++;
+	c->ticket = ticket;
+	c->err = err;
+	c->way = *way;
+}
+
+void
+ibcm_input(struct ibcm *c, const struct ibcm_way *from, const uint8_t *mad, size_t len,
+	   uint64_t now)
+{
+	assert_int_equal(len, IBCM_MAD_BYTES);
+	c->from[c->inputs++ % INPUTS] = *from;
+}
+
+void
+ibcm_dead(struct ibcm *c, uint64_t now)
+{
+	c->deaths++;
+}
+
+void
+ibcm_tick(struct ibcm *c, uint64_t now)
+{
+	assert_true(now >= c->deadline);
+	c->ticks++;
+	c->deadline = IBCM_NEVER;
+	sem_post(&ticked);
+}
+
+uint64_t
+ibcm_deadline(const struct ibcm *c)
+{
+	return c->deadline;
+}
+
+const char *
+ibcm_counter(const struct ibcm *c, uint32_t i, uint64_t *value)
+{
+	*value = 77;
+	return i == 0 ? "req_received" : NULL;
+}
+
+unsigned int
+ibcm_list(const struct ibcm *c, uint32_t from, struct ibcm_entry *out, unsigned int max)
+{
+	out[0] = (struct ibcm_entry){.index = 3, .since = SECOND / 2};
+	return from <= 3 && max > 0;
+}
+
+/* ---- the host ---- */
+
+static struct fake_hw *fake;
+static struct hca_driver *drv;
+static struct hca_client *client;
+static struct ibagent *agent;
+static uint64_t now;
+static uint32_t sent, received, cqes, kicks;
+
+static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+static const uint8_t own6[16] = {0x20, 1, 0xd, 0xb8, [15] = 1};
+static const uint8_t peer[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
+static const uint8_t stranger[16] = {[10] = 0xff, 0xff, 10, 0, 0, 3};
+static const uint8_t own_mac[6] = {2, 0, 0, 0, 0, 1};
+static const uint8_t peer_mac[6] = {2, 0, 0, 0, 0, 2};
+static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 3};
+
+static struct {
+	uint32_t gid_index;
+	uint8_t first; /* byte of the group */
+	bool joined;
+} told[GROUPS];
+static uint32_t ntold;
+
+static uint64_t
+clock_of(void *arg)
+{
+	return __atomic_load_n(&now, __ATOMIC_RELAXED);
+}
+
+static void
+kick(void *arg)
+{
+	kicks++;
+}
+
+static void
+group(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined)
+{
+	assert_true(ntold < GROUPS);
+	told[ntold].gid_index = gid_index;
+	told[ntold].first = mgid[0];
+	told[ntold++].joined = joined;
+}
+
+static void
+start(bool thread)
+{
+	struct hca_driver_config config = {.timeout_ms = 50};
+	struct ibagent_config c = {.thread = thread,
+				   .seed = 5,
+				   .now = clock_of,
+				   .kick = kick,
+				   .group = group,
+				   .rate = 4000,
+				   .first_rate = 1000,
+				   .address_rate = 2000};
+
+	now = SECOND;
+	sent = received = cqes = kicks = ntold = 0;
+	sem_init(&ticked, 0, 0);
+	fake = fake_hw_create();
+	assert_int_equal(hca_driver_create(&fake->hw, &config, &drv), 0);
+	assert_int_equal(hca_driver_set_gid(drv, 0, own, own_mac, 0xffff), 0);
+	assert_int_equal(hca_driver_set_gid(drv, 1, own, own_mac, VLAN), 0);
+	assert_int_equal(hca_driver_set_gid(drv, 2, own6, own_mac, 0xffff), 0);
+	assert_int_equal(hca_driver_set_neigh(drv, peer, peer_mac), 0);
+	c.drv = drv;
+	assert_int_equal(ibagent_create(&c, &agent), 0);
+	assert_int_equal(hca_client_open(drv, &(struct hca_client_who){.user = 1000}, &client), 0);
+}
+
+static int
+setup(void **state)
+{
+	start(false);
+	(void)ibagent_poll(agent);
+	return 0;
+}
+
+static int
+setup_thread(void **state)
+{
+	start(true);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	hca_client_close(client);
+	ibagent_destroy(agent);
+	assert_int_equal(fake_last(fake, HCA_CMD_CONF_SPECIAL_QP)->in_modifier, 0);
+	hca_driver_destroy(drv);
+	assert_int_equal(fake->windows, 0);
+	fake_hw_destroy(fake);
+	sem_destroy(&ticked);
+	return 0;
+}
+
+static int
+call(enum hca_ctl_op op, const void *request, void *answer)
+{
+	return hca_client_call(client, op, request, answer, NULL);
+}
+
+static int
+begin(void)
+{
+	uint32_t id = 1;
+
+	return call(HCA_CTL_CM_DESTROY, &id, NULL);
+}
+
+static uint64_t
+counter(const char *name)
+{
+	uint64_t value = 0;
+	const char *at;
+
+	for (uint32_t i = 0; (at = hca_driver_cm_counter(drv, i, &value)) != NULL; i++)
+		if (strcmp(at, name) == 0)
+			return value;
+	fail_msg("no counter %s", name);
+	return 0;
+}
+
+/* ---- the device ---- */
+
+static void
+complete(struct hca_cqe cqe, struct hca_cqe_more more)
+{
+	struct hca_cqe *slot =
+		(void *)(agent->mail.cq +
+			 (size_t)(cqes++ & ((1u << agent->mail.log_cq) - 1)) * HCA_CQE_LARGE_SIZE);
+
+	assert_int_equal(slot->owner, HCA_OWNER_HW);
+	*(struct hca_cqe_more *)(slot + 1) = more;
+	cqe.owner = 0;
+	*slot = cqe;
+}
+
+struct wqe {
+	struct hca_next_unit next;
+	struct hca_ud_unit ud;
+	struct hca_data_unit data;
+};
+
+/* The WQE that was posted next; the device carries it out. */
+static const struct wqe *
+take_send(void)
+{
+	struct hca_uar_page *page = (void *)(uintptr_t)hca_client_uar(agent->mail.client);
+	uint32_t mask = (1u << agent->mail.cfg.log_sends) - 1;
+	const struct wqe *w =
+		(void *)(agent->mail.sq + ((size_t)(sent & mask) << agent->mail.log_send_stride));
+
+	assert_int_not_equal(agent->mail.sq_head, sent);
+	sent++;
+	complete((struct hca_cqe){.is_send = 1}, (struct hca_cqe_more){.vlan = 0});
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		page->fifo[i] = HCA_DB_EMPTY;
+	return w;
+}
+
+static void
+deliver(const uint8_t from[16], const uint8_t to[16], uint16_t vlan, uint32_t qpn,
+	uint16_t attribute)
+{
+	struct cmagent_mail *m = &agent->mail;
+	uint32_t slot = received++ & ((1u << m->cfg.log_receives) - 1);
+	uint8_t *at = m->receives + (size_t)slot * m->cfg.receive_bytes;
+	struct hca_cqe_more more = {.vlan = hca_cpu_to_le16(vlan)};
+
+	memcpy(more.smac, other_mac, sizeof(more.smac));
+	memset(at, 0, CMAGENT_MAIL_ADDRESSES + IBCM_MAD_BYTES);
+	at[20] = 0x45;
+	memcpy(at + 32, from + 12, 4);
+	memcpy(at + 36, to + 12, 4);
+	at[CMAGENT_MAIL_ADDRESSES + 16] = (uint8_t)(attribute >> 8);
+	at[CMAGENT_MAIL_ADDRESSES + 17] = (uint8_t)attribute;
+	complete((struct hca_cqe){.wqe = hca_cpu_to_le32(slot << 6),
+				  .rqpn = hca_cpu_to_le32(qpn),
+				  .byte_cnt =
+					  hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + IBCM_MAD_BYTES)},
+		 more);
+}
+
+static void
+deliver_good(void)
+{
+	deliver(peer, own, 0, HCA_QPN_GSI, 0x13);
+}
+
+/* ---- tests ---- */
+
+static void
+begins(void **state)
+{
+	assert_int_equal(fake_last(fake, HCA_CMD_CONF_SPECIAL_QP)->in_modifier, agent->mail.qpn);
+	assert_int_equal(cm.gids, 3);
+	assert_int_equal(cm.cfg.pkey, 0xffff);
+	assert_true(cm.cfg.node_guid == hca_driver_node_guid(drv));
+	assert_int_not_equal(cm.cfg.mtu, 0);
+	assert_int_not_equal(cm.cfg.ops->random(agent), cm.cfg.ops->random(agent));
+}
+
+/* Operations are the client's, answers and words come back, events are in its channel. */
+static void
+operations(void **state)
+{
+	struct hca_ctl_cm_create create = {.space = HCA_CTL_CM_SPACE_TCP};
+	struct hca_ctl_event record;
+	uint32_t id = 0;
+	int fd;
+
+	assert_int_equal(call_create_channel(client, &create.channel, &fd), 0);
+	assert_int_equal(call(HCA_CTL_CM_CREATE, &create, &id), 0);
+	assert_int_equal(id, 5);
+	assert_int_equal(cm.op, HCA_CTL_CM_CREATE);
+	assert_int_equal(cm.user, 1000);
+	assert_int_not_equal(cm.owner, 0);
+	assert_int_equal(read(fd, &record, sizeof(record)), sizeof(record));
+	assert_int_equal(record.type, HCA_CTL_EVENT_CM);
+	assert_int_equal(record.object, create.channel);
+	assert_int_equal(call(HCA_CTL_CM_DESTROY, &id, NULL), -EADDRINUSE);
+	assert_string_equal(hca_driver_reason(), "the test refuses it");
+	close(fd);
+}
+
+static void
+end_of_client(void **state)
+{
+	struct hca_client *second;
+
+	assert_int_equal(hca_client_open(drv, NULL, &second), 0);
+	hca_client_close(second);
+	assert_int_equal(cm.forgotten, 1);
+}
+
+/* To a neighbour of the table, from QP 1 to QP 1; not under the lock of the driver. */
+static void
+sends(void **state)
+{
+	const struct wqe *w;
+	uint64_t dmac;
+
+	cm.to = (struct ibcm_way){.gid_index = 0, .hop_limit = 3, .traffic_class = 8};
+	memcpy(cm.to.own, own, 16);
+	memcpy(cm.to.peer, peer, 16);
+	memcpy(cm.to.dmac, other_mac, 6); /* the table knows better */
+	cm.sends = 2;
+	assert_int_equal(begin(), -EADDRINUSE);
+	assert_int_equal(agent->mail.sq_head, 0);
+	assert_int_not_equal(ibagent_poll(agent), 0);
+	assert_int_equal(kicks, 1);
+	w = take_send();
+	dmac = HCA_UD_DMAC(hca_le32_to_cpu(w->ud.mac_lo), hca_le32_to_cpu(w->ud.dmac_hi));
+	assert_true(dmac == hca_mac_number(peer_mac));
+	assert_int_equal(hca_le32_to_cpu(w->ud.dqpn), HCA_QPN_GSI);
+	assert_int_equal(hca_le32_to_cpu(w->ud.port), HCA_UD_MAKE_PORT(1, 0, 3, 8));
+	assert_memory_equal(w->ud.dgid, peer, 16);
+	assert_int_equal(hca_le32_to_cpu(w->data.byte_cnt), IBCM_MAD_BYTES);
+	assert_int_equal(*(const uint8_t *)(uintptr_t)hca_le64_to_cpu(w->data.addr), 1);
+	w = take_send();
+	assert_int_equal(*(const uint8_t *)(uintptr_t)hca_le64_to_cpu(w->data.addr), 2);
+	assert_int_equal(counter("mads_sent"), 2);
+	assert_int_equal(counter("mads_returned"), 0);
+	cm.sends = 0;
+}
+
+/* No neighbour: to the station that the peer's datagram came from, if there is one. */
+static void
+sends_back(void **state)
+{
+	const struct wqe *w;
+	uint64_t dmac;
+
+	cm.to = (struct ibcm_way){.gid_index = 2};
+	memcpy(cm.to.own, own, 16); /* the index is that of another address by now */
+	memcpy(cm.to.peer, stranger, 16);
+	memcpy(cm.to.dmac, other_mac, 6);
+	cm.sends = 1;
+	(void)begin();
+	(void)ibagent_poll(agent);
+	w = take_send();
+	dmac = HCA_UD_DMAC(hca_le32_to_cpu(w->ud.mac_lo), hca_le32_to_cpu(w->ud.dmac_hi));
+	assert_true(dmac == hca_mac_number(other_mac));
+	assert_int_equal(HCA_UD_SGID_INDEX(hca_le32_to_cpu(w->ud.port)), 0);
+	assert_int_equal(counter("mads_returned"), 1);
+	memset(cm.to.dmac, 0, 6);
+	(void)begin();
+	(void)ibagent_poll(agent);
+	memset(cm.to.dmac, 0xff, 6); /* a group is no station */
+	(void)begin();
+	(void)ibagent_poll(agent);
+	assert_int_equal(counter("mads_no_hop"), 2);
+	memcpy(cm.to.own, stranger, 16);
+	(void)begin();
+	(void)ibagent_poll(agent);
+	assert_int_equal(counter("mads_no_address"), 1);
+	assert_int_equal(counter("mads_sent"), 1);
+	assert_int_equal(agent->mail.sq_head, 1);
+	cm.sends = 0;
+}
+
+/* What finds no room in the queue of sends leaves later; what is beyond all bounds is counted. */
+static void
+sends_many(void **state)
+{
+	uint32_t depth = 1u << agent->mail.cfg.log_sends;
+
+	cm.to = (struct ibcm_way){.gid_index = 0};
+	memcpy(cm.to.own, own, 16);
+	memcpy(cm.to.peer, peer, 16);
+	cm.sends = IBAGENT_OUT + 5;
+	(void)begin();
+	assert_int_equal(counter("mads_queue_full"), 5);
+	for (uint32_t i = 0; i < IBAGENT_OUT; i++) {
+		if (agent->mail.sq_head == sent)
+			(void)ibagent_poll(agent);
+		assert_true(agent->mail.sq_head - sent <= depth);
+		(void)take_send();
+	}
+	(void)ibagent_poll(agent);
+	assert_int_equal(counter("mads_sent"), IBAGENT_OUT);
+	cm.sends = 0;
+}
+
+static void
+receives(void **state)
+{
+	deliver(peer, own, 0, HCA_QPN_GSI, 0x10);
+	deliver(stranger, own, 5 << 13 | VLAN, HCA_QPN_GSI, 0x10);
+	assert_int_not_equal(ibagent_poll(agent), 0);
+	assert_int_equal(cm.inputs, 2);
+	assert_memory_equal(cm.from[0].own, own, 16);
+	assert_memory_equal(cm.from[0].peer, peer, 16);
+	assert_memory_equal(cm.from[0].dmac, other_mac, 6);
+	assert_int_equal(cm.from[0].gid_index, 0);
+	assert_memory_equal(cm.from[1].peer, stranger, 16);
+	assert_int_equal(cm.from[1].gid_index, 1);
+	deliver(peer, stranger, 0, HCA_QPN_GSI, 0x10); /* no own address */
+	deliver(peer, own, 0, 77, 0x10);	       /* not from QP 1 */
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.inputs, 2);
+	assert_int_equal(counter("mads_bad"), 2);
+	assert_int_equal(counter("mads_received"), 4);
+	/* an address that goes is not known any more */
+	assert_int_equal(hca_driver_clear_gid(drv, 0), 0);
+	assert_int_equal(hca_driver_clear_gid(drv, 1), 0);
+	deliver_good();
+	(void)ibagent_poll(agent);
+	assert_int_equal(counter("mads_bad"), 3);
+}
+
+static void
+rest(void)
+{
+	for (uint32_t i = 0; i < 20; i++)
+		(void)ibagent_poll(agent);
+}
+
+/* 2,000 a second of one address are 100 at once; another address is not affected. */
+static void
+one_address_floods(void **state)
+{
+	for (uint32_t i = 0; i < 150; i++)
+		deliver_good();
+	deliver(stranger, own, 0, HCA_QPN_GSI, 0x13);
+	rest();
+	assert_in_range(cm.inputs, 100, 103);
+	assert_memory_equal(cm.from[cm.inputs - 1].peer, stranger, 16);
+	assert_int_equal(counter("mads_excess_address"), 151 - cm.inputs);
+	now += SECOND / 100;
+	for (uint32_t i = 0; i < 30; i++)
+		deliver_good();
+	rest();
+	assert_in_range(cm.inputs, 120, 124);
+}
+
+/* Messages that begin something leave room for those of what has begun. */
+static void
+requests_flood(void **state)
+{
+	for (uint32_t i = 0; i < 150; i++)
+		deliver(stranger, own, 0, HCA_QPN_GSI, i & 1 ? 0x10 : 0x17);
+	deliver_good();
+	rest();
+	assert_in_range(cm.inputs, 51, 53);
+	assert_memory_equal(cm.from[cm.inputs - 1].peer, peer, 16);
+	assert_int_equal(counter("mads_excess_first"), 151 - cm.inputs);
+}
+
+/* All together: the agent stops to take them, and goes on when the next is due. */
+static void
+all_flood(void **state)
+{
+	uint8_t from[16] = {[10] = 0xff, 0xff, 10, 7};
+	uint32_t before;
+
+	for (uint32_t i = 0; i < 300; i++) {
+		from[14] = (uint8_t)(i >> 8);
+		from[15] = (uint8_t)i;
+		deliver(from, own, 0, HCA_QPN_GSI, 0x13);
+	}
+	rest();
+	before = cm.inputs;
+	assert_in_range(before, 200, 203);
+	assert_int_not_equal(counter("mads_pauses"), 0);
+	assert_true(agent->loop.mail_at > now);
+	assert_int_equal(agent->loop.deadline, agent->loop.mail_at);
+	now = agent->loop.mail_at;
+	rest();
+	assert_true(cm.inputs > before);
+	now += SECOND;
+	rest();
+	assert_int_equal(cm.inputs, 300);
+}
+
+static void
+ways(void **state)
+{
+	cm.wishes = true;
+	memcpy(cm.wish.dst, peer, 16);
+	(void)begin();
+	assert_int_equal(cm.resolved, 0); /* not under the lock of the driver */
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.resolved, 1);
+	assert_int_equal(cm.ticket, 99);
+	assert_int_equal(cm.err, 0);
+	assert_memory_equal(cm.way.own, own, 16);
+	assert_memory_equal(cm.way.peer, peer, 16);
+	assert_memory_equal(cm.way.dmac, peer_mac, 6);
+	cm.wish.fixed = true;
+	cm.wish.gid_index = 1;
+	(void)begin();
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.err, 0);
+	assert_int_equal(cm.way.gid_index, 1);
+	memcpy(cm.wish.dst, stranger, 16);
+	(void)begin();
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.err, -EHOSTUNREACH);
+	cm.wish.gid_index = 2; /* IPv6 */
+	(void)begin();
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.err, -ENODEV);
+	assert_int_equal(counter("ways_failed"), 2);
+	assert_int_equal(counter("ways_asked"), 4);
+}
+
+static void
+join(uint8_t first, bool joined)
+{
+	const uint8_t mgid[16] = {first};
+
+	pthread_mutex_lock(&agent->lock);
+	cm.cfg.ops->group(agent, 1, mgid, joined);
+	pthread_mutex_unlock(&agent->lock);
+	cmagent_loop_wake(&agent->loop);
+}
+
+/* What has come and gone in between is not announced. */
+static void
+groups(void **state)
+{
+	join(1, true);
+	join(2, true);
+	join(2, false);
+	(void)ibagent_poll(agent);
+	assert_int_equal(ntold, 1);
+	assert_int_equal(told[0].first, 1);
+	assert_int_equal(told[0].gid_index, 1);
+	assert_true(told[0].joined);
+	join(1, false);
+	join(1, true);
+	(void)ibagent_poll(agent);
+	assert_int_equal(ntold, 1);
+	join(1, false);
+	join(3, true);
+	(void)ibagent_poll(agent);
+	assert_int_equal(ntold, 3);
+	assert_int_equal(told[1].joined + told[2].joined, 1);
+}
+
+static void
+deadlines(void **state)
+{
+	cm.deadline = now + 10;
+	(void)begin(); /* the agent is told of it */
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.ticks, 0);
+	now += 9;
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.ticks, 0);
+	now += 1;
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.ticks, 1);
+}
+
+/* Peers are told at the end; more than the queue of sends takes at once. */
+static void
+last_words(void **state)
+{
+	cm.to = (struct ibcm_way){.gid_index = 0};
+	memcpy(cm.to.own, own, 16);
+	memcpy(cm.to.peer, peer, 16);
+	cm.sends = 3;
+	pthread_mutex_lock(&agent->lock);
+	ibcm_destroy(agent->cm, now);
+	pthread_mutex_unlock(&agent->lock);
+	cm.sends = 0;
+	assert_int_not_equal(ibagent_send(agent), 0);
+	assert_int_equal(agent->mail.sq_head, 3);
+	(void)take_send();
+	(void)take_send();
+	(void)take_send();
+}
+
+static void
+dead_device(void **state)
+{
+	uint32_t key = 4;
+
+	fake->mute = true;
+	assert_int_not_equal(call_drop(client, HCA_CTL_DEREG_MR, key), 0);
+	(void)hca_driver_clear_gid(drv, 0);
+	assert_true(hca_driver_dead(drv));
+	cmagent_loop_wake(&agent->loop);
+	(void)ibagent_poll(agent);
+	cmagent_loop_wake(&agent->loop);
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.deaths, 1);
+}
+
+static int
+teardown_dead(void **state)
+{
+	hca_client_close(client);
+	ibagent_destroy(agent);
+	hca_driver_destroy(drv);
+	fake_hw_destroy(fake);
+	sem_destroy(&ticked);
+	return 0;
+}
+
+static void
+lists(void **state)
+{
+	struct ibcm_entry e[2];
+
+	assert_int_equal(ibagent_list(agent, 0, e, 2), 1);
+	assert_int_equal(e[0].index, 3);
+	assert_true(e[0].since == SECOND / 2); /* ns ago */
+	assert_int_equal(ibagent_list(agent, 4, e, 2), 0);
+	assert_int_equal(counter("req_received"), 77);
+}
+
+/* Its own thread is woken by what a client begins, and runs on its deadline. */
+static void
+thread(void **state)
+{
+	pthread_mutex_lock(&agent->lock);
+	cm.deadline = now;
+	pthread_mutex_unlock(&agent->lock);
+	(void)begin();
+	while (sem_wait(&ticked) != 0)
+		;
+	cm.wishes = true;
+	memcpy(cm.wish.dst, peer, 16);
+	(void)begin();
+	for (uint32_t n = 0; n != 1;) {
+		usleep(100);
+		pthread_mutex_lock(&agent->lock);
+		n = cm.resolved;
+		pthread_mutex_unlock(&agent->lock);
+	}
+}
+
+/* Without a manager of connections the operations are refused. */
+static void
+after_the_end(void **state)
+{
+	ibagent_destroy(agent);
+	agent = NULL;
+	assert_int_equal(begin(), -EOPNOTSUPP);
+	assert_non_null(strstr(hca_driver_reason(), "no connection manager"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		T(begins),
+		T(operations),
+		T(end_of_client),
+		T(sends),
+		T(sends_back),
+		T(sends_many),
+		T(receives),
+		T(one_address_floods),
+		T(requests_flood),
+		T(all_flood),
+		T(ways),
+		T(groups),
+		T(deadlines),
+		T(last_words),
+		T(lists),
+		T(after_the_end),
+#undef T
+		cmocka_unit_test_setup_teardown(dead_device, setup, teardown_dead),
+		cmocka_unit_test_setup_teardown(thread, setup_thread, teardown),
+	};
+
+	return cmocka_run_group_tests_name("ibagent", tests, NULL, NULL);
+}
