@@ -36,6 +36,16 @@ hca_gid_is_multicast(const uint8_t gid[16])
 	return gid[0] == 0xff || (hca_gid_is_mapped(gid) && (gid[12] & 0xf0) == 0xe0);
 }
 
+/* The MAC address of a group: 23 bits of an IPv4 group, 32 bits of an IPv6 one. */
+static inline void
+hca_gid_multicast_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	const uint8_t mac4[6] = {0x01, 0, 0x5e, gid[13] & 0x7f, gid[14], gid[15]};
+	const uint8_t mac6[6] = {0x33, 0x33, gid[12], gid[13], gid[14], gid[15]};
+
+	memcpy(mac, hca_gid_is_mapped(gid) ? mac4 : mac6, 6);
+}
+
 /* Whether a GID is valid on one link only: fe80::/10, 169.254.0.0/16, 224.0.0.0/24, ff02::/16. */
 static inline bool
 hca_gid_is_link_local(const uint8_t gid[16])

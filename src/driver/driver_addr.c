@@ -204,23 +204,6 @@ hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t
 	return err;
 }
 
-/* The MAC addresses of IP multicast: 23 bits of an IPv4 group, 32 bits of an IPv6 one. */
-static bool
-multicast_mac(const uint8_t dgid[16], uint8_t mac[6])
-{
-	if (!hca_gid_is_multicast(dgid))
-		return false;
-	if (hca_gid_is_mapped(dgid)) {
-		const uint8_t m[6] = {0x01, 0x00, 0x5e, dgid[13] & 0x7f, dgid[14], dgid[15]};
-
-		memcpy(mac, m, sizeof(m));
-		return true;
-	}
-	mac[0] = mac[1] = 0x33;
-	memcpy(mac + 2, dgid + 12, 4);
-	return true;
-}
-
 /* A GID of this port itself */
 static bool
 own_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
@@ -240,7 +223,11 @@ known_mac(const struct hca_driver *drv, const uint8_t dgid[16], uint8_t mac[6])
 {
 	const struct driver_neigh *neigh = find_neigh(drv, dgid);
 
-	if (multicast_mac(dgid, mac) || own_mac(drv, dgid, mac))
+	if (hca_gid_is_multicast(dgid)) {
+		hca_gid_multicast_mac(dgid, mac);
+		return true;
+	}
+	if (own_mac(drv, dgid, mac))
 		return true;
 	if (neigh != NULL)
 		memcpy(mac, neigh->mac, sizeof(neigh->mac));

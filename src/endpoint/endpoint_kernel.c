@@ -207,3 +207,10 @@ endpoint_kernel_source(void *arg, const uint8_t dgid[16], uint32_t scope, uint32
 {
 	return kernif_source(((struct endpoint_kernif *)arg)->kernif, dgid, scope, sgid_index);
 }
+
+int
+endpoint_kernel_group(struct endpoint_kernif *k, uint32_t gid_index, const uint8_t mgid[16],
+		      bool joined)
+{
+	return kernif_group(k->kernif, gid_index, mgid, joined);
+}

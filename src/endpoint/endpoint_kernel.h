@@ -46,5 +46,8 @@ int endpoint_kernel_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[1
 			    uint8_t dmac[6]);
 /* hca_source_fn; the same arg and threads. */
 int endpoint_kernel_source(void *arg, const uint8_t dgid[16], uint32_t scope, uint32_t *sgid_index);
+/* kernif_group(), for connection management; any thread, with any locks held. */
+int endpoint_kernel_group(struct endpoint_kernif *k, uint32_t gid_index, const uint8_t mgid[16],
+			  bool joined);
 
 #endif

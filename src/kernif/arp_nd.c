@@ -351,6 +351,7 @@ arp_nd_announce(struct arp_nd *a, uint64_t now)
 {
 	a->announce_left = ANNOUNCEMENTS;
 	a->announce_at = now;
+	arp_nd_group_announce(a, now);
 }
 
 void
@@ -367,6 +368,7 @@ arp_nd_tick(struct arp_nd *a, uint64_t now)
 	for (uint32_t i = 0; i < ARP_ND_ENTRIES; i++)
 		if (a->hop[i].state != HOP_FREE && now >= a->hop[i].next)
 			hop_due(a, &a->hop[i], now);
+	arp_nd_group_tick(a, now);
 }
 
 int
@@ -385,6 +387,7 @@ arp_nd_create(const struct arp_nd_config *cfg, struct arp_nd **out)
 	for (uint32_t i = 0; i < cfg->num_gateways; i++)
 		a->gateway[i] = cfg->gateways[i];
 	a->announce_left = ANNOUNCEMENTS;
+	arp_nd_group_init(a);
 	*out = a;
 	return 0;
 }

@@ -5,7 +5,9 @@
 /*
  * A minimal IP host for a port without a kernel interface. It answers ARP requests (RFC 826),
  * neighbour solicitations (RFC 4861) and echo requests (RFC 792, 4443) for its addresses, also in
- * VLANs, resolves the MAC addresses of next hops, and announces its own addresses.
+ * VLANs, resolves the MAC addresses of next hops, and announces its own addresses. It tells
+ * routers and switches which multicast groups it is in, as the host of IGMPv3 (RFC 3376) and MLDv2
+ * (RFC 3810), and of IGMPv1, IGMPv2 and MLDv1 while a querier speaks those.
  *
  * It has no clock, thread or socket: frames and the time (ns, monotonic) are arguments, and frames
  * leave through send(). The caller serializes all calls. All input is untrusted: a frame is checked
@@ -20,6 +22,7 @@
 #define ARP_ND_NO_VLAN 0xffffu
 #define ARP_ND_ENTRIES 256u    /* next hops, known or being resolved */
 #define ARP_ND_ADDRESSES 65u   /* own addresses */
+#define ARP_ND_GROUPS 4096u    /* joined, or left a moment ago */
 #define ARP_ND_FRAME_MAX 4480u /* longest echo request answered, Ethernet header included */
 
 /* A next hop: an address in GID form (IPv4: ::ffff:a.b.c.d) in network order, and its VLAN. */
@@ -46,6 +49,7 @@ struct arp_nd_config {
 	/* A next hop was resolved, has a new MAC address, or was given up (mac NULL). */
 	void (*changed)(void *arg, const struct arp_nd_hop *hop, const uint8_t *mac);
 	void *arg;
+	uint64_t seed; /* of the random delays of reports */
 };
 
 /* Each received frame is counted under exactly one of the names up to `limited`. */
@@ -55,6 +59,7 @@ struct arp_nd_config {
 	X(nd_requests) \
 	X(nd_answers) \
 	X(echo_requests)  /* ICMP and ICMPv6, answered */ \
+	X(group_queries)  /* of IGMP and MLD */ \
 	X(not_ours)	  /* for another MAC or IP address or VLAN */ \
 	X(other_protocol) /* a protocol that the responder does not speak */ \
 	X(malformed)	  /* too short, wrong lengths or checksum */ \
@@ -63,9 +68,10 @@ struct arp_nd_config {
 	X(limited)	  /* requests not answered because of the rate limit */ \
 	X(questions)	  /* requests sent */ \
 	X(announcements) \
-	X(disputed) /* moves undone: the previous owner still answers */ \
-	X(given_up) /* next hops that did not answer */ \
-	X(moved)    /* next hops with a new MAC address */
+	X(group_reports) /* IGMP and MLD messages sent */ \
+	X(disputed)	 /* moves undone: the previous owner still answers */ \
+	X(given_up)	 /* next hops that did not answer */ \
+	X(moved)	 /* next hops with a new MAC address */
 
 struct arp_nd_stats {
 #define X(n) uint64_t n;
@@ -107,6 +113,19 @@ void arp_nd_next_hop(const struct arp_nd *a, const uint8_t dgid[16], uint16_t vl
  */
 int arp_nd_lookup(struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id, uint64_t now,
 		  uint8_t mac[6], struct arp_nd_hop *hop);
+
+/*
+ * Join or leave a group (in GID form) in a VLAN. Each join is undone by one leave; only the first
+ * join and the last leave are reported, at the next tick and once more within a second. Nothing is
+ * reported of 224.0.0.1, ff02::1 and groups of node scope.
+ *
+ * @return 0; -EINVAL: not a multicast address, or a VLAN without own addresses; -ENOSPC: too many
+ *   groups; -ENOENT: not joined
+ */
+int arp_nd_join(struct arp_nd *a, const struct arp_nd_hop *group, uint64_t now);
+int arp_nd_leave(struct arp_nd *a, const struct arp_nd_hop *group, uint64_t now);
+/* Leave all groups, and report that once, now. */
+void arp_nd_leave_all(struct arp_nd *a, uint64_t now);
 
 /* Set the MAC address of a hop, overriding the answer that was accepted. */
 void arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],

@@ -4,6 +4,7 @@
 
 /* Shared by the files of the responder; the table and its timers are in arp_nd.c. */
 
+#include <netinet/in.h>
 #include <string.h>
 
 #include <dpdk_compat.h>
@@ -50,6 +51,55 @@ struct suspect {
 	uint64_t until;
 };
 
+/* The two protocols of group membership, and what the host keeps of each on each link. */
+enum group_protocol {
+	GROUP_IGMP,
+	GROUP_MLD,
+	GROUP_PROTOCOLS
+};
+
+/*
+ * A generation is how many versions a message or a querier is behind: IGMPv3 and MLDv2 0, IGMPv2
+ * and MLDv1 1, IGMPv1 2.
+ */
+#define GROUP_GENERATIONS 3u
+
+struct group_querier {
+	uint64_t until[GROUP_GENERATIONS]; /* an older one is taken to be present until then */
+	uint64_t answer_at;		   /* its general query is answered then; 0: none is open */
+	uint64_t answered;		   /* the last one */
+	uint64_t asked;			   /* the last one of an older generation that was taken */
+};
+
+struct group_link {
+	uint16_t vlan_id;
+	struct group_querier querier[GROUP_PROTOCOLS];
+};
+
+struct group_entry {
+	struct arp_nd_hop hop; /* gid: the group */
+	uint32_t refs;	       /* 0: left, which is still to be reported */
+	uint16_t next;	 /* in the chain of its hash, or of free entries: index + 1; 0: none */
+	uint8_t changes; /* reports of a change still to send */
+	bool used;
+	uint64_t change_at;
+	uint64_t answer_at; /* a query is answered then; 0: none is open */
+	uint64_t answered;
+};
+
+#define GROUP_HASH 1024u
+
+struct group_table {
+	struct group_link link[ARP_ND_ADDRESSES + 1];
+	uint32_t num_links;
+	struct group_entry entry[ARP_ND_GROUPS];
+	uint16_t head[GROUP_HASH]; /* index + 1; 0: none */
+	uint16_t free;		   /* index + 1 */
+	uint32_t end;		   /* entries from here on were never used */
+	uint64_t due;		   /* nothing is to be done before */
+	uint64_t random;
+};
+
 struct arp_nd {
 	struct arp_nd_config cfg;
 	struct arp_nd_address address[ARP_ND_ADDRESSES];
@@ -57,6 +107,7 @@ struct arp_nd {
 	struct hop_entry hop[ARP_ND_ENTRIES];
 	struct suspect suspect[ARP_ND_SUSPECTS];
 	struct bucket answers;
+	struct group_table groups;
 	unsigned int announce_left;
 	uint64_t announce_at;
 	struct arp_nd_stats stats;
@@ -117,6 +168,50 @@ bool arp_nd_suspected(struct arp_nd *a, const struct arp_nd_hop *hop, const uint
 void arp_nd_suspect(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6],
 		    uint64_t now);
 void arp_nd_absolve(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac[6]);
+
+/* ---- groups: arp_nd_group.c ---- */
+
+void arp_nd_group_init(struct arp_nd *a);
+void arp_nd_group_tick(struct arp_nd *a, uint64_t now);
+/* Report all groups again. */
+void arp_nd_group_announce(struct arp_nd *a, uint64_t now);
+
+struct group_query {
+	enum group_protocol protocol;
+	unsigned int generation;
+	bool general;
+	uint8_t group[16];
+	uint64_t within; /* ns */
+};
+/* A valid query of that VLAN. */
+void arp_nd_group_asked(struct arp_nd *a, uint16_t vlan_id, const struct group_query *q,
+			uint64_t now);
+
+/* arp_nd_query.c: received frames of IGMP, and IPv6 packets with a hop-by-hop header. */
+void arp_nd_input_igmp(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now);
+void arp_nd_input_options6(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now);
+
+/* arp_nd_report.c: messages of groups. Types of records, IGMPv3 and MLDv2. */
+enum group_record {
+	GROUP_IS_EXCLUDE = 2, /* joined, from any source */
+	GROUP_TO_INCLUDE = 3, /* left */
+	GROUP_TO_EXCLUDE = 4, /* joined now */
+};
+/* A report that is being written; it is sent when it is full, or another one begins. */
+#define GROUP_REPORT_MAX 1400u
+struct group_report {
+	enum group_protocol protocol;
+	uint16_t vlan_id;
+	uint16_t count;
+	uint32_t len;
+	uint8_t records[GROUP_REPORT_MAX];
+};
+void arp_nd_report_add(struct arp_nd *a, struct group_report *r, const struct arp_nd_hop *group,
+		       enum group_record type);
+void arp_nd_report_send(struct arp_nd *a, struct group_report *r);
+/* A message of an older generation (1, 2) about one group. */
+void arp_nd_report_old(struct arp_nd *a, const struct arp_nd_hop *group, unsigned int generation,
+		       bool leave);
 
 /* arp_nd_output.c: write an Ethernet header, with a VLAN tag if needed. Returns its length. */
 uint32_t arp_nd_ether(const struct arp_nd *a, uint8_t *frame, const uint8_t dmac[6],

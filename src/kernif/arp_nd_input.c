@@ -161,6 +161,10 @@ input_ip4(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now)
 	}
 	memcpy(&ip, f->bytes + f->l3, sizeof(ip));
 	memcpy(&icmp, f->bytes + f->l3 + sizeof(ip), sizeof(icmp));
+	if (ip.next_proto_id == IPPROTO_IGMP) {
+		arp_nd_input_igmp(a, f, now);
+		return;
+	}
 	total = rte_be_to_cpu_16(ip.total_length);
 	hca_gid_from_ip4(gid, &ip.dst_addr);
 	if (!to_us_alone(a, f) || arp_nd_own(a, gid, f->vlan_id) == NULL) {
@@ -339,7 +343,9 @@ input_ip6(struct arp_nd *a, const struct arp_nd_frame *f, uint64_t now)
 	memcpy(&p.ip, f->bytes + f->l3, sizeof(p.ip));
 	p.body = f->bytes + f->l3 + sizeof(p.ip);
 	p.len = rte_be_to_cpu_16(p.ip.payload_len);
-	if (p.ip.proto != IPPROTO_ICMPV6)
+	if (p.ip.proto == IPPROTO_HOPOPTS)
+		arp_nd_input_options6(a, f, now);
+	else if (p.ip.proto != IPPROTO_ICMPV6)
 		a->stats.other_protocol++;
 	else if (p.len < 4 || p.len > f->len - f->l3 - sizeof(p.ip) ||
 		 rte_ipv6_udptcp_cksum(&p.ip, p.body) != 0)

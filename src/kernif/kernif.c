@@ -69,8 +69,8 @@ kernif_patience(const struct kernif *k)
 	return ms * 1000000u;
 }
 
-static void
-ring(int fd)
+void
+kernif_ring(int fd)
 {
 	const uint64_t one = 1;
 	ssize_t n = write(fd, &one, sizeof(one));
@@ -81,7 +81,7 @@ ring(int fd)
 void
 kernif_kick(void *arg)
 {
-	ring(((struct kernif *)arg)->kick_fd);
+	kernif_ring(((struct kernif *)arg)->kick_fd);
 }
 
 void
@@ -234,9 +234,11 @@ init_waiting(struct kernif *k)
 	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&k->lock, NULL);
 	k->tap.fd = k->events.fd = k->ask.fd = -1;
+	kernif_groups_init(k);
 	k->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	k->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (k->kick_fd >= 0 && k->end_fd >= 0)
+	k->group_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (k->kick_fd >= 0 && k->end_fd >= 0 && k->group_fd >= 0)
 		return 0;
 	return kernif_fail(-errno, "eventfd: %s", strerror(errno));
 }
@@ -296,8 +298,8 @@ void
 kernif_stop(struct kernif *k)
 {
 	__atomic_store_n(&k->stop, true, __ATOMIC_RELEASE);
-	ring(k->kick_fd);
-	ring(k->end_fd);
+	kernif_ring(k->kick_fd);
+	kernif_ring(k->end_fd);
 	if (k->monitor_runs)
 		pthread_join(k->monitor, NULL);
 	if (k->pump_runs)
@@ -316,12 +318,15 @@ kernif_destroy(struct kernif *k)
 {
 	if (k == NULL)
 		return;
+	kernif_groups_destroy(k);
 	kernif_kernel_destroy(k);
 	arp_nd_destroy(k->responder);
 	if (k->kick_fd >= 0)
 		close(k->kick_fd);
 	if (k->end_fd >= 0)
 		close(k->end_fd);
+	if (k->group_fd >= 0)
+		close(k->group_fd);
 	pthread_cond_destroy(&k->changed);
 	pthread_mutex_destroy(&k->lock);
 	free(k);

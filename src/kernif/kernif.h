@@ -17,7 +17,8 @@
  * Order of creation: kernif_create(), the shared port (port/port_divert.h, kick = kernif_kick), the
  * HCA, the driver (resolve = kernif_resolve, source = kernif_source), kernif_start(). Then
  * kernif_stop(), driver, HCA, port, kernif_destroy(). One thread makes the calls create, start,
- * stop and destroy; any thread the others. Errors are 0 or a negative errno; kernif_reason() explains them.
+ * stop and destroy; any thread the others. Errors are 0 or a negative errno; kernif_reason()
+ * explains them.
  */
 
 #include <stdbool.h>
@@ -76,7 +77,10 @@ struct kernif_config {
 	X(gids_failed)	       /* the table was full, or the driver refused */ \
 	X(neighbours_moved)    /* destinations that got a new MAC address */ \
 	X(neighbours_disputed) /* claims of a move refuted by RoCE frames from the old place */ \
-	X(resyncs)	       /* of the kernel's tables, after lost events */
+	X(groups_joined)       /* multicast groups announced */ \
+	X(groups_left) \
+	X(groups_failed) /* that could not be announced */ \
+	X(resyncs)	 /* of the kernel's tables, after lost events */
 
 struct kernif_stats {
 #define X(n) uint64_t n;
@@ -115,6 +119,18 @@ int kernif_resolve(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8
  * -EADDRNOTAVAIL, -ESHUTDOWN or another negative errno.
  */
 int kernif_source(void *arg, const uint8_t dgid[16], uint32_t scope, uint32_t *sgid_index);
+
+/*
+ * Join or leave a group (in GID form) on the link of a GID entry: switches and routers are told by
+ * IGMP or MLD, by the kernel or by the built-in responder. Each join is undone by one leave with
+ * the same arguments; the link follows when the entry changes. Never blocks, and takes no lock but
+ * one of its own: any thread, with any locks held.
+ *
+ * @return 0; -EINVAL: no such index, or not a multicast address; -ENOSPC: too many groups; -ENOENT:
+ *   not joined; -ENOMEM
+ */
+#define KERNIF_GROUPS 4096u
+int kernif_group(struct kernif *k, uint32_t gid_index, const uint8_t mgid[16], bool joined);
 
 /*
  * Tell the state of the port's link: it becomes the carrier of the TAP interface; when it comes up,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "kernif_impl.h"
 #include "port/port_divert.h"
@@ -56,6 +57,8 @@ kernif_builtin_create(struct kernif *k)
 	};
 	int err;
 
+	if (getrandom(&ac.seed, sizeof(ac.seed), GRND_NONBLOCK) != sizeof(ac.seed))
+		ac.seed = kernif_now();
 	gid_of_mac(k->cfg.mac, own[0].gid);
 	memcpy(own + 1, k->address, sizeof(own[0]) * k->cfg.num_addresses);
 	memcpy(ac.mac, k->cfg.mac, 6);
@@ -111,6 +114,7 @@ kernif_builtin_pump(void *arg)
 		if (now >= tick) {
 			tick = now + TICK_NS;
 			pthread_mutex_lock(&k->lock);
+			kernif_groups_apply(k);
 			arp_nd_tick(k->responder, now);
 			move_guard_tick(&k->guard, now);
 			pthread_mutex_unlock(&k->lock);
@@ -118,6 +122,9 @@ kernif_builtin_pump(void *arg)
 		if (feed(k) == 0)
 			kernif_rest(k, -1, TICK_MS);
 	}
+	pthread_mutex_lock(&k->lock);
+	arp_nd_leave_all(k->responder, kernif_now());
+	pthread_mutex_unlock(&k->lock);
 	return NULL;
 }
 

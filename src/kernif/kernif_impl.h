@@ -18,6 +18,37 @@
 #define KERNIF_PATIENCE_MS 3500u
 
 /*
+ * A group that a client of the HCA is in on the link of a GID entry. kernif_group() changes `refs`
+ * only; the thread that follows the tables applies it.
+ */
+struct kernif_member {
+	uint8_t group[16];
+	uint32_t gid_index;
+	uint32_t refs; /* 0: to be left */
+	bool applied;  /* the rest is valid: where it is joined */
+	bool failed;   /* logged */
+	uint16_t vlan_id;
+	uint32_t ifindex; /* TAP */
+	uint32_t socket;  /* TAP: index of its socket */
+};
+
+/* The kernel lets a socket be in a few groups only (net.ipv4.igmp_max_memberships). */
+struct kernif_socket {
+	int fd;
+	uint32_t members;
+};
+
+struct kernif_groups {
+	pthread_mutex_t lock; /* of member[].refs, num and dirty; no other is taken under it */
+	struct kernif_member *member;
+	uint32_t num, room;
+	bool dirty; /* there is something to apply */
+	/* used by the thread that applies it */
+	struct kernif_socket *socket;
+	uint32_t num_sockets;
+};
+
+/*
  * `lock` protects the tables, the responder and the frames that it sends. It is held during calls
  * of the driver, which never calls back while it holds a lock of its own.
  */
@@ -31,7 +62,8 @@ struct kernif {
 	pthread_cond_t changed; /* a neighbour's state, or `stop` */
 	struct gid_table gids;
 	struct dest_table dests;
-	struct move_guard guard;   /* filters the moves that reach dests */
+	struct move_guard guard; /* filters the moves that reach dests */
+	struct kernif_groups groups;
 	struct kernif_stats stats; /* pump counters: written by the pump; others under the lock */
 	bool started;
 	bool stop;	      /* [pub] */
@@ -49,7 +81,8 @@ struct kernif {
 	pthread_t monitor;
 	bool monitor_runs;
 	bool link_up; /* as last passed to cfg.link_changed */
-	int end_fd;   /* eventfd: wakes the monitor */
+	int end_fd;   /* eventfd: wakes the monitor when it is to end */
+	int group_fd; /* eventfd: wakes the monitor because of groups */
 };
 
 /* Record the reason for kernif_reason(); returns err. */
@@ -57,6 +90,8 @@ int kernif_fail(int err, const char *format, ...) __attribute__((format(printf, 
 void kernif_log(const struct kernif *k, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Write to an eventfd. */
+void kernif_ring(int fd);
 uint64_t kernif_now(void);
 bool kernif_stopping(const struct kernif *k);
 /*
@@ -104,6 +139,15 @@ int kernif_kernel_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t d
 /* kernif_source() by the kernel's routes; lock held. */
 int kernif_kernel_source(struct kernif *k, const uint8_t dgid[16], uint32_t scope,
 			 uint32_t *sgid_index);
+/*
+ * kernif_group.c. Apply joins and leaves, lock held; kernif_groups_changed(): entries of the GID
+ * table have changed.
+ */
+void kernif_groups_init(struct kernif *k);
+void kernif_groups_apply(struct kernif *k);
+void kernif_groups_changed(struct kernif *k);
+void kernif_groups_destroy(struct kernif *k);
+
 /* Make the kernel verify a neighbour's address; 0 or negative errno. */
 int kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16]);
 

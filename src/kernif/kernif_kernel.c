@@ -140,6 +140,7 @@ on_link(void *arg, const struct kernel_link *l, bool gone)
 		gid_table_remove_vlan(&k->gids, l->vlan_id);
 	else
 		gid_table_set_mac(&k->gids, l->vlan_id, l->mac);
+	kernif_groups_changed(k);
 }
 
 static void
@@ -148,6 +149,7 @@ on_address(void *arg, const struct kernel_link *l, const uint8_t gid[16], bool g
 	struct kernif *k = arg;
 	int index;
 
+	kernif_groups_changed(k);
 	if (gone) {
 		gid_table_remove(&k->gids, gid, l->vlan_id);
 		return;
@@ -254,18 +256,20 @@ static void *
 monitor_main(void *arg)
 {
 	struct kernif *k = arg;
-	struct pollfd p[2] = {{.fd = k->events.fd, .events = POLLIN},
-			      {.fd = k->end_fd, .events = POLLIN}};
+	struct pollfd p[3] = {{.fd = k->events.fd, .events = POLLIN},
+			      {.fd = k->end_fd, .events = POLLIN},
+			      {.fd = k->group_fd, .events = POLLIN}};
 	uint64_t fresh = kernif_now() + FRESHEN_NS;
 
 	while (!kernif_stopping(k)) {
 		int err;
 
-		poll(p, 2, 1000);
+		poll(p, 3, 1000);
 		pthread_mutex_lock(&k->lock);
 		err = nl_drain(&k->events, on_message, k);
 		if (err == -ENOBUFS)
 			start_over(k);
+		kernif_groups_apply(k);
 		if (kernif_now() >= fresh) {
 			freshen(k);
 			fresh = kernif_now() + FRESHEN_NS;

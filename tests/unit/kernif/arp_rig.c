@@ -101,7 +101,8 @@ frames_counted(struct end *e)
 	struct arp_nd_stats s = rig_stats(e);
 
 	return s.arp_requests + s.arp_answers + s.nd_requests + s.nd_answers + s.echo_requests +
-	       s.not_ours + s.other_protocol + s.malformed + s.spoofed + s.unasked + s.limited;
+	       s.group_queries + s.not_ours + s.other_protocol + s.malformed + s.spoofed +
+	       s.unasked + s.limited;
 }
 
 int

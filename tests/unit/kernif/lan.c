@@ -21,6 +21,13 @@
 
 #define PAUSE_US 100
 
+#define REPORTS 256u
+
+struct report {
+	uint8_t group[16];
+	uint8_t type;
+};
+
 struct lan {
 	struct hca_port wire;
 	struct hca_port *shared;
@@ -28,7 +35,9 @@ struct lan {
 	struct rte_ring *coming;
 	struct arp_nd *host;
 	bool silent;
-	pthread_mutex_t lock; /* protects host */
+	pthread_mutex_t lock; /* protects host and reports */
+	struct report report[REPORTS];
+	unsigned int reports;
 	pthread_t thread;
 	bool stop;
 };
@@ -49,12 +58,35 @@ wire_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	return (uint16_t)rte_ring_dequeue_burst(((struct lan *)p)->coming, (void **)m, n, NULL);
 }
 
+/* Without a VLAN tag; types 2 and 4 are joins, 3 is a leave. */
+static void
+note_reports(struct lan *l, const uint8_t *f, uint32_t len)
+{
+	bool v4 = f[12] == 8 && f[13] == 0;
+	uint32_t at = v4 ? 14 + (f[14] & 0xfu) * 4 : 14 + 48, size = v4 ? 4 : 16;
+	unsigned int n;
+
+	if (len < at + 8 ||
+	    (v4 ? f[23] != 2 || f[at] != 0x22 : f[12] != 0x86 || f[20] != 0 || f[at] != 143))
+		return;
+	n = (unsigned int)(f[at + 6] << 8 | f[at + 7]);
+	for (at += 8; n > 0 && at + 4 + size <= len; n--, at += 4 + size) {
+		struct report *r = &l->report[l->reports++ % REPORTS];
+
+		*r = (struct report){.type = f[at]};
+		memcpy(r->group + 16 - size, f + at + 4, size);
+		if (v4)
+			r->group[10] = r->group[11] = 0xff;
+	}
+}
+
 static uint16_t
 wire_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct lan *l = (struct lan *)p;
 
 	for (uint16_t i = 0; i < n; i++) {
+		note_reports(l, rte_pktmbuf_mtod(m[i], const uint8_t *), m[i]->data_len);
 		if (l->host != NULL && !l->silent)
 			arp_nd_input(l->host, rte_pktmbuf_mtod(m[i], const uint8_t *),
 				     m[i]->data_len, now);
@@ -194,6 +226,27 @@ lan_silence(struct lan *l, bool on)
 {
 	pthread_mutex_lock(&l->lock);
 	l->silent = on;
+	pthread_mutex_unlock(&l->lock);
+}
+
+unsigned int
+lan_reports(struct lan *l, const uint8_t group[16], bool joined)
+{
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&l->lock);
+	for (unsigned int i = 0; i < REPORTS && i < l->reports; i++)
+		n += memcmp(l->report[i].group, group, 16) == 0 &&
+		     (l->report[i].type == 3) == !joined;
+	pthread_mutex_unlock(&l->lock);
+	return n;
+}
+
+void
+lan_send(struct lan *l, const uint8_t *frame, uint32_t len)
+{
+	pthread_mutex_lock(&l->lock);
+	host_sends(l, frame, len);
 	pthread_mutex_unlock(&l->lock);
 }
 
