@@ -11,6 +11,7 @@
 #define WINDOW 1024u
 #define SACK_BITS 1024u
 #define REQUESTS 1024u
+#define PLACES 64u /* of peers whose MAC address is looked for, or known */
 #define TPS 4u
 #define RTO_EXPONENT 1u
 #define RETRIES 7u
@@ -63,7 +64,7 @@ begin_import(struct ubagent *a, struct import *i, uint64_t now)
 	uint32_t link = 0;
 	int err;
 
-	hops_learn(a, i->own, i->peer, &i->ah);
+	cmagent_hops_learn(&a->hops, i->own, i->peer, &i->ah);
 	look_for_dead(a, i, now);
 	err = ubcm_import(a->cm, i->own, i->peer, now, &link);
 	pthread_mutex_lock(&c->lock);
@@ -144,8 +145,8 @@ take_letter(struct ubagent *a, const struct cmagent_mail_letter *l, uint64_t now
 	struct hca_ctl_ah ah;
 
 	if (a->cfg.asks && ubcm_needs_way(a->cm, l->own, l->peer, l->bytes, l->len, now) &&
-	    !hops_find(a, l->own, l->peer, &ah)) {
-		hops_keep(a, l);
+	    !cmagent_hops_find(&a->hops, l->own, l->peer, &ah)) {
+		cmagent_hops_keep(&a->hops, l->own, l->peer, l->mac, l->bytes, l->len);
 		return;
 	}
 	a->answering = l;
@@ -183,13 +184,30 @@ show_counters(struct ubagent *a, uint64_t now)
 		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
 }
 
+/* A message whose peer's MAC address was looked for */
+static void
+take_kept(void *arg, const uint8_t own[16], const uint8_t peer[16], const uint8_t *bytes,
+	  size_t len)
+{
+	struct ubagent *a = arg;
+
+	ubcm_input(a->cm, own, peer, bytes, len, a->cfg.now(a->cfg.arg));
+}
+
+static void
+wake_agent(void *arg)
+{
+	cmagent_loop_wake(&((struct ubagent *)arg)->loop);
+}
+
 static unsigned int
 agent_work(void *arg, uint64_t now, uint64_t *deadline)
 {
 	struct ubagent *a = arg;
 	unsigned int n;
 
-	n = do_account(a, now) + do_events(a, now) + do_mail(a, now) + hops_deliver(a, now);
+	n = do_account(a, now) + do_events(a, now) + do_mail(a, now);
+	n += cmagent_hops_deliver(&a->hops, take_kept, a);
 	if (now >= *deadline)
 		ubcm_tick(a->cm, now);
 	*deadline = ubcm_deadline(a->cm);
@@ -295,6 +313,17 @@ open_all(struct ubagent *a)
 							  .work = agent_work,
 							  .owner = a,
 						  });
+	if (err == 0)
+		err = cmagent_hops_open(&a->hops, &(struct cmagent_hops_config){
+							  .drv = a->cfg.drv,
+							  .asks = a->cfg.asks,
+							  .now = a->cfg.now,
+							  .now_arg = a->cfg.arg,
+							  .wake = wake_agent,
+							  .owner = a,
+							  .places = PLACES,
+							  .message_bytes = UBCM_MSG_MAX,
+						  });
 	return err != 0 ? err : ubagent_mail_open(a);
 }
 
@@ -303,6 +332,7 @@ close_all(struct ubagent *a)
 {
 	cmagent_mail_close(&a->mail);
 	cmagent_loop_close(&a->loop);
+	cmagent_hops_close(&a->hops);
 	if (a->cm != NULL)
 		account_free(&a->account);
 	free(a->group);
@@ -331,11 +361,11 @@ ubagent_create(const struct ubagent_config *config, struct ubagent **agent)
 	take_defaults(&a->cfg);
 	err = open_all(a);
 	if (err == 0)
-		err = hops_start(a);
+		err = cmagent_hops_start(&a->hops);
 	if (err == 0)
 		err = cmagent_loop_start(&a->loop);
 	if (err != 0) {
-		hops_stop(a);
+		cmagent_hops_stop(&a->hops);
 		close_all(a);
 		return err;
 	}
@@ -353,7 +383,7 @@ ubagent_destroy(struct ubagent *a)
 		return;
 	hca_driver_set_agent(a->cfg.drv, NULL, NULL);
 	cmagent_loop_stop(&a->loop);
-	hops_stop(a);
+	cmagent_hops_stop(&a->hops);
 	now = a->cfg.now(a->cfg.arg);
 	(void)do_account(a, now);
 	ubcm_end(a->cm, now);

@@ -13,7 +13,7 @@
  * lock that a client or a worker waits for, but the driver's own during a command. Without it
  * whoever runs the engine calls ubagent_poll(), outside of the driver and of the engine.
  *
- * It never waits for the MAC address of a peer: other threads do (ubagent_hop.c). They look for
+ * It never waits for the MAC address of a peer: other threads do (cmagent_hop.h). They look for
  * peers that have proved that they receive at their address; the answer to any other one goes back
  * to the MAC address of its frame.
  *
@@ -53,16 +53,12 @@ struct ubagent_config {
 	uint32_t choices;    /* enum hca_ub_switch, a set: what is not offered [none] */
 };
 
-/* Counters beside those of ubcm: X(name, text) */
+/* Counters beside those of ubcm and of next hops: X(name, text) */
 #define UBAGENT_COUNTER_LIST(X) \
 	X(sent, "messages given to the device") \
 	X(not_sent, "messages dropped: no room, or no address") \
 	X(received, "messages taken from the device") \
 	X(bad, "receives that hold no datagram, such as what came over a channel") \
-	X(kept, "messages that waited for the MAC address of their peer") \
-	X(not_kept, "messages of unknown peers that found no place to wait") \
-	X(replaced, "peers whose MAC address was looked for that gave way to others") \
-	X(unresolved, "peers whose MAC address was not found") \
 	X(returned, "messages sent back to the MAC address that theirs came from") \
 	X(events, "events of TPs") \
 	X(refused, "calls that the driver has refused")

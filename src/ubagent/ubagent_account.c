@@ -352,26 +352,26 @@ face_event(void *arg, uint32_t tpn)
 
 static const struct {
 	const char *name;
-	bool cm; /* of ubcm */
-	size_t at;
+	size_t at; /* in struct ubagent, a uint64_t */
 } counters[] = {
-#define AGENT(name, text) {#name, false, UBAGENT_##name * sizeof(uint64_t)},
-#define GAUGE(name, text) {"channels_" #name, true, offsetof(struct ubcm_counters, now.name)},
-#define PLAIN(name) {"cm_" #name, true, offsetof(struct ubcm_counters, name)},
+#define AT(member) offsetof(struct ubagent, member)
+#define AGENT(name, text) {#name, AT(counter) + UBAGENT_##name * sizeof(uint64_t)},
+#define HOP(name, text) {#name, AT(hops.counter) + CMAGENT_HOP_##name * sizeof(uint64_t)},
+#define GAUGE(name, text) {"channels_" #name, AT(shown.now.name)},
+#define PLAIN(name) {"cm_" #name, AT(shown.name)},
 #define DROP(name, text) \
-	{"cm_dropped_" #name, true, \
-	 offsetof(struct ubcm_counters, dropped) + UBCM_DROP_##name * sizeof(uint64_t)},
+	{"cm_dropped_" #name, AT(shown.dropped) + UBCM_DROP_##name * sizeof(uint64_t)},
 #define HANDLED(NAME, type, has) \
-	{"cm_handled_" #NAME, true, \
-	 offsetof(struct ubcm_counters, handled) + UBCM_##NAME * sizeof(uint64_t)},
-#define SENT(NAME, type, has) \
-	{"cm_sent_" #NAME, true, \
-	 offsetof(struct ubcm_counters, sent) + UBCM_##NAME * sizeof(uint64_t)},
-	UBAGENT_COUNTER_LIST(AGENT) PLAIN(received) UBCM_DROP_LIST(DROP) UBCM_TYPE_LIST(HANDLED)
-		UBCM_TYPE_LIST(SENT) PLAIN(repeated) PLAIN(duplicates) PLAIN(begun) PLAIN(opened)
-			PLAIN(ended) PLAIN(evicted) PLAIN(reclaimed) PLAIN(refused_address)
-				PLAIN(refused_peers) PLAIN(refused_own) UBCM_GAUGE_LIST(GAUGE)
+	{"cm_handled_" #NAME, AT(shown.handled) + UBCM_##NAME * sizeof(uint64_t)},
+#define SENT(NAME, type, has) {"cm_sent_" #NAME, AT(shown.sent) + UBCM_##NAME * sizeof(uint64_t)},
+	UBAGENT_COUNTER_LIST(AGENT) CMAGENT_HOP_PLACE_LIST(HOP) PLAIN(received) UBCM_DROP_LIST(DROP)
+		UBCM_TYPE_LIST(HANDLED) UBCM_TYPE_LIST(SENT) PLAIN(repeated) PLAIN(duplicates)
+			PLAIN(begun) PLAIN(opened) PLAIN(ended) PLAIN(evicted) PLAIN(reclaimed)
+				PLAIN(refused_address) PLAIN(refused_peers) PLAIN(refused_own)
+					UBCM_GAUGE_LIST(GAUGE)
+#undef AT
 #undef AGENT
+#undef HOP
 #undef GAUGE
 #undef PLAIN
 #undef DROP
@@ -382,12 +382,10 @@ static const struct {
 static const char *
 face_counter(void *arg, uint32_t i, uint64_t *value)
 {
-	const struct ubagent *a = arg;
-	const uint8_t *of;
+	const uint8_t *of = arg;
 
 	if (i >= sizeof(counters) / sizeof(counters[0]))
 		return NULL;
-	of = counters[i].cm ? (const uint8_t *)&a->shown : (const uint8_t *)a->counter;
 	*value = __atomic_load_n((const uint64_t *)(const void *)(of + counters[i].at),
 				 __ATOMIC_RELAXED);
 	return counters[i].name;

@@ -29,18 +29,6 @@ checked(struct ubagent *a, int err)
 
 /* ---- messages ---- */
 
-uint32_t
-ubagent_gid_index(const struct ubagent *a, const uint8_t *own)
-{
-	struct hca_ctl_gid gid;
-
-	for (uint32_t i = 0; i < hca_driver_gid_entries(a->cfg.drv); i++)
-		if (hca_driver_query_gid(a->cfg.drv, i, &gid) == 0 && gid.valid &&
-		    memcmp(gid.gid, own, sizeof(gid.gid)) == 0)
-			return i;
-	return UINT32_MAX;
-}
-
 /* To where the message came from that is answered, whoever looks for the peer's MAC address. */
 static bool
 return_path(const struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca_ctl_ah *ah)
@@ -53,7 +41,7 @@ return_path(const struct ubagent *a, const uint8_t *own, const uint8_t *peer, st
 	    memcmp(l->peer, peer, sizeof(l->peer)) != 0 || (l->mac[0] & 1) != 0 ||
 	    memcmp(l->mac, none, sizeof(none)) == 0)
 		return false;
-	*ah = (struct hca_ctl_ah){.sgid_index = ubagent_gid_index(a, own)};
+	*ah = (struct hca_ctl_ah){.sgid_index = cmagent_gid_index(a->cfg.drv, own)};
 	if (hca_driver_query_gid(a->cfg.drv, ah->sgid_index, &gid) != 0)
 		return false;
 	memcpy(ah->dgid, peer, sizeof(ah->dgid));
@@ -66,14 +54,14 @@ return_path(const struct ubagent *a, const uint8_t *own, const uint8_t *peer, st
 static bool
 find_path(struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca_ctl_ah *ah)
 {
-	if (hops_find(a, own, peer, ah))
+	if (cmagent_hops_find(&a->hops, own, peer, ah))
 		return true;
 	if (return_path(a, own, peer, ah)) {
 		ubagent_count(a, UBAGENT_returned);
 		return true;
 	}
 	if (a->answering == NULL)
-		hops_ask(a, own, peer);
+		cmagent_hops_look(&a->hops, own, peer);
 	return false;
 }
 
@@ -181,11 +169,12 @@ destroy_tps(struct ubagent *a, const struct ubcm_action *action, uint32_t n)
 static int
 create(struct ubagent *a, const struct ubcm_action *action)
 {
-	uint32_t index = ubagent_gid_index(a, action->own), tpns[HCA_TPG_MAX_TPS], n, *group;
+	uint32_t index = cmagent_gid_index(a->cfg.drv, action->own), tpns[HCA_TPG_MAX_TPS], n,
+		 *group;
 	struct hca_ctl_ah ah;
-	int err = index == UINT32_MAX				 ? -EADDRNOTAVAIL
-		  : hops_find(a, action->own, action->peer, &ah) ? 0
-								 : -EHOSTUNREACH;
+	int err = index == CMAGENT_HOP_NO_GID					? -EADDRNOTAVAIL
+		  : cmagent_hops_find(&a->hops, action->own, action->peer, &ah) ? 0
+										: -EHOSTUNREACH;
 
 	for (n = 0; n < action->ntps && err == 0; n++) {
 		struct hca_tpc c;

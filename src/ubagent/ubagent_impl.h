@@ -8,6 +8,7 @@
 
 #include "abi_tp.h"
 #include "abi_ub.h"
+#include "cmagent_hop.h"
 #include "cmagent_loop.h"
 #include "cmagent_mail.h"
 #include "ubagent.h"
@@ -73,63 +74,6 @@ void account_down(struct account *a, uint32_t link, uint32_t status);
 /* The TPs of a group are gone. True: nobody names it. */
 bool account_group_gone(struct account *a, uint32_t group);
 
-/* ---- MAC addresses of peers: ubagent_hop.c ---- */
-
-#define HOPS_MAX 64u
-#define HOPS_THREADS 8u
-/*
- * A station of the segment can send for any number of addresses that do not exist. It gets so many
- * places, and one thread looks for them.
- */
-#define HOPS_OF_STATION 8u
-/* What has been known for longer is asked for again. */
-#define HOP_FRESH_NS UINT64_C(10000000000)
-
-enum hop_state {
-	HOP_FREE,
-	HOP_ASKED, /* it is looked for */
-	HOP_KNOWN,
-	HOP_AGAIN, /* known, and looked for again */
-};
-
-struct hop {
-	uint8_t state; /* enum hop_state */
-	bool taken;    /* by a thread, which asks */
-	uint8_t own[16], peer[16];
-	uint8_t station[6]; /* that has sent the message; 0: a local user asks */
-	struct hca_ctl_ah ah;
-	uint64_t known_at, used;
-	uint32_t len; /* of the peer's message that waits; 0: none */
-	uint8_t bytes[UBCM_MSG_MAX];
-};
-
-struct hops {
-	pthread_mutex_t lock; /* a leaf */
-	pthread_cond_t wake;
-	pthread_t thread[HOPS_THREADS];
-	uint32_t threads;
-	bool stop;
-	bool answered; /* atomic: the agent must look for messages that waited */
-	uint32_t turn;
-	uint64_t uses;
-	struct hop hop[HOPS_MAX];
-};
-
-int hops_start(struct ubagent *a);
-void hops_stop(struct ubagent *a);
-/* How to reach the peer; false: not known. */
-bool hops_find(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
-	       struct hca_ctl_ah *ah);
-/* Look for a peer that local users have imported. */
-void hops_ask(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16]);
-/* A client has asked for this peer. */
-void hops_learn(struct ubagent *a, const uint8_t own[16], const uint8_t peer[16],
-		const struct hca_ctl_ah *ah);
-/* Look for the peer; its message waits. A newer one of that peer takes its place. */
-void hops_keep(struct ubagent *a, const struct cmagent_mail_letter *l);
-/* Messages whose peers are known by now go to ubcm; returns how many. */
-unsigned int hops_deliver(struct ubagent *a, uint64_t now);
-
 /* ---- the agent ---- */
 
 struct ubagent {
@@ -137,7 +81,7 @@ struct ubagent {
 	struct cmagent_mail mail;
 	struct cmagent_loop loop;
 	struct account account;
-	struct hops hops;
+	struct cmagent_hops hops;
 	struct ubcm *cm;
 	const struct cmagent_mail_letter *answering; /* the message that ubcm has; NULL: none */
 	uint32_t *group;			     /* by index of the link; NO_GROUP */
@@ -153,8 +97,6 @@ void ubagent_count(struct ubagent *a, enum ubagent_counter which);
 
 /* ubagent_act.c: what ubcm orders */
 extern const struct ubcm_ops ubagent_ops;
-/* The entry of the table that has the address; UINT32_MAX: none. */
-uint32_t ubagent_gid_index(const struct ubagent *a, const uint8_t *own);
 void ubagent_give_group(struct ubagent *a, uint32_t group);
 
 #endif

@@ -716,17 +716,17 @@ keep_of_nobody(uint32_t n)
 	memcpy(l.own, host[1].eid, sizeof(l.own));
 	memcpy(l.peer, (const uint8_t[16]){[10] = 0xff, 0xff, 10, 9, (uint8_t)(n >> 8), (uint8_t)n},
 	       16);
-	hops_keep(host[1].agent, &l);
+	cmagent_hops_keep(&host[1].agent->hops, l.own, l.peer, l.mac, l.bytes, l.len);
 }
 
 static uint32_t
-places(enum hop_state state, bool taken)
+places(enum cmagent_hop_state state, bool taken)
 {
-	struct hops *hs = &host[1].agent->hops;
+	struct cmagent_hops *hs = &host[1].agent->hops;
 	uint32_t n = 0;
 
 	pthread_mutex_lock(&hs->lock);
-	for (uint32_t i = 0; i < HOPS_MAX; i++)
+	for (uint32_t i = 0; i < host[1].agent->hops.cfg.places; i++)
 		n += hs->hop[i].state == state && hs->hop[i].taken == taken;
 	pthread_mutex_unlock(&hs->lock);
 	return n;
@@ -744,13 +744,14 @@ test_stations(void **state)
 
 	for (uint32_t n = 0; n < 100; n++)
 		keep_of_nobody(n);
-	assert_int_equal(places(HOP_ASKED, false) + places(HOP_ASKED, true), HOPS_OF_STATION);
+	assert_int_equal(places(CMAGENT_HOP_ASKED, false) + places(CMAGENT_HOP_ASKED, true),
+			 CMAGENT_HOP_OF_STATION);
 	for (uint32_t n = 100; n < 500; n++)
 		keep_of_nobody(n);
-	assert_int_equal(counter(1, "replaced"), 5 * (100 - HOPS_OF_STATION));
-	for (unsigned int i = 0; i < 2000 && places(HOP_ASKED, true) != 5; i++)
+	assert_int_equal(counter(1, "replaced"), 5 * (100 - CMAGENT_HOP_OF_STATION));
+	for (unsigned int i = 0; i < 2000 && places(CMAGENT_HOP_ASKED, true) != 5; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	assert_int_equal(places(HOP_ASKED, true), 5);
+	assert_int_equal(places(CMAGENT_HOP_ASKED, true), 5);
 	sem_post(&answer);
 	assert_int_equal(import(0, 1, &number), 0);
 	for (unsigned int i = 0; i < 2000 && s.up == 0; i++) {
@@ -759,8 +760,8 @@ test_stations(void **state)
 		assert_int_equal(query(0, number, &s), 0);
 	}
 	assert_int_equal(s.up, 1);
-	assert_int_equal(places(HOP_ASKED, true), 5);
-	for (unsigned int i = 0; i < HOPS_MAX; i++)
+	assert_int_equal(places(CMAGENT_HOP_ASKED, true), 5);
+	for (unsigned int i = 0; i < host[1].agent->hops.cfg.places; i++)
 		sem_post(&never);
 }
 
