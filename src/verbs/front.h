@@ -156,7 +156,8 @@ int front_destroy(void *object, const struct front_kind *kind, const char *call)
 #define FRONT_DESTROY(object, kind) front_destroy(object, kind, __func__)
 void front_forget(struct front_context *owner);
 
-/* front_device.c: lists and contexts keep a device. */
+/* front_device.c: ibv_get_device_list(), for call; lists and contexts keep a device. */
+struct ibv_device **front_device_list(int *num_devices, const char *call);
 void front_device_take(struct front_device *device);
 void front_device_drop(struct front_device *device);
 bool front_device_is_embedded(const struct front_device *device);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "front.h"
+#include "ucma/ucma.h"
 
 #define EMBEDDED 2
 
@@ -224,9 +225,8 @@ add_found(struct list *list, struct softhca_device *const found[], int n, const 
 }
 
 struct ibv_device **
-ibv_get_device_list(int *num_devices)
+front_device_list(int *num_devices, const char *call)
 {
-	FRONT_FAULT(NULL);
 	const char *chosen = secure_getenv("SOFTHCA_DEVICE");
 	struct softhca_device **found;
 	struct list list = {0};
@@ -238,10 +238,10 @@ ibv_get_device_list(int *num_devices)
 		chosen = NULL;
 	found = softhca_get_device_list(&n);
 	if (found == NULL) {
-		front_result_of_open(-errno, __func__);
+		front_result_of_open(-errno, call);
 		return NULL;
 	}
-	list.devices = front_new((size_t)(n + EMBEDDED + 1) * sizeof(*list.devices), __func__);
+	list.devices = front_new((size_t)(n + EMBEDDED + 1) * sizeof(*list.devices), call);
 	if (list.devices == NULL)
 		list.failed = true;
 	else if (chosen != NULL && is_embedded(chosen))
@@ -256,11 +256,20 @@ ibv_get_device_list(int *num_devices)
 		return NULL;
 	}
 	if (list.n == 0 && chosen != NULL)
-		front_explain_device(ENODEV, __func__,
+		front_explain_device(ENODEV, call,
 				     "no daemon that runs has the device of SOFTHCA_DEVICE");
 	if (num_devices != NULL)
 		*num_devices = list.n;
 	return list.devices;
+}
+
+/* librdmacm asks for the list before it opens its device. */
+struct ibv_device **
+ibv_get_device_list(int *num_devices)
+{
+	FRONT_FAULT(NULL);
+	ucma_hook();
+	return front_device_list(num_devices, __func__);
 }
 
 void

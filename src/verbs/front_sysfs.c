@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "front_kern.h"
+#include "ucma/ucma.h"
 
 #define SYSFS "/sys"
 #define CLASS_DEVICE SYSFS "/class/infiniband/"
@@ -20,6 +21,7 @@
 const char *
 ibv_get_sysfs_path(void)
 {
+	ucma_hook();
 	return SYSFS;
 }
 

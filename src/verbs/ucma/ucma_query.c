@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* What is asked of an id: addresses, path, attributes of its QP. */
+
+#include <endian.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "ucma.h"
+
+/* Values of a path on Ethernet, which no subnet administration has given */
+#define PATH_EXACTLY 2	    /* selector */
+#define PATH_RATE_40_GBPS 7 /* enum ibv_rate */
+#define PATH_LIFE_TIME 18   /* 4.096 us * 2^18 */
+#define PATH_HOP_LIMIT 64
+
+/* Zeros of an id without an address; the device is not known (sgid_index < 0) before it has one. */
+static int
+id_ask(const struct ucma_call *call, const struct ucma_id *id, struct softhca_cm_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->sgid_index = -1;
+	if (id->num_ends == 0)
+		return 0;
+	return ucma_front_result(softhca_cm_query(id->ends[0].id, info), call->name);
+}
+
+static uint32_t
+addr_size(const struct sockaddr_storage *addr)
+{
+	return addr->ss_family == AF_INET    ? sizeof(struct sockaddr_in)
+	       : addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					     : 0;
+}
+
+/* ---- QUERY_ROUTE ---- */
+
+static void
+route_path(const struct ucma_id *id, const struct softhca_cm_info *info,
+	   struct ib_user_path_rec *path)
+{
+	memcpy(path->dgid, info->dgid.raw, sizeof(path->dgid));
+	memcpy(path->sgid, info->sgid.raw, sizeof(path->sgid));
+	path->pkey = htobe16(info->pkey);
+	if (!id->routed)
+		return;
+	path->reversible = 1;
+	path->mtu = info->path_mtu;
+	path->hop_limit = PATH_HOP_LIMIT;
+	path->traffic_class = (uint8_t)id->options.value[SOFTHCA_CM_OPTION_TOS];
+	path->sl = path->traffic_class >> 5;
+	path->numb_path = 1;
+	path->mtu_selector = path->rate_selector = PATH_EXACTLY;
+	path->packet_life_time_selector = PATH_EXACTLY;
+	path->rate = PATH_RATE_40_GBPS;
+	path->packet_life_time = PATH_LIFE_TIME;
+}
+
+static void
+route_device(const struct ucma_id *id, const struct softhca_cm_info *info,
+	     struct rdma_ucm_query_route_resp *resp)
+{
+	const struct ucma_hca *hca = id->ends[0].source->hca;
+
+	resp->node_guid = hca->guid;
+	resp->ibdev_index = hca->index;
+	resp->port_num = info->port_num;
+	resp->num_paths = id->routed ? 1 : 0;
+	route_path(id, info, &resp->ib_route[0]);
+}
+
+int
+ucma_query_route(const struct ucma_call *call, const void *data)
+{
+	const struct rdma_ucm_query *cmd = data;
+	struct rdma_ucm_query_route_resp resp = {0};
+	struct softhca_cm_info info;
+	struct ucma_id *id;
+	int err;
+
+	if (call->out < offsetof(struct rdma_ucm_query_route_resp, ibdev_index))
+		return -ENOSPC;
+	id = ucma_id_get(call, cmd->id, &err);
+	if (id == NULL)
+		return err;
+	err = id_ask(call, id, &info);
+	if (err != 0)
+		return err;
+	memcpy(&resp.src_addr, &info.src, addr_size(&info.src));
+	memcpy(&resp.dst_addr, &info.dst, addr_size(&info.dst));
+	if (info.sgid_index >= 0)
+		route_device(id, &info, &resp);
+	return ucma_answer(call, cmd->response, &resp, sizeof(resp));
+}
+
+/* ---- QUERY ---- */
+
+static void
+query_device(const struct ucma_id *id, const struct softhca_cm_info *info,
+	     struct rdma_ucm_query_addr_resp *resp)
+{
+	if (info->sgid_index < 0)
+		return;
+	resp->node_guid = id->ends[0].source->hca->guid;
+	resp->ibdev_index = id->ends[0].source->hca->index;
+	resp->port_num = info->port_num;
+	resp->pkey = htobe16(info->pkey);
+}
+
+static int
+query_addr(const struct ucma_call *call, const struct ucma_id *id, uint64_t response)
+{
+	struct rdma_ucm_query_addr_resp resp = {0};
+	struct softhca_cm_info info;
+	int err;
+
+	if (call->out < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
+		return -ENOSPC;
+	err = id_ask(call, id, &info);
+	if (err != 0)
+		return err;
+	resp.src_size = (uint16_t)addr_size(&info.src);
+	resp.dst_size = (uint16_t)addr_size(&info.dst);
+	memcpy(&resp.src_addr, &info.src, resp.src_size);
+	memcpy(&resp.dst_addr, &info.dst, resp.dst_size);
+	query_device(id, &info, &resp);
+	return ucma_answer(call, response, &resp, sizeof(resp));
+}
+
+/* struct sockaddr_ib, which is in no installed header of the kernel */
+#define UCMA_AF_IB 27
+struct ucma_sockaddr_ib {
+	uint16_t family;
+	__be16 pkey;
+	__be32 flowinfo;
+	uint8_t addr[16];
+	__be64 sid;
+	__be64 sid_mask;
+	uint64_t scope_id;
+};
+
+static void
+gid_addr(const struct softhca_cm_info *info, const union softhca_gid *gid, void *to)
+{
+	struct ucma_sockaddr_ib addr = {
+		.family = UCMA_AF_IB,
+		.pkey = htobe16(info->pkey),
+		.sid = htobe64(info->service_id),
+	};
+
+	memcpy(addr.addr, gid->raw, sizeof(addr.addr));
+	memcpy(to, &addr, sizeof(addr));
+}
+
+static int
+query_gid(const struct ucma_call *call, const struct ucma_id *id, uint64_t response)
+{
+	struct rdma_ucm_query_addr_resp resp = {0};
+	struct softhca_cm_info info;
+	int err;
+
+	if (call->out < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
+		return -ENOSPC;
+	err = id_ask(call, id, &info);
+	if (err != 0)
+		return err;
+	query_device(id, &info, &resp);
+	resp.src_size = resp.dst_size = sizeof(struct ucma_sockaddr_ib);
+	gid_addr(&info, &info.sgid, &resp.src_addr);
+	gid_addr(&info, &info.dgid, &resp.dst_addr);
+	return ucma_answer(call, response, &resp, sizeof(resp));
+}
+
+/* A PathRecord as on the wire (IBTA table 15.2.5.16) */
+struct ucma_path {
+	__be64 service_id;
+	uint8_t dgid[16], sgid[16];
+	__be16 dlid, slid;
+	__be32 flow_label_hop_limit;
+	uint8_t traffic_class;
+	uint8_t reversible_numb_path;
+	__be16 pkey;
+	__be16 qos_class_sl;
+	uint8_t mtu, rate, life_time; /* selector in the two highest bits */
+	uint8_t preference;
+	uint8_t reserved[6];
+};
+
+#define PATH_SELECT(value) ((uint8_t)(PATH_EXACTLY << 6 | (value)))
+
+static void
+path_fill(const struct ucma_id *id, const struct softhca_cm_info *info,
+	  struct ib_path_rec_data *data)
+{
+	uint8_t tos = (uint8_t)id->options.value[SOFTHCA_CM_OPTION_TOS];
+	struct ucma_path path = {
+		.flow_label_hop_limit = htobe32(PATH_HOP_LIMIT),
+		.traffic_class = tos,
+		.reversible_numb_path = 0x81,
+		.pkey = htobe16(info->pkey),
+		.qos_class_sl = htobe16(tos >> 5),
+		.mtu = PATH_SELECT(info->path_mtu),
+		.rate = PATH_SELECT(PATH_RATE_40_GBPS),
+		.life_time = PATH_SELECT(PATH_LIFE_TIME),
+	};
+
+	memcpy(path.dgid, info->dgid.raw, sizeof(path.dgid));
+	memcpy(path.sgid, info->sgid.raw, sizeof(path.sgid));
+	data->flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
+	memcpy(data->path_rec, &path, sizeof(path));
+}
+
+static int
+query_path(const struct ucma_call *call, const struct ucma_id *id, uint64_t response)
+{
+	struct {
+		struct rdma_ucm_query_path_resp head;
+		struct ib_path_rec_data path;
+	} resp = {0};
+	struct softhca_cm_info info;
+	size_t bytes = sizeof(resp.head);
+	int err;
+
+	if (call->out < bytes)
+		return -ENOSPC;
+	err = id_ask(call, id, &info);
+	if (err != 0)
+		return err;
+	if (id->routed) {
+		resp.head.num_paths = 1;
+		path_fill(id, &info, &resp.path);
+		bytes = call->out >= sizeof(resp) ? sizeof(resp) : bytes;
+	}
+	return ucma_answer(call, response, &resp, bytes);
+}
+
+int
+ucma_query(const struct ucma_call *call, const void *data)
+{
+	const struct rdma_ucm_query *cmd = data;
+	struct ucma_id *id;
+	int err;
+
+	id = ucma_id_get(call, cmd->id, &err);
+	if (id == NULL)
+		return err;
+	switch (cmd->option) {
+	case RDMA_USER_CM_QUERY_ADDR:
+		return query_addr(call, id, cmd->response);
+	case RDMA_USER_CM_QUERY_PATH:
+		return query_path(call, id, cmd->response);
+	case RDMA_USER_CM_QUERY_GID:
+		return query_gid(call, id, cmd->response);
+	default:
+		return ucma_front_refuse(ENOSYS, call->name, "option %u", cmd->option);
+	}
+}
+
+/* ---- INIT_QP_ATTR ---- */
+
+void
+ucma_ah_to_kern(const struct softhca_ah_attr *from, struct ib_uverbs_ah_attr *to)
+{
+	*to = (struct ib_uverbs_ah_attr){
+		.grh =
+			{
+				.flow_label = from->flow_label,
+				.sgid_index = from->sgid_index,
+				.hop_limit = from->hop_limit,
+				.traffic_class = from->traffic_class,
+			},
+		.sl = from->sl,
+		.static_rate = from->static_rate,
+		.is_global = from->is_global,
+		.port_num = from->port_num,
+	};
+	memcpy(to->grh.dgid, from->dgid.raw, sizeof(to->grh.dgid));
+}
+
+/* Members that both structures have under the same name */
+#define ATTR_COMMON(_) \
+	_(qp_state) \
+	_(cur_qp_state) \
+	_(path_mtu) \
+	_(path_mig_state) \
+	_(qkey) \
+	_(rq_psn) \
+	_(sq_psn) \
+	_(dest_qp_num) \
+	_(qp_access_flags) \
+	_(pkey_index) \
+	_(alt_pkey_index) \
+	_(en_sqd_async_notify) \
+	_(sq_draining) \
+	_(max_rd_atomic) \
+	_(max_dest_rd_atomic) \
+	_(min_rnr_timer) \
+	_(port_num) \
+	_(timeout) \
+	_(retry_cnt) \
+	_(rnr_retry) \
+	_(alt_port_num) \
+	_(alt_timeout)
+
+static void
+attr_to_kern(const struct softhca_qp_attr *from, uint32_t mask, struct ib_uverbs_qp_attr *to)
+{
+	memset(to, 0, sizeof(*to));
+	to->qp_attr_mask = mask;
+#define _(name) to->name = from->name;
+	ATTR_COMMON(_)
+#undef _
+	ucma_ah_to_kern(&from->ah_attr, &to->ah_attr);
+	ucma_ah_to_kern(&from->alt_ah_attr, &to->alt_ah_attr);
+}
+
+int
+ucma_init_qp_attr(const struct ucma_call *call, const void *data)
+{
+	const struct rdma_ucm_init_qp_attr *cmd = data;
+	struct ib_uverbs_qp_attr resp;
+	struct softhca_qp_attr attr = {0};
+	uint32_t mask = 0;
+	struct ucma_id *id;
+	int err;
+
+	if (call->out < sizeof(resp))
+		return -ENOSPC;
+	if (cmd->qp_state > SOFTHCA_QPS_ERR)
+		return ucma_front_refuse(EINVAL, call->name, "state %u of a QP", cmd->qp_state);
+	id = ucma_id_at_hca(call, cmd->id, &err);
+	if (id == NULL)
+		return err;
+	err = softhca_cm_init_qp_attr(id->ends[0].id, cmd->qp_state, &attr, &mask);
+	if (err != 0)
+		return ucma_front_result(err, call->name);
+	attr_to_kern(&attr, mask, &resp);
+	return ucma_answer(call, cmd->response, &resp, sizeof(resp));
+}
