@@ -41,8 +41,9 @@ struct ibcm_client {
 struct ibcm_wish {
 	uint32_t owner;
 	bool fixed;		  /* own is the source; else the owner of the CM chooses it */
-	uint8_t own[16], dst[16]; /* GIDs */
+	uint8_t own[16], dst[16]; /* GIDs; dst may be a group: the address to send to it from */
 	uint32_t gid_index;	  /* of own */
+	uint32_t scope;		  /* kernel interface of a link-local dst, 0: any */
 };
 
 struct ibcm_ops {

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Ports: which ids have which port number of a space. Two ids may have one if both may reuse it, or
+ * if no address is of both: wildcards are all addresses of their family, and that of IPv6 is the
+ * one of IPv4, too, unless the id has AF_ONLY.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ib_impl.h"
+
+/* Ports that are chosen, as Linux has them */
+#define PORT_FIRST 32768u
+#define PORT_LAST 60999u
+
+static uint64_t
+port_key(uint32_t space, uint16_t number)
+{
+	return (uint64_t)space << 16 | number;
+}
+
+static struct ib_port *
+port_find(const struct ibcm *cm, uint32_t space, uint16_t number)
+{
+	struct ib_link *link = ib_hash_next(&cm->ports, port_key(space, number), NULL);
+
+	return link == NULL ? NULL : IB_CONTAINER(link, struct ib_port, link);
+}
+
+static bool
+port_covers(const struct ib_id *id, uint16_t family)
+{
+	return id->src.family == family ||
+	       (id->src.family == HCA_CTL_CM_IP6 && !id->af_only && ib_ip_is_any(&id->src));
+}
+
+static bool
+port_overlaps(const struct ib_id *a, const struct ib_id *b)
+{
+	if (!port_covers(a, b->src.family) && !port_covers(b, a->src.family))
+		return false;
+	return ib_ip_is_any(&a->src) || ib_ip_is_any(&b->src) ||
+	       memcmp(a->src.gid, b->src.gid, sizeof(a->src.gid)) == 0;
+}
+
+static bool
+port_is_free(const struct ib_port *port, const struct ib_id *id, bool reuse)
+{
+	for (const struct ib_node *n = port->ids.next; n != &port->ids; n = n->next) {
+		const struct ib_id *other = IB_CONTAINER(n, struct ib_id, in_port);
+
+		if (other == id || !port_overlaps(id, other))
+			continue;
+		if (!reuse || !other->reuse || other->state == HCA_CTL_CM_LISTENING)
+			return false;
+	}
+	return true;
+}
+
+static int
+port_join(struct ib_op *op, struct ib_id *id, uint16_t number)
+{
+	struct ib_port *port = port_find(op->cm, id->space, number);
+
+	if (port == NULL) {
+		port = calloc(1, sizeof(*port));
+		if (port == NULL)
+			return ib_op_fail(op, -ENOMEM, "no memory for a port");
+		port->space = id->space;
+		port->number = number;
+		ib_node_init(&port->ids);
+		ib_hash_add(&op->cm->ports, &port->link, port_key(id->space, number));
+	}
+	id->port = port;
+	id->src.port = number;
+	ib_node_push(&port->ids, &id->in_port);
+	return 0;
+}
+
+static int
+port_choose(struct ib_op *op, struct ib_id *id)
+{
+	uint32_t range = PORT_LAST - PORT_FIRST + 1;
+	uint32_t from = (uint32_t)(op->cm->cfg.ops->random(op->cm->cfg.arg) % range);
+
+	for (uint32_t i = 0; i < range; i++) {
+		uint16_t number = (uint16_t)(PORT_FIRST + (from + i) % range);
+
+		if (port_find(op->cm, id->space, number) == NULL)
+			return port_join(op, id, number);
+	}
+	return ib_op_fail(op, -EADDRNOTAVAIL, "all ports of the space are taken");
+}
+
+static int
+port_take(struct ib_op *op, struct ib_id *id, uint16_t number)
+{
+	const struct ib_port *port;
+
+	if (number == 0)
+		return port_choose(op, id);
+	port = port_find(op->cm, id->space, number);
+	if (port != NULL && !port_is_free(port, id, id->reuse))
+		return ib_op_fail(op, -EADDRINUSE, "another id has the port");
+	return port_join(op, id, number);
+}
+
+int
+ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *addr)
+{
+	int err;
+
+	if (id->state != HCA_CTL_CM_IDLE)
+		return ib_op_fail(op, -EINVAL, "the id has an address");
+	if (!ib_ip_is_good(addr))
+		return ib_op_fail(op, -EAFNOSUPPORT, "the address is neither IPv4 nor IPv6");
+	if (!ib_ip_is_any(addr)) {
+		id->gid_index = ib_gid_find(op->cm, addr);
+		if (id->gid_index == HCA_CTL_CM_NO_GID)
+			return ib_op_fail(op, -EADDRNOTAVAIL, "no address of this HCA");
+	}
+	id->src = *addr;
+	err = port_take(op, id, addr->port);
+	if (err != 0) {
+		id->src = (struct hca_ctl_cm_addr){0};
+		id->gid_index = HCA_CTL_CM_NO_GID;
+		return err;
+	}
+	ib_id_state(id, HCA_CTL_CM_BOUND, op->now);
+	return 0;
+}
+
+void
+ib_unbind(struct ibcm *cm, struct ib_id *id)
+{
+	struct ib_port *port = id->port;
+
+	if (port == NULL)
+		return;
+	id->port = NULL;
+	ib_node_pull(&id->in_port);
+	if (!ib_node_alone(&port->ids))
+		return;
+	ib_hash_remove(&cm->ports, &port->link);
+	free(port);
+}
+
+int
+ib_bind_alone(struct ib_op *op, const struct ib_id *id)
+{
+	return port_is_free(id->port, id, false)
+		       ? 0
+		       : ib_op_fail(op, -EADDRINUSE, "another id has the port, too");
+}
+
+/* A specific address is better than the wildcard of its family, that better than the other's. */
+static uint32_t
+port_fitness(const struct ib_id *id, const struct hca_ctl_cm_addr *addr)
+{
+	if (id->state != HCA_CTL_CM_LISTENING)
+		return 0;
+	if (!ib_ip_is_any(&id->src))
+		return memcmp(id->src.gid, addr->gid, sizeof(addr->gid)) == 0 ? 3 : 0;
+	return id->src.family == addr->family ? 2 : port_covers(id, addr->family) ? 1 : 0;
+}
+
+struct ib_id *
+ib_bind_listener(const struct ibcm *cm, uint32_t space, const struct hca_ctl_cm_addr *addr)
+{
+	const struct ib_port *port = port_find(cm, space, addr->port);
+	struct ib_id *best = NULL;
+
+	if (port == NULL)
+		return NULL;
+	for (const struct ib_node *n = port->ids.next; n != &port->ids; n = n->next) {
+		struct ib_id *id = IB_CONTAINER(n, struct ib_id, in_port);
+
+		if (port_fitness(id, addr) > (best == NULL ? 0 : port_fitness(best, addr)))
+			best = id;
+	}
+	return best;
+}

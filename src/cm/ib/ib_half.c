@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Halves: requests of peers from their REQ until they are established. Who floods a listener must
+ * not keep others out, so each address has an account, and when there is no room the oldest half of
+ * the address with the most of them gives way.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ib_impl.h"
+
+static struct ib_peer *
+half_find(const struct ibcm *cm, const uint8_t gid[16], uint64_t key)
+{
+	for (struct ib_link *l = ib_hash_next(&cm->peers, key, NULL); l != NULL;
+	     l = ib_hash_next(&cm->peers, key, l)) {
+		struct ib_peer *p = IB_CONTAINER(l, struct ib_peer, link);
+
+		if (memcmp(p->gid, gid, sizeof(p->gid)) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+uint32_t
+ib_half_count(const struct ibcm *cm, const uint8_t gid[16])
+{
+	const struct ib_peer *p = half_find(cm, gid, ib_hash_key(cm->seed, gid, 16));
+
+	return p == NULL ? 0 : p->count;
+}
+
+static void
+half_count(struct ibcm *cm, struct ib_peer *peer, uint32_t count)
+{
+	ib_node_pull(&peer->same);
+	peer->count = count;
+	if (count > 0)
+		ib_node_push(&cm->by_count[count], &peer->same);
+	if (count > cm->most)
+		cm->most = count;
+	while (cm->most > 0 && ib_node_alone(&cm->by_count[cm->most]))
+		cm->most--;
+}
+
+bool
+ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint64_t now)
+{
+	uint32_t count = ib_half_count(cm, gid);
+	struct ib_peer *greediest;
+
+	if (count >= cm->cfg.limits.pending_address)
+		return false;
+	if (cm->halves < cm->cfg.limits.pending)
+		return true;
+	if (count >= cm->most)
+		return false;
+	greediest = IB_CONTAINER(cm->by_count[cm->most].next, struct ib_peer, same);
+	cm->counters.evicted++;
+	ib_request_gone(cm, IB_CONTAINER(greediest->halves.next, struct ib_id, in_half),
+			HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
+	return true;
+}
+
+bool
+ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16])
+{
+	uint64_t key = ib_hash_key(cm->seed, gid, 16);
+	struct ib_peer *p = half_find(cm, gid, key);
+
+	if (p == NULL) {
+		p = calloc(1, sizeof(*p));
+		if (p == NULL)
+			return false;
+		memcpy(p->gid, gid, sizeof(p->gid));
+		ib_node_init(&p->same);
+		ib_node_init(&p->halves);
+		ib_hash_add(&cm->peers, &p->link, key);
+	}
+	id->half = p;
+	ib_node_push(&p->halves, &id->in_half);
+	half_count(cm, p, p->count + 1);
+	cm->halves++;
+	return true;
+}
+
+void
+ib_half_drop(struct ibcm *cm, struct ib_id *id)
+{
+	struct ib_peer *p = id->half;
+
+	if (p == NULL)
+		return;
+	id->half = NULL;
+	ib_node_pull(&id->in_half);
+	half_count(cm, p, p->count - 1);
+	cm->halves--;
+	if (p->count > 0)
+		return;
+	ib_hash_remove(&cm->peers, &p->link);
+	free(p);
+}

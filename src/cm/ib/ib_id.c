@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Ids: their numbers, the clients that have them, and what of them lives on. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ib_impl.h"
+
+/* A number is the index of a slot, and above it how often the slot was given out. */
+#define ID_INDEX_BITS 20u
+#define ID_GENERATIONS (1u << (32 - ID_INDEX_BITS))
+#define ID_FIRST_SLOTS 64u
+
+int
+ib_op_fail(struct ib_op *op, int err, const char *why)
+{
+	op->why = why;
+	return err;
+}
+
+/* ---- slots ---- */
+
+/* The slot that has been free for the longest time comes first: a number is not soon used again. */
+static void
+id_free_slot(struct ibcm *cm, uint32_t index)
+{
+	cm->slot[index].id = NULL;
+	cm->slot[index].next_free = 0;
+	if (cm->free_last != 0)
+		cm->slot[cm->free_last - 1].next_free = index + 1;
+	else
+		cm->free_first = index + 1;
+	cm->free_last = index + 1;
+}
+
+static bool
+id_grow(struct ibcm *cm)
+{
+	uint32_t slots = cm->slots == 0 ? ID_FIRST_SLOTS : 2 * cm->slots;
+	struct ib_slot *more;
+
+	if (slots > 1u << ID_INDEX_BITS || !ib_heap_reserve(&cm->timers, slots))
+		return false;
+	more = realloc(cm->slot, slots * sizeof(*more));
+	if (more == NULL)
+		return false;
+	cm->slot = more;
+	for (uint32_t i = cm->slots; i < slots; i++) {
+		more[i] = (struct ib_slot){.generation = 1};
+		id_free_slot(cm, i);
+	}
+	cm->slots = slots;
+	return true;
+}
+
+static bool
+id_take_slot(struct ibcm *cm, struct ib_id *id)
+{
+	struct ib_slot *slot;
+
+	if (cm->free_first == 0 && !id_grow(cm))
+		return false;
+	id->index = cm->free_first - 1;
+	slot = &cm->slot[id->index];
+	cm->free_first = slot->next_free;
+	if (cm->free_first == 0)
+		cm->free_last = 0;
+	slot->id = id;
+	id->number = slot->generation << ID_INDEX_BITS | id->index;
+	return true;
+}
+
+static void
+id_next_generation(struct ib_slot *slot)
+{
+	slot->generation = slot->generation + 1 == ID_GENERATIONS ? 1 : slot->generation + 1;
+}
+
+/* ---- clients ---- */
+
+struct ib_account *
+ib_account_find(const struct ibcm *cm, uint32_t owner)
+{
+	struct ib_link *link = ib_hash_next(&cm->accounts, owner, NULL);
+
+	return link == NULL ? NULL : IB_CONTAINER(link, struct ib_account, link);
+}
+
+struct ib_account *
+ib_account_get(struct ibcm *cm, const struct ibcm_client *client)
+{
+	struct ib_account *a = ib_account_find(cm, client->owner);
+
+	if (a != NULL)
+		return a;
+	a = calloc(1, sizeof(*a));
+	if (a == NULL)
+		return NULL;
+	a->client = *client;
+	ib_node_init(&a->orphans);
+	ib_node_push(&cm->all_accounts, &a->node);
+	ib_hash_add(&cm->accounts, &a->link, client->owner);
+	return a;
+}
+
+void
+ib_account_drop(struct ibcm *cm, struct ib_account *account)
+{
+	if (account->ids != 0)
+		return;
+	ib_hash_remove(&cm->accounts, &account->link);
+	ib_node_pull(&account->node);
+	free(account);
+}
+
+static bool
+account_orphan_gives_way(struct ibcm *cm, struct ib_account *account)
+{
+	struct ib_id *id;
+
+	if (ib_node_alone(&account->orphans))
+		return false;
+	id = IB_CONTAINER(account->orphans.next, struct ib_id, orphan);
+	cm->counters.evicted++;
+	ib_conn_end(cm, id);
+	return true;
+}
+
+/* Of all clients, or of those of a user */
+static bool
+account_any_gives_way(struct ibcm *cm, const struct ib_account *of_user)
+{
+	IB_NODE_EACH(node, &cm->all_accounts)
+	{
+		struct ib_account *a = IB_CONTAINER(node, struct ib_account, node);
+
+		if (of_user != NULL && a->client.user != of_user->client.user)
+			continue;
+		if (account_orphan_gives_way(cm, a))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t
+account_user_ids(const struct ibcm *cm, uint32_t user)
+{
+	uint32_t ids = 0;
+
+	for (const struct ib_node *n = cm->all_accounts.next; n != &cm->all_accounts; n = n->next) {
+		const struct ib_account *a = IB_CONTAINER(n, struct ib_account, node);
+
+		ids += a->client.user == user ? a->ids : 0;
+	}
+	return ids;
+}
+
+bool
+ib_account_may(struct ibcm *cm, struct ib_account *account)
+{
+	const struct ibcm_limits *l = &cm->cfg.limits;
+	bool may;
+
+	account->ids++; /* so that it stays while orphans of it go */
+	may = account->ids <= l->ids_client || account_orphan_gives_way(cm, account);
+	may = may && (account_user_ids(cm, account->client.user) <= l->ids_user ||
+		      account_any_gives_way(cm, account));
+	may = may && (cm->ids < l->ids || account_any_gives_way(cm, NULL));
+	account->ids--;
+	return may;
+}
+
+/* ---- ids ---- */
+
+static void
+id_init(struct ib_id *id)
+{
+	id->gid_index = HCA_CTL_CM_NO_GID;
+	ib_node_init(&id->orphan);
+	ib_node_init(&id->events);
+	ib_node_init(&id->members);
+	ib_node_init(&id->in_port);
+	ib_node_init(&id->requests);
+	ib_node_init(&id->in_listener);
+	ib_node_init(&id->in_half);
+}
+
+struct ib_id *
+ib_id_new(struct ibcm *cm, struct ib_account *account, struct ib_channel *channel, uint64_t now)
+{
+	struct ib_id *id = calloc(1, sizeof(*id));
+
+	if (id == NULL)
+		return NULL;
+	id_init(id);
+	if (!id_take_slot(cm, id)) {
+		free(id);
+		return NULL;
+	}
+	id->account = account;
+	id->channel = channel;
+	account->ids++;
+	channel->ids++;
+	cm->ids++;
+	ib_id_state(id, HCA_CTL_CM_IDLE, now);
+	return id;
+}
+
+struct ib_id *
+ib_id_by_number(const struct ibcm *cm, uint32_t number)
+{
+	uint32_t index = number & ((1u << ID_INDEX_BITS) - 1);
+	struct ib_id *id = index < cm->slots ? cm->slot[index].id : NULL;
+
+	return number != 0 && id != NULL && id->number == number ? id : NULL;
+}
+
+struct ib_id *
+ib_id_get(struct ib_op *op, uint32_t number)
+{
+	struct ib_id *id = ib_id_by_number(op->cm, number);
+
+	/* a request that the program has not fetched yet is not its own */
+	if (id == NULL || id->listener != NULL || id->account->client.owner != op->client->owner) {
+		op->why = "the client has no such id";
+		return NULL;
+	}
+	return id;
+}
+
+void
+ib_id_state(struct ib_id *id, uint32_t state, uint64_t now)
+{
+	id->state = state;
+	id->since = now;
+}
+
+/* What belongs to the client's side of it */
+static void
+id_detach(struct ibcm *cm, struct ib_id *id)
+{
+	ib_event_clear(id);
+	ib_group_forget(cm, id);
+	ib_unbind(cm, id);
+	ib_request_fetched(id);
+	if (id->channel == NULL)
+		return;
+	id->channel->ids--;
+	ib_channel_drop(cm, id->channel);
+	id->channel = NULL;
+}
+
+void
+ib_id_orphan(struct ibcm *cm, struct ib_id *id)
+{
+	id_detach(cm, id);
+	id->number = 0;
+	id_next_generation(&cm->slot[id->index]);
+	ib_node_push(&id->account->orphans, &id->orphan);
+	cm->orphans++;
+	if (id->phase == IB_PHASE_NONE)
+		ib_id_free(cm, id);
+}
+
+void
+ib_id_free(struct ibcm *cm, struct ib_id *id)
+{
+	struct ib_account *account = id->account;
+
+	ib_heap_stop(&cm->timers, &id->timer);
+	cm->orphans--;
+	ib_node_pull(&id->orphan);
+	id_free_slot(cm, id->index);
+	free(id);
+	cm->ids--;
+	account->ids--;
+	ib_account_drop(cm, account);
+}

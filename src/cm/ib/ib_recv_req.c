@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* REQ: duplicates, stale connections, what this end cannot do, and new requests. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi_ctx.h"
+#include "ib_impl.h"
+
+#define REQ_MTU_MAX 5u
+#define REQ_PKEY_MASK 0x7fffu /* without the bit of membership */
+
+static void
+req_reject(const struct ib_in *in, uint16_t reason, const void *info, uint32_t len)
+{
+	ib_send_rej_of(in->cm, in->from, in->mad->transaction, 0, in->mad->req.local_comm,
+		       IB_MAD_OF_REQ, reason, info, len);
+}
+
+/* It is answered from the state of the connection that it has begun. */
+static void
+req_again(const struct ib_in *in, struct ib_id *id)
+{
+	in->cm->counters.duplicates++;
+	switch (id->phase) {
+	case IB_PHASE_REQ_RCVD:
+		ib_send_mra(in->cm, id);
+		break;
+	case IB_PHASE_REP_SENT:
+	case IB_PHASE_REFUSED:
+		ib_conn_repeat(in->cm, id);
+		break;
+	case IB_PHASE_DREQ_SENT:
+		if (id->c.leaving)
+			req_reject(in, IB_MAD_REASON_CONSUMER, NULL, 0);
+		break;
+	case IB_PHASE_TIMEWAIT:
+		req_reject(in, IB_MAD_REASON_STALE, NULL, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * The peer uses the QP of a connection for another one, so it has lost that one: it ends here, and
+ * the peer has to begin again.
+ */
+static void
+req_stale(const struct ib_in *in, struct ib_id *old)
+{
+	in->cm->counters.stale++;
+	req_reject(in, IB_MAD_REASON_STALE, NULL, 0);
+	if (old->phase != IB_PHASE_ESTABLISHED)
+		return;
+	ib_conn_dreq(in->cm, old, in->now);
+	if (old->number != 0)
+		ib_id_state(old, HCA_CTL_CM_DISCONNECTING, in->now);
+}
+
+static uint8_t
+req_service(const struct ib_mad_req *req)
+{
+	static const uint8_t service[] =
+		{[IB_MAD_RC] = HCA_ST_RC, [IB_MAD_UC] = HCA_ST_UC, [IB_MAD_RD] = HCA_ST_RD};
+
+	if (req->transport != IB_MAD_EXTENDED)
+		return service[req->transport];
+	return req->extended_transport == IB_MAD_EXTENDED_XRC ? HCA_ST_XRC_TGT : HCA_ST_RD;
+}
+
+/* What no listener can take; 0: nothing. *info has a byte for the peer. */
+static uint16_t
+req_judge(const struct ib_in *in, uint8_t *info)
+{
+	const struct ib_mad_req *req = &in->mad->req;
+
+	if (memcmp(req->primary_local_gid, in->from->peer, 16) != 0 ||
+	    memcmp(req->primary_remote_gid, in->from->own, 16) != 0)
+		return IB_MAD_REASON_GID;
+	if ((req->pkey & REQ_PKEY_MASK) != (in->cm->cfg.pkey & REQ_PKEY_MASK))
+		return IB_MAD_REASON_UNSUPPORTED;
+	*info = (uint8_t)in->cm->cfg.mtu;
+	if (req->mtu < 1 || req->mtu > REQ_MTU_MAX || req->mtu > in->cm->cfg.mtu)
+		return IB_MAD_REASON_MTU;
+	return 0;
+}
+
+static struct ib_id *
+req_listener(const struct ib_in *in, struct ib_ip *ip)
+{
+	uint32_t space;
+	uint16_t port;
+
+	if (!ib_ip_service(in->mad->req.service_id, &space, &port) ||
+	    !ib_ip_parse(in->mad->req.private, ip) ||
+	    memcmp(ip->dst.gid, in->from->own, sizeof(ip->dst.gid)) != 0)
+		return NULL;
+	ip->dst.port = port;
+	return ib_bind_listener(in->cm, space, &ip->dst);
+}
+
+static void
+req_learn(struct ibcm *cm, struct ib_id *id, const struct ib_mad_req *req)
+{
+	struct ib_connection *c = &id->c;
+
+	ib_conn_number(cm, id);
+	c->remote_comm = req->local_comm;
+	c->remote_guid = req->ca_guid;
+	c->service_id = req->service_id;
+	c->remote_qpn = req->qpn;
+	c->remote_psn = req->psn;
+	c->local_psn = (uint32_t)cm->cfg.ops->random(cm->cfg.arg) & 0xffffff;
+	c->transport = id->service;
+	c->responder_resources = req->initiator_depth;
+	c->initiator_depth = req->responder_resources;
+	c->retry_count = req->retry_count;
+	c->rnr_retry_count = req->rnr_retry_count;
+	c->mtu = req->mtu;
+	c->ack_timeout = id->has_ack_timeout ? id->ack_timeout : req->primary_ack_timeout;
+	c->own_timeout = req->remote_timeout;
+	c->peer_timeout = req->local_timeout;
+	c->max_retries = req->max_retries;
+	ib_conn_know_remote(cm, id);
+}
+
+static void
+req_fill(struct ib_event *e, const struct ib_mad_req *req)
+{
+	struct hca_ctl_cm_param *p = &e->event.param;
+
+	p->qpn = req->qpn;
+	p->qkey = req->qkey;
+	p->srq = req->srq;
+	p->responder_resources = req->initiator_depth;
+	p->initiator_depth = req->responder_resources;
+	p->flow_control = req->flow_control;
+	p->retry_count = req->retry_count;
+	p->rnr_retry_count = req->rnr_retry_count;
+	p->private_len = IB_MAD_REQ_PRIVATE - IB_IP_BYTES;
+	p->valid = 1;
+	memcpy(p->private, req->private + IB_IP_BYTES, IB_MAD_REQ_PRIVATE - IB_IP_BYTES);
+}
+
+static enum ib_drop
+req_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip)
+{
+	enum ib_drop drop;
+	struct ib_id *id = ib_request_new(in, listener, ip, IB_PHASE_REQ_RCVD, &drop);
+	struct ib_event *e;
+
+	if (id == NULL)
+		return drop;
+	e = ib_event_new(in->cm, id, HCA_CTL_CM_EV_CONNECT_REQUEST, 0);
+	if (e == NULL) {
+		ib_request_gone(in->cm, id, 0, 0, in->now);
+		return IB_DROP_memory;
+	}
+	req_learn(in->cm, id, &in->mad->req);
+	ib_conn_await_program(in->cm, id, in->now);
+	req_fill(e, &in->mad->req);
+	e->event.param.id = id->number;
+	ib_request_post(in->cm, id, e);
+	return IB_DROP_NONE;
+}
+
+enum ib_drop
+ib_recv_req(const struct ib_in *in)
+{
+	const struct ib_mad_req *req = &in->mad->req;
+	struct ib_id *old =
+		ib_conn_of_remote(in->cm, in->from->peer, req->ca_guid, req->local_comm);
+	struct ib_id *listener;
+	struct ib_ip ip;
+	uint8_t info = 0;
+	uint16_t reason;
+
+	if (old != NULL) {
+		req_again(in, old);
+		return IB_DROP_NONE;
+	}
+	old = ib_conn_of_qpn(in->cm, in->from->peer, req->ca_guid, req->qpn);
+	if (old != NULL) {
+		req_stale(in, old);
+		return IB_DROP_NONE;
+	}
+	reason = req_judge(in, &info);
+	listener = reason != 0 ? NULL : req_listener(in, &ip);
+	if (reason == 0 && (listener == NULL || listener->service == HCA_ST_UD))
+		reason = IB_MAD_REASON_SERVICE_ID;
+	else if (reason == 0 && listener->service != req_service(req))
+		reason = IB_MAD_REASON_TRANSPORT;
+	if (reason != 0) {
+		req_reject(in, reason, &info, reason == IB_MAD_REASON_MTU ? 1 : 0);
+		return IB_DROP_NONE;
+	}
+	return req_take(in, listener, &ip);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Addresses and routes: the owner of the CM finds the way, the id waits for it. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "ib_impl.h"
+
+#define RESOLVE_MS UINT64_C(1000000)
+
+static int
+resolve_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_resolve *r)
+{
+	if (id->state != HCA_CTL_CM_IDLE && id->state != HCA_CTL_CM_BOUND)
+		return ib_op_fail(op, -EINVAL, "the id has a destination");
+	if (!ib_ip_is_good(&r->dst))
+		return ib_op_fail(op, -EAFNOSUPPORT, "the address is neither IPv4 nor IPv6");
+	return 0;
+}
+
+/* The HCA itself has the address that the wildcard means. */
+static bool
+resolve_own(const struct ibcm *cm, struct ib_id *id)
+{
+	uint32_t index = id->gid_index;
+
+	if (!ib_ip_is_any(&id->dst))
+		return true;
+	if (index == HCA_CTL_CM_NO_GID)
+		index = ib_gid_any(cm, id->dst.family);
+	if (index == HCA_CTL_CM_NO_GID)
+		return false;
+	memcpy(id->dst.gid, cm->gid[index].gid, sizeof(id->dst.gid));
+	return true;
+}
+
+static void
+resolve_begin(struct ib_op *op, struct ib_id *id, uint32_t timeout_ms)
+{
+	struct ibcm *cm = op->cm;
+	struct ibcm_wish wish = {
+		.owner = op->client->owner,
+		.fixed = id->gid_index != HCA_CTL_CM_NO_GID,
+		.gid_index = id->gid_index,
+	};
+
+	memcpy(wish.own, id->src.gid, sizeof(wish.own));
+	memcpy(wish.dst, id->dst.gid, sizeof(wish.dst));
+	wish.scope = id->dst.scope;
+	id->ticket++;
+	ib_id_state(id, HCA_CTL_CM_RESOLVING, op->now);
+	ib_heap_set(&cm->timers, &id->timer,
+		    op->now + (timeout_ms == 0 ? 1 : timeout_ms) * RESOLVE_MS);
+	cm->cfg.ops->resolve(cm->cfg.arg, (uint64_t)id->number << 32 | id->ticket, &wish);
+}
+
+int
+ib_resolve(struct ib_op *op, const struct hca_ctl_cm_resolve *request)
+{
+	struct ib_id *id = ib_id_get(op, request->id);
+	struct hca_ctl_cm_addr src = request->src;
+	int err;
+
+	if (id == NULL)
+		return -ENOENT;
+	err = resolve_judge(op, id, request);
+	if (err != 0)
+		return err;
+	if (id->state == HCA_CTL_CM_IDLE) {
+		if (src.family == HCA_CTL_CM_NONE)
+			src = ib_ip_any(request->dst.family);
+		err = ib_bind(op, id, &src);
+		if (err != 0)
+			return err;
+	}
+	if (id->src.family != request->dst.family)
+		return ib_op_fail(op, -EINVAL, "the id has an address of the other family");
+	id->dst = request->dst;
+	if (!resolve_own(op->cm, id))
+		return ib_op_fail(op, -EADDRNOTAVAIL, "the HCA has no address of the family");
+	resolve_begin(op, id, request->timeout_ms);
+	return 0;
+}
+
+static struct ib_id *
+resolve_of_ticket(const struct ibcm *cm, uint64_t ticket)
+{
+	struct ib_id *id = ib_id_by_number(cm, (uint32_t)(ticket >> 32));
+
+	return id != NULL && id->ticket == (uint32_t)ticket && id->state == HCA_CTL_CM_RESOLVING
+		       ? id
+		       : NULL;
+}
+
+static void
+resolve_failed(struct ibcm *cm, struct ib_id *id, int err, uint64_t now)
+{
+	ib_id_state(id, HCA_CTL_CM_BOUND, now);
+	ib_event_simple(cm, id, HCA_CTL_CM_EV_ADDR_ERROR, err);
+}
+
+void
+ib_resolve_expired(struct ibcm *cm, struct ib_id *id, uint64_t now)
+{
+	resolve_failed(cm, id, -ETIMEDOUT, now);
+}
+
+void
+ibcm_resolved(struct ibcm *cm, uint64_t ticket, int err, const struct ibcm_way *way, uint64_t now)
+{
+	struct ib_id *id = resolve_of_ticket(cm, ticket);
+
+	if (id == NULL)
+		return;
+	ib_heap_stop(&cm->timers, &id->timer);
+	if (err != 0) {
+		resolve_failed(cm, id, err, now);
+		return;
+	}
+	id->way = *way;
+	id->has_way = true;
+	memcpy(id->src.gid, way->own, sizeof(id->src.gid));
+	id->gid_index = way->gid_index;
+	ib_id_state(id, HCA_CTL_CM_RESOLVED, now);
+	ib_event_simple(cm, id, HCA_CTL_CM_EV_ADDR_RESOLVED, 0);
+}
+
+int
+ib_route(struct ib_op *op, const struct hca_ctl_cm_route *request)
+{
+	struct ib_id *id = ib_id_get(op, request->id);
+
+	if (id == NULL)
+		return -ENOENT;
+	if (id->state != HCA_CTL_CM_RESOLVED)
+		return ib_op_fail(op, -EINVAL, "the id has no resolved address");
+	ib_id_state(id, HCA_CTL_CM_ROUTED, op->now);
+	ib_event_simple(op->cm, id, HCA_CTL_CM_EV_ROUTE_RESOLVED, 0);
+	return 0;
+}
