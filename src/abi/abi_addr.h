@@ -29,6 +29,20 @@ hca_gid_from_ip4(uint8_t gid[16], const void *ip)
 	memcpy(gid + 12, ip, 4);
 }
 
+/* 32 bits of which each depends on each bit of the GID, by a key that peers do not know. */
+static inline uint32_t
+hca_gid_hash(const uint8_t gid[16], uint64_t key)
+{
+	uint64_t h = key, word;
+
+	for (int i = 0; i < 2; i++) {
+		memcpy(&word, gid + 8 * i, sizeof(word));
+		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	return (uint32_t)(h >> 32);
+}
+
 /* Whether a GID is of a group: 224.0.0.0/4, ff00::/8. */
 static inline bool
 hca_gid_is_multicast(const uint8_t gid[16])

@@ -52,14 +52,7 @@ bucket_take(struct ibagent_bucket *b, const struct ibagent_rate *r, uint64_t now
 static struct ibagent_bucket *
 bucket_of(struct ibagent *a, const uint8_t peer[16])
 {
-	uint64_t h = a->hash_key, word;
-
-	for (uint32_t i = 0; i < 2; i++) {
-		memcpy(&word, peer + i * sizeof(word), sizeof(word));
-		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		h ^= h >> 29;
-	}
-	return &a->address[(h >> 32) % IBAGENT_BUCKETS];
+	return &a->address[hca_gid_hash(peer, a->hash_key) % IBAGENT_BUCKETS];
 }
 
 static bool
