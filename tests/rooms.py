@@ -19,7 +19,7 @@ ROOMS = [
     'src/device/vtp', 'src/device/queues', 'src/device/engine',
     'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/frame', 'src/device/ceu',
     'src/device/graph',
-    'src/driver', 'src/cm/core', 'src/cm/ib', 'src/ubcm', 'src/cmagent/core', 'src/cmagent/ib',
+    'src/driver', 'src/cm/core', 'src/cm/ib', 'src/cm/ping', 'src/ubcm', 'src/cmagent/core', 'src/cmagent/ib',
     'src/ubagent', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',
     'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint',
     'src/sysfs', 'src/verbs', 'apps',
