@@ -19,8 +19,8 @@ ROOMS = [
     'src/device/vtp', 'src/device/queues', 'src/device/engine',
     'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/frame', 'src/device/ceu',
     'src/device/graph',
-    'src/driver', 'src/cm/core', 'src/cm/ib', 'src/cm/ping', 'src/ubcm', 'src/cmagent/core', 'src/cmagent/ib',
-    'src/ubagent', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',
+    'src/driver', 'src/cm/core', 'src/cm/ib', 'src/cm/ub', 'src/cm/ping', 'src/cmagent/core', 'src/cmagent/ib',
+    'src/cmagent/ub', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',
     'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint',
     'src/sysfs', 'src/verbs', 'apps',
 ]

@@ -72,7 +72,7 @@ agent_turn(void *owner, uint64_t now, uint64_t *deadline)
 	unsigned int n;
 
 	agent_look_for_death(a, now);
-	n = ibagent_receive(a, now) + ibagent_ways(a);
+	n = ibagent_receive(a, now) + ibagent_answers(a);
 	*deadline = agent_tick(a, now);
 	n += ibagent_send(a) + ibagent_tell_groups(a);
 	if (a->loop.mail_at > now)
@@ -122,6 +122,12 @@ agent_open_cm(struct ibagent *a)
 	return a->cm != NULL ? 0 : -ENOMEM;
 }
 
+static void
+agent_wake(void *owner)
+{
+	cmagent_loop_wake(&((struct ibagent *)owner)->loop);
+}
+
 static int
 agent_open(struct ibagent *a)
 {
@@ -131,13 +137,24 @@ agent_open(struct ibagent *a)
 						 .now_arg = a->cfg.arg,
 						 .work = agent_turn,
 						 .owner = a};
+	const struct cmagent_hops_config hops = {.drv = a->cfg.drv,
+						 .asks = a->cfg.asks,
+						 .now = a->cfg.now,
+						 .now_arg = a->cfg.arg,
+						 .wake = agent_wake,
+						 .owner = a,
+						 .places = IBAGENT_PLACES,
+						 .message_bytes = IBCM_MAD_BYTES,
+						 .tickets = IBAGENT_TICKETS,
+						 .clients = IBAGENT_CLIENTS};
 	int err;
 
 	a->out = calloc(IBAGENT_OUT, sizeof(*a->out));
-	a->wish = calloc(IBAGENT_WISHES, sizeof(*a->wish));
-	if (a->out == NULL || a->wish == NULL)
+	if (a->out == NULL)
 		return -ENOMEM;
-	err = gsi_mail_open(&a->mail, a->cfg.drv, a->cfg.thread);
+	err = cmagent_hops_open(&a->hops, &hops);
+	if (err == 0)
+		err = gsi_mail_open(&a->mail, a->cfg.drv, a->cfg.thread);
 	if (err == 0)
 		err = hca_driver_set_gsi(a->cfg.drv, a->mail.qpn);
 	if (err == 0)
@@ -150,9 +167,9 @@ agent_close(struct ibagent *a)
 {
 	cmagent_loop_close(&a->loop);
 	cmagent_mail_close(&a->mail);
+	cmagent_hops_close(&a->hops);
 	ibagent_free_groups(a);
 	pthread_mutex_destroy(&a->lock);
-	free(a->wish);
 	free(a->out);
 	free(a);
 }
@@ -201,7 +218,7 @@ ibagent_create(const struct ibagent_config *config, struct ibagent **agent)
 	ibagent_set_rates(a);
 	err = agent_open(a);
 	if (err == 0)
-		err = ibagent_ways_start(a);
+		err = cmagent_hops_start(&a->hops);
 	if (err == 0) {
 		hca_driver_set_cm(a->cfg.drv, &ibagent_face, a);
 		err = cmagent_loop_start(&a->loop);
@@ -221,7 +238,7 @@ ibagent_destroy(struct ibagent *a)
 		return;
 	hca_driver_set_cm(a->cfg.drv, NULL, NULL);
 	cmagent_loop_stop(&a->loop);
-	ibagent_ways_stop(a);
+	cmagent_hops_stop(&a->hops);
 	agent_end_cm(a);
 	(void)hca_driver_set_gsi(a->cfg.drv, 0);
 	agent_close(a);

@@ -17,7 +17,7 @@
 static void
 face_leave(struct ibagent *a)
 {
-	bool more = a->out_count != 0 || a->wish_count != 0 || a->groups_changed ||
+	bool more = a->out_count != 0 || a->groups_changed ||
 		    ibcm_deadline(a->cm) < __atomic_load_n(&a->due, __ATOMIC_RELAXED);
 
 	pthread_mutex_unlock(&a->lock);
@@ -47,6 +47,7 @@ face_forget(void *arg, uint32_t owner)
 	pthread_mutex_lock(&a->lock);
 	ibcm_forget(a->cm, owner, ibagent_now(a));
 	face_leave(a);
+	cmagent_hops_forget(&a->hops, owner);
 }
 
 static void
@@ -155,17 +156,7 @@ ops_event(void *arg, uint32_t owner, uint32_t channel)
 static void
 ops_resolve(void *arg, uint64_t ticket, const struct ibcm_wish *wish)
 {
-	struct ibagent *a = arg;
-
-	ibagent_count(a, IBAGENT_ways_asked);
-	if (a->wish_count == IBAGENT_WISHES) {
-		ibagent_count(a, IBAGENT_ways_lost); /* the client's timeout ends it */
-		return;
-	}
-	if (a->wish_count == 0)
-		a->wish_first = 0;
-	a->wish[(a->wish_first + a->wish_count++) % IBAGENT_WISHES] =
-		(struct ibagent_wish){.ticket = ticket, .wish = *wish};
+	ibagent_ask(arg, ticket, wish);
 }
 
 static uint64_t

@@ -6,24 +6,23 @@
 
 #include <pthread.h>
 
+#include "abi_bar.h"
+#include "cmagent_hop.h"
 #include "cmagent_loop.h"
 #include "gsi_mail.h"
 #include "ibagent.h"
 
 #define IBAGENT_GIDS 256u     /* entries of the table, at most */
 #define IBAGENT_OUT 8192u     /* datagrams that wait to be sent */
-#define IBAGENT_WISHES 4096u  /* destinations that clients have asked for */
+#define IBAGENT_TICKETS 4096u /* destinations that clients have asked for */
+#define IBAGENT_CLIENTS HCA_UAR_PAGES
+#define IBAGENT_PLACES 64u    /* of peers whose MAC address is known or looked for */
 #define IBAGENT_BUCKETS 1024u /* of peers, by a hash of their addresses */
 
 /* A datagram that waits to be sent */
 struct ibagent_out {
 	struct ibcm_way way;
 	uint8_t mad[IBCM_MAD_BYTES];
-};
-
-struct ibagent_wish {
-	uint64_t ticket;
-	struct ibcm_wish wish;
 };
 
 /* A group whose members have come or gone, until the owner of the agent has been told */
@@ -46,6 +45,7 @@ struct ibagent_rate {
 struct ibagent {
 	struct ibagent_config cfg;
 	struct cmagent_mail mail;
+	struct cmagent_hops hops;
 
 	/* the state machines, and what they want; under the lock */
 	pthread_mutex_t lock;
@@ -53,8 +53,6 @@ struct ibagent {
 	struct hca_ctl_gid gid[IBAGENT_GIDS];
 	struct ibagent_out *out; /* a ring, at its start whenever it is empty */
 	uint32_t out_first, out_count;
-	struct ibagent_wish *wish;
-	uint32_t wish_first, wish_count;
 	struct ibagent_group *groups; /* those of which the owner has to be told, or that exist */
 	bool groups_changed;
 	uint64_t random; /* state, with a seed */
@@ -91,9 +89,9 @@ void ibagent_set_rates(struct ibagent *a);
 unsigned int ibagent_receive(struct ibagent *a, uint64_t now);
 unsigned int ibagent_send(struct ibagent *a);
 
-/* ibagent_ways.c: the destinations that clients have asked for */
-int ibagent_ways_start(struct ibagent *a);
-void ibagent_ways_stop(struct ibagent *a);
-unsigned int ibagent_ways(struct ibagent *a);
+/* ibagent_ways.c: the destinations that clients have asked for. Ask: with the lock. */
+void ibagent_ask(struct ibagent *a, uint64_t ticket, const struct ibcm_wish *wish);
+/* Tell the state machines what has been found; returns how much. */
+unsigned int ibagent_answers(struct ibagent *a);
 
 #endif

@@ -200,7 +200,7 @@ is_station(const uint8_t mac[6])
 
 /*
  * A neighbour that the driver knows; else the next hop that was found for the peer, or the station
- * that its datagram came from.
+ * that its datagram came from. Without any it is looked for: the state machines repeat the message.
  */
 static bool
 mad_find_hop(struct ibagent *a, struct hca_ctl_ah *ah)
@@ -211,8 +211,10 @@ mad_find_hop(struct ibagent *a, struct hca_ctl_ah *ah)
 		*ah = known;
 		return true;
 	}
-	if (!is_station(a->sending.way.dmac))
-		return false;
+	if (!is_station(a->sending.way.dmac)) {
+		cmagent_hops_look(&a->hops, a->sending.way.own, ah->dgid);
+		return cmagent_hops_find(&a->hops, a->sending.way.own, ah->dgid, ah);
+	}
 	ibagent_count(a, IBAGENT_mads_returned);
 	memcpy(ah->dmac, a->sending.way.dmac, sizeof(ah->dmac));
 	return true;

@@ -2,7 +2,8 @@
 
 /*
  * The destinations that clients have asked for: which address of the host is the source, and the
- * MAC address of the next hop.
+ * MAC address of the next hop. Threads of the agent's hops look for them, or the agent itself where
+ * the driver has a table.
  */
 
 #include <errno.h>
@@ -10,33 +11,18 @@
 
 #include "ibagent_impl.h"
 
-/* Without threads that ask: the driver has a table, and does not block. */
-
-int
-ibagent_ways_start(struct ibagent *a)
-{
-	return 0;
-}
-
 void
-ibagent_ways_stop(struct ibagent *a)
+ibagent_ask(struct ibagent *a, uint64_t ticket, const struct ibcm_wish *wish)
 {
-}
+	struct cmagent_hop_wish w = {.ticket = ticket,
+				     .client = wish->owner,
+				     .gid_index =
+					     wish->fixed ? wish->gid_index : CMAGENT_HOP_NO_GID};
 
-static bool
-way_next(struct ibagent *a, struct ibagent_wish *out)
-{
-	bool any;
-
-	pthread_mutex_lock(&a->lock);
-	any = a->wish_count != 0;
-	if (any) {
-		*out = a->wish[a->wish_first];
-		a->wish_first = (a->wish_first + 1) % IBAGENT_WISHES;
-		a->wish_count--;
-	}
-	pthread_mutex_unlock(&a->lock);
-	return any;
+	memcpy(w.peer, wish->dst, sizeof(w.peer));
+	ibagent_count(a, IBAGENT_ways_asked);
+	if (cmagent_hops_ask(&a->hops, &w) != 0)
+		ibagent_count(a, IBAGENT_ways_lost); /* the timeout of the client ends it */
 }
 
 /* What the state machines tell clients of it */
@@ -57,49 +43,30 @@ way_error(int err)
 	}
 }
 
-static int
-way_find(struct ibagent *a, const struct ibcm_wish *w, struct ibcm_way *way)
-{
-	struct hca_ctl_ah ah = {.sgid_index = w->gid_index};
-	struct hca_ctl_gid gid;
-	int err = 0;
-
-	memcpy(ah.dgid, w->dst, sizeof(ah.dgid));
-	if (!w->fixed)
-		err = hca_driver_source(a->cfg.drv, w->dst, 0, &ah.sgid_index);
-	if (err == 0)
-		err = hca_driver_resolve(a->cfg.drv, true, &ah);
-	if (err == 0)
-		err = hca_driver_query_gid(a->cfg.drv, ah.sgid_index, &gid);
-	if (err != 0)
-		return way_error(err);
-	*way = (struct ibcm_way){.gid_index = ah.sgid_index, .hop_limit = CMAGENT_MAIL_HOP_LIMIT};
-	memcpy(way->own, gid.gid, sizeof(way->own));
-	memcpy(way->peer, w->dst, sizeof(way->peer));
-	memcpy(way->dmac, ah.dmac, sizeof(way->dmac));
-	return 0;
-}
-
 static void
-way_answer(struct ibagent *a, const struct ibagent_wish *w)
+way_answer(struct ibagent *a, const struct cmagent_hop_answer *answer)
 {
-	struct ibcm_way way = {.gid_index = 0};
-	int err = way_find(a, &w->wish, &way);
+	struct ibcm_way way = {.gid_index = answer->ah.sgid_index,
+			       .hop_limit = CMAGENT_MAIL_HOP_LIMIT};
+	int err = way_error(answer->err);
 
+	memcpy(way.own, answer->own, sizeof(way.own));
+	memcpy(way.peer, answer->ah.dgid, sizeof(way.peer));
+	memcpy(way.dmac, answer->ah.dmac, sizeof(way.dmac));
 	if (err != 0)
 		ibagent_count(a, IBAGENT_ways_failed);
 	pthread_mutex_lock(&a->lock);
-	ibcm_resolved(a->cm, w->ticket, err, &way, ibagent_now(a));
+	ibcm_resolved(a->cm, answer->ticket, err, &way, ibagent_now(a));
 	pthread_mutex_unlock(&a->lock);
 }
 
 unsigned int
-ibagent_ways(struct ibagent *a)
+ibagent_answers(struct ibagent *a)
 {
-	struct ibagent_wish w;
+	struct cmagent_hop_answer answer;
 	unsigned int n = 0;
 
-	for (; way_next(a, &w); n++)
-		way_answer(a, &w);
+	for (; cmagent_hops_answer(&a->hops, &answer); n++)
+		way_answer(a, &answer);
 	return n;
 }

@@ -2,7 +2,7 @@
 
 /*
  * Questions of clients for the way to an address, over a driver whose neighbours answer when the
- * test says so. Places of datagrams: tests/unit/ubagent.
+ * test says so. Places of datagrams: tests/unit/cmagent.
  */
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UBAGENT_UBAGENT_IMPL_H
-#define UBAGENT_UBAGENT_IMPL_H
+#ifndef CMAGENT_UB_UBAGENT_IMPL_H
+#define CMAGENT_UB_UBAGENT_IMPL_H
 
 /* Shared by the files of the agent. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UBCM_UBCM_H
-#define UBCM_UBCM_H
+#ifndef CM_UB_UBCM_H
+#define CM_UB_UBCM_H
 
 /*
  * Setting up and ending the channels of an HCA: a link is what two HCAs have between an address of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UBCM_IMPL_H
-#define UBCM_IMPL_H
+#ifndef CM_UB_UBCM_IMPL_H
+#define CM_UB_UBCM_IMPL_H
 
 /* Inside of ubcm: only its sources include this. */
 

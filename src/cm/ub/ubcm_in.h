@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UBCM_IN_H
-#define UBCM_IN_H
+#ifndef CM_UB_UBCM_IN_H
+#define CM_UB_UBCM_IN_H
 
 /* A message that has come, and what its functions share: ubcm_recv.c, ubcm_req.c. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UBCM_MSG_H
-#define UBCM_MSG_H
+#ifndef CM_UB_UBCM_MSG_H
+#define CM_UB_UBCM_MSG_H
 
 /*
  * Messages that set up and end channels between two HCAs. Big-endian:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UBCM_SHARE_H
-#define UBCM_SHARE_H
+#ifndef CM_UB_UBCM_SHARE_H
+#define CM_UB_UBCM_SHARE_H
 
 /*
  * What peers may take of a stock that local users need, too: an account for each address and for

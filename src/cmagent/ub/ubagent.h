@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UBAGENT_UBAGENT_H
-#define UBAGENT_UBAGENT_H
+#ifndef CMAGENT_UB_UBAGENT_H
+#define CMAGENT_UB_UBAGENT_H
 
 /*
  * The agent of an HCA that sets up its channels: it carries the messages of ubcm as unreliable
