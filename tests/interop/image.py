@@ -17,7 +17,7 @@ import subprocess
 
 KERNEL = 'linux-image-amd64'  # the cloud flavour has no rdma_rxe
 MODULES = ('virtio_pci', 'virtio_console', 'virtio_net', 'crc32_generic', '8021q',
-           'ib_uverbs', 'rdma_rxe')
+           'ib_uverbs', 'rdma_ucm', 'rdma_rxe')
 PROGRAMS = ('ip', 'rdma')
 BUSYBOX = '/bin/busybox'
 PROVIDER = '/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so'
@@ -177,7 +177,7 @@ def write_image(target, kernel, peer, init, more):
         raise Missing('ibverbs-providers is not installed')
     archive.regular(provider[0], provider[0])
     archive.regular(DRIVER, DRIVER, 0o644)
-    programs = [(find_program(name), 'sbin/' + name) for name in (*PROGRAMS, *more)]
+    programs = [(find_program(name), 'sbin/' + os.path.basename(name)) for name in (*PROGRAMS, *more)]
     for path, name in programs:
         archive.regular(name, path)
     for path in [path for path, _ in programs] + [peer, provider[0]]:
@@ -197,7 +197,7 @@ def write_image(target, kernel, peer, init, more):
 
 def build(cache, peer, init, programs=()):
     """Returns the paths of kernel and initial file system, or raises Missing. The peer is a program or
-    a script; programs are names of others of this machine that shall be there too."""
+    a script; programs are names or paths of others of this machine that shall be there too."""
     os.makedirs(cache, exist_ok=True)
     if not os.path.exists(BUSYBOX):
         raise Missing('busybox-static is not installed')

@@ -26,9 +26,9 @@ class Unavailable(Exception):
     """Why there is no virtual machine with rxe here."""
 
 
-def images():
+def images(programs):
     try:
-        return guest.images(PEER, RXE_PROGRAMS)
+        return guest.images(PEER, programs)
     except (image.Missing, OSError, subprocess.TimeoutExpired) as why:
         raise Unavailable(why) from None
 
@@ -92,7 +92,7 @@ class Remote:
         self.returncode = None
         self.text = ''
         channel.send('run', str(port), str(2 * limit), *words)
-        if port:
+        if port != 0:
             self.expect('listening', limit)
 
     def expect(self, word, limit):
@@ -126,11 +126,12 @@ class Remote:
 
 class RxeRig(Rig):
     """A daemon whose port is the network card of the virtual machine."""
+    guest_programs = RXE_PROGRAMS
 
     def __init__(self, build, place, where):
         self.build = build
         self.where = where
-        self.images = images()
+        self.images = images(self.guest_programs)
         self.programs = []
         self.console = os.path.join(place, 'console')
         self.machine = None

@@ -202,3 +202,23 @@ def read_pcap(path):
         seconds, fraction, kept, _ = struct.unpack_from('<IIII', data, at)
         yield seconds + fraction * unit, data[at + 16:at + 16 + kept]
         at += 16 + kept
+
+
+def read_pcapng(path):
+    """The same of a file as softhca-ctl capture writes it: one interface, little-endian, times in ns or us."""
+    with open(path, 'rb') as file:
+        data = file.read()
+    at, unit = 0, 1e-6
+    while at + 12 <= len(data):
+        kind, size = struct.unpack_from('<II', data, at)
+        if kind == 1:  # interface: option 9 is the resolution of times
+            option = at + 16
+            while option + 4 <= at + size - 4:
+                code, length = struct.unpack_from('<HH', data, option)
+                if code == 9:
+                    unit = 10.0 ** -data[option + 4]
+                option += 4 + (length + 3) // 4 * 4
+        elif kind == 6:  # enhanced packet
+            _, high, low, kept = struct.unpack_from('<IIII', data, at + 8)
+            yield (high << 32 | low) * unit, data[at + 28:at + 28 + kept]
+        at += size

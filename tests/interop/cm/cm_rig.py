@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where tests/interop/cm-rxe runs programs: a daemon on the wire of a virtual machine with rxe; what they say to each
+other's connection manager is captured."""
+import os
+import shutil
+import subprocess
+import time
+
+import cm_judge
+import cm_mad
+from verbs_cases import GID_IPV4
+from verbs_rig import Failed, both
+from verbs_rxe import Remote, RxeRig
+
+from cm_cases import HERE, OWN, PORT, PROGRAMS
+
+OURS, GUEST = {False: '10.77.0.1', True: '2001:db8:77::1'}, {False: '10.77.0.2', True: '2001:db8:77::2'}
+FIRST_PORT = 21000
+FIXED_PORTS = {'udaddy': 7174}  # programs without an option for it
+LISTENS_S = 30
+LEFT_S = 20
+FIGURE_S = 300
+
+
+class CmRig(RxeRig):
+    guest_programs = ()
+
+    def __init__(self, build, place):
+        self.play = os.path.join(build, 'tests/interop/cm-play')
+        self.guest_programs = (*PROGRAMS, self.play)
+        self.place = place
+        self.next_port = FIRST_PORT
+        super().__init__(build, place, 'rxe')
+        del self.gids  # by address here
+
+    def words(self, command, case, here, own, port):
+        names = {HERE: here, OWN: own, PORT: str(port)}
+        return [names.get(word, word) for word in command]
+
+    def ours(self, words):
+        return self.begin(0, [self.play if word == 'cm-play' else word for word in words])
+
+    def wait_listening(self, program, port):
+        deadline = time.monotonic() + LISTENS_S
+        while program.returncode is None:
+            ids = self.daemons[0].ask('/softhca/cm') or {}
+            if any(entry['state'] == 'LISTENING' and entry.get('source_port') == port for entry in entries(ids)):
+                return
+            if time.monotonic() > deadline:
+                raise Failed('it does not listen', program.said())
+            time.sleep(0.05)
+
+    def begin_pair(self, case, role, port):
+        """Ends (ours, theirs): the server first."""
+        here, there = (GUEST, OURS) if role == 'client' else (OURS, GUEST)
+        here, there = here[case.ipv6], there[case.ipv6]
+        server = self.words(case.server, case, here, here, port)
+        client = self.words(case.client, case, here, there, port)
+        if role == 'client':
+            theirs = Remote(self.channel, server, case.limit, 'r%d' % port) if server else Nothing()
+            return self.ours(client), theirs
+        ours = self.ours(server) if server else Nothing()
+        if server:
+            self.wait_listening(ours, port)
+        return ours, Remote(self.channel, client, case.limit)
+
+    def capture(self, name):
+        """Of the messages of connection management alone; returns what ends it: the file."""
+        raw = os.path.join(self.place, name + '.pcapng')
+        self.daemons[0].ask('/softhca/capture,' + raw)
+        return raw
+
+    def captured(self, raw, target):
+        counts = self.daemons[0].ask('/softhca/capture,off')
+        if counts['lost'] or counts['failed']:
+            raise Failed('the capture is not whole: %s' % counts)
+        frames = [frame for frame in cm_mad.read_pcapng(raw) if cm_mad.open_frame(frame[1])]
+        os.unlink(raw)
+        cm_mad.write_pcap(target, frames)
+
+    def run(self, case, role):
+        """What the table shows."""
+        port = FIXED_PORTS.get((case.server or case.client)[0], self.next_port)
+        self.next_port += 1
+        name = '%s-%d' % (role, port)
+        target = os.path.join(self.place, name + '.pcap')
+        raw = self.capture(name)
+        try:
+            ours, theirs = self.begin_pair(case, role, port)
+            client, server = (ours, theirs) if role == 'client' else (theirs, ours)
+            self.finish(case, client, server)
+        finally:
+            self.captured(raw, target)
+        self.judge(case, client, server, target)
+        self.nothing_left()
+        return self.shown(target)
+
+    def finish(self, case, client, server):
+        try:
+            client.finish(case.limit)
+            if case.status[1] is not None and client.returncode == case.status[0]:
+                server.finish(case.limit)
+        finally:
+            for end in client, server:
+                end.kill()
+
+    def judge(self, case, client, server, target):
+        said = 'client: %s\nserver: %s' % (client.said(), server.said())
+        reason = case.judge(client, server)
+        bad, counts = cm_judge.judge(target)
+        bad += cm_judge.compare_with_tshark(target) if shutil.which('tshark') else []
+        seen = {name for _, name in counts}
+        missing = [name for name in case.messages if name not in seen]
+        if not reason and bad:
+            reason = '%d complaints about the capture: %s' % (len(bad), bad[0])
+        if not reason and missing:
+            reason = 'not on the wire: ' + ', '.join(missing)
+        if reason:
+            raise Failed(reason, '\n'.join([said, conversation(target), *bad[:10]]))
+
+    def shown(self, target):
+        counts = cm_judge.judge(target)[1]
+        ours = sum(n for (who, _), n in counts.items() if who in OURS.values())
+        return '%d messages of ours, %d of theirs' % (ours, sum(counts.values()) - ours)
+
+    def figure(self, count):
+        """Of rxe alone, both ends in the virtual machine: what cmtime prints of so many connections."""
+        port = self.next_port
+        self.next_port += 1
+        self.channel.send('serve', 'r%d' % port, 'cmtime', '-b', GUEST[False], '-p', str(port))
+        if self.channel.line(LISTENS_S) != ['listening']:
+            raise Failed('the server in the virtual machine does not listen')
+        client = Remote(self.channel, ['cmtime', '-s', GUEST[False], '-p', str(port), '-c', str(count)], FIGURE_S)
+        return client.finish(FIGURE_S)
+
+    def nothing_left(self):
+        super().nothing_left()
+        deadline = time.monotonic() + LEFT_S
+        while True:
+            left = [e for e in entries(self.daemons[0].ask('/softhca/cm') or {}) if e['id'] != 0]
+            if not left:
+                return
+            if time.monotonic() > deadline:
+                raise Failed('ids that are left in the daemon: %s' % left)
+            time.sleep(0.05)
+
+
+class Nothing:
+    """A server that is not there."""
+    returncode = 0
+
+    def said(self):
+        return ''
+
+    def finish(self, limit):
+        del limit
+        return ''
+
+    def kill(self):
+        pass
+
+
+def entries(answer):
+    """Of a list of telemetry."""
+    return [entry for entry in answer.values() if isinstance(entry, dict)]
+
+
+def conversation(path):
+    """A capture in words."""
+    lines, begin = [], None
+    for when, data in cm_mad.read_pcap(path):
+        message = cm_mad.open_frame(data)
+        begin = when if begin is None else begin
+        fields = message['fields']
+        lines.append('%8.3f %s %s %s' % (when - begin, message['src'], message['name'], ' '.join(
+            '%s=%x' % (key, fields[key]) for key in ('local_comm', 'remote_comm', 'request', 'reason', 'status')
+            if key in fields)))
+    return '\n'.join(lines)
