@@ -164,8 +164,8 @@ put_cookie(uint8_t *p, const struct ubcm_msg *m, uint32_t to)
 {
 	hca_put_be16(p, UBCM_TLV_COOKIE);
 	hca_put_be16(p + 2, 8);
-	hca_put_be64(p + 4, ubcm_cookie(world.cm[to], m->destination, m->source, m->transaction,
-					world.now));
+	hca_put_be64(p + 4, cm_cookie(world.cm[to]->key, m->destination, m->source, m->transaction,
+				      world.now));
 	return 12;
 }
 

@@ -14,10 +14,10 @@ good_config(const struct ubcm_config *cfg)
 	       cfg->max_links <= UBCM_LINKS_MAX;
 }
 
-static struct ubcm_share_limits
+static struct cm_share_limits
 limits_of(const struct ubcm_config *cfg)
 {
-	return ubcm_share_limits((1u << cfg->log_tps) - 1, cfg->tps);
+	return cm_share_limits((1u << cfg->log_tps) - 1, cfg->tps);
 }
 
 size_t
@@ -27,24 +27,25 @@ ubcm_bytes(const struct ubcm_config *cfg)
 		return 0;
 	return sizeof(struct ubcm) + cfg->max_links * sizeof(struct ubcm_link) +
 	       (sizeof(struct ubcm_number) << cfg->log_tps) +
-	       limits_of(cfg).peers * sizeof(struct ubcm_share_row);
+	       limits_of(cfg).peers * sizeof(struct cm_share_row) + cm_pairs_bytes(cfg->max_links);
 }
 
 struct ubcm *
 ubcm_init(void *mem, const struct ubcm_config *cfg)
 {
 	struct ubcm *cm = memset(mem, 0, ubcm_bytes(cfg));
-	struct ubcm_share_limits limits = limits_of(cfg);
+	struct cm_share_limits limits = limits_of(cfg);
 
 	cm->cfg = *cfg;
 	cm->next = 1;
 	cm->nlinks = cfg->max_links;
 	cm->link = (struct ubcm_link *)(cm + 1);
 	cm->number = (struct ubcm_number *)(cm->link + cm->nlinks);
-	ubcm_share_init(&cm->share, &limits,
-			(struct ubcm_share_row *)(cm->number + (1u << cfg->log_tps)));
+	cm_share_init(&cm->share, &limits,
+		      (struct cm_share_row *)(cm->number + (1u << cfg->log_tps)));
 	for (uint32_t i = 0; i < 2; i++)
 		cm->key[i] = cfg->ops->random(cfg->arg);
+	cm_pairs_init(&cm->pairs, cm->nlinks, cm->key, cm->share.row + limits.peers);
 	for (uint32_t i = 0; i < cm->nlinks; i++)
 		cm->link[i].deadline = UBCM_NEVER;
 	return cm;
@@ -61,11 +62,11 @@ ubcm_end(struct ubcm *cm, uint64_t now)
 const struct ubcm_counters *
 ubcm_counters(struct ubcm *cm, uint64_t now)
 {
-	const struct ubcm_share *s = &cm->share;
-	uint64_t peers = (uint64_t)s->used[UBCM_SHARE_half] + s->used[UBCM_SHARE_open];
+	const struct cm_share *s = &cm->share;
+	uint64_t peers = (uint64_t)s->used[CM_SHARE_half] + s->used[CM_SHARE_open];
 
 	cm->counters.now = (struct ubcm_gauges){
-		.half = s->used[UBCM_SHARE_half],
+		.half = s->used[CM_SHARE_half],
 		.peers = peers,
 		.own = cm->used - peers,
 		.resting = ubcm_resting_numbers(cm, now),
@@ -96,12 +97,9 @@ best_link(struct ubcm *cm, const uint8_t *own, const uint8_t *peer)
 {
 	struct ubcm_link *best = NULL;
 
-	for (uint32_t i = 0; i < cm->nlinks; i++) {
-		struct ubcm_link *l = &cm->link[i];
-
-		if (ubcm_is_pair(l, own, peer) && worth(l) > (best == NULL ? 0 : worth(best)))
+	UBCM_PAIR_EACH(l, cm, own, peer)
+		if (worth(l) > (best == NULL ? 0 : worth(best)))
 			best = l;
-	}
 	return best;
 }
 
@@ -164,7 +162,7 @@ ubcm_is_up(const struct ubcm *cm, uint32_t handle)
 /* ---- time ---- */
 
 static void
-repeat(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
+repeat(struct ubcm *cm, struct ubcm_link *l)
 {
 	static const uint8_t what[] = {
 		[LINK_ASKING] = UBCM_REQ,
@@ -172,8 +170,6 @@ repeat(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 		[LINK_LEAVING] = UBCM_DISC,
 	};
 
-	l->tries++;
-	ubcm_link_await(l, now);
 	cm->counters.repeated++;
 	ubcm_send(cm, l, what[l->state],
 		  l->state == LINK_LEAVING ? UBCM_STATUS_IDLE : UBCM_STATUS_OK);
@@ -199,8 +195,8 @@ expired(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 		ubcm_link_leave(cm, l, now);
 	} else if (l->state == LINK_DRAINING) {
 		ubcm_link_end(cm, l, UBCM_STATUS_IDLE, false, now);
-	} else if (l->tries < UBCM_REPEATS) {
-		repeat(cm, l, now);
+	} else if (cm_repeat_again(&ubcm_repeats, &l->tries, now, &l->deadline)) {
+		repeat(cm, l);
 	} else {
 		give_up(cm, l, now);
 	}

@@ -4,8 +4,11 @@
 
 /* Inside of ubcm: only its sources include this. */
 
+#include "cm_cookie.h"
+#include "cm_pairs.h"
+#include "cm_repeat.h"
+#include "cm_share.h"
 #include "ubcm.h"
-#include "ubcm_share.h"
 
 enum link_state {
 	LINK_FREE,
@@ -23,11 +26,11 @@ struct ubcm_link {
 	bool again;	/* asked after the peer's own REQ had led nowhere */
 	bool confirmed; /* both ends have the TPs, which may have been used */
 	bool has_cookie;
-	enum ubcm_share_kind kind; /* of what the peer's account pays */
-	uint32_t charged;	   /* TPNs */
-	uint32_t retried;	   /* tries + 1 when the last RETRY was taken */
-	uint16_t generation;	   /* of the handle */
-	uint32_t tries;		   /* repetitions of the message that waits for an answer */
+	enum cm_share_kind kind; /* of what the peer's account pays */
+	uint32_t charged;	 /* TPNs */
+	uint32_t retried;	 /* tries + 1 when the last RETRY was taken */
+	uint16_t generation;	 /* of the handle */
+	uint32_t tries;		 /* repetitions of the message that waits for an answer */
 	uint32_t users;
 	uint32_t dead, drained; /* sets of TPs */
 	uint64_t deadline;
@@ -52,12 +55,13 @@ struct ubcm_number {
 struct ubcm {
 	struct ubcm_config cfg;
 	struct ubcm_counters counters;
-	struct ubcm_share share; /* of the TPNs */
-	uint64_t key[2];	 /* of cookies */
-	uint64_t sampled;	 /* when links were asked for their traffic */
-	uint32_t used;		 /* TPNs */
-	uint32_t next;		 /* index of TPNs that is tried first */
-	uint32_t nlinks;	 /* allocated */
+	struct cm_share share; /* of the TPNs */
+	uint64_t key[2];       /* of cookies, and of pairs */
+	struct cm_pairs pairs; /* links that are not free */
+	uint64_t sampled;      /* when links were asked for their traffic */
+	uint32_t used;	       /* TPNs */
+	uint32_t next;	       /* index of TPNs that is tried first */
+	uint32_t nlinks;       /* allocated */
 	struct ubcm_number *number;
 	struct ubcm_link *link;
 };
@@ -100,12 +104,12 @@ void ubcm_link_end(struct ubcm *cm, struct ubcm_link *l, enum ubcm_status status
 /* The peer does not go on with what it asked for: users get a REQ of this end instead, once. */
 void ubcm_link_abandoned(struct ubcm *cm, struct ubcm_link *l, enum ubcm_status status,
 			 uint64_t now);
-/* The message is sent anew each time until repeat is over. */
+/* The message that is sent now waits for an answer. */
 void ubcm_link_await(struct ubcm_link *l, uint64_t now);
 
 bool ubcm_link_is_free(const struct ubcm *cm);
 /* The peer pays for its TPNs: as a half, or as an open link. */
-void ubcm_link_charge(struct ubcm *cm, struct ubcm_link *l, enum ubcm_share_kind kind);
+void ubcm_link_charge(struct ubcm *cm, struct ubcm_link *l, enum cm_share_kind kind);
 /* The users of a link that ends have this one from now on. */
 void ubcm_link_join(struct ubcm *cm, struct ubcm_link *l, struct ubcm_link *from, uint64_t now);
 
@@ -119,13 +123,6 @@ void ubcm_room_end_half(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
 /* Note what the link has carried, if it has no users. */
 void ubcm_room_look(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
 
-/* ubcm_cookie.c */
-uint64_t ubcm_cookie(const struct ubcm *cm, const uint8_t *own, const uint8_t *peer,
-		     uint64_t transaction, uint64_t now);
-bool ubcm_cookie_is_good(const struct ubcm *cm, const uint8_t *own, const uint8_t *peer,
-			 uint64_t transaction, uint64_t cookie, uint64_t now);
-uint64_t ubcm_siphash(const uint64_t key[2], const uint64_t *words, uint32_t n);
-
 /* ubcm_send.c */
 /* A message of a link, as its state has it. */
 void ubcm_send(struct ubcm *cm, const struct ubcm_link *l, enum ubcm_type type,
@@ -137,11 +134,31 @@ void ubcm_send_bare(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, en
 void ubcm_send_retry(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint64_t transaction,
 		     uint64_t cookie);
 
+extern const struct cm_repeat_rule ubcm_repeats;
+
 static inline bool
 ubcm_is_pair(const struct ubcm_link *l, const uint8_t *own, const uint8_t *peer)
 {
 	return l->state != LINK_FREE && memcmp(l->own, own, sizeof(l->own)) == 0 &&
 	       memcmp(l->peer, peer, sizeof(l->peer)) == 0;
 }
+
+/* The links of a pair of addresses by their indexes: the first one, or that after `last`. */
+static inline struct ubcm_link *
+ubcm_pair_next(const struct ubcm *cm, const struct ubcm_link *last, const uint8_t *own,
+	       const uint8_t *peer)
+{
+	uint32_t i = last == NULL ? cm_pairs_first(&cm->pairs, own, peer)
+				  : cm_pairs_next(&cm->pairs, (uint32_t)(last - cm->link));
+
+	while (i != CM_PAIRS_NONE && !ubcm_is_pair(&cm->link[i], own, peer))
+		i = cm_pairs_next(&cm->pairs, i);
+	return i != CM_PAIRS_NONE ? &cm->link[i] : NULL;
+}
+
+/* The body may end the link. */
+#define UBCM_PAIR_EACH(l, cm, own, peer) \
+	for (struct ubcm_link *l = ubcm_pair_next(cm, NULL, own, peer); l != NULL; \
+	     l = ubcm_pair_next(cm, l, own, peer))
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "ubcm_impl.h"
 
+const struct cm_repeat_rule ubcm_repeats = {.first = UBCM_FIRST_WAIT, .repeats = UBCM_REPEATS};
+
 uint32_t
 ubcm_link_handle(const struct ubcm *cm, const struct ubcm_link *l)
 {
@@ -57,18 +59,18 @@ ubcm_link_is_free(const struct ubcm *cm)
 }
 
 void
-ubcm_link_charge(struct ubcm *cm, struct ubcm_link *l, enum ubcm_share_kind kind)
+ubcm_link_charge(struct ubcm *cm, struct ubcm_link *l, enum cm_share_kind kind)
 {
-	ubcm_share_give(&cm->share, l->peer, l->kind, l->charged);
+	cm_share_give(&cm->share, l->peer, l->kind, l->charged);
 	l->kind = kind;
 	l->charged = l->ntps;
-	ubcm_share_take(&cm->share, l->peer, l->kind, l->charged);
+	cm_share_take(&cm->share, l->peer, l->kind, l->charged);
 }
 
 static void
 link_discharge(struct ubcm *cm, struct ubcm_link *l)
 {
-	ubcm_share_give(&cm->share, l->peer, l->kind, l->charged);
+	cm_share_give(&cm->share, l->peer, l->kind, l->charged);
 	l->charged = 0;
 }
 
@@ -89,6 +91,7 @@ ubcm_link_new(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint32_t
 	memcpy(l->peer, peer, sizeof(l->peer));
 	if (ubcm_take_numbers(cm, l, tps, now) == 0)
 		return NULL;
+	cm_pairs_add(&cm->pairs, (uint32_t)(l - cm->link), own, peer);
 	cm->counters.begun++;
 	return l;
 }
@@ -96,7 +99,7 @@ ubcm_link_new(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint32_t
 void
 ubcm_link_await(struct ubcm_link *l, uint64_t now)
 {
-	l->deadline = now + (UBCM_FIRST_WAIT << l->tries);
+	l->deadline = cm_repeat_begin(&ubcm_repeats, &l->tries, now);
 }
 
 void
@@ -107,7 +110,6 @@ ubcm_link_ask(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 	l->has_cookie = false;
 	l->retried = 0;
 	l->transaction = cm->cfg.ops->random(cm->cfg.arg);
-	l->tries = 0;
 	ubcm_link_await(l, now);
 	ubcm_send(cm, l, UBCM_REQ, UBCM_STATUS_OK);
 }
@@ -139,7 +141,6 @@ ubcm_link_leave(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
 	l->state = LINK_LEAVING;
 	l->disc = cm->cfg.ops->random(cm->cfg.arg);
-	l->tries = 0;
 	ubcm_link_await(l, now);
 	ubcm_send(cm, l, UBCM_DISC, UBCM_STATUS_IDLE);
 }
@@ -207,6 +208,7 @@ ubcm_link_end(struct ubcm *cm, struct ubcm_link *l, enum ubcm_status status, boo
 	}
 	users_down(cm, l, status);
 	destroy_tps(cm, l, now);
+	cm_pairs_remove(&cm->pairs, (uint32_t)(l - cm->link), l->own, l->peer);
 	l->state = LINK_FREE;
 	l->deadline = UBCM_NEVER;
 	l->generation++;

@@ -13,26 +13,18 @@
 struct ubcm_link *
 ubcm_in_link(const struct ubcm_in *in, bool active)
 {
-	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
-		struct ubcm_link *l = &in->cm->link[i];
-
-		if (ubcm_is_pair(l, in->own, in->peer) && l->active == active &&
-		    l->transaction == in->m->transaction)
+	UBCM_PAIR_EACH(l, in->cm, in->own, in->peer)
+		if (l->active == active && l->transaction == in->m->transaction)
 			return l;
-	}
 	return NULL;
 }
 
 static struct ubcm_link *
 of_disc(const struct ubcm_in *in)
 {
-	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
-		struct ubcm_link *l = &in->cm->link[i];
-
-		if (ubcm_is_pair(l, in->own, in->peer) && l->state == LINK_LEAVING &&
-		    l->disc == in->m->transaction)
+	UBCM_PAIR_EACH(l, in->cm, in->own, in->peer)
+		if (l->state == LINK_LEAVING && l->disc == in->m->transaction)
 			return l;
-	}
 	return NULL;
 }
 
@@ -56,12 +48,9 @@ names_tps(const struct ubcm_msg *m, const struct ubcm_link *l, bool theirs)
 static struct ubcm_link *
 of_peer_tps(const struct ubcm_in *in)
 {
-	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
-		struct ubcm_link *l = &in->cm->link[i];
-
-		if (ubcm_is_pair(l, in->own, in->peer) && l->created && names_tps(in->m, l, true))
+	UBCM_PAIR_EACH(l, in->cm, in->own, in->peer)
+		if (l->created && names_tps(in->m, l, true))
 			return l;
-	}
 	return NULL;
 }
 
@@ -170,13 +159,9 @@ end_older(struct ubcm *cm, const struct ubcm_link *l, uint64_t now)
 {
 	if (memcmp(l->own, l->peer, sizeof(l->own)) == 0)
 		return;
-	for (uint32_t i = 0; i < cm->nlinks; i++) {
-		struct ubcm_link *old = &cm->link[i];
-
-		if (old != l && ubcm_is_pair(old, l->own, l->peer) && old->created &&
-		    old->state != LINK_DRAINING)
+	UBCM_PAIR_EACH(old, cm, l->own, l->peer)
+		if (old != l && old->created && old->state != LINK_DRAINING)
 			ubcm_link_end(cm, old, UBCM_STATUS_RESTARTED, false, now);
-	}
 }
 
 /* Users of this end that ask, too, have the same channels; until now theirs could still be made. */
@@ -185,9 +170,9 @@ join_asking(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
 	if (memcmp(l->own, l->peer, sizeof(l->own)) == 0)
 		return;
-	for (uint32_t i = 0; i < cm->nlinks; i++)
-		if (cm->link[i].state == LINK_ASKING && ubcm_is_pair(&cm->link[i], l->own, l->peer))
-			ubcm_link_join(cm, l, &cm->link[i], now);
+	UBCM_PAIR_EACH(asks, cm, l->own, l->peer)
+		if (asks->state == LINK_ASKING)
+			ubcm_link_join(cm, l, asks, now);
 }
 
 static void
@@ -195,7 +180,7 @@ confirmed(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
 	(void)ubcm_link_act(cm, l, (struct ubcm_action){.type = UBCM_ACTIVATE});
 	l->confirmed = true;
-	ubcm_link_charge(cm, l, UBCM_SHARE_open);
+	ubcm_link_charge(cm, l, CM_SHARE_open);
 	end_older(cm, l, now);
 	join_asking(cm, l, now);
 	ubcm_link_open(cm, l, now);

@@ -9,8 +9,6 @@
 
 /* Halves of one pair of addresses; one more takes the place of the oldest. */
 #define HALF_OF_PAIR 2u
-/* A half lasts so long. */
-#define GIVE_UP (UBCM_FIRST_WAIT * ((2u << UBCM_REPEATS) - 1))
 
 /* The number of halves of this pair, and the oldest of them */
 static uint32_t
@@ -19,10 +17,8 @@ halves(const struct ubcm_in *in, struct ubcm_link **oldest)
 	uint32_t n = 0;
 
 	*oldest = NULL;
-	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
-		struct ubcm_link *l = &in->cm->link[i];
-
-		if (!ubcm_is_pair(l, in->own, in->peer) || l->state != LINK_ANSWERED)
+	UBCM_PAIR_EACH(l, in->cm, in->own, in->peer) {
+		if (l->state != LINK_ANSWERED)
 			continue;
 		n++;
 		if (*oldest == NULL || l->born < (*oldest)->born)
@@ -35,10 +31,9 @@ halves(const struct ubcm_in *in, struct ubcm_link **oldest)
 static struct ubcm_link *
 asking(const struct ubcm_in *in)
 {
-	for (uint32_t i = 0; i < in->cm->nlinks; i++)
-		if (ubcm_is_pair(&in->cm->link[i], in->own, in->peer) &&
-		    in->cm->link[i].state == LINK_ASKING)
-			return &in->cm->link[i];
+	UBCM_PAIR_EACH(l, in->cm, in->own, in->peer)
+		if (l->state == LINK_ASKING)
+			return l;
 	return NULL;
 }
 
@@ -46,13 +41,10 @@ asking(const struct ubcm_in *in)
 static struct ubcm_link *
 just_opened(const struct ubcm_in *in)
 {
-	for (uint32_t i = 0; i < in->cm->nlinks; i++) {
-		struct ubcm_link *l = &in->cm->link[i];
-
-		if (ubcm_is_pair(l, in->own, in->peer) && l->state == LINK_OPEN && l->active &&
-		    in->now - l->opened < GIVE_UP)
+	UBCM_PAIR_EACH(l, in->cm, in->own, in->peer)
+		if (l->state == LINK_OPEN && l->active &&
+		    in->now - l->opened < cm_repeat_whole(&ubcm_repeats))
 			return l;
-	}
 	return NULL;
 }
 
@@ -68,9 +60,8 @@ answer(const struct ubcm_in *in, struct ubcm_link *l)
 		ubcm_link_end(in->cm, l, UBCM_STATUS_NO_RESOURCES, false, in->now);
 		return;
 	}
-	ubcm_link_charge(in->cm, l, UBCM_SHARE_half);
+	ubcm_link_charge(in->cm, l, CM_SHARE_half);
 	l->state = LINK_ANSWERED;
-	l->tries = 0;
 	ubcm_link_await(l, in->now);
 	ubcm_send(in->cm, l, UBCM_REP, UBCM_STATUS_OK);
 }
@@ -104,8 +95,8 @@ new_half(const struct ubcm_in *in)
 static bool
 has_good_cookie(const struct ubcm_in *in)
 {
-	return in->m->has_cookie && ubcm_cookie_is_good(in->cm, in->own, in->peer,
-							in->m->transaction, in->m->cookie, in->now);
+	return in->m->has_cookie && cm_cookie_is_good(in->cm->key, in->own, in->peer,
+						      in->m->transaction, in->m->cookie, in->now);
 }
 
 /* Both ask, and the peer is the one that answers: it gets the RTU of its answer again. */
@@ -132,8 +123,8 @@ ubcm_take_req(const struct ubcm_in *in)
 
 	if (!has_good_cookie(in)) {
 		ubcm_send_retry(in->cm, in->own, in->peer, in->m->transaction,
-				ubcm_cookie(in->cm, in->own, in->peer, in->m->transaction,
-					    in->now));
+				cm_cookie(in->cm->key, in->own, in->peer, in->m->transaction,
+					  in->now));
 		return UBCM_DROP_none;
 	}
 	l = ubcm_in_link(in, false);
@@ -174,9 +165,6 @@ ubcm_needs_way(const struct ubcm *cm, const uint8_t *own, const uint8_t *peer, c
 		return false;
 	if (m.type == UBCM_REQ)
 		return m.has_cookie &&
-		       ubcm_cookie_is_good(cm, own, peer, m.transaction, m.cookie, now);
-	for (uint32_t i = 0; i < cm->nlinks; i++)
-		if (ubcm_is_pair(&cm->link[i], own, peer))
-			return true;
-	return false;
+		       cm_cookie_is_good(cm->key, own, peer, m.transaction, m.cookie, now);
+	return ubcm_pair_next(cm, NULL, own, peer) != NULL;
 }

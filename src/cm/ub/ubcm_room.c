@@ -121,12 +121,12 @@ ubcm_room_end_half(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 }
 
 static bool
-room_make(struct ubcm *cm, const uint8_t *peer, enum ubcm_share_full full, uint64_t now)
+room_make(struct ubcm *cm, const uint8_t *peer, enum cm_share_full full, uint64_t now)
 {
 	switch (full) {
-	case UBCM_SHARE_FULL_ADDRESS:
+	case CM_SHARE_FULL_ADDRESS:
 		return room_reclaim(cm, (struct room_from){.address = peer}, now);
-	case UBCM_SHARE_FULL_HALF:
+	case CM_SHARE_FULL_HALF:
 		return room_evict(cm, now);
 	default:
 		return room_reclaim(cm, (struct room_from){.address = NULL}, now);
@@ -136,17 +136,17 @@ room_make(struct ubcm *cm, const uint8_t *peer, enum ubcm_share_full full, uint6
 uint32_t
 ubcm_room_for_peer(struct ubcm *cm, const uint8_t *peer, uint32_t want, uint64_t now)
 {
-	enum ubcm_share_full full;
-	uint32_t left = ubcm_share_left(&cm->share, peer, &full);
+	enum cm_share_full full;
+	uint32_t left = cm_share_left(&cm->share, peer, &full);
 
 	while (left < want && room_make(cm, peer, full, now))
-		left = ubcm_share_left(&cm->share, peer, &full);
+		left = cm_share_left(&cm->share, peer, &full);
 	want = left < want ? left : want;
 	/* local users may have more than their reserve */
 	while (ubcm_free_numbers(cm) < want &&
 	       room_reclaim(cm, (struct room_from){.own = true}, now))
 		;
-	if (left == 0 && full == UBCM_SHARE_FULL_ADDRESS)
+	if (left == 0 && full == CM_SHARE_FULL_ADDRESS)
 		cm->counters.refused_address++;
 	else if (left == 0 || ubcm_free_numbers(cm) == 0)
 		cm->counters.refused_peers++;

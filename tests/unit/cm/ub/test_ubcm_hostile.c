@@ -143,7 +143,7 @@ test_blind_rtu(void **state)
 	r.now += 30 * SECOND; /* the channels that there are were not made just now */
 	m = message(UBCM_REQ, 2);
 	m.has_cookie = true;
-	m.cookie = ubcm_cookie(r.end[1].cm, r.end[1].eid, r.end[0].eid, m.transaction, r.now);
+	m.cookie = cm_cookie(r.end[1].cm->key, r.end[1].eid, r.end[0].eid, m.transaction, r.now);
 	give(&m);
 	l = &r.end[1].cm->link[1];
 	assert_int_equal(l->state, LINK_ANSWERED);
@@ -210,7 +210,7 @@ test_flipped(void **state)
 	open_link();
 	m = message(UBCM_REQ, 2);
 	m.has_cookie = true;
-	m.cookie = ubcm_cookie(r.end[1].cm, r.end[1].eid, r.end[0].eid, m.transaction, r.now);
+	m.cookie = cm_cookie(r.end[1].cm->key, r.end[1].eid, r.end[0].eid, m.transaction, r.now);
 	len = ubcm_msg_build(&m, bytes);
 	for (size_t bit = 0; bit < 8 * len; bit++) {
 		bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -327,16 +327,16 @@ rig_dropped(const struct rig *r, uint32_t end)
 static void
 links_as_driver(const struct rig_end *e)
 {
-	uint32_t used[UBCM_SHARE_KINDS] = {0}, all = 0;
+	uint32_t used[CM_SHARE_KINDS] = {0}, all = 0;
 
 	for (uint32_t i = 0; i < e->cm->nlinks; i++) {
 		const struct ubcm_link *l = &e->cm->link[i];
 
 		all += l->state != LINK_FREE ? l->ntps : 0;
 		if (l->state == LINK_ANSWERED)
-			used[UBCM_SHARE_half] += l->ntps;
+			used[CM_SHARE_half] += l->ntps;
 		else if (l->created && !l->active)
-			used[UBCM_SHARE_open] += l->ntps;
+			used[CM_SHARE_open] += l->ntps;
 		for (uint32_t t = 0; l->created && t < l->ntps; t++)
 			assert_non_null(find_tp((struct rig_end *)(uintptr_t)e, l->tp[t].tpn));
 	}

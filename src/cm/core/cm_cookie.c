@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Cookies: what a peer must repeat before this end keeps anything for it. One is a keyed hash
- * (SipHash-2-4) of both addresses, the transaction and the time, so nothing is stored and only the
- * receiver at that address can know it. It is good for one to two periods.
- */
+#include "abi_bits.h"
+#include "cm_cookie.h"
 
-#include "ubcm_impl.h"
-
-#define PERIOD_NS UINT64_C(10000000000)
 #define WORDS 6u
 
 struct sip {
@@ -52,7 +46,7 @@ sip_word(struct sip *s, uint64_t word)
 }
 
 uint64_t
-ubcm_siphash(const uint64_t key[2], const uint64_t *words, uint32_t n)
+cm_siphash(const uint64_t key[2], const uint64_t *words, uint32_t n)
 {
 	struct sip s = {
 		{key[0] ^ UINT64_C(0x736f6d6570736575), key[1] ^ UINT64_C(0x646f72616e646f6d),
@@ -67,29 +61,29 @@ ubcm_siphash(const uint64_t key[2], const uint64_t *words, uint32_t n)
 }
 
 static uint64_t
-cookie_of(const struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint64_t transaction,
+cookie_of(const uint64_t key[2], const uint8_t *own, const uint8_t *peer, uint64_t transaction,
 	  uint64_t period)
 {
 	const uint64_t words[WORDS] = {hca_get_be64(own),  hca_get_be64(own + 8),
 				       hca_get_be64(peer), hca_get_be64(peer + 8),
 				       transaction,	   period};
 
-	return ubcm_siphash(cm->key, words, WORDS);
+	return cm_siphash(key, words, WORDS);
 }
 
 uint64_t
-ubcm_cookie(const struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint64_t transaction,
-	    uint64_t now)
+cm_cookie(const uint64_t key[2], const uint8_t own[16], const uint8_t peer[16],
+	  uint64_t transaction, uint64_t now)
 {
-	return cookie_of(cm, own, peer, transaction, now / PERIOD_NS);
+	return cookie_of(key, own, peer, transaction, now / CM_COOKIE_PERIOD_NS);
 }
 
 bool
-ubcm_cookie_is_good(const struct ubcm *cm, const uint8_t *own, const uint8_t *peer,
-		    uint64_t transaction, uint64_t cookie, uint64_t now)
+cm_cookie_is_good(const uint64_t key[2], const uint8_t own[16], const uint8_t peer[16],
+		  uint64_t transaction, uint64_t cookie, uint64_t now)
 {
-	uint64_t period = now / PERIOD_NS;
+	uint64_t period = now / CM_COOKIE_PERIOD_NS;
 
-	return cookie == cookie_of(cm, own, peer, transaction, period) ||
-	       (period != 0 && cookie == cookie_of(cm, own, peer, transaction, period - 1));
+	return cookie == cookie_of(key, own, peer, transaction, period) ||
+	       (period != 0 && cookie == cookie_of(key, own, peer, transaction, period - 1));
 }

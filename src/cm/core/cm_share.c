@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#include "ubcm_share.h"
+#include "cm_share.h"
 
 #include <string.h>
 
@@ -21,12 +21,12 @@ share_max(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-struct ubcm_share_limits
-ubcm_share_limits(uint32_t all, uint32_t link)
+struct cm_share_limits
+cm_share_limits(uint32_t all, uint32_t link)
 {
 	uint32_t peers = all - all / RESERVE_SHARE;
 
-	return (struct ubcm_share_limits){
+	return (struct cm_share_limits){
 		.peers = peers,
 		.half = share_min(share_max(all / HALF_SHARE, link), peers),
 		.address =
@@ -35,20 +35,19 @@ ubcm_share_limits(uint32_t all, uint32_t link)
 }
 
 void
-ubcm_share_init(struct ubcm_share *s, const struct ubcm_share_limits *limits,
-		struct ubcm_share_row *row)
+cm_share_init(struct cm_share *s, const struct cm_share_limits *limits, struct cm_share_row *row)
 {
-	*s = (struct ubcm_share){.limits = *limits, .row = row};
+	*s = (struct cm_share){.limits = *limits, .row = row};
 }
 
 static uint32_t
-share_sum(const uint32_t used[UBCM_SHARE_KINDS])
+share_sum(const uint32_t used[CM_SHARE_KINDS])
 {
-	return used[UBCM_SHARE_half] + used[UBCM_SHARE_open];
+	return used[CM_SHARE_half] + used[CM_SHARE_open];
 }
 
-static struct ubcm_share_row *
-share_find(const struct ubcm_share *s, const uint8_t address[16])
+static struct cm_share_row *
+share_find(const struct cm_share *s, const uint8_t address[16])
 {
 	for (uint32_t i = 0; i < s->rows; i++)
 		if (memcmp(s->row[i].address, address, sizeof(s->row[i].address)) == 0)
@@ -64,30 +63,29 @@ share_rest(uint32_t limit, uint32_t used)
 }
 
 uint32_t
-ubcm_share_left(const struct ubcm_share *s, const uint8_t address[16], enum ubcm_share_full *full)
+cm_share_left(const struct cm_share *s, const uint8_t address[16], enum cm_share_full *full)
 {
-	const struct ubcm_share_row *r = share_find(s, address);
+	const struct cm_share_row *r = share_find(s, address);
 	uint32_t of_address = share_rest(s->limits.address, r != NULL ? share_sum(r->used) : 0);
-	uint32_t halves = share_rest(s->limits.half, s->used[UBCM_SHARE_half]);
+	uint32_t halves = share_rest(s->limits.half, s->used[CM_SHARE_half]);
 	uint32_t peers = share_rest(s->limits.peers, share_sum(s->used));
 
-	*full = of_address <= halves && of_address <= peers ? UBCM_SHARE_FULL_ADDRESS
-		: halves <= peers			    ? UBCM_SHARE_FULL_HALF
-							    : UBCM_SHARE_FULL_PEERS;
+	*full = of_address <= halves && of_address <= peers ? CM_SHARE_FULL_ADDRESS
+		: halves <= peers			    ? CM_SHARE_FULL_HALF
+							    : CM_SHARE_FULL_PEERS;
 	return share_min(of_address, share_min(halves, peers));
 }
 
 void
-ubcm_share_take(struct ubcm_share *s, const uint8_t address[16], enum ubcm_share_kind kind,
-		uint32_t n)
+cm_share_take(struct cm_share *s, const uint8_t address[16], enum cm_share_kind kind, uint32_t n)
 {
-	struct ubcm_share_row *r = share_find(s, address);
+	struct cm_share_row *r = share_find(s, address);
 
 	if (n == 0)
 		return;
 	if (r == NULL) {
 		r = &s->row[s->rows++];
-		*r = (struct ubcm_share_row){.used = {0}};
+		*r = (struct cm_share_row){.used = {0}};
 		memcpy(r->address, address, sizeof(r->address));
 	}
 	r->used[kind] += n;
@@ -95,10 +93,9 @@ ubcm_share_take(struct ubcm_share *s, const uint8_t address[16], enum ubcm_share
 }
 
 void
-ubcm_share_give(struct ubcm_share *s, const uint8_t address[16], enum ubcm_share_kind kind,
-		uint32_t n)
+cm_share_give(struct cm_share *s, const uint8_t address[16], enum cm_share_kind kind, uint32_t n)
 {
-	struct ubcm_share_row *r = share_find(s, address);
+	struct cm_share_row *r = share_find(s, address);
 
 	if (r == NULL)
 		return;
