@@ -44,7 +44,10 @@ jetty_refused(const void *cqe)
 	return ((const struct hca_cqe_ub *)cqe)->status != HCA_UB_STATUS_OK;
 }
 
-/* What came over a channel is no message of the setting up of channels. */
+/*
+ * What came over a channel is no message of the setting up of channels. Nor is what has an
+ * immediate: it takes the place of the frame's MAC address, so its sender could name any station.
+ */
 static bool
 jetty_receive(const void *entry, uint32_t *wqe, uint32_t *bytes, struct cmagent_mail_letter *l)
 {
@@ -54,7 +57,8 @@ jetty_receive(const void *entry, uint32_t *wqe, uint32_t *bytes, struct cmagent_
 	*bytes = hca_le32_to_cpu(cqe->bytes);
 	for (uint32_t i = 0; i < sizeof(l->mac); i++)
 		l->mac[i] = (uint8_t)(hca_le64_to_cpu(cqe->imm) >> (40 - 8 * i));
-	return cqe->status == HCA_UB_STATUS_OK && hca_le32_to_cpu(cqe->tpn) == 0;
+	return cqe->status == HCA_UB_STATUS_OK && cqe->opcode == HCA_UB_TA_SEND &&
+	       hca_le32_to_cpu(cqe->tpn) == 0;
 }
 
 static const struct cmagent_mail_form jetty_form = {

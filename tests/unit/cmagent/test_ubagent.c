@@ -387,10 +387,12 @@ test_bad_receives(void **state)
 		{.tpn = hca_cpu_to_le32(5), .bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + 16)},
 		{.status = HCA_UB_STATUS_LOCAL_LENGTH,
 		 .bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + 16)},
+		{.opcode = HCA_UB_TA_SEND_IMM,
+		 .bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + 16)},
 		{.bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES - 1)},
 		{.bytes = hca_cpu_to_le32(1089)},
-		{.bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES +
-					  16)}, /* addresses of no version */
+		/* addresses of no version */
+		{.bytes = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + 16)},
 	};
 	const uint32_t n = sizeof(bad) / sizeof(bad[0]);
 	struct host *h = &host[1];
@@ -398,8 +400,11 @@ test_bad_receives(void **state)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct hca_cqe_ub cqe = bad[i];
+		uint32_t slot = h->receives++;
 
-		cqe.wqe = hca_cpu_to_le32(h->receives++ << 6);
+		cqe.wqe = hca_cpu_to_le32(slot << 6);
+		h->agent->mail.receives[slot * h->agent->mail.cfg.receive_bytes + 20] =
+			i < n - 1 ? 0x45 : 0;
 		complete(h, cqe);
 	}
 	turn();
