@@ -91,7 +91,8 @@ struct place {
 #define PLACE(message, type, member, bytes, byte, bit, width) \
 	{(type), offsetof(struct ib_mad, message.member), (bytes), (byte), (bit), (width)},
 
-/* clang-format off: the macros of each message name its member of struct ib_mad. */
+/* the macros of each message name its member of struct ib_mad */
+/* clang-format off */
 #define NUMBER(bits, name, byte, bit, width) PLACE(MAD, TYPE, name, (bits) / 8, byte, bit, width)
 #define BYTES(name, byte, bytes) PLACE(MAD, TYPE, name, bytes, byte, 0, 0)
 static const struct place places[] = {
@@ -102,58 +103,52 @@ static const struct place places[] = {
 #undef TYPE
 #define MAD mra
 #define TYPE IB_MAD_MRA
-		IB_MAD_MRA_FIELDS(NUMBER, BYTES)
+	IB_MAD_MRA_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD rej
 #define TYPE IB_MAD_REJ
-			IB_MAD_REJ_FIELDS(NUMBER, BYTES)
+	IB_MAD_REJ_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD rep
 #define TYPE IB_MAD_REP
-				IB_MAD_REP_FIELDS(NUMBER, BYTES)
+	IB_MAD_REP_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD rtu
 #define TYPE IB_MAD_RTU
-					IB_MAD_RTU_FIELDS(NUMBER, BYTES)
+	IB_MAD_RTU_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD dreq
 #define TYPE IB_MAD_DREQ
-						IB_MAD_DREQ_FIELDS(NUMBER, BYTES)
+	IB_MAD_DREQ_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD drep
 #define TYPE IB_MAD_DREP
-							IB_MAD_DREP_FIELDS(NUMBER, BYTES)
+	IB_MAD_DREP_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD sidr_req
 #define TYPE IB_MAD_SIDR_REQ
-								IB_MAD_SIDR_REQ_FIELDS(NUMBER,
-										       BYTES)
+	IB_MAD_SIDR_REQ_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD sidr_rep
 #define TYPE IB_MAD_SIDR_REP
-									IB_MAD_SIDR_REP_FIELDS(
-										NUMBER, BYTES)
+	IB_MAD_SIDR_REP_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD lap
 #define TYPE IB_MAD_LAP
-										IB_MAD_LAP_FIELDS(
-											NUMBER,
-											BYTES)
+	IB_MAD_LAP_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 #define MAD apr
 #define TYPE IB_MAD_APR
-											IB_MAD_APR_FIELDS(
-												NUMBER,
-												BYTES)
+	IB_MAD_APR_FIELDS(NUMBER, BYTES)
 #undef MAD
 #undef TYPE
 };
