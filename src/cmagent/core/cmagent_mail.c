@@ -336,10 +336,12 @@ read_addresses(const uint8_t *p, struct cmagent_mail_letter *l)
 	if (p[0] >> 4 == 6) {
 		memcpy(l->peer, p + 8, 16);
 		memcpy(l->own, p + 24, 16);
+		l->traffic_class = (uint8_t)(hca_get_be16(p) >> 4);
 		return true;
 	}
 	hca_gid_from_ip4(l->peer, p + 32);
 	hca_gid_from_ip4(l->own, p + 36);
+	l->traffic_class = p[21];
 	return p[20] >> 4 == 4;
 }
 

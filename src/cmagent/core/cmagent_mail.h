@@ -38,6 +38,7 @@ struct cmagent_mail_letter {
 	uint8_t own[16], peer[16]; /* addresses of the datagram */
 	uint8_t mac[6];		   /* of the frame's sender; 0: not known */
 	uint16_t vlan;		   /* tag of the frame; 0: none, or not known */
+	uint8_t traffic_class;	   /* of the IP header, with its ECN bits */
 	uint32_t from_qpn;	   /* RoCE: its source */
 	const uint8_t *bytes;
 	size_t len;

@@ -46,6 +46,12 @@ agent_look_for_death(struct ibagent *a, uint64_t now)
 }
 
 static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
 agent_tick(struct ibagent *a, uint64_t now)
 {
 	uint64_t due;
@@ -53,16 +59,10 @@ agent_tick(struct ibagent *a, uint64_t now)
 	pthread_mutex_lock(&a->lock);
 	if (now >= ibcm_deadline(a->cm))
 		ibcm_tick(a->cm, now);
-	due = ibcm_deadline(a->cm);
+	due = earlier(ibcm_deadline(a->cm), ibping_deadline(a->ping));
 	__atomic_store_n(&a->due, due, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&a->lock);
 	return due;
-}
-
-static uint64_t
-earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static unsigned int
@@ -158,6 +158,8 @@ agent_open(struct ibagent *a)
 	if (err == 0)
 		err = hca_driver_set_gsi(a->cfg.drv, a->mail.qpn);
 	if (err == 0)
+		err = ibagent_ping_open(a);
+	if (err == 0)
 		err = agent_open_cm(a);
 	return err != 0 ? err : cmagent_loop_open(&a->loop, &loop);
 }
@@ -169,6 +171,7 @@ agent_close(struct ibagent *a)
 	cmagent_mail_close(&a->mail);
 	cmagent_hops_close(&a->hops);
 	ibagent_free_groups(a);
+	ibping_destroy(a->ping);
 	pthread_mutex_destroy(&a->lock);
 	free(a->out);
 	free(a);

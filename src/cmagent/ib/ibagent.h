@@ -23,6 +23,7 @@
 
 #include "driver.h"
 #include "ibcm.h"
+#include "ibping.h"
 
 struct ibagent;
 
@@ -45,6 +46,7 @@ struct ibagent_config {
 	void (*group)(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined);
 	void *arg; /* of all four */
 	struct ibcm_limits limits;
+	bool pings_off; /* pings of others are not answered */
 	/* Datagrams a second, 0: the default. first: REQ and SIDR_REQ, which begin something */
 	uint32_t rate;	       /* of all peers [50000] */
 	uint32_t first_rate;   /* of these, first ones [25000] */
@@ -93,5 +95,14 @@ uint64_t ibagent_counter(const struct ibagent *agent, enum ibagent_counter which
 /* As ibcm_list(), with the time of `since` as ns that have passed. Any thread. */
 unsigned int ibagent_list(struct ibagent *agent, uint32_t from, struct ibcm_entry *out,
 			  unsigned int max);
+
+/*
+ * Pings of operators: as ibping_begin(), ibping_look() and ibping_end(). The way of a request has
+ * been found by hca_driver_source() and hca_driver_resolve(). Any thread.
+ */
+int ibagent_ping_begin(struct ibagent *agent, const struct ibping_request *request);
+int ibagent_ping_look(struct ibagent *agent, uint32_t number, uint32_t from, uint64_t *rtt,
+		      uint32_t max, struct ibping_result *out);
+int ibagent_ping_end(struct ibagent *agent, uint32_t number);
 
 #endif

@@ -65,9 +65,11 @@ face_gid(void *arg, uint32_t index, const struct hca_ctl_gid *gid)
 
 static const char *const counter_names[] = {
 #define X(name, text) #name,
-	IBAGENT_COUNTER_LIST(X)
+	IBAGENT_COUNTER_LIST(X) IBPING_COUNTER_LIST(X)
 #undef X
 };
+
+#define COUNTERS (IBAGENT_COUNTERS + (uint32_t)IBPING_COUNTERS)
 
 static const char *
 face_counter(void *arg, uint32_t i, uint64_t *value)
@@ -79,8 +81,12 @@ face_counter(void *arg, uint32_t i, uint64_t *value)
 		*value = ibagent_counter(a, (enum ibagent_counter)i);
 		return counter_names[i];
 	}
+	if (i < COUNTERS) {
+		*value = ibping_counter(a->ping, (enum ibping_counter)(i - IBAGENT_COUNTERS));
+		return counter_names[i];
+	}
 	pthread_mutex_lock(&a->lock);
-	name = ibcm_counter(a->cm, i - IBAGENT_COUNTERS, value);
+	name = ibcm_counter(a->cm, i - COUNTERS, value);
 	pthread_mutex_unlock(&a->lock);
 	return name;
 }

@@ -42,6 +42,13 @@ struct ibagent_rate {
 	uint64_t every, burst; /* ns */
 };
 
+/* A ping, or the answer to one, that has found no room in the mail yet; len 0: there is none */
+struct ibagent_ping {
+	struct ibcm_way way;
+	size_t len;
+	uint8_t bytes[IBPING_BYTES_MAX];
+};
+
 struct ibagent {
 	struct ibagent_config cfg;
 	struct cmagent_mail mail;
@@ -50,6 +57,7 @@ struct ibagent {
 	/* the state machines, and what they want; under the lock */
 	pthread_mutex_t lock;
 	struct ibcm *cm;
+	struct ibping *ping;
 	struct hca_ctl_gid gid[IBAGENT_GIDS];
 	struct ibagent_out *out; /* a ring, at its start whenever it is empty */
 	uint32_t out_first, out_count;
@@ -60,6 +68,7 @@ struct ibagent {
 	/* of the thread that runs the agent */
 	struct ibagent_out sending; /* has found no room in the mail yet */
 	bool has_sending;
+	struct ibagent_ping pinging;
 	bool dead;
 	uint64_t hash_key;
 	struct ibagent_rate rate, first_rate, address_rate;
@@ -88,6 +97,18 @@ void ibagent_set_rates(struct ibagent *a);
 /* Receive and send what there is and may be; returns how much that was. */
 unsigned int ibagent_receive(struct ibagent *a, uint64_t now);
 unsigned int ibagent_send(struct ibagent *a);
+/* The entry that a datagram leaves from; its index UINT32_MAX: it has gone. The lock is held. */
+void ibagent_from(const struct ibagent *a, const struct ibcm_way *way, struct hca_ctl_ah *ah);
+/* Give a datagram to the device, or drop and count it; false: there is no room. */
+bool ibagent_post(struct ibagent *a, const struct ibcm_way *way, const struct hca_ctl_ah *ah,
+		  const uint8_t *bytes, size_t len);
+
+/* ibagent_ping.c */
+int ibagent_ping_open(struct ibagent *a);
+/* A datagram that is one of pings; the lock is held. */
+bool ibagent_ping_input(struct ibagent *a, const struct ibcm_way *from,
+			const struct cmagent_mail_letter *l);
+unsigned int ibagent_ping_send(struct ibagent *a);
 
 /* ibagent_ways.c: the destinations that clients have asked for. Ask: with the lock. */
 void ibagent_ask(struct ibagent *a, uint64_t ticket, const struct ibcm_wish *wish);

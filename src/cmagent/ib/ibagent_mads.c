@@ -101,7 +101,7 @@ mad_input(struct ibagent *a, const struct cmagent_mail_letter *l, uint64_t now)
 	memcpy(from.dmac, l->mac, sizeof(from.dmac));
 	pthread_mutex_lock(&a->lock);
 	known = ibagent_gid(a, l->own, vlan, &from.gid_index) != NULL;
-	if (known)
+	if (known && !ibagent_ping_input(a, &from, l))
 		ibcm_input(a->cm, &from, l->bytes, l->len, now);
 	pthread_mutex_unlock(&a->lock);
 	if (!known)
@@ -158,12 +158,27 @@ ibagent_receive(struct ibagent *a, uint64_t now)
 
 /* ---- sending ---- */
 
+void
+ibagent_from(const struct ibagent *a, const struct ibcm_way *way, struct hca_ctl_ah *ah)
+{
+	const struct hca_ctl_gid *g =
+		way->gid_index < IBAGENT_GIDS ? &a->gid[way->gid_index] : NULL;
+
+	*ah = (struct hca_ctl_ah){.sgid_index = way->gid_index};
+	memcpy(ah->dgid, way->peer, sizeof(ah->dgid));
+	if (g == NULL || !g->valid || memcmp(g->gid, way->own, sizeof(g->gid)) != 0)
+		g = ibagent_gid(a, way->own, NO_VLAN, &ah->sgid_index);
+	if (g != NULL)
+		memcpy(ah->smac, g->mac, sizeof(ah->smac));
+	else
+		ah->sgid_index = UINT32_MAX;
+}
+
 /* The next datagram that waits, with the entry that it leaves from; false: there is none. */
 static bool
 mad_next(struct ibagent *a, struct hca_ctl_ah *ah)
 {
 	struct ibagent_out *o = &a->sending;
-	const struct hca_ctl_gid *g;
 	bool any;
 
 	pthread_mutex_lock(&a->lock);
@@ -174,19 +189,9 @@ mad_next(struct ibagent *a, struct hca_ctl_ah *ah)
 		a->out_count--;
 		a->has_sending = true;
 	}
-	*ah = (struct hca_ctl_ah){.sgid_index = UINT32_MAX};
-	if (any) {
-		g = o->way.gid_index < IBAGENT_GIDS ? &a->gid[o->way.gid_index] : NULL;
-		ah->sgid_index = o->way.gid_index;
-		if (g == NULL || !g->valid || memcmp(g->gid, o->way.own, sizeof(g->gid)) != 0)
-			g = ibagent_gid(a, o->way.own, NO_VLAN, &ah->sgid_index);
-		if (g != NULL)
-			memcpy(ah->smac, g->mac, sizeof(ah->smac));
-		else
-			ah->sgid_index = UINT32_MAX;
-	}
+	if (any)
+		ibagent_from(a, &o->way, ah);
 	pthread_mutex_unlock(&a->lock);
-	memcpy(ah->dgid, o->way.peer, sizeof(ah->dgid));
 	return any;
 }
 
@@ -203,7 +208,7 @@ is_station(const uint8_t mac[6])
  * that its datagram came from. Without any it is looked for: the state machines repeat the message.
  */
 static bool
-mad_find_hop(struct ibagent *a, struct hca_ctl_ah *ah)
+mad_find_hop(struct ibagent *a, const struct ibcm_way *way, struct hca_ctl_ah *ah)
 {
 	struct hca_ctl_ah known = *ah;
 
@@ -211,20 +216,19 @@ mad_find_hop(struct ibagent *a, struct hca_ctl_ah *ah)
 		*ah = known;
 		return true;
 	}
-	if (!is_station(a->sending.way.dmac)) {
-		cmagent_hops_look(&a->hops, a->sending.way.own, ah->dgid);
-		return cmagent_hops_find(&a->hops, a->sending.way.own, ah->dgid, ah);
+	if (!is_station(way->dmac)) {
+		cmagent_hops_look(&a->hops, way->own, ah->dgid);
+		return cmagent_hops_find(&a->hops, way->own, ah->dgid, ah);
 	}
 	ibagent_count(a, IBAGENT_mads_returned);
-	memcpy(ah->dmac, a->sending.way.dmac, sizeof(ah->dmac));
+	memcpy(ah->dmac, way->dmac, sizeof(ah->dmac));
 	return true;
 }
 
-/* False: there is no room. */
-static bool
-mad_send(struct ibagent *a, const struct hca_ctl_ah *ah)
+bool
+ibagent_post(struct ibagent *a, const struct ibcm_way *way, const struct hca_ctl_ah *ah,
+	     const uint8_t *bytes, size_t len)
 {
-	const struct ibcm_way *way = &a->sending.way;
 	struct cmagent_mail_to to = {.ah = *ah,
 				     .hop_limit = way->hop_limit,
 				     .traffic_class = way->traffic_class};
@@ -233,14 +237,21 @@ mad_send(struct ibagent *a, const struct hca_ctl_ah *ah)
 		ibagent_count(a, IBAGENT_mads_no_address);
 		return true;
 	}
-	if (!mad_find_hop(a, &to.ah)) {
+	if (!mad_find_hop(a, way, &to.ah)) {
 		ibagent_count(a, IBAGENT_mads_no_hop);
 		return true;
 	}
-	if (!cmagent_mail_send(&a->mail, &to, a->sending.mad, sizeof(a->sending.mad)))
+	if (!cmagent_mail_send(&a->mail, &to, bytes, len))
 		return false;
 	ibagent_count(a, IBAGENT_mads_sent);
 	return true;
+}
+
+/* False: there is no room. */
+static bool
+mad_send(struct ibagent *a, const struct hca_ctl_ah *ah)
+{
+	return ibagent_post(a, &a->sending.way, ah, a->sending.mad, sizeof(a->sending.mad));
 }
 
 unsigned int
@@ -252,6 +263,7 @@ ibagent_send(struct ibagent *a)
 	gsi_mail_recover(&a->mail);
 	for (; mad_next(a, &ah) && mad_send(a, &ah); n++)
 		a->has_sending = false;
+	n += ibagent_ping_send(a);
 	if (n != 0 && a->cfg.kick != NULL)
 		a->cfg.kick(a->cfg.arg);
 	return n;

@@ -7,147 +7,18 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../driver/fake_hw.h"
 #include "abi_addr.h"
+#include "fake_ibcm.h"
 #include "ibagent_impl.h"
 
 #define SECOND UINT64_C(1000000000)
 #define VLAN 7u
 #define GROUPS 8u
-#define INPUTS 4096u
-
-/* ---- the state machines ---- */
-
-struct ibcm {
-	struct ibcm_config cfg;
-	struct ibcm_way from[INPUTS];
-	uint32_t inputs, ticks, gids, forgotten, resolved, deaths;
-	uint32_t op, owner, user;
-	uint64_t deadline, ticket;
-	int err;
-	struct ibcm_way way;
-	uint32_t sends; /* of the next call, of the end */
-	struct ibcm_way to;
-	struct ibcm_wish wish;
-	bool wishes;
-};
-
-static struct ibcm cm;
-static sem_t ticked;
-
-struct ibcm *
-ibcm_create(const struct ibcm_config *config)
-{
-	cm = (struct ibcm){.cfg = *config, .deadline = IBCM_NEVER};
-	return &cm;
-}
-
-static void
-cm_send(uint32_t n)
-{
-	uint8_t mad[IBCM_MAD_BYTES];
-
-	for (uint32_t i = 0; i < n; i++) {
-		memset(mad, (int)(1 + i), sizeof(mad));
-		cm.cfg.ops->send(cm.cfg.arg, &cm.to, mad);
-	}
-}
-
-void
-ibcm_destroy(struct ibcm *c, uint64_t now)
-{
-	cm_send(c->sends);
-}
-
-int
-ibcm_call(struct ibcm *c, const struct ibcm_client *client, enum hca_ctl_op op, const void *request,
-	  void *answer, uint64_t now, const char **why)
-{
-	c->op = op;
-	c->owner = client->owner;
-	c->user = client->user;
-	cm_send(c->sends);
-	if (c->wishes)
-		c->cfg.ops->resolve(c->cfg.arg, 99, &c->wish);
-	if (op == HCA_CTL_CM_CREATE) {
-		c->cfg.ops->event(c->cfg.arg, client->owner,
-				  ((const struct hca_ctl_cm_create *)request)->channel);
-		*(uint32_t *)answer = 5;
-		return 0;
-	}
-	*why = "the test refuses it";
-	return -EADDRINUSE;
-}
-
-void
-ibcm_forget(struct ibcm *c, uint32_t owner, uint64_t now)
-{
-	c->forgotten++;
-	c->owner = owner;
-}
-
-void
-ibcm_set_gid(struct ibcm *c, uint32_t index, const struct hca_ctl_gid *gid, uint64_t now)
-{
-	c->gids += gid->valid;
-}
-
-void
-ibcm_resolved(struct ibcm *c, uint64_t ticket, int err, const struct ibcm_way *way, uint64_t now)
-{
-	c->resolved++;
-	c->ticket = ticket;
-	c->err = err;
-	c->way = *way;
-}
-
-void
-ibcm_input(struct ibcm *c, const struct ibcm_way *from, const uint8_t *mad, size_t len,
-	   uint64_t now)
-{
-	assert_int_equal(len, IBCM_MAD_BYTES);
-	c->from[c->inputs++ % INPUTS] = *from;
-}
-
-void
-ibcm_dead(struct ibcm *c, uint64_t now)
-{
-	c->deaths++;
-}
-
-void
-ibcm_tick(struct ibcm *c, uint64_t now)
-{
-	assert_true(now >= c->deadline);
-	c->ticks++;
-	c->deadline = IBCM_NEVER;
-	sem_post(&ticked);
-}
-
-uint64_t
-ibcm_deadline(const struct ibcm *c)
-{
-	return c->deadline;
-}
-
-const char *
-ibcm_counter(const struct ibcm *c, uint32_t i, uint64_t *value)
-{
-	*value = 77;
-	return i == 0 ? "req_received" : NULL;
-}
-
-unsigned int
-ibcm_list(const struct ibcm *c, uint32_t from, struct ibcm_entry *out, unsigned int max)
-{
-	out[0] = (struct ibcm_entry){.index = 3, .since = SECOND / 2};
-	return from <= 3 && max > 0;
-}
 
 /* ---- the host ---- */
 
@@ -314,9 +185,10 @@ take_send(void)
 	return w;
 }
 
+/* With a CE mark in the IP header. */
 static void
-deliver(const uint8_t from[16], const uint8_t to[16], uint16_t vlan, uint32_t qpn,
-	uint16_t attribute)
+deliver_bytes(const uint8_t from[16], const uint8_t to[16], uint16_t vlan, uint32_t qpn,
+	      const uint8_t *bytes, uint32_t len)
 {
 	struct cmagent_mail *m = &agent->mail;
 	uint32_t slot = received++ & ((1u << m->cfg.log_receives) - 1);
@@ -324,17 +196,25 @@ deliver(const uint8_t from[16], const uint8_t to[16], uint16_t vlan, uint32_t qp
 	struct hca_cqe_more more = {.vlan = hca_cpu_to_le16(vlan)};
 
 	memcpy(more.smac, other_mac, sizeof(more.smac));
-	memset(at, 0, CMAGENT_MAIL_ADDRESSES + IBCM_MAD_BYTES);
+	memset(at, 0, CMAGENT_MAIL_ADDRESSES);
 	at[20] = 0x45;
+	at[21] = 3;
 	memcpy(at + 32, from + 12, 4);
 	memcpy(at + 36, to + 12, 4);
-	at[CMAGENT_MAIL_ADDRESSES + 16] = (uint8_t)(attribute >> 8);
-	at[CMAGENT_MAIL_ADDRESSES + 17] = (uint8_t)attribute;
+	memcpy(at + CMAGENT_MAIL_ADDRESSES, bytes, len);
 	complete((struct hca_cqe){.wqe = hca_cpu_to_le32(slot << 6),
 				  .rqpn = hca_cpu_to_le32(qpn),
-				  .byte_cnt =
-					  hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + IBCM_MAD_BYTES)},
+				  .byte_cnt = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + len)},
 		 more);
+}
+
+static void
+deliver(const uint8_t from[16], const uint8_t to[16], uint16_t vlan, uint32_t qpn,
+	uint16_t attribute)
+{
+	const uint8_t mad[IBCM_MAD_BYTES] = {[16] = (uint8_t)(attribute >> 8), (uint8_t)attribute};
+
+	deliver_bytes(from, to, vlan, qpn, mad, sizeof(mad));
 }
 
 static void
@@ -729,6 +609,85 @@ thread(void **state)
 	}
 }
 
+/* ---- pings ---- */
+
+static const uint8_t *
+sent_bytes(const struct wqe *w)
+{
+	return (const uint8_t *)(uintptr_t)hca_le64_to_cpu(w->data.addr);
+}
+
+/* Those of peers are answered, and are nothing of the state machines'. */
+static void
+answers_pings(void **state)
+{
+	uint8_t bytes[IBPING_BYTES_MAX] = {1,	 0x4f,	   1,	     1,	   [8] = 0xab, [16] = 0x53,
+					   0x48, [22] = 1, [37] = 2, 0x53, 0x48,       1};
+	const struct wqe *w;
+
+	deliver_bytes(peer, own, 0, HCA_QPN_GSI, bytes, 256);
+	bytes[22] = 0x0f;
+	deliver_bytes(stranger, own, VLAN, HCA_QPN_GSI, bytes, 3840);
+	(void)ibagent_poll(agent);
+	assert_int_equal(cm.inputs, 0);
+	assert_int_equal(counter("pings_answered"), 2);
+	w = take_send();
+	assert_int_equal(hca_le32_to_cpu(w->data.byte_cnt), 256);
+	assert_memory_equal(w->ud.dgid, peer, 16);
+	assert_int_equal(hca_le32_to_cpu(w->ud.port),
+			 HCA_UD_MAKE_PORT(1, 0, CMAGENT_MAIL_HOP_LIMIT, IBPING_TRAFFIC_CLASS));
+	assert_int_equal(sent_bytes(w)[3], 0x81);
+	assert_int_equal(sent_bytes(w)[8], 0xab);
+	assert_int_equal(sent_bytes(w)[41], 3); /* the mark */
+	w = take_send();
+	assert_int_equal(hca_le32_to_cpu(w->data.byte_cnt), 64);
+	assert_int_equal(HCA_UD_SGID_INDEX(hca_le32_to_cpu(w->ud.port)), 1);
+	bytes[3] = 0x99;
+	deliver_bytes(peer, own, 0, HCA_QPN_GSI, bytes, 256);
+	(void)ibagent_poll(agent);
+	assert_int_equal(counter("pings_bad"), 1);
+	assert_int_equal(cm.inputs, 0);
+}
+
+static void
+pings(void **state)
+{
+	struct ibping_request q = {.count = 2,
+				   .size = 256,
+				   .interval = SECOND / 10,
+				   .timeout = SECOND};
+	struct ibping_result r;
+	uint8_t bytes[256];
+	uint64_t rtt[2];
+	int number;
+
+	memcpy(q.way.own, own, 16);
+	memcpy(q.way.peer, peer, 16);
+	q.way.hop_limit = 64;
+	number = ibagent_ping_begin(agent, &q);
+	assert_true(number > 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		(void)ibagent_poll(agent);
+		memcpy(bytes, sent_bytes(take_send()), sizeof(bytes));
+		bytes[3] = 0x81;
+		bytes[41] = 2;
+		now += SECOND / 100;
+		deliver_bytes(peer, own, 0, HCA_QPN_GSI, bytes, sizeof(bytes));
+		(void)ibagent_poll(agent);
+		now += SECOND / 10;
+	}
+	(void)ibagent_poll(agent);
+	assert_int_equal(ibagent_ping_look(agent, (uint32_t)number, 0, rtt, 2, &r), 0);
+	assert_true(r.done);
+	assert_int_equal(r.received, 2);
+	assert_int_equal(r.ce_back, 2);
+	assert_int_equal(rtt[0], SECOND / 100);
+	assert_int_equal(rtt[1], SECOND / 100);
+	assert_int_equal(cm.inputs, 0);
+	assert_int_equal(ibagent_ping_end(agent, (uint32_t)number), 0);
+	assert_int_equal(ibagent_ping_end(agent, (uint32_t)number), -ENOENT);
+}
+
 /* Without a manager of connections the operations are refused. */
 static void
 after_the_end(void **state)
@@ -759,6 +718,8 @@ main(void)
 		T(deadlines),
 		T(last_words),
 		T(lists),
+		T(answers_pings),
+		T(pings),
 		T(after_the_end),
 #undef T
 		cmocka_unit_test_setup_teardown(dead_device, setup, teardown_dead),
