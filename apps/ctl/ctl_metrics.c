@@ -33,10 +33,14 @@ static const char *const no_counters[] = {"ipc_clean_up_longest_ns"};
 /* Settings and numbers of rules, which have commands of their own */
 static const char *const left_out[] = {"fault_", "memif_"};
 
+/* Longest parts of the name of a process that are shown */
+#define PROCESS_PREFIX_MAX 71
+#define PROCESS_NUMBER_MAX 8
+
 /* By its name and its process, whose socket tells it from others: .../FOLDER/PREFIX/...[:N] */
 struct metrics_hca {
 	char name[64];
-	char process[80];
+	char process[PROCESS_PREFIX_MAX + PROCESS_NUMBER_MAX + 1];
 	char folder[108];
 	json_t *status, *counters, *usage;
 };
@@ -65,7 +69,8 @@ metrics_name_process(struct metrics_hca *h, const struct ctl_process *p)
 	const char *number = strchr(strrchr(p->path, '/'), ':');
 	size_t len = strlen(p->path) - strlen(strrchr(p->path, '/')) - strlen(p->prefix) - 1;
 
-	snprintf(h->process, sizeof(h->process), "%s%.8s", p->prefix, number != NULL ? number : "");
+	snprintf(h->process, sizeof(h->process), "%.*s%.*s", PROCESS_PREFIX_MAX, p->prefix,
+		 PROCESS_NUMBER_MAX, number != NULL ? number : "");
 	snprintf(h->folder, sizeof(h->folder), "%.*s", (int)len, p->path);
 }
 
