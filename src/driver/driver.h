@@ -348,6 +348,8 @@ struct hca_driver_qp_info {
 };
 unsigned int hca_driver_list_qps(struct hca_driver *drv, uint32_t from,
 				 struct hca_driver_qp_info *out, unsigned int max);
+/* Whether the QP is the composition's own, so that lists do not have it. */
+bool hca_driver_is_host_qp(struct hca_driver *drv, uint32_t qpn);
 /* As the operation QUERY_QP, for any QP. */
 int hca_driver_query_qp(struct hca_driver *drv, uint32_t qpn, void *mailbox);
 
@@ -378,6 +380,7 @@ void hca_driver_query_port(struct hca_driver *drv, struct hca_ctl_port *out);
 struct hca_client_who {
 	uint32_t user; /* clients of a user share quotas */
 	bool privileged;
+	bool host; /* of the composition itself: not in usage and lists, but for UB's Jettys */
 };
 
 /* Open a client of the user *who; NULL: of no user. */

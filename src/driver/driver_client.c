@@ -96,6 +96,7 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct
 		return driver_fail(-ENOMEM, "no memory for a client");
 	client->drv = drv;
 	client->privileged = who != NULL && who->privileged;
+	client->host = who != NULL && who->host;
 	client->user = who != NULL ? who->user : 0;
 	client->async_read_fd = -1;
 	driver_lock_take(&drv->lock);

@@ -299,6 +299,18 @@ hca_driver_dead(const struct hca_driver *drv)
 	return __atomic_load_n(&drv->dead, __ATOMIC_RELAXED);
 }
 
+/* What the composition itself has. */
+static void
+take_from_usage(const struct hca_client *host, struct hca_driver_usage *usage)
+{
+	usage->qps -= (uint32_t)host->count[DRIVER_QPS];
+	usage->cqs -= (uint32_t)host->count[DRIVER_CQS];
+	for (const struct driver_mr *mr = host->mrs; mr != NULL; mr = mr->next) {
+		usage->mrs--;
+		usage->mtts -= mr->mtts;
+	}
+}
+
 void
 hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 {
@@ -323,6 +335,10 @@ hca_driver_usage(struct hca_driver *drv, struct hca_driver_usage *usage)
 		usage->mtts -= drv->eq[eqn].mr->mtts;
 	}
 	for (const struct hca_client *c = drv->clients; c != NULL; c = c->next) {
+		if (c->host) {
+			take_from_usage(c, usage);
+			continue;
+		}
 		usage->clients++;
 		usage->pds += (uint32_t)c->count[DRIVER_PDS];
 		usage->channels += c->count_channels - 1; /* without the asynchronous one */

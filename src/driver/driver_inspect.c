@@ -7,6 +7,12 @@
 
 #include "driver_types.h"
 
+static bool
+is_hosts(const struct hca_client *owner)
+{
+	return owner != NULL && owner->host;
+}
+
 static void
 show_client(const struct hca_client *c, struct hca_driver_client_info *out)
 {
@@ -34,7 +40,7 @@ next_client(const struct hca_driver *drv, uint32_t from)
 	const struct hca_client *best = NULL;
 
 	for (const struct hca_client *c = drv->clients; c != NULL; c = c->next)
-		if (c->uar >= from && (best == NULL || c->uar < best->uar))
+		if (!c->host && c->uar >= from && (best == NULL || c->uar < best->uar))
 			best = c;
 	return best;
 }
@@ -82,7 +88,7 @@ hca_driver_list_mrs(struct hca_driver *drv, uint32_t from, struct hca_driver_mr_
 
 	driver_lock_take(&drv->lock);
 	for (uint32_t i = from; i < drv->mpt_ids.count && n < max; i++)
-		if (drv->mrs[i] != NULL)
+		if (drv->mrs[i] != NULL && !is_hosts(drv->mrs[i]->owner))
 			show_mr(drv->mrs[i], i, &out[n++]);
 	driver_lock_give(&drv->lock);
 	return n;
@@ -111,10 +117,23 @@ hca_driver_list_qps(struct hca_driver *drv, uint32_t from, struct hca_driver_qp_
 
 	driver_lock_take(&drv->lock);
 	for (uint32_t i = from; i < drv->qp_ids.count && n < max; i++)
-		if (drv->qps[i] != NULL)
+		if (drv->qps[i] != NULL && !is_hosts(drv->qps[i]->owner))
 			show_qp(drv->qps[i], i, &out[n++]);
 	driver_lock_give(&drv->lock);
 	return n;
+}
+
+bool
+hca_driver_is_host_qp(struct hca_driver *drv, uint32_t qpn)
+{
+	const struct driver_qp *qp;
+	bool hosts;
+
+	driver_lock_take(&drv->lock);
+	qp = drv->qps[qpn & (drv->qp_ids.count - 1)];
+	hosts = qp != NULL && qp->qpn == qpn && is_hosts(qp->owner);
+	driver_lock_give(&drv->lock);
+	return hosts;
 }
 
 int

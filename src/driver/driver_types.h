@@ -289,6 +289,7 @@ struct hca_client {
 	uint32_t *tpgs; /* UB: its imports that use each group; NULL: there was none yet */
 	uint32_t user;
 	bool privileged;
+	bool host;   /* the composition's own: not in usage and lists */
 	bool closed; /* the device has no objects of it any more: they are freed without commands */
 };
 

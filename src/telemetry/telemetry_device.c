@@ -82,6 +82,18 @@ telemetry_port_counters(const struct telemetry_request *r, struct rte_tel_data *
 }
 
 /* The number in the request skips so many QPs, because an answer holds 512. */
+/* Take those of the composition itself out; returns how many are left. */
+static unsigned int
+without_host(struct hca_driver *drv, uint32_t *qpn, unsigned int n)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (!hca_driver_is_host_qp(drv, qpn[i]))
+			qpn[left++] = qpn[i];
+	return left;
+}
+
 int
 telemetry_qp_list(const struct telemetry_request *r, struct rte_tel_data *d)
 {
@@ -91,7 +103,7 @@ telemetry_qp_list(const struct telemetry_request *r, struct rte_tel_data *d)
 
 	if (qpn == NULL)
 		return -ENOMEM;
-	n = RTE_MIN(hca_qp_list(r->t->hca, qpn, all), all);
+	n = without_host(r->t->drv, qpn, RTE_MIN(hca_qp_list(r->t->hca, qpn, all), all));
 	rc = rte_tel_data_start_array(d, RTE_TEL_INT_VAL);
 	for (uint64_t i = r->number; i < n && i - r->number < ARRAY_MAX && rc == 0; i++)
 		rc = rte_tel_data_add_array_int(d, (int)qpn[i]);

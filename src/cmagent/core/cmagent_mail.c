@@ -185,7 +185,7 @@ cmagent_mail_give_back(struct cmagent_mail *m, uint32_t slot)
 static int
 open_objects(struct cmagent_mail *m)
 {
-	const struct hca_client_who who = {.privileged = true};
+	const struct hca_client_who who = {.privileged = true, .host = m->cfg.form->host};
 	struct hca_ctl_info info;
 	uint32_t pdn = 0;
 	int err = hca_client_open(m->cfg.drv, &who, &m->client);

@@ -57,6 +57,7 @@ struct cmagent_mail_form {
 	/* A send is a next unit, the units that name the peer, and one data unit. */
 	uint32_t to_bytes;
 	uint32_t cq_flags; /* HCA_CTL_CQ_* */
+	bool host;	   /* its client is not in usage and lists (struct hca_client_who) */
 	/* Make the object that has the queues, ready to send and receive; m->qpn. */
 	int (*open)(struct cmagent_mail *m, uint32_t pdn);
 	/* The units that name the peer; they are zeroed. */

@@ -87,6 +87,7 @@ gsi_receive(const void *entry, uint32_t *wqe, uint32_t *bytes, struct cmagent_ma
 static const struct cmagent_mail_form gsi_form = {
 	.to_bytes = sizeof(struct hca_ud_unit),
 	.cq_flags = HCA_CTL_CQ_LARGE,
+	.host = true,
 	.open = gsi_open,
 	.address = gsi_address,
 	.refused = gsi_refused,
