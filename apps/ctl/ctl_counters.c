@@ -68,6 +68,7 @@ ctl_gather_counters(struct ctl_process *p, const char *hca)
 		return NULL;
 	add(all, "ub_", ctl_ask_about(p, "/softhca/ub/counters", hca, NULL));
 	add(all, "agent_", ctl_ask_about(p, "/softhca/ub/agent", hca, NULL));
+	add(all, "cm_", ctl_ask_about(p, "/softhca/cm/counters", hca, NULL));
 	add(all, "port_", ctl_ask_about(p, "/softhca/port/counters", hca, NULL));
 	add(all, "ipc_", ctl_ask(p, "/softhca/ipc", NULL));
 	add(all, "memif_", ctl_ask(p, "/softhca/memif", NULL));

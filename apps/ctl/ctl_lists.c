@@ -35,6 +35,7 @@ ASK_LIST(tps, "/softhca/tps")
 ASK_LIST(mrs, "/softhca/mrs")
 ASK_LIST(gids, "/softhca/gids")
 ASK_LIST(clients, "/softhca/clients")
+ASK_LIST(cm, "/softhca/cm")
 
 static void
 print_members(const json_t *answer)
@@ -189,6 +190,63 @@ static const struct ctl_column client_columns[] = {
 };
 TABLE(print_clients, client_columns)
 
+/* ---- connection management ---- */
+
+static const struct ctl_column cm_columns[] = {
+	{"id", "ID", CTL_NUMBER},	  {"client", "CLIENT", CTL_NUMBER},
+	{"space", "SPACE", CTL_TEXT},	  {"state", "STATE", CTL_TEXT},
+	{"from", "SOURCE", CTL_TEXT},	  {"to", "DESTINATION", CTL_TEXT},
+	{"local_qpn", "QPN", CTL_HEX},	  {"remote_qpn", "REMOTE", CTL_HEX},
+	{"age", "AGE", CTL_TEXT},	  {"waiting", "WAITING", CTL_NUMBER},
+	{"events", "EVENTS", CTL_NUMBER}, {"repeats", "AGAIN", CTL_NUMBER},
+	{"phase", "PHASE", CTL_TEXT},
+};
+
+/* ADDRESS:PORT, of IPv6 [ADDRESS]:PORT, as a further member. */
+static void
+add_end(json_t *row, const char *name, const char *address, const char *port)
+{
+	const char *ip = json_string_value(json_object_get(row, address));
+	long long number = json_integer_value(json_object_get(row, port));
+	bool six = ip != NULL && strchr(ip, ':') != NULL;
+	char text[64];
+
+	if (ip == NULL)
+		return;
+	snprintf(text, sizeof(text), "%s%s%s:%lld", six ? "[" : "", ip, six ? "]" : "", number);
+	json_object_set_new(row, name, json_string(text));
+}
+
+static void
+add_age(json_t *row)
+{
+	long long s = json_integer_value(json_object_get(row, "age_ms")) / 1000;
+	char text[32];
+
+	if (s < 60)
+		snprintf(text, sizeof(text), "%llds", s);
+	else if (s < 3600)
+		snprintf(text, sizeof(text), "%lldm%02llds", s / 60, s % 60);
+	else
+		snprintf(text, sizeof(text), "%lldh%02lldm", s / 3600, s / 60 % 60);
+	json_object_set_new(row, "age", json_string(text));
+}
+
+static void
+print_cm(const json_t *answer)
+{
+	json_t *rows = json_deep_copy(answer), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		add_end(row, "from", "source", "source_port");
+		add_end(row, "to", "destination", "destination_port");
+		add_age(row);
+	}
+	ctl_table(stdout, cm_columns, COUNT(cm_columns), rows);
+	json_decref(rows);
+}
+
 const struct ctl_view ctl_views[] = {
 	{"status", status, print_members},
 	{"qps", qps, print_qps},
@@ -197,6 +255,7 @@ const struct ctl_view ctl_views[] = {
 	{"mrs", mrs, print_mrs},
 	{"gids", gids, print_gids},
 	{"clients", clients, print_clients},
+	{"cm", cm, print_cm},
 	{"stages", stages, print_stages},
 	{"usage", usage, print_members},
 };

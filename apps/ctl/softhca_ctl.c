@@ -30,6 +30,7 @@ static const struct command {
 	{"mrs", "", "memory regions and windows", NULL},
 	{"gids", "", "addresses", NULL},
 	{"clients", "", "attached processes", NULL},
+	{"cm", "", "connections and listeners of connection management, by address and port", NULL},
 	{"stages", "", "stages of the engine and their waiting work", NULL},
 	{"usage", "", "objects, records and buffers in use", NULL},
 	{"counters", "[--nonzero] [--watch] [--interval S] [--count N]", "all counters",

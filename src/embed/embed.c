@@ -263,6 +263,7 @@ run_all(struct softhca_embed *e)
 
 	if (__builtin_expect(e->cfg.ub, 0))
 		embed_agents_poll(e);
+	embed_cm_poll(e);
 	return work;
 }
 
@@ -466,6 +467,8 @@ build(struct softhca_embed *e)
 		err = create_driver(e, i);
 	if (err == 0)
 		err = embed_agents_start(e);
+	if (err == 0)
+		err = embed_cm_start(e);
 	for (uint32_t i = 0; i < e->cfg.num_hcas && err == 0; i++)
 		hca_usage(e->side[i].hca, &e->side[i].base);
 	return err;
@@ -475,6 +478,7 @@ static void
 tear_down(struct softhca_embed *e)
 {
 	embed_telemetry_remove(e);
+	embed_cm_stop(e);
 	embed_agents_stop(e);
 	stop_events(e);
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)

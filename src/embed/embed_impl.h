@@ -22,6 +22,7 @@
 #include "port/port_stall.h"
 
 struct ubagent;
+struct ibagent;
 
 #define EMBED_HCAS_MAX 16u
 #define EMBED_FIRST_MAX 128u /* numbers of HCAs are bytes of addresses */
@@ -43,6 +44,7 @@ struct embed_hca {
 	struct hca_port *inbound; /* on a device of its own: impairment of received frames */
 	struct hca_telemetry telemetry;
 	struct ubagent *agent; /* UB: sets channels up; or NULL */
+	struct ibagent *cm;    /* connection management */
 	struct hca_usage base; /* objects in use before the first client */
 };
 
@@ -60,6 +62,7 @@ struct softhca_embed {
 	uint32_t idle;	  /* loops without work */
 	/* manual: number of loops, for checks of event queues */
 	uint32_t polls;
+	uint32_t cm_polls; /* of programs, for turns of connection management */
 	int running __attribute__((aligned(64))); /* manual: a thread is inside the engine */
 	/* manual: EQEs were written since the last check */
 	uint32_t events __attribute__((aligned(64)));
@@ -75,6 +78,11 @@ int embed_fail(int err, const char *format, ...) __attribute__((format(printf, 2
 int embed_agents_start(struct softhca_embed *e);
 void embed_agents_stop(struct softhca_embed *e);
 void embed_agents_poll(struct softhca_embed *e);
+
+/* embed_cm.c: connection management, in the same way */
+int embed_cm_start(struct softhca_embed *e);
+void embed_cm_stop(struct softhca_embed *e);
+void embed_cm_poll(struct softhca_embed *e);
 
 /* embed.c: manual: run the engine, without agents */
 unsigned int embed_run(void *e);

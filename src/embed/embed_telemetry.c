@@ -39,6 +39,7 @@ embed_telemetry_add(struct softhca_embed *e)
 			.name = s->name,
 			.hca = s->hca,
 			.drv = s->drv,
+			.cm = s->cm,
 			.layout = layouts[e->cfg.layout],
 			.device = e->cfg.ports != NULL ? e->cfg.ports[i] : "link in memory",
 			.usage = usage,

@@ -51,6 +51,9 @@ const struct config_key config_keys[] = {
 	{ROW(s, n, config_number, n, (d) != 0 ? #lo " to " #hi : "0 (by the number of QPs) to " #hi), \
 	 .min = (d) != 0 ? (lo) : 0, .max = hi, .preset = d},
 	HCA_LIMIT_LIST(LIMIT)
+#define CM_LIMIT(n, d, text) \
+	{ROW(cm, n, config_number, cm_limits.n, "1 to 1048576"), .min = 1, .max = 1048576, .preset = d},
+	IBCM_LIMIT_LIST(CM_LIMIT)
 #define QUOTA(n, hi) \
 	{ROW(quota, n, config_number, quota.n, "0 (a share) to " #hi), .max = hi},
 	QUOTAS(QUOTA)

@@ -209,6 +209,8 @@ build(struct endpoint *e)
 	if (err == 0)
 		err = endpoint_agent_start(e);
 	if (err == 0)
+		err = endpoint_cm_start(e);
+	if (err == 0)
 		err = endpoint_services_start(e);
 	return err;
 }
@@ -273,6 +275,7 @@ endpoint_destroy(struct endpoint *e)
 		return;
 	endpoint_admin_remove(e);
 	endpoint_clients_stop(e);
+	endpoint_cm_stop(e);
 	endpoint_agent_stop(e);
 	endpoint_kernel_stop(&e->kernel);
 	host_events_stop(&e->events);

@@ -453,6 +453,7 @@ endpoint_admin_add(struct endpoint *e)
 		.name = e->cfg.name,
 		.hca = e->hca,
 		.drv = e->drv,
+		.cm = e->cm,
 		.layout = layouts[e->cfg.layout],
 		.device = e->cfg.device,
 		.socket = e->cfg.socket,

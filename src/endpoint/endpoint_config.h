@@ -18,6 +18,7 @@
 #include "abi_tp.h"
 #include "driver.h"
 #include "hca_limits.h"
+#include "ibcm.h"
 
 #define ENDPOINT_NAME_MAX 16u
 #define ENDPOINT_DEVICE_MAX 256u
@@ -183,6 +184,8 @@ struct endpoint_config_lines {
 	/* HCA_UB_SWITCH_*: what the specification leaves open */ \
 	PARSED(ub, choices, uint32_t, ub_choices, config_ub_choices, 0, \
 	       "words with commas between them: old_value_le, clr_eor_text, edge, no_taid, no_ofst, silent") \
+	/* connection management, for librdmacm and softhca_cm_*; its limits: IBCM_LIMIT_LIST */ \
+	YES_NO(cm, enabled, cm, 1) \
 	YES_NO(admin, telemetry, telemetry, 1) \
 	/* stand ready to inject faults and to capture: three calls per burst */ \
 	YES_NO(admin, impair, impair, 0) \
@@ -202,6 +205,7 @@ struct endpoint_config {
 	HCA_LIMIT_LIST(X)
 #undef X
 	struct hca_quota quota;
+	struct ibcm_limits cm_limits;
 
 	/* Keys with a parser of their own */
 	int cpus[ENDPOINT_CPUS_MAX];

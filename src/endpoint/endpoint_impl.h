@@ -14,6 +14,7 @@
 #include "graph/executor.h"
 #include "hca_telemetry.h"
 #include "host_events.h"
+#include "ibagent.h"
 #include "ipc_server.h"
 #include "ubagent.h"
 
@@ -44,6 +45,7 @@ struct endpoint {
 	struct hca_threads *threads;
 	struct hca_driver *drv;
 	struct ubagent *agent; /* NULL: no UB */
+	struct ibagent *cm;    /* NULL: no connection management */
 	struct ipc_server *server;
 	struct hca_telemetry telemetry;
 	struct endpoint_health health;
@@ -55,6 +57,10 @@ struct endpoint {
 /* endpoint_agent.c: who sets up the channels of UB, if it is on; before clients come. */
 int endpoint_agent_start(struct endpoint *e);
 void endpoint_agent_stop(struct endpoint *e);
+/* endpoint_cm.c: connection management, unless it is off; before clients come. */
+int endpoint_cm_start(struct endpoint *e);
+/* Peers of connections are told; after clients have gone. */
+void endpoint_cm_stop(struct endpoint *e);
 
 /* endpoint_services.c: 0 or negative errno (endpoint_fail). */
 

@@ -21,6 +21,8 @@
 #include "finding.h"
 #include "hca.h"
 
+struct ibagent;
+
 /* A client, if the composition knows its process */
 struct hca_telemetry_client {
 	int pid;
@@ -43,6 +45,7 @@ struct hca_telemetry {
 	const char *name;
 	struct hca *hca;
 	struct hca_driver *drv;
+	struct ibagent *cm; /* connection management */
 	const char *layout;
 	const char *device; /* of the port */
 	const char *socket; /* the control socket */

@@ -47,6 +47,10 @@ struct telemetry_request {
 	X(jettys, "/softhca/jettys", \
 	  "Jettys and JFSs of UB, with their counters. Parameters: NAME[,FIRST_INDEX]") \
 	X(tps, "/softhca/tps", "TPs of UB, with their counters. Parameters: NAME[,FIRST_INDEX]") \
+	X(cm, "/softhca/cm", \
+	  "Ids and connections of connection management. Parameters: NAME[,FIRST_INDEX]") \
+	X(cm_counters, "/softhca/cm/counters", \
+	  "Counters of connection management. Parameters: NAME") \
 	X(mrs, "/softhca/mrs", "Memory regions and windows. Parameters: NAME[,FIRST_INDEX]") \
 	X(gids, "/softhca/gids", "GID table. Parameters: NAME[,FIRST_INDEX]") \
 	X(clients, "/softhca/clients", "Clients and what they have. Parameters: NAME[,FIRST_INDEX]")

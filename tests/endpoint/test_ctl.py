@@ -23,7 +23,7 @@ from daemon import Daemon, ended, folder, free_port
 
 CTL, DAEMON, PERF, PAGE = [os.path.abspath(word) for word in sys.argv[1:5]]
 PATIENCE = 300  # seconds, on a busy machine: only what hangs takes longer
-VIEWS = ('status', 'qps', 'jettys', 'tps', 'mrs', 'gids', 'clients', 'stages', 'usage')
+VIEWS = ('status', 'qps', 'jettys', 'tps', 'mrs', 'gids', 'clients', 'cm', 'stages', 'usage')
 
 
 def ctl(*words, env=None, timeout=PATIENCE):

@@ -290,7 +290,7 @@ class Releases(Case):
     def test_log_and_list(self):
         d = self.daemon('v', 'net_null0', ADDRESS).start()
         clients = [Control(d.socket) for _ in range(2)]
-        today = Control(d.socket, 1)
+        today = Control(d.socket, 2)
         release = today.identify('9.9.9; rm -rf')
         later = Control(d.socket, 40)
         self.addCleanup(lambda: [client.close() for client in clients + [today, later]])

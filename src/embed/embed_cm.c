@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Connection management of embedded HCAs: an agent for each. */
+
+#include "embed_impl.h"
+#include "graph/sleep.h"
+#include "ibagent.h"
+
+/* Programs that poll the engine do so for each message: the agents have a turn in so many. */
+#define POLLS 16u
+
+static uint64_t
+now(void *arg)
+{
+	return softhca_embed_now(((struct embed_hca *)arg)->owner);
+}
+
+/* It has rung a doorbell. */
+static void
+kick(void *arg)
+{
+	hca_kick_stage(((struct embed_hca *)arg)->hca, HCA_STAGE_DOORBELL);
+}
+
+static void
+progress(void *arg)
+{
+	(void)embed_run(((struct embed_hca *)arg)->owner);
+}
+
+static int
+start(struct softhca_embed *e, uint32_t i)
+{
+	struct embed_hca *s = &e->side[i];
+	const struct ibagent_config c = {
+		.drv = s->drv,
+		.thread = e->threads != NULL,
+		.seed = e->cfg.seed == 0 ? 0 : (e->cfg.seed * EMBED_HCAS_MAX + i) ^ 0x1b,
+		.now = now,
+		.kick = e->threads != NULL ? kick : NULL,
+		.progress = e->threads == NULL ? progress : NULL,
+		.arg = s,
+	};
+	int err = ibagent_create(&c, &s->cm);
+
+	return err == 0 ? 0
+			: embed_fail(err, "connection management of HCA %u: %s", i,
+				     hca_driver_reason());
+}
+
+int
+embed_cm_start(struct softhca_embed *e)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < e->cfg.num_hcas && err == 0; i++)
+		err = start(e, i);
+	return err;
+}
+
+void
+embed_cm_stop(struct softhca_embed *e)
+{
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
+		struct ibagent *agent = e->side[i].cm;
+
+		__atomic_store_n(&e->side[i].cm, NULL, __ATOMIC_RELAXED);
+		ibagent_destroy(agent);
+	}
+}
+
+void
+embed_cm_poll(struct softhca_embed *e)
+{
+	uint32_t n = __atomic_load_n(&e->cm_polls, __ATOMIC_RELAXED) + 1;
+
+	__atomic_store_n(&e->cm_polls, n, __ATOMIC_RELAXED);
+	if (__builtin_expect(n % POLLS != 0, 1) || e->threads != NULL)
+		return;
+	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
+		struct ibagent *agent = __atomic_load_n(&e->side[i].cm, __ATOMIC_RELAXED);
+
+		if (agent != NULL)
+			(void)ibagent_poll(agent);
+	}
+}
