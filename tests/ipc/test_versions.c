@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <softhca/cm.h>
+
 #include "abi_release.h"
 #include "ipc_rig.h"
 #include "raw.h"
@@ -104,6 +106,10 @@ lacks_it(const char *path)
 	assert_non_null(strstr(softhca_last_error(ctx), "identify"));
 	assert_non_null(strstr(softhca_last_error(ctx), "upgrade the daemon"));
 	printf("%s\n", softhca_last_error(ctx));
+	errno = 0;
+	assert_null(softhca_cm_create_channel(ctx));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_non_null(strstr(softhca_last_error(ctx), "upgrade the daemon"));
 	assert_int_equal(softhca_close(ctx), 0);
 }
 
