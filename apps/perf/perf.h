@@ -89,6 +89,7 @@ struct perf_remote_options {
 	const char *client; /* HOST[:PORT] of the server to go to */
 	bool server;
 	uint32_t port;
+	bool cm;	   /* meet by connection management, not over TCP */
 	bool once;	   /* server: ends after one client */
 	bool bidir;	   /* both ends make requests */
 	bool gids;	   /* print the GID table, no more */

@@ -206,6 +206,8 @@ static const struct option_row rows[] = {
 	 TEXT(remote.device)},
 	{"port", "PORT", "TCP port, where --server and --client name none [18515]",
 	 U32(remote.port, 1, 65535)},
+	{"cm", NULL, "meet at an address of the device, by RDMA's connections, not over TCP",
+	 FLAG(remote.cm)},
 	{"gids", NULL, "print the GID table of the device", FLAG(remote.gids)},
 	{"gid-index", "N", "own GID [of a pair that can reach each other]",
 	 U32(remote.gid_index, 0, 255)},

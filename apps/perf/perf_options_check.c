@@ -173,7 +173,7 @@ check_form(const struct perf_options *opt)
 		"stall-discard", "huge",       "no-huge", "tps",     "window",	   "rule",
 		"spray",	 "reorder-us", "segment", "load",
 	};
-	static const char *const between[] = {"port", "gid-index", "bidir", "timeout"};
+	static const char *const between[] = {"port", "cm", "gid-index", "bidir", "timeout"};
 	static const char *const of_client[] = {"all-sizes",	       "json",
 						"histogram",	       "plot",
 						"list-counters",       "duration",
@@ -202,6 +202,8 @@ check_form(const struct perf_options *opt)
 		return perf_options_bad("--inline: with --op write or send only");
 	if (perf_option_given(opt, "huge") && perf_option_given(opt, "no-huge"))
 		return perf_options_bad("--huge and --no-huge exclude each other");
+	if (opt->remote.cm && opt->wire == PERF_WIRE_UB)
+		return perf_options_bad("--cm: with --wire roce only");
 	if (opt->remote.once && !opt->remote.server)
 		return perf_options_bad("--once: with --server only");
 	if (opt->remote.bidir && (opt->test != PERF_TEST_BW || perf_is_atomic(opt->op)))

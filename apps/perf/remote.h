@@ -7,7 +7,8 @@
  * device of a daemon (libsofthca only). They agree over TCP on lines of perf_exchange.h.
  *
  * In a session of this form side 0 is this process and side 1 the other one, of which numbers are
- * known and no objects: the rest of the program sees a session with one local side.
+ * known and no objects: the rest of the program sees a session with one local side. With --cm the
+ * lines go over an RC connection of the devices, which connection management has made.
  *
  *   server: hello (version, mtu)
  *   client: gids		server: gid (sgid, vlan, gid) for each of its GIDs, end
@@ -22,6 +23,10 @@
  * Errors: 0 or negative errno; what went wrong has been printed.
  */
 
+#include <sys/socket.h>
+
+#include <softhca/cm.h>
+
 #include "perf.h"
 #include "perf_exchange.h"
 
@@ -33,8 +38,13 @@
 
 /* --- remote_line.c: lines over TCP -------------------- */
 
+struct remote_pump;
+
 struct remote_line {
 	int fd; /* -1: none */
+	/* --cm: it moves the bytes of fd between these two addresses; NULL: fd is TCP */
+	struct remote_pump *pump;
+	union softhca_gid own, other;
 	size_t used;
 	uint64_t patience_ns;
 	uint64_t last_sent; /* when */
@@ -48,6 +58,11 @@ int remote_listen(uint32_t port, int *fd);
 int remote_accept(int listener, int device, struct remote_line *l, uint64_t patience_ns);
 /* host: name, IPv4, IPv6 or [IPv6], perhaps with :PORT in place of port. */
 int remote_connect(struct remote_line *l, const char *host, uint32_t port, uint64_t patience_ns);
+/* Of such a text; port as in a service name. -EINVAL. */
+int remote_split_host(const char *text, uint32_t otherwise, char host[256], char port[8]);
+/* A line begins on fd; the peer's address is for people. */
+void remote_line_start(struct remote_line *l, int fd, uint64_t patience_ns,
+		       const struct sockaddr *peer, socklen_t bytes);
 void remote_close(struct remote_line *l);
 /* Between two looks whether something has started. */
 void remote_pause(void);
@@ -63,6 +78,32 @@ int remote_expect(struct remote_line *l, const char *word, struct perf_exchange 
 /* Says it here and to the other end; returns err. */
 int remote_fail(struct remote_line *l, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* --- remote_cm.c: --cm: both ends meet at an address of the device, not over TCP -------------- */
+
+struct remote_door; /* of a server */
+
+/* Takes requests for all addresses of the device at this port. */
+int remote_cm_listen(struct softhca_context *ctx, uint32_t port, struct remote_door **door);
+void remote_cm_unlisten(struct remote_door *door);
+/* As remote_accept() and remote_connect(). */
+int remote_cm_accept(struct remote_door *door, int device, struct remote_line *l,
+		     uint64_t patience_ns);
+int remote_cm_connect(struct softhca_context *ctx, struct remote_line *l, const char *host,
+		      uint32_t port, uint64_t patience_ns);
+
+/* --- remote_pump.c: a stream of bytes over an RC connection -------------------- */
+
+/* A channel of events that does not block, and a QP with its memory. NULL: said what is wrong. */
+struct remote_pump *remote_pump_open(struct softhca_context *ctx);
+struct softhca_cm_channel *remote_pump_channel(const struct remote_pump *p);
+struct softhca_qp *remote_pump_qp(const struct remote_pump *p);
+/* Receives are posted; the QP is in INIT at least. */
+int remote_pump_fill(struct remote_pump *p);
+/* The id is connected, and belongs to the pump: a thread moves the bytes of *fd from now on. */
+int remote_pump_start(struct remote_pump *p, struct softhca_cm_id *id, int *fd);
+/* The other end of *fd is closed: what was written leaves, and the connection ends. */
+void remote_pump_close(struct remote_pump *p);
 
 /* --- remote_gid.c: which pair of addresses -------------------- */
 
@@ -82,6 +123,8 @@ int remote_gids_read(struct softhca_context *ctx, struct remote_gids *gids);
 void remote_gids_print(const struct remote_gids *gids);
 /* Only those --gid-index, --ip and --vlan allow. */
 void remote_gids_filter(struct remote_gids *gids, const struct perf_options *opt);
+/* Only this address. */
+void remote_gids_only(struct remote_gids *gids, const union softhca_gid *gid);
 /* The pair most likely to reach each other, or -ENETUNREACH and the best reason in why. */
 int remote_gids_choose(const struct remote_gids *own, const struct remote_gids *peer,
 		       struct remote_gid *mine, struct remote_gid *other, char why[256]);

@@ -65,6 +65,10 @@ choose_gids(struct remote *r, struct remote_gid *mine, struct remote_gid *other)
 	err = hear_gids(r, &peer);
 	if (err != 0)
 		return err;
+	if (r->line.pump != NULL) { /* those that have met */
+		remote_gids_only(&own, &r->line.own);
+		remote_gids_only(&peer, &r->line.other);
+	}
 	if (remote_gids_choose(&own, &peer, mine, other, why) != 0)
 		return remote_fail(&r->line, -ENETUNREACH, "%s", why);
 	remote_gid_text(mine, a);
@@ -187,6 +191,16 @@ remote_pass_close(struct remote *r, int err)
 		remote_send(&r->line, "stop", &none);
 }
 
+static int
+meet(struct remote *r)
+{
+	const struct perf_remote_options *o = &r->own->remote;
+	uint64_t patience_ns = o->timeout * 1000000000ull;
+
+	return o->cm ? remote_cm_connect(r->s.ctx[0], &r->line, o->client, o->port, patience_ns)
+		     : remote_connect(&r->line, o->client, o->port, patience_ns);
+}
+
 int
 remote_client(const struct perf_options *opt)
 {
@@ -198,8 +212,7 @@ remote_client(const struct perf_options *opt)
 	if (err == 0)
 		err = perf_results_open(&results, &r.opt);
 	if (err == 0)
-		err = remote_connect(&r.line, opt->remote.client, opt->remote.port,
-				     opt->remote.timeout * 1000000000ull);
+		err = meet(&r);
 	if (err == 0)
 		err = agree(&r);
 	if (err == 0)

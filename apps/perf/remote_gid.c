@@ -129,6 +129,17 @@ remote_gids_filter(struct remote_gids *gids, const struct perf_options *opt)
 	gids->count = kept;
 }
 
+void
+remote_gids_only(struct remote_gids *gids, const union softhca_gid *gid)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < gids->count; i++)
+		if (memcmp(gids->entry[i].gid.raw, gid->raw, sizeof(gid->raw)) == 0)
+			gids->entry[kept++] = gids->entry[i];
+	gids->count = kept;
+}
+
 const char *
 remote_gid_unroutable(const struct remote_gid *a, const struct remote_gid *b)
 {

@@ -64,9 +64,9 @@ remote_listen(uint32_t port, int *fd)
 	return *fd >= 0 ? 0 : failed(*fd, what);
 }
 
-static void
-start_line(struct remote_line *l, int fd, uint64_t patience_ns, const struct sockaddr *a,
-	   socklen_t bytes)
+void
+remote_line_start(struct remote_line *l, int fd, uint64_t patience_ns, const struct sockaddr *a,
+		  socklen_t bytes)
 {
 	static const char mapped[] = "::ffff:";
 	char host[64] = "?", port[8] = "?", *name = host;
@@ -108,13 +108,13 @@ remote_accept(int listener, int device, struct remote_line *l, uint64_t patience
 		 */
 		usleep(10000);
 	}
-	start_line(l, fd, patience_ns, (struct sockaddr *)&a, bytes);
+	remote_line_start(l, fd, patience_ns, (struct sockaddr *)&a, bytes);
 	return 0;
 }
 
 /* HOST, HOST:PORT, IPV6 or [IPV6]:PORT; otherwise is the port of a text without one. */
-static int
-split_host(const char *text, uint32_t otherwise, char host[256], char port[8])
+int
+remote_split_host(const char *text, uint32_t otherwise, char host[256], char port[8])
 {
 	const char *colon = strrchr(text, ':'), *bracket = strchr(text, ']');
 	size_t n = strlen(text), digits;
@@ -213,7 +213,7 @@ remote_connect(struct remote_line *l, const char *text, uint32_t otherwise, uint
 	int fd, rc;
 
 	l->fd = -1;
-	if (split_host(text, otherwise, host, port) != 0) {
+	if (remote_split_host(text, otherwise, host, port) != 0) {
 		fprintf(stderr, "softhca-perf: --client: HOST or HOST:PORT expected, not %s\n",
 			text);
 		return -EINVAL;
@@ -225,7 +225,7 @@ remote_connect(struct remote_line *l, const char *text, uint32_t otherwise, uint
 	}
 	fd = connect_any(list, deadline, &a);
 	if (fd >= 0)
-		start_line(l, fd, patience_ns, a->ai_addr, a->ai_addrlen);
+		remote_line_start(l, fd, patience_ns, a->ai_addr, a->ai_addrlen);
 	freeaddrinfo(list);
 	if (fd >= 0)
 		return 0;
@@ -239,6 +239,8 @@ remote_close(struct remote_line *l)
 	if (l->fd >= 0)
 		close(l->fd);
 	l->fd = -1;
+	remote_pump_close(l->pump);
+	l->pump = NULL;
 }
 
 static int

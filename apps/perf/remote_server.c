@@ -203,17 +203,25 @@ device_lives(const struct remote *r)
 	return false;
 }
 
+/* Where clients come in */
+struct entrance {
+	int listener;		  /* of TCP; -1: none */
+	struct remote_door *door; /* --cm; NULL: none */
+};
+
 /* Waits for a client, and meanwhile for news of the device. 0, or the device is gone. */
 static int
-next_client(struct remote *r, int listener)
+next_client(struct remote *r, const struct entrance *e)
 {
+	uint64_t patience_ns = r->own->remote.timeout * 1000000000ull;
 	struct softhca_context *ctx = r->s.ctx[0];
 	struct softhca_async_event event;
 	int err;
 
 	for (;;) {
-		err = remote_accept(listener, ctx->async_fd, &r->line,
-				    r->own->remote.timeout * 1000000000ull);
+		err = e->door != NULL
+			      ? remote_cm_accept(e->door, ctx->async_fd, &r->line, patience_ns)
+			      : remote_accept(e->listener, ctx->async_fd, &r->line, patience_ns);
 		if (err != -EAGAIN)
 			return err;
 		while (softhca_get_async_event(ctx, &event) == 0)
@@ -224,12 +232,12 @@ next_client(struct remote *r, int listener)
 }
 
 static int
-serve_all(struct remote *r, int listener)
+serve_all(struct remote *r, const struct entrance *e)
 {
 	int err, flags = fcntl(r->s.ctx[0]->async_fd, F_GETFL);
 
 	fcntl(r->s.ctx[0]->async_fd, F_SETFL, flags | O_NONBLOCK);
-	while ((err = next_client(r, listener)) == 0) {
+	while ((err = next_client(r, e)) == 0) {
 		printf("# client %s\n", r->line.peer);
 		fflush(stdout);
 		r->s.wake_fd = r->line.fd;
@@ -246,24 +254,37 @@ serve_all(struct remote *r, int listener)
 	return err == -EINTR ? 0 : err;
 }
 
+static int
+open_entrance(struct remote *r, struct entrance *e)
+{
+	const struct perf_remote_options *o = &r->own->remote;
+	int err = o->cm ? remote_cm_listen(r->s.ctx[0], o->port, &e->door)
+			: remote_listen(o->port, &e->listener);
+
+	if (err != 0)
+		return err;
+	printf("# %s serves on %s port %u, MTU %u\n", r->s.ctx[0]->name, o->cm ? "RDMA" : "TCP",
+	       o->port, r->port_mtu);
+	fflush(stdout);
+	return 0;
+}
+
 int
 remote_server(const struct perf_options *opt)
 {
 	static struct remote r; /* large */
-	int listener = -1, err = remote_session_open(&r, opt);
+	struct entrance e = {.listener = -1};
+	int err = remote_session_open(&r, opt);
 
 	if (err == 0 && perf_option_given(opt, "mtu") && opt->mtu < r.port_mtu)
 		r.port_mtu = opt->mtu;
 	if (err == 0)
-		err = remote_listen(opt->remote.port, &listener);
-	if (err == 0) {
-		printf("# %s serves on TCP port %u, MTU %u\n", r.s.ctx[0]->name, opt->remote.port,
-		       r.port_mtu);
-		fflush(stdout);
-		err = serve_all(&r, listener);
-	}
-	if (listener >= 0)
-		close(listener);
+		err = open_entrance(&r, &e);
+	if (err == 0)
+		err = serve_all(&r, &e);
+	if (e.listener >= 0)
+		close(e.listener);
+	remote_cm_unlisten(e.door);
 	remote_session_close(&r);
 	return err;
 }

@@ -46,7 +46,6 @@ endpoint_cm_start(struct endpoint *e)
 		.group = group,
 		.arg = e,
 		.limits = c->cm_limits,
-		.pings_off = !c->ping,
 	};
 	int err;
 

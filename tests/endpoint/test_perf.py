@@ -70,7 +70,7 @@ class Case(unittest.TestCase):
                 '--server', str(self.port)], stdout=file, stderr=file)
         self.addCleanup(self.end, process)
         process.log = log
-        self.wait_text(process, 'serves on TCP port')
+        self.wait_text(process, 'serves on %s port' % ('RDMA' if '--cm' in words else 'TCP'))
         return process
 
     def text(self, process):
@@ -745,7 +745,8 @@ class CommandLine(unittest.TestCase):
                       ['--client', 'x', '--layout', 'rtc'], ['--client', 'x', '--no-huge'],
                       ['--server', '--json', 'x'], ['--bidir'], ['--device', 'x'], ['--once'],
                       ['--client', 'x', '--bidir', '--op', 'atomic-fa'],
-                      ['--client', 'x', '--bidir', '--test', 'lat'], ['5']):
+                      ['--client', 'x', '--bidir', '--test', 'lat'], ['5'], ['--cm'],
+                      ['--server', '--cm', '--wire', 'ub']):
             run = subprocess.run([PERF] + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                  timeout=LIMIT_S, check=False)
             self.assertEqual(run.returncode, 2, words)
