@@ -133,6 +133,21 @@ class CmRig(RxeRig):
         client = Remote(self.channel, ['cmtime', '-s', GUEST[False], '-p', str(port), '-c', str(count)], FIGURE_S)
         return client.finish(FIGURE_S)
 
+    def ping(self):
+        """A peer that is not ours is told apart, and the ping harms nothing there."""
+        begun = self.daemons[0].ask('/softhca/ping,to=%s,count=3,mtu=yes' % GUEST[False])
+        if 'session' not in begun:
+            raise Failed('the ping does not begin: %s' % begun)
+        deadline = time.monotonic() + LEFT_S
+        while True:
+            told = self.daemons[0].ask('/softhca/ping,session=%d' % begun['session'])
+            if told['done'] or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        if (told['done'], told['peer'], told['sent'], told['received'], told['passed']) != (1, 'cm', 3, 0, 0):
+            raise Failed('the ping says: %s' % told)
+        return 'no softhca answers, its connection manager does'
+
     def nothing_left(self):
         super().nothing_left()
         deadline = time.monotonic() + LEFT_S
