@@ -21,6 +21,7 @@ MODULES = ('virtio_pci', 'virtio_console', 'virtio_net', 'crc32_generic', '8021q
 PROGRAMS = ('ip', 'rdma')
 BUSYBOX = '/bin/busybox'
 PROVIDER = '/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so'
+UNWINDER = '/lib/*-linux-gnu/libgcc_s.so.1'
 DRIVER = '/etc/libibverbs.d/rxe.driver'
 
 
@@ -183,6 +184,8 @@ def write_image(target, kernel, peer, init, more):
     for path in [path for path, _ in programs] + [peer, provider[0]]:
         for library in libraries(path):
             archive.regular(library, os.path.realpath(library))
+    for library in glob.glob(UNWINDER):  # the C library loads it when a thread ends itself
+        archive.regular(library, os.path.realpath(library))
     modules = Modules(kernel)
     order = modules.ordered(MODULES)
     if 'rdma_rxe' not in order:
