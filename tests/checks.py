@@ -46,7 +46,7 @@ WALLS = {
     'src/ipc/client': {'src/ipc/client', 'src/ipc/channel', 'src/lib', 'src/abi', 'include', 'libc'},
     'src/ipc/server': {'src/ipc/server', 'src/ipc/channel', 'src/sigbus', 'src/driver', 'src/abi', 'libc'},
     'src/kernif': {'src/kernif', 'src/device', 'src/driver', 'src/abi', 'dpdk', 'libc'},
-    'src/endpoint': {'src/endpoint', 'src/host', 'src/cmagent/ub', 'src/cm/ub', 'src/cm/ib', 'src/cmagent/core', 'src/cmagent/ib',
+    'src/endpoint': {'src/endpoint', 'src/host', 'src/cmagent/ub', 'src/cm/ub', 'src/cm/ib', 'src/cm/ping', 'src/cmagent/core', 'src/cmagent/ib',
                      'src/telemetry', 'src/kernif', 'src/device', 'src/driver', 'src/ipc/server', 'src/finding', 'src/abi', 'dpdk', 'libc'},
     'src/sysfs': {'src/sysfs', 'include', 'libc'},
     'src/verbs': {'src/verbs', 'src/sysfs', 'include', 'verbs', 'libc'},

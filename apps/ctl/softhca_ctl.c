@@ -42,6 +42,8 @@ static const struct command {
 	{"capture",
 	 "FILE [--seconds S] [--dir in|out|both] [--qp QPN] [--tp TPN] [--snaplen BYTES]",
 	 "write the frames that a daemon sends and receives as pcapng", ctl_run_capture},
+	{"ping", "HOST|GID [--size N] [--count N] [--interval S]",
+	 "ask the daemon of a peer: round trips, path MTU, CE marks", ctl_run_ping},
 	{"impair",
 	 "[--show | off | --check FAULTS | FAULTS\n"
 	 "        | --drop [P] --dup [P] --reorder [P] --corrupt [P] --truncate [P]\n"

@@ -17,6 +17,7 @@
 #include "abi_tp.h"
 #include "admin_capture.h"
 #include "admin_impair.h"
+#include "admin_ping.h"
 #include "endpoint_admin.h"
 #include "endpoint_faults.h"
 #include "endpoint_impl.h"
@@ -30,6 +31,9 @@
 /* Telemetry commands cannot be unregistered, so they look up the endpoint of this process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint *endpoint;
+/* Commands that wait without the lock; the endpoint stays until there is none. */
+static unsigned int waiting;
+static pthread_cond_t none_waits = PTHREAD_COND_INITIALIZER;
 
 /* ---- commands; called with the lock held ---- */
 
@@ -323,6 +327,31 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
+/* Waits for the MAC address of the peer: without the lock. */
+static int
+ping(struct endpoint *e, const char *params, struct rte_tel_data *d)
+{
+	const struct admin_ping_host host = {.drv = e->drv,
+					     .agent = e->cm,
+					     .size_max = e->port.roce_mtu};
+	struct admin_ping a;
+	char why[128];
+	int err;
+
+	if (e->cm == NULL)
+		return refuse(d, "pings need connection management: [cm] enabled = no");
+	err = admin_ping_parse(params != NULL ? params : "", &a, why, sizeof(why));
+	if (err == 0) {
+		waiting++;
+		pthread_mutex_unlock(&lock);
+		err = admin_ping_run(&host, &a, d, why, sizeof(why));
+		pthread_mutex_lock(&lock);
+		waiting--;
+		pthread_cond_signal(&none_waits);
+	}
+	return err == 0 ? 0 : refuse(d, "%s", why);
+}
+
 /* X(command, handler, help); help: at most 127 characters. */
 #define COMMANDS(X) \
 	X(show, "/softhca/endpoint", "The daemon: port, link, workers") \
@@ -331,6 +360,8 @@ capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
 	  "Faults. Parameters: [dir=in|out|both,]off|drop=0..1,...|drop,opcode=ack,nth=N,qp=N|port=down|...") \
+	X(ping, "/softhca/ping", \
+	  "Ask a peer. Parameters: to=GID[,size=N|mtu=yes][,count=N][,interval_ms=N], or session=N[,from=K|,end]") \
 	X(capture, "/softhca/capture", \
 	  "Frames as pcapng. Parameters: [dir=in|out,][qp|tp=N,][snaplen=N,]/PATH, or off")
 
@@ -479,6 +510,8 @@ endpoint_admin_remove(struct endpoint *e)
 	hca_telemetry_remove(&e->telemetry);
 	pthread_mutex_lock(&lock);
 	endpoint = NULL;
+	while (waiting != 0)
+		pthread_cond_wait(&none_waits, &lock);
 	end_capture(e, &last);
 	pthread_mutex_unlock(&lock);
 }

@@ -46,6 +46,7 @@ endpoint_cm_start(struct endpoint *e)
 		.group = group,
 		.arg = e,
 		.limits = c->cm_limits,
+		.pings_off = !c->ping,
 	};
 	int err;
 

@@ -189,6 +189,8 @@ struct endpoint_config_lines {
 	YES_NO(admin, telemetry, telemetry, 1) \
 	/* stand ready to inject faults and to capture: three calls per burst */ \
 	YES_NO(admin, impair, impair, 0) \
+	/* answer pings of other daemons */ \
+	YES_NO(admin, ping, ping, 1) \
 	CHOICE(admin, log, log_level, ENDPOINT_LOG_INFO, "error, warning, info or debug")
 
 struct endpoint_config {

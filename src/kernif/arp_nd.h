@@ -20,9 +20,10 @@
 #include <stdint.h>
 
 #define ARP_ND_NO_VLAN 0xffffu
-#define ARP_ND_ENTRIES 256u    /* next hops, known or being resolved */
-#define ARP_ND_ADDRESSES 65u   /* own addresses */
-#define ARP_ND_GROUPS 4096u    /* joined, or left a moment ago */
+#define ARP_ND_ENTRIES 256u  /* next hops, known or being resolved */
+#define ARP_ND_ADDRESSES 65u /* own addresses */
+/* groups that are joined, or were left a moment ago; those of the own addresses among them */
+#define ARP_ND_GROUPS (4096u + ARP_ND_ADDRESSES)
 #define ARP_ND_FRAME_MAX 4480u /* longest echo request answered, Ethernet header included */
 
 /* A next hop: an address in GID form (IPv4: ::ffff:a.b.c.d) in network order, and its VLAN. */

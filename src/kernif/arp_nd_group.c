@@ -46,20 +46,6 @@ group_generation_of(const struct group_querier *q, uint64_t now)
 	return i;
 }
 
-/* Links are those of the own addresses, so that frames cannot add any. */
-void
-arp_nd_group_init(struct arp_nd *a)
-{
-	struct group_table *t = &a->groups;
-
-	t->random = a->cfg.seed;
-	t->due = NEVER;
-	t->link[t->num_links++].vlan_id = ARP_ND_NO_VLAN;
-	for (uint32_t i = 0; i < a->cfg.num_addresses; i++)
-		if (group_link_of(a, a->address[i].vlan_id) == NULL)
-			t->link[t->num_links++].vlan_id = a->address[i].vlan_id;
-}
-
 /* A number below limit, which is not 0 (splitmix64). */
 static uint64_t
 group_draw(struct group_table *t, uint64_t limit)
@@ -215,6 +201,36 @@ arp_nd_leave_all(struct arp_nd *a, uint64_t now)
 		e->changes = 1;
 	}
 	arp_nd_group_tick(a, now);
+}
+
+/* Neighbours ask for an IPv6 address in this group (RFC 4861 section 7.2.1). */
+static void
+group_join_solicited(struct arp_nd *a, const struct arp_nd_address *own)
+{
+	const uint8_t *ip = own->gid;
+	const struct arp_nd_hop group = {
+		.gid = {0xff, 2, [11] = 1, 0xff, ip[13], ip[14], ip[15]},
+		.vlan_id = own->vlan_id,
+	};
+
+	(void)arp_nd_join(a, &group, 0);
+}
+
+/* Links are those of the own addresses, so that frames cannot add any. */
+void
+arp_nd_group_init(struct arp_nd *a)
+{
+	struct group_table *t = &a->groups;
+
+	t->random = a->cfg.seed;
+	t->due = NEVER;
+	t->link[t->num_links++].vlan_id = ARP_ND_NO_VLAN;
+	for (uint32_t i = 0; i < a->cfg.num_addresses; i++)
+		if (group_link_of(a, a->address[i].vlan_id) == NULL)
+			t->link[t->num_links++].vlan_id = a->address[i].vlan_id;
+	for (uint32_t i = 0; i < a->cfg.num_addresses; i++)
+		if (!hca_gid_is_mapped(a->address[i].gid))
+			group_join_solicited(a, &a->address[i]);
 }
 
 /* ---- queries ---- */

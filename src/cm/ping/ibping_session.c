@@ -130,7 +130,7 @@ session_times(const struct ibping_session *s, struct ibping_result *out)
 	out->min = sorted[0];
 	out->avg = sum / n;
 	out->p50 = sorted[(n - 1) / 2];
-	out->p99 = sorted[(n - 1) * 99 / 100];
+	out->p99 = sorted[(n * 99 + 99) / 100 - 1]; /* as many are not above it */
 	out->max = sorted[n - 1];
 }
 

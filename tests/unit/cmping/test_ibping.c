@@ -277,6 +277,34 @@ rtt_of_each(void **state)
 	assert_int_equal(r.num, 0);
 }
 
+/* One of the answers is late. */
+static void
+percentiles(void **state)
+{
+	static const struct {
+		uint32_t count;
+		uint64_t p99;
+	} cases[] = {{5, 42 * DELAY}, {99, 42 * DELAY}, {100, 2 * DELAY}, {200, 2 * DELAY}};
+
+	(void)state;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct ibping_request q = request(cases[i].count, 256);
+		struct ibping_result r;
+		int number = ibping_begin(x, &q, now);
+
+		run(DELAY);
+		assert_int_equal(flying, 1);
+		flight[0].at += 40 * DELAY;
+		run(q.count * q.interval + 2 * SECOND);
+		r = result_of(number);
+		assert_int_equal(r.received, q.count);
+		assert_int_equal(r.p50, 2 * DELAY);
+		assert_int_equal(r.p99, cases[i].p99);
+		assert_int_equal(r.max, 42 * DELAY);
+		assert_int_equal(ibping_end(x, (uint32_t)number), 0);
+	}
+}
+
 static void
 path_mtu(void **state)
 {
@@ -587,10 +615,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(round_trips),    TEST(rtt_of_each), TEST(path_mtu),     TEST(padded),
-		TEST(marks),	      TEST(doubled),	 TEST(other_peers),  TEST(refusals),
-		TEST(limits),	      TEST(sessions),	 TEST(bad_requests), TEST(not_ours),
-		TEST(forged_answers), TEST(noise),
+		TEST(round_trips), TEST(rtt_of_each),	 TEST(path_mtu), TEST(percentiles),
+		TEST(padded),	   TEST(marks),		 TEST(doubled),	 TEST(other_peers),
+		TEST(refusals),	   TEST(limits),	 TEST(sessions), TEST(bad_requests),
+		TEST(not_ours),	   TEST(forged_answers), TEST(noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
