@@ -19,7 +19,7 @@ BINARY, RUN = [os.path.abspath(word) for word in sys.argv[1:3]]
 IPS = ('10.66.0.1', '10.66.0.2')
 IP6 = ('2001:db8:66::1', '2001:db8:66::2')
 GROUP, GROUP6 = '239.1.2.3', 'ff15::203'
-LEFT, JOINED = 3, 4  # types of records: TO_IN, TO_EX
+LEFT, JOINED = 3, 4  # types of records in reports
 MESSAGES = '5'
 
 
