@@ -16,6 +16,7 @@ ibagent_ask(struct ibagent *a, uint64_t ticket, const struct ibcm_wish *wish)
 {
 	struct cmagent_hop_wish w = {.ticket = ticket,
 				     .client = wish->owner,
+				     .scope = wish->scope,
 				     .gid_index =
 					     wish->fixed ? wish->gid_index : CMAGENT_HOP_NO_GID};
 

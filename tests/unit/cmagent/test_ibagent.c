@@ -481,6 +481,28 @@ ways(void **state)
 	assert_int_equal(counter("ways_asked"), 4);
 }
 
+/* A link-local destination of an interface is reached by the address of that interface. */
+static void
+scopes(void **state)
+{
+	static const uint8_t near_peer[16] = {0xfe, 0x80, [15] = 2};
+
+	for (uint32_t i = 3; i < 5; i++) {
+		const uint8_t near_own[16] = {0xfe, 0x80, [15] = (uint8_t)(0x10 + i)};
+
+		assert_int_equal(hca_driver_set_gid_of(drv, i, near_own, own_mac, 0xffff, i), 0);
+	}
+	assert_int_equal(hca_driver_set_neigh(drv, near_peer, peer_mac), 0);
+	cm.wishes = true;
+	memcpy(cm.wish.dst, near_peer, 16);
+	for (cm.wish.scope = 3; cm.wish.scope < 5; cm.wish.scope++) {
+		(void)begin();
+		(void)ibagent_poll(agent);
+		assert_int_equal(cm.err, 0);
+		assert_int_equal(cm.way.gid_index, cm.wish.scope);
+	}
+}
+
 static void
 join(uint8_t first, bool joined)
 {
@@ -714,6 +736,7 @@ main(void)
 		T(requests_flood),
 		T(all_flood),
 		T(ways),
+		T(scopes),
 		T(groups),
 		T(deadlines),
 		T(last_words),
