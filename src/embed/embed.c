@@ -34,6 +34,7 @@
 #define IDLE_NS 1000u
 #define SIM_START_NS 1000000000u
 
+#define CM_EVERY 64u	   /* manual: of calls of programs: turns of connection management */
 #define EVENTS_EVERY 1024u /* manual: interval of checks of the event queues, in loops */
 
 HCA_REASON_DEFINE(embed_fail, softhca_embed_last_error, 256, 0)
@@ -260,10 +261,14 @@ static unsigned int
 run_all(struct softhca_embed *e)
 {
 	unsigned int work = embed_run(e);
+	uint32_t cm_polls;
 
 	if (__builtin_expect(e->cfg.ub, 0))
 		embed_agents_poll(e);
-	embed_cm_poll(e);
+	cm_polls = __atomic_load_n(&e->cm_polls, __ATOMIC_RELAXED) + 1;
+	__atomic_store_n(&e->cm_polls, cm_polls, __ATOMIC_RELAXED);
+	if (__builtin_expect((cm_polls & (CM_EVERY - 1)) == 0, 0))
+		embed_cm_poll(e);
 	return work;
 }
 

@@ -6,9 +6,6 @@
 #include "graph/sleep.h"
 #include "ibagent.h"
 
-/* Programs that poll the engine do so for each message: the agents have a turn in so many. */
-#define POLLS 16u
-
 static uint64_t
 now(void *arg)
 {
@@ -72,10 +69,7 @@ embed_cm_stop(struct softhca_embed *e)
 void
 embed_cm_poll(struct softhca_embed *e)
 {
-	uint32_t n = __atomic_load_n(&e->cm_polls, __ATOMIC_RELAXED) + 1;
-
-	__atomic_store_n(&e->cm_polls, n, __ATOMIC_RELAXED);
-	if (__builtin_expect(n % POLLS != 0, 1) || e->threads != NULL)
+	if (e->threads != NULL)
 		return;
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++) {
 		struct ibagent *agent = __atomic_load_n(&e->side[i].cm, __ATOMIC_RELAXED);

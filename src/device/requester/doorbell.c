@@ -6,7 +6,8 @@
  * Marks are taken in the same way; MARK_WORDS and the burst limit the cost of a visit.
  *
  * Pages with recent doorbells are on the rota and checked in every poll; all open pages are checked
- * every SCAN_NS. While the rota is short no page leaves it.
+ * every SCAN_NS. While the rota is short no page leaves it but that of QP 1, which hosts have whose
+ * programs do not use it.
  */
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <rte_prefetch.h>
 
 #include "abi_ctx.h"
+#include "ctxmgt/ctxmgt.h"
 #include "requester/doorbell.h"
 #include "engine/impl.h"
 #include "engine/record_ub.h"
@@ -191,13 +193,25 @@ check_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 	}
 }
 
+/* The page of the QP that gets the datagrams to QPN 1; 0: none. */
+static uint32_t
+gsi_page(const struct hca *h)
+{
+	uint32_t qpn = __atomic_load_n(&h->ctxmgt->gsi_qpn, __ATOMIC_ACQUIRE);
+
+	return qpn != 0 ? h->qp[hca_qp_index(&h->core, qpn)].cfg.usr_page : 0;
+}
+
 /* Check every open page once; idle pages leave the rota if it is long. */
 static void
 scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
+	uint32_t gsi = gsi_page(h);
+
 	c->next_scan = now + SCAN_NS;
-	for (uint32_t i = c->hot_n; i-- > 0 && c->hot_n > ROTA_KEEP;)
-		if (now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS)
+	for (uint32_t i = c->hot_n; i-- > 0;)
+		if (c->hot[i] == gsi ||
+		    (c->hot_n > ROTA_KEEP && now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS))
 			rota_remove_at(c, i);
 	check_cold_pages(h, c, now);
 }

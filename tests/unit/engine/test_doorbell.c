@@ -11,6 +11,7 @@
 #include "abi_ctx.h"
 #include "abi_tp.h"
 #include "abi_wqe.h"
+#include "ctxmgt/ctxmgt.h"
 #include "requester/doorbell.h"
 
 #define PAGE 5u
@@ -57,6 +58,8 @@ setup(void **state)
 {
 	struct fx *fx = fx_create(NULL);
 
+	fx->h->ctxmgt = calloc(1, sizeof(*fx->h->ctxmgt));
+	assert_non_null(fx->h->ctxmgt);
 	assert_int_equal(hca_doorbell_init(fx->h), 0);
 	fx_qp(fx, QPI, PAGE, 6, 6, 16);
 	*state = fx;
@@ -69,6 +72,8 @@ teardown(void **state)
 	struct fx *fx = *state;
 
 	hca_doorbell_fini(fx->h);
+	free(fx->h->ctxmgt);
+	fx->h->ctxmgt = NULL;
 	fx_destroy(fx);
 	return 0;
 }
@@ -285,6 +290,30 @@ test_closed_page_is_not_looked_at(void **state)
 	assert_int_equal(hca_doorbell_poll(fx->h, SCAN_NS + 1, 32), 1);
 }
 
+/* The page of QP 1 costs nothing while nobody uses it; its doorbells are found by the scan. */
+static void
+test_page_of_qp1_is_scanned(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+	uint64_t now = 0;
+
+	fx->h->ctxmgt->gsi_qpn = fx_qpn(QPI);
+	for (unsigned int i = 0; i < 2; i++) {
+		now += SCAN_NS;
+		assert_int_equal(hca_doorbell_poll(fx->h, now, 32), 0);
+		ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI)));
+		assert_int_equal(hca_doorbell_poll(fx->h, now, 32), 0);
+		now += SCAN_NS;
+		assert_int_equal(hca_doorbell_poll(fx->h, now, 32), 1);
+	}
+	/* that of another QP stays */
+	fx->h->ctxmgt->gsi_qpn = 0;
+	assert_int_equal(hca_doorbell_poll(fx->h, now + SCAN_NS, 32), 0);
+	ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI)));
+	assert_int_equal(hca_doorbell_poll(fx->h, now + SCAN_NS, 32), 1);
+}
+
 static void
 test_idle_pages_are_scanned(void **state)
 {
@@ -459,6 +488,7 @@ main(void)
 		T(test_opcodes_of_jettys),
 		T(test_kick),
 		T(test_closed_page_is_not_looked_at),
+		T(test_page_of_qp1_is_scanned),
 		T(test_idle_pages_are_scanned),
 		T(test_busy_page_leaves_room_for_others),
 		T(test_marks),
