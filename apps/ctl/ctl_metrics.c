@@ -27,8 +27,8 @@ static const struct {
 	{"port_xmit_discards", "port_discards_transmitted", "frames that could not be sent"},
 };
 
-/* Values among the counters that may become smaller */
-static const char *const no_counters[] = {"ipc_clean_up_longest_ns"};
+/* Values among the counters that may become smaller; cm_now_...: what there is */
+static const char *const no_counters[] = {"ipc_clean_up_longest_ns", "cm_now_"};
 
 /* Settings and numbers of rules, which have commands of their own */
 static const char *const left_out[] = {"fault_", "memif_"};
@@ -244,7 +244,7 @@ is_in(const char *const *list, size_t n, const char *name, bool begins)
 static void
 print_counter(FILE *out, const struct metrics *m, unsigned int first, const char *counter)
 {
-	bool gauge = IS_IN(no_counters, counter, false);
+	bool gauge = IS_IN(no_counters, counter, true);
 	const char *name = counter, *help = NULL;
 	bool port = strncmp(counter, "port_", 5) == 0;
 

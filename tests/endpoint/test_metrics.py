@@ -156,6 +156,8 @@ class Text(Case):
         self.assertEqual(missing, [])
         self.assertEqual(found['softhca_state_id'], ('gauge', {port: 4}))
         self.assertEqual(found['softhca_ipc_clean_up_longest_ns'][0], 'gauge')
+        self.assertEqual(found['softhca_cm_now_ids'][0], 'gauge')
+        self.assertEqual(found['softhca_cm_received_req'][0], 'counter')
         self.assertEqual(found['softhca_objects'][1][device + ',object="qps"'], 0)
 
     def test_all(self):
