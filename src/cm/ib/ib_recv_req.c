@@ -121,6 +121,7 @@ req_learn(struct ibcm *cm, struct ib_id *id, const struct ib_mad_req *req)
 	c->rnr_retry_count = req->rnr_retry_count;
 	c->mtu = req->mtu;
 	c->ack_timeout = id->has_ack_timeout ? id->ack_timeout : req->primary_ack_timeout;
+	id->way.traffic_class = req->primary_traffic_class;
 	c->own_timeout = req->remote_timeout;
 	c->peer_timeout = req->local_timeout;
 	c->max_retries = req->max_retries;
