@@ -119,6 +119,44 @@ judge_gids(struct doctor *d, struct ctl_process *p, const char *hca)
 	json_decref(list);
 }
 
+/* ---- connection management ---- */
+
+#define RECENT_MS 600000 /* what was refused before says nothing of today's trouble */
+
+static const struct {
+	const char *name, *text, *fix;
+} refusals[] = {
+	{"port_taken", "another program has the address and port", "softhca-ctl cm has its client"},
+	{"foreign_address", "is no address of this HCA",
+	 "softhca-ctl gids has them; more: address in section [addresses]"},
+	{"limit", "is what a program was refused", "limits in section [cm]; softhca-ctl clients"},
+	{"unreachable", "could not be reached",
+	 "address and netmask of both ends, gateway; ping it"},
+};
+
+/* What programs were refused lately, with the words of the last time. */
+static void
+judge_refusals(struct doctor *d, struct ctl_process *p, const char *hca)
+{
+	json_t *list = ctl_ask_list(p, "/softhca/cm/refusals", hca), *r;
+	size_t i;
+
+	json_array_foreach(list, i, r) {
+		const char *name = json_string_value(json_object_get(r, "refusal"));
+		const char *last = json_string_value(json_object_get(r, "last"));
+		long long age = json_integer_value(json_object_get(r, "age_ms"));
+		long long n = json_integer_value(json_object_get(r, "count"));
+
+		for (size_t k = 0; k < sizeof(refusals) / sizeof(refusals[0]); k++)
+			if (name != NULL && last != NULL && age < RECENT_MS &&
+			    strcmp(refusals[k].name, name) == 0)
+				doctor_warn(d, "connections", refusals[k].fix,
+					    "%s: %s: %s (%lld so far; %lld s ago)", hca, last,
+					    refusals[k].text, n, age / 1000);
+	}
+	json_decref(list);
+}
+
 /* ---- all of them ---- */
 
 /* Judges every HCA of every process that answers; returns how many. */
@@ -138,6 +176,7 @@ each_hca(struct doctor *d)
 		json_array_foreach(list, k, each) {
 			judge_status(d, &p[i], json_string_value(each));
 			judge_gids(d, &p[i], json_string_value(each));
+			judge_refusals(d, &p[i], json_string_value(each));
 			count++;
 		}
 		json_decref(list);

@@ -106,3 +106,30 @@ telemetry_cm(const struct telemetry_request *r, struct rte_tel_data *d)
 		rc = add_entry(&e[i], d);
 	return rc;
 }
+
+/* What programs were refused, if it happened */
+int
+telemetry_cm_refusals(const struct telemetry_request *r, struct rte_tel_data *d)
+{
+	struct ibagent_refusal f;
+	struct telemetry_dict t;
+	const char *name;
+	uint32_t i;
+	int rc = telemetry_begin_list(r, d, &i);
+
+	for (; rc == 0 && r->t->cm != NULL; i++) {
+		name = ibagent_refusal(r->t->cm, i, &f);
+		if (name == NULL)
+			break;
+		if (f.count == 0)
+			continue;
+		telemetry_begin(&t);
+		telemetry_put_text(&t, "refusal", name);
+		telemetry_put(&t, "count", f.count);
+		telemetry_put(&t, "age_ms", f.since / NS_PER_MS);
+		telemetry_put(&t, "client", f.owner);
+		telemetry_put_text(&t, "last", f.text);
+		rc = telemetry_end(&t, d, i);
+	}
+	return rc;
+}

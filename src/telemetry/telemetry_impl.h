@@ -51,6 +51,8 @@ struct telemetry_request {
 	  "Ids and connections of connection management. Parameters: NAME[,FIRST_INDEX]") \
 	X(cm_counters, "/softhca/cm/counters", \
 	  "Counters of connection management. Parameters: NAME") \
+	X(cm_refusals, "/softhca/cm/refusals", \
+	  "What connection management refused programs: how often, the last. Parameters: NAME[,FIRST]") \
 	X(mrs, "/softhca/mrs", "Memory regions and windows. Parameters: NAME[,FIRST_INDEX]") \
 	X(gids, "/softhca/gids", "GID table. Parameters: NAME[,FIRST_INDEX]") \
 	X(clients, "/softhca/clients", "Clients and what they have. Parameters: NAME[,FIRST_INDEX]")

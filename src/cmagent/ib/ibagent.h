@@ -96,6 +96,31 @@ uint64_t ibagent_counter(const struct ibagent *agent, enum ibagent_counter which
 unsigned int ibagent_list(struct ibagent *agent, uint32_t from, struct ibcm_entry *out,
 			  unsigned int max);
 
+/* What programs are refused that newcomers trip over: X(name, errno of an operation or 0, text) */
+#define IBAGENT_REFUSAL_LIST(X) \
+	X(port_taken, -EADDRINUSE, "addresses and ports that others have") \
+	X(foreign_address, -EADDRNOTAVAIL, "addresses that are not the HCA's") \
+	X(limit, -ENOMEM, "what is beyond a limit") \
+	X(unreachable, 0, "destinations that cannot be reached")
+
+enum ibagent_refusal_kind {
+#define IBAGENT_REFUSAL_ENUM(name, number, text) IBAGENT_REFUSED_##name,
+	IBAGENT_REFUSAL_LIST(IBAGENT_REFUSAL_ENUM)
+#undef IBAGENT_REFUSAL_ENUM
+	IBAGENT_REFUSALS
+};
+
+struct ibagent_refusal {
+	uint64_t count;
+	/* of the last one */
+	uint64_t since; /* ns that have passed */
+	uint32_t owner; /* UAR page; 0: not known */
+	char text[128]; /* what was wanted, or why not */
+};
+
+/* Its name; NULL: there are no more. Any thread. */
+const char *ibagent_refusal(struct ibagent *agent, uint32_t i, struct ibagent_refusal *out);
+
 /*
  * Pings of operators: as ibping_begin(), ibping_look() and ibping_end(). The way of a request has
  * been found by hca_driver_source() and hca_driver_resolve(). Any thread.

@@ -35,6 +35,8 @@ face_call(void *arg, const struct hca_driver_cm_caller *caller, enum hca_ctl_op 
 
 	pthread_mutex_lock(&a->lock);
 	err = ibcm_call(a->cm, &client, op, request, answer, ibagent_now(a), why);
+	if (err != 0)
+		ibagent_refused(a, client.owner, op, request, err, *why);
 	face_leave(a);
 	return err;
 }

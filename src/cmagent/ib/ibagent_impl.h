@@ -63,7 +63,8 @@ struct ibagent {
 	uint32_t out_first, out_count;
 	struct ibagent_group *groups; /* those of which the owner has to be told, or that exist */
 	bool groups_changed;
-	uint64_t random; /* state, with a seed */
+	uint64_t random;				  /* state, with a seed */
+	struct ibagent_refusal refusal[IBAGENT_REFUSALS]; /* since: when it was */
 
 	/* of the thread that runs the agent */
 	struct ibagent_out sending; /* has found no room in the mail yet */
@@ -102,6 +103,11 @@ void ibagent_from(const struct ibagent *a, const struct ibcm_way *way, struct hc
 /* Give a datagram to the device, or drop and count it; false: there is no room. */
 bool ibagent_post(struct ibagent *a, const struct ibcm_way *way, const struct hca_ctl_ah *ah,
 		  const uint8_t *bytes, size_t len);
+
+/* ibagent_refused.c: an operation, or a way, was refused; the lock is held */
+void ibagent_refused(struct ibagent *a, uint32_t owner, enum hca_ctl_op op, const void *request,
+		     int err, const char *why);
+void ibagent_refused_way(struct ibagent *a, const uint8_t dst[16], int err);
 
 /* ibagent_ping.c */
 int ibagent_ping_open(struct ibagent *a);

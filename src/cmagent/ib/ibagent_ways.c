@@ -57,6 +57,8 @@ way_answer(struct ibagent *a, const struct cmagent_hop_answer *answer)
 	if (err != 0)
 		ibagent_count(a, IBAGENT_ways_failed);
 	pthread_mutex_lock(&a->lock);
+	if (err != 0)
+		ibagent_refused_way(a, answer->ah.dgid, err);
 	ibcm_resolved(a->cm, answer->ticket, err, &way, ibagent_now(a));
 	pthread_mutex_unlock(&a->lock);
 }
