@@ -20,6 +20,7 @@ judge_findings(struct doctor *d, struct ctl_process *p, const char *hca, const c
 	json_t *list = ctl_ask_list(p, "/softhca/findings", hca), *f;
 	char fix[192];
 	size_t i;
+	bool mtu;
 
 	snprintf(fix, sizeof(fix), "softhca-ctl counters --nonzero --prefix %.63s", p->prefix);
 	if (json_array_size(list) == 0)
@@ -30,9 +31,11 @@ judge_findings(struct doctor *d, struct ctl_process *p, const char *hca, const c
 
 		if (name == NULL || text == NULL)
 			continue;
+		mtu = strcmp(name, "path-mtu") == 0;
 		snprintf(fix, sizeof(fix),
-			 "%.63s in docs/network.md; softhca-ctl qps --prefix %.63s has its QPs",
-			 name, p->prefix);
+			 "%.63s in docs/network.md; softhca-ctl %s --prefix %.63s %s", name,
+			 mtu ? "ping PEER" : "qps", p->prefix,
+			 mtu ? "says which sizes pass" : "has its QPs");
 		doctor_warn(d, "network", fix, "%s: %s", hca, text);
 	}
 	json_decref(list);

@@ -93,6 +93,7 @@ class Pair(unittest.TestCase):
             if check['check'] == 'network':
                 section, more = check['fix'].split(' in docs/network.md; ')
                 self.assertIn(name, more)
+                self.assertEqual('softhca-ctl ping PEER' in more, section == 'path-mtu')
                 found[section] = check['text']
         return found
 
@@ -321,6 +322,10 @@ class Relayed(Pair):
         self.assertEqual(list(found), ['path-mtu'])
         self.assertIn('small frames pass', found['path-mtu'])
         self.assertNotIn('lost', self.findings(RECEIVER))
+        run = subprocess.run([CTL, 'ping', '10.67.0.%d' % (RECEIVER + 1), '--json', '--count', '2', '--prefix',
+                              self.daemons[SENDER].name], stdout=subprocess.PIPE, timeout=PATIENCE, check=True)
+        told = json.loads(run.stdout)['ping']
+        self.assertEqual((told['received'], told['passed'], told['failed']), (2, 1024, 2048))
 
 
 if __name__ == '__main__':
