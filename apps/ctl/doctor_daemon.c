@@ -18,7 +18,7 @@ static void
 judge_findings(struct doctor *d, struct ctl_process *p, const char *hca, const char *health)
 {
 	json_t *list = ctl_ask_list(p, "/softhca/findings", hca), *f;
-	char fix[192];
+	char fix[256];
 	size_t i;
 	bool mtu;
 
