@@ -24,6 +24,8 @@ SECTIONS = {
     'QP attributes': ('src/abi/abi_ctx.h', 'HCA_QP_ATTR_LIST'),
     'Completion status': ('src/abi/abi_cqe.h', 'HCA_SYND_LIST'),
     'Events': ('src/abi/abi_cqe.h', 'HCA_EVENT_LIST'),
+    'Events of connections': ('src/abi/abi_ctl.h', 'HCA_CTL_CM_EVENT_LIST'),
+    'Operations of connections': ('src/abi/abi_ops.h', 'HCA_CTL_OPS CM_'),
     'Features of the control channel': ('src/abi/abi_ops.h', 'HCA_CTL_FEATURE_LIST'),
     'Capabilities': ('src/abi/abi_cmd.h', 'HCA_CAP_LIST'),
 }
@@ -32,13 +34,14 @@ ENUM_PREFIX = {'enum hca_service': 'HCA_ST_'}
 
 
 def listed(text, what):
-    """Names of an X-macro list or an enumeration."""
+    """Names of an X-macro list, or of those that begin as the second word, or of an enumeration."""
     if what.startswith('enum'):
         body = re.search(re.escape(what) + r' \{(.*?)\};', text, re.S).group(1)
         names = re.findall(ENUM_PREFIX[what] + r'(\w+) = ', body)
         return [name for name in names if name != 'COUNT']
+    what, _, begin = what.partition(' ')
     body = re.search(r'#define ' + what + r'\(X\)((?:[^\n]*\\\n)*[^\n]*)', text).group(1)
-    return re.findall(r'\bX\((\w+),', body)
+    return re.findall(r'\bX\((' + begin + r'\w+),', body)
 
 
 def rows(page):

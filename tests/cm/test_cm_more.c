@@ -169,7 +169,7 @@ moved(void **state)
 }
 
 static void
-type_of_service(void **state)
+path_options(void **state)
 {
 	struct softhca_cm_id *listener = listen_at(0, SOFTHCA_CM_TCP);
 	struct sockaddr_storage to = address_of(1, 0, CM_PORT);
@@ -181,6 +181,7 @@ type_of_service(void **state)
 	uint32_t mask;
 
 	assert_int_equal(softhca_cm_set_option(id, SOFTHCA_CM_OPTION_TOS, 0x68), 0);
+	assert_int_equal(softhca_cm_set_option(id, SOFTHCA_CM_OPTION_ACK_TIMEOUT, 19), 0);
 	assert_int_equal(softhca_cm_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000), 0);
 	await(0, SOFTHCA_CM_ADDR_RESOLVED, &e);
 	assert_int_equal(softhca_cm_resolve_route(id, 1000), 0);
@@ -195,9 +196,40 @@ type_of_service(void **state)
 	assert_int_equal(softhca_cm_init_qp_attr(server.id, SOFTHCA_QPS_RTR, &attr, &mask), 0);
 	assert_true((mask & SOFTHCA_QP_AV) != 0);
 	assert_int_equal(attr.ah_attr.traffic_class, 0x68);
+	assert_int_equal(softhca_cm_init_qp_attr(server.id, SOFTHCA_QPS_RTS, &attr, &mask), 0);
+	assert_int_equal(attr.timeout, 19);
 	end_close(&server);
 	await(0, SOFTHCA_CM_REJECTED, &e);
 	end_close(&client);
+	softhca_cm_destroy_id(listener);
+}
+
+/* Data may come before the confirmation: the program of the QP's event says so. */
+static void
+notified(void **state)
+{
+	struct softhca_cm_id *listener = listen_at(0, SOFTHCA_CM_TCP);
+	struct softhca_cm_param param = {.retry_count = 7, .rnr_retry_count = 7};
+	struct end client, server;
+	struct softhca_cm_event e;
+
+	begin(&client, 0, "", &e);
+	end_open(&server, 1, e.id);
+	assert_int_equal(softhca_cm_modify_qp(server.id, server.qp, SOFTHCA_QPS_RTS), 0);
+	param.qp_num = server.qp->qp_num;
+	assert_int_equal(softhca_cm_accept(server.id, &param), 0);
+	await(0, SOFTHCA_CM_CONNECT_RESPONSE, &e);
+	assert_int_equal(softhca_cm_modify_qp(client.id, client.qp, SOFTHCA_QPS_RTS), 0);
+	assert_int_equal(softhca_cm_notify(server.id, SOFTHCA_EVENT_COMM_EST), 0);
+	await(1, SOFTHCA_CM_ESTABLISHED, &e);
+	assert_ptr_equal(e.id, server.id);
+	carry(&client, &server, "before the confirmation");
+	assert_int_equal(softhca_cm_establish(client.id), 0);
+	carry(&server, &client, "after it");
+	nothing_waits();
+	end_close(&client);
+	await(1, SOFTHCA_CM_DISCONNECTED, &e);
+	end_close(&server);
 	softhca_cm_destroy_id(listener);
 }
 
@@ -299,8 +331,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		T(wildcards), T(two_families),	  T(reuse),  T(listener_goes),
-		T(moved),     T(type_of_service), T(groups), T(no_group),
+		T(wildcards), T(two_families), T(reuse),  T(listener_goes), T(moved),
+		T(notified),  T(path_options), T(groups), T(no_group),
 #undef T
 	};
 

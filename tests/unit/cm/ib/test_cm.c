@@ -258,6 +258,29 @@ test_resolve_errors(void **state)
 	rig_end(&r);
 }
 
+/* An id with an address of its own is told, once until its program looks; one without is not. */
+static void
+test_address_goes(void **state)
+{
+	const struct hca_ctl_gid none = {0};
+	struct hca_ctl_cm_event e;
+	uint32_t id, other;
+
+	rig_begin(&r, 21, NULL);
+	id = rig_create(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP);
+	other = rig_create(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP);
+	assert_int_equal(rig_resolve(&r, 0, CLIENT, id, r.gid[1][RIG_IP4], PORT), 0);
+	rig_run(&r, RIG_MS);
+	(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_ADDR_RESOLVED);
+	for (uint32_t i = 0; i < 8; i++)
+		ibcm_set_gid(r.cm[0], i, &none, r.now);
+	e = rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_ADDR_CHANGE);
+	assert_int_equal(e.id, id);
+	assert_false(rig_event(&r, 0, CLIENT, CH, &e));
+	assert_int_equal(rig_destroy(&r, 0, CLIENT, other), 0);
+	rig_end(&r);
+}
+
 /* The peer never answers: as many REQs as its MaxCMRetries say, then UNREACHABLE. */
 static void
 test_unreachable(void **state)
@@ -362,6 +385,7 @@ main(void)
 		cmocka_unit_test(test_no_listener),
 		cmocka_unit_test(test_listener_goes),
 		cmocka_unit_test(test_resolve_errors),
+		cmocka_unit_test(test_address_goes),
 		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_peer_vanishes),
 		cmocka_unit_test(test_attributes),
