@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 from daemon import Daemon, READY_S, folder
@@ -127,6 +128,8 @@ class Peers(Case):
                       'session=1,to=%s' % IPS[1], 'to=' + 'x' * 90, 'session=4294967296'):
             self.assertIn('error', self.daemons[0].ask('/softhca/ping,' + words), words)
 
+
+class Faulty(Case):
     def test_faults(self):
         """What happens to the frames of one direction, by name."""
         self.start()
@@ -148,6 +151,25 @@ class Peers(Case):
         self.assertEqual(run.returncode, 1, run.stdout)
         self.assertIn('ping 1: no answer', run.stdout)
         self.assertIn('no softhca answers; nothing answers', run.stdout)
+
+
+class Ends(Case):
+    def test_end(self):
+        """Of the daemon, while a ping waits for a MAC address, and while one is under way."""
+        self.start()
+        asking = threading.Thread(target=self.ping, args=(NOBODY,))
+        running = threading.Thread(target=self.ping, args=(IPS[1], '--count', '1000'))
+        running.start()
+        while self.counter(0, 'pings_returned') == 0:
+            time.sleep(0.02)
+        asking.start()
+        while self.daemons[0].ask('/softhca/kernif')['questions'] < 2: # the first one is for the other daemon
+            time.sleep(0.02)
+        self.assertEqual(self.daemons[0].stop(), 0)
+        asking.join(READY_S)
+        running.join(READY_S)
+        self.assertFalse(asking.is_alive() or running.is_alive())
+        self.assertNotIn('error', self.daemons[0].text())
 
     def test_off(self):
         """[admin] ping = no: its connection manager still answers, and its own pings are sent."""
