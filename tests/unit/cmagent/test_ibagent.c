@@ -65,6 +65,8 @@ group(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined)
 	told[ntold++].joined = joined;
 }
 
+static void progress(void *arg);
+
 static void
 start(bool thread)
 {
@@ -73,6 +75,7 @@ start(bool thread)
 				   .seed = 5,
 				   .now = clock_of,
 				   .kick = kick,
+				   .progress = progress,
 				   .group = group,
 				   .rate = 4000,
 				   .first_rate = 1000,
@@ -206,6 +209,14 @@ deliver_bytes(const uint8_t from[16], const uint8_t to[16], uint16_t vlan, uint3
 				  .rqpn = hca_cpu_to_le32(qpn),
 				  .byte_cnt = hca_cpu_to_le32(CMAGENT_MAIL_ADDRESSES + len)},
 		 more);
+}
+
+/* The device carries out what it has been given. */
+static void
+progress(void *arg)
+{
+	while (agent->mail.sq_head != sent)
+		(void)take_send();
 }
 
 static void
@@ -559,16 +570,11 @@ last_words(void **state)
 	cm.to = (struct ibcm_way){.gid_index = 0};
 	memcpy(cm.to.own, own, 16);
 	memcpy(cm.to.peer, peer, 16);
-	cm.sends = 3;
-	pthread_mutex_lock(&agent->lock);
-	ibcm_destroy(agent->cm, now);
-	pthread_mutex_unlock(&agent->lock);
+	cm.sends = 300;
+	ibagent_destroy(agent);
+	agent = NULL;
 	cm.sends = 0;
-	assert_int_not_equal(ibagent_send(agent), 0);
-	assert_int_equal(agent->mail.sq_head, 3);
-	(void)take_send();
-	(void)take_send();
-	(void)take_send();
+	assert_int_equal(sent, 300);
 }
 
 static void
