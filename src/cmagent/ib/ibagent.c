@@ -39,7 +39,7 @@ agent_look_for_death(struct ibagent *a, uint64_t now)
 {
 	if (a->dead || !hca_driver_dead(a->cfg.drv))
 		return;
-	a->dead = true;
+	__atomic_store_n(&a->dead, true, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&a->lock);
 	ibcm_dead(a->cm, now);
 	pthread_mutex_unlock(&a->lock);
@@ -85,6 +85,8 @@ agent_turn(void *owner, uint64_t now, uint64_t *deadline)
 unsigned int
 ibagent_poll(struct ibagent *agent)
 {
+	if (!__atomic_load_n(&agent->dead, __ATOMIC_RELAXED) && hca_driver_dead(agent->cfg.drv))
+		cmagent_loop_wake(&agent->loop);
 	return cmagent_loop_poll(&agent->loop);
 }
 

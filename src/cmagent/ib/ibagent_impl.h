@@ -70,7 +70,7 @@ struct ibagent {
 	struct ibagent_out sending; /* has found no room in the mail yet */
 	bool has_sending;
 	struct ibagent_ping pinging;
-	bool dead;
+	bool dead; /* atomic: the state machines know that the device is */
 	uint64_t hash_key;
 	struct ibagent_rate rate, first_rate, address_rate;
 	struct ibagent_bucket all, first, address[IBAGENT_BUCKETS];
