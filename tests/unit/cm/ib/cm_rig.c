@@ -427,7 +427,8 @@ rig_routed(struct rig *r, uint32_t end, uint32_t owner, uint32_t channel, uint32
 
 	assert_int_not_equal(id, 0);
 	assert_int_equal(rig_resolve(r, end, owner, id, dst, port), 0);
-	assert_true(rig_resolutions(r));
+	while (rig_resolutions(r))
+		;
 	(void)rig_expect(r, end, owner, channel, HCA_CTL_CM_EV_ADDR_RESOLVED);
 	assert_int_equal(rig_route(r, end, owner, id), 0);
 	(void)rig_expect(r, end, owner, channel, HCA_CTL_CM_EV_ROUTE_RESOLVED);

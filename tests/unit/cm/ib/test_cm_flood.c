@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Floods: what they cost is bounded, and others connect meanwhile. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi_ctx.h"
+#include "cm_rig.h"
+
+#define CLIENT 7u
+#define SERVER 9u
+#define CH 1u
+#define PORT 7174u
+#define PENDING 64u
+#define OF_ADDRESS 16u
+#define BACKLOG 8u
+#define FLOOD 20000u
+
+static struct rig r;
+
+static const struct ibcm_limits limits = {
+	.ids = 200,
+	.ids_user = 150,
+	.ids_client = 100,
+	.backlog = 16,
+	.pending = PENDING,
+	.pending_address = OF_ADDRESS,
+	.groups = 4,
+};
+
+static void
+source(uint8_t gid[16], uint32_t number)
+{
+	memset(gid, 0, 16);
+	gid[10] = gid[11] = 0xff;
+	gid[12] = 10;
+	gid[13] = (uint8_t)(1 + number / 65536);
+	gid[14] = (uint8_t)(number / 256);
+	gid[15] = (uint8_t)number;
+}
+
+static void
+spoofed(uint32_t from, uint32_t number)
+{
+	struct ib_mad mad = {.type = IB_MAD_REQ, .transaction = number};
+	struct ib_mad_req *q = &mad.req;
+	struct ib_ip ip = {.src = ib_ip_any(HCA_CTL_CM_IP4), .dst = ib_ip_any(HCA_CTL_CM_IP4)};
+	uint8_t gid[16];
+
+	source(gid, from);
+	q->local_comm = 1 + number;
+	q->service_id = ib_ip_service_id(HCA_CTL_CM_SPACE_TCP, PORT);
+	q->ca_guid = 0x7000 + from;
+	q->qpn = number & 0xffffff;
+	q->remote_timeout = q->local_timeout = 31;
+	q->pkey = 0xffff;
+	q->mtu = 3;
+	q->max_retries = 15;
+	memcpy(q->primary_local_gid, gid, 16);
+	memcpy(q->primary_remote_gid, r.gid[1][RIG_IP4], 16);
+	memcpy(ip.src.gid, gid, 16);
+	memcpy(ip.dst.gid, r.gid[1][RIG_IP4], 16);
+	ib_ip_build(&ip, q->private);
+	rig_inject(&r, 1, gid, &mad);
+}
+
+/* The server takes up to so many requests, and accepts them if it does. */
+static bool
+serve(uint32_t turns, bool accepts, const char *wanted, uint32_t *id)
+{
+	struct hca_ctl_cm_event e;
+
+	for (uint32_t i = 0; i < turns && rig_event(&r, 1, SERVER, CH, &e); i++) {
+		if (e.type != HCA_CTL_CM_EV_CONNECT_REQUEST) {
+			(void)rig_destroy(&r, 1, SERVER, e.id);
+			continue;
+		}
+		if (accepts)
+			assert_int_equal(rig_accept(&r, 1, SERVER, e.id, 5, NULL), 0);
+		if (strcmp((const char *)e.param.private, wanted) == 0) {
+			*id = e.id;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* From one address, or from an address each. */
+static void
+flood(uint32_t addresses, bool accepts)
+{
+	uint32_t client, number = 0, id = 0;
+	struct hca_ctl_cm_event e;
+	bool got = false;
+
+	rig_begin(&r, 3, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	client = rig_routed(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP, r.gid[1][RIG_IP4], PORT);
+	for (; number < FLOOD / 2; number++) {
+		spoofed(1000 + number % addresses, number);
+		assert_true(rig_counter(&r, 1, "cm_now_halves") <= PENDING);
+		assert_true(rig_counter(&r, 1, "cm_now_ids") <= limits.ids_client);
+		if (number % 4 == 0)
+			(void)serve(1, accepts, "honest", &id);
+	}
+	assert_int_equal(rig_connect(&r, 0, CLIENT, client, 0x99, "honest"), 0);
+	for (; number < FLOOD && !got; number++) {
+		rig_run(&r, 10 * RIG_MS);
+		for (uint32_t i = 0; i < 4; i++)
+			spoofed(1000 + number % addresses, 4 * number + i);
+		got = serve(4, accepts, "honest", &id);
+	}
+	assert_true(got);
+	if (!accepts)
+		assert_int_equal(rig_accept(&r, 1, SERVER, id, 5, NULL), 0);
+	rig_run(&r, 10 * RIG_MS);
+	(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_CONNECT_RESPONSE);
+	assert_int_equal(rig_establish(&r, 0, CLIENT, client), 0);
+	rig_run(&r, 10 * RIG_MS);
+	assert_int_equal(rig_state(&r, 1, SERVER, id), HCA_CTL_CM_ESTABLISHED);
+	/* what is established does not give way */
+	for (uint32_t i = 0; i < 1000; i++)
+		spoofed(2000 + i, 4 * FLOOD + i);
+	assert_int_equal(rig_state(&r, 1, SERVER, id), HCA_CTL_CM_ESTABLISHED);
+	assert_false(rig_event(&r, 0, CLIENT, CH, &e));
+	ibcm_forget(r.cm[1], SERVER, r.now);
+	rig_run(&r, 1000 * RIG_SECOND);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_halves"), 0);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_connections"), 0);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_orphans"), 0);
+	rig_end(&r);
+}
+
+static void
+test_one_address(void **state)
+{
+	flood(1, false);
+}
+
+static void
+test_one_address_accepted(void **state)
+{
+	flood(1, true);
+}
+
+static void
+test_spoofed(void **state)
+{
+	flood(60000, false);
+}
+
+static void
+test_spoofed_accepted(void **state)
+{
+	flood(60000, true);
+}
+
+/* A backlog that is full: the address with the most requests gives way, never to itself. */
+static void
+test_backlog(void **state)
+{
+	struct hca_ctl_cm_event e;
+	uint32_t id;
+
+	rig_begin(&r, 1, &limits);
+	id = rig_create(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP);
+	assert_int_equal(rig_bind(&r, 1, SERVER, id, RIG_IP4, NULL, PORT, 0), 0);
+	assert_int_equal(rig_listen(&r, 1, SERVER, id, BACKLOG), 0);
+	for (uint32_t i = 0; i < BACKLOG + 3; i++)
+		spoofed(1, i);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_halves"), BACKLOG);
+	assert_int_equal(rig_counter(&r, 1, "cm_drop_backlog"), 3);
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 0);
+	spoofed(2, 100);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_halves"), BACKLOG);
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 1);
+	/* the oldest one has gone */
+	for (uint32_t i = 1; i < BACKLOG; i++) {
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		assert_int_equal(e.param.qpn, i);
+		assert_int_equal(e.left, BACKLOG - i);
+	}
+	e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	assert_int_equal(e.param.qpn, 100);
+	rig_end(&r);
+}
+
+/* Requests that the program has fetched give way, too: it learns of that. */
+static void
+test_fetched_gives_way(void **state)
+{
+	struct hca_ctl_cm_event e;
+	uint32_t first = 0;
+
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	for (uint32_t i = 0; i < PENDING; i++) {
+		spoofed(i / 2, i);
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		first = i == 0 ? e.id : first;
+	}
+	spoofed(999, 1000);
+	e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_UNREACHABLE);
+	assert_int_equal(e.id, first);
+	assert_int_equal(e.status, -ECONNABORTED);
+	assert_int_equal(rig_accept(&r, 1, SERVER, first, 5, NULL), -EINVAL);
+	(void)rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	rig_end(&r);
+}
+
+/* ---- clients ---- */
+
+static void
+test_limits_of_clients(void **state)
+{
+	struct hca_ctl_cm_create request = {.channel = CH,
+					    .space = HCA_CTL_CM_SPACE_TCP,
+					    .service = HCA_ST_RC};
+	struct ibcm_client client[3] = {{1, 50}, {2, 50}, {3, 51}};
+	uint32_t ids[3] = {0}, id;
+	const char *why;
+
+	rig_begin(&r, 1, &limits);
+	for (uint32_t c = 0; c < 3; c++)
+		while (ibcm_call(r.cm[0], &client[c], HCA_CTL_CM_CREATE, &request, &id, r.now,
+				 &why) == 0)
+			ids[c]++;
+	assert_int_equal(ids[0], 100);
+	assert_int_equal(ids[1], 50);
+	assert_int_equal(ids[2], 50);
+	ibcm_forget(r.cm[0], 1, r.now);
+	assert_int_equal(rig_counter(&r, 0, "cm_now_ids"), 100);
+	for (uint32_t c = 1; c < 3; c++)
+		assert_int_equal(ibcm_call(r.cm[0], &client[c], HCA_CTL_CM_CREATE, &request, &id,
+					   r.now, &why),
+				 0);
+	rig_end(&r);
+}
+
+/* A client connects to a peer that never answers, and destroys its ids, in a loop. */
+static void
+test_connects_to_nowhere(void **state)
+{
+	uint8_t nowhere[16];
+
+	rig_begin(&r, 1, &limits);
+	source(nowhere, 77);
+	nowhere[13] = 0;
+	for (uint32_t i = 0; i < 1000; i++) {
+		uint32_t id = rig_routed(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP, nowhere, PORT);
+
+		assert_int_equal(rig_connect(&r, 0, CLIENT, id, i, NULL), 0);
+		rig_run(&r, RIG_MS);
+		assert_int_equal(rig_destroy(&r, 0, CLIENT, id), 0);
+	}
+	assert_int_equal(rig_counter(&r, 0, "cm_now_connections"), 0);
+	assert_int_equal(rig_counter(&r, 0, "cm_now_ports"), 0);
+	rig_end(&r);
+}
+
+/* Orphans count as ids of their client, and the oldest one gives way to a new id. */
+static void
+test_orphans(void **state)
+{
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	for (uint32_t i = 0; i < 3 * limits.ids_client; i++) {
+		uint32_t id = rig_routed(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP, r.gid[1][RIG_IP4],
+					 PORT);
+		struct hca_ctl_cm_event e;
+
+		r.fate = NULL;
+		assert_int_equal(rig_connect(&r, 0, CLIENT, id, i, NULL), 0);
+		rig_run(&r, 5 * RIG_MS);
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		assert_int_equal(rig_accept(&r, 1, SERVER, e.id, i, NULL), 0);
+		rig_run(&r, 5 * RIG_MS);
+		(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_CONNECT_RESPONSE);
+		assert_int_equal(rig_establish(&r, 0, CLIENT, id), 0);
+		rig_run(&r, 5 * RIG_MS);
+		(void)rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_ESTABLISHED);
+		assert_int_equal(rig_destroy(&r, 1, SERVER, e.id), 0);
+		/* the DREQ of the client is lost */
+		r.fate = rig_lost;
+		assert_int_equal(rig_destroy(&r, 0, CLIENT, id), 0);
+		assert_true(rig_counter(&r, 0, "cm_now_orphans") <= limits.ids_client);
+		r.fate = NULL;
+	}
+	assert_true(rig_counter(&r, 0, "cm_evicted") >= limits.ids_client);
+	rig_end(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_address),
+		cmocka_unit_test(test_one_address_accepted),
+		cmocka_unit_test(test_spoofed),
+		cmocka_unit_test(test_spoofed_accepted),
+		cmocka_unit_test(test_backlog),
+		cmocka_unit_test(test_fetched_gives_way),
+		cmocka_unit_test(test_limits_of_clients),
+		cmocka_unit_test(test_connects_to_nowhere),
+		cmocka_unit_test(test_orphans),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
