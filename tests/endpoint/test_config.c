@@ -277,6 +277,25 @@ ub_choices(void **state)
 	assert_int_equal(c.ub_choices, 0);
 }
 
+/* On unless it is switched off; its limits are those of the state machines. */
+static void
+connection_management(void **state)
+{
+	struct endpoint_config c;
+
+	assert_int_equal(load(&c, GOOD), 0);
+	assert_true(c.cm);
+#define X(name, preset, text) assert_int_equal(c.cm_limits.name, preset);
+	IBCM_LIMIT_LIST(X)
+#undef X
+	assert_int_equal(load(&c, GOOD "[cm]\nenabled = no\nids_client = 7\nbacklog = 3\n"), 0);
+	assert_false(c.cm);
+	assert_int_equal(c.cm_limits.ids_client, 7);
+	assert_int_equal(c.cm_limits.backlog, 3);
+	expect(GOOD "[cm]\nids = 0\n", 1, "ids: expected 1 to 1048576");
+	expect(GOOD "[cm]\nsockets = 1\n", 1, "sockets");
+}
+
 static void
 devices(void **state)
 {
@@ -514,13 +533,21 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good),	    cmocka_unit_test(every_kind_of_value),
-		cmocka_unit_test(syntax),   cmocka_unit_test(names),
-		cmocka_unit_test(values),   cmocka_unit_test(ub_choices),
-		cmocka_unit_test(devices),  cmocka_unit_test(across_keys),
-		cmocka_unit_test(no_file),  cmocka_unit_test(sample_file),
-		cmocka_unit_test(roce_mtu), cmocka_unit_test(device_options),
-		cmocka_unit_test(gateways), cmocka_unit_test(machine),
+		cmocka_unit_test(good),
+		cmocka_unit_test(every_kind_of_value),
+		cmocka_unit_test(syntax),
+		cmocka_unit_test(names),
+		cmocka_unit_test(values),
+		cmocka_unit_test(ub_choices),
+		cmocka_unit_test(connection_management),
+		cmocka_unit_test(devices),
+		cmocka_unit_test(across_keys),
+		cmocka_unit_test(no_file),
+		cmocka_unit_test(sample_file),
+		cmocka_unit_test(roce_mtu),
+		cmocka_unit_test(device_options),
+		cmocka_unit_test(gateways),
+		cmocka_unit_test(machine),
 	};
 
 	if (argc != 2) {
