@@ -577,6 +577,27 @@ last_words(void **state)
 	assert_int_equal(sent, 300);
 }
 
+/* Each step that fails leaves nothing, and says so; then it works. */
+static void
+create_fails(void **state)
+{
+	static const uint32_t ops[] = {HCA_CMD_SW2HW_CQ, HCA_CMD_RST2INIT_QPEE,
+				       HCA_CMD_RTR2RTS_QPEE, HCA_CMD_CONF_SPECIAL_QP};
+	const struct ibagent_config c = {.drv = drv, .now = clock_of};
+
+	ibagent_destroy(agent);
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		agent = NULL;
+		fake->fail_op = ops[i];
+		fake->fail_status = HCA_STAT_EXCEED_LIM;
+		assert_int_not_equal(ibagent_create(&c, &agent), 0);
+		assert_null(agent);
+		assert_int_equal(fake->live[LIVE_QP] + fake->live[LIVE_CQ], 0);
+		assert_int_equal(begin(), -EOPNOTSUPP);
+	}
+	assert_int_equal(ibagent_create(&c, &agent), 0);
+}
+
 static void
 dead_device(void **state)
 {
@@ -745,6 +766,7 @@ main(void)
 		T(deadlines),
 		T(last_words),
 		T(lists),
+		T(create_fails),
 		T(answers_pings),
 		T(pings),
 		T(after_the_end),
