@@ -31,10 +31,7 @@ find_link(struct kernel_tables *t, uint32_t ifindex)
 const struct kernel_link *
 kernel_tables_link(const struct kernel_tables *t, uint32_t ifindex)
 {
-	for (uint32_t i = 0; i < t->num_links; i++)
-		if (t->link[i].ifindex == ifindex)
-			return &t->link[i];
-	return NULL;
+	return find_link((struct kernel_tables *)(uintptr_t)t, ifindex);
 }
 
 const struct kernel_link *
