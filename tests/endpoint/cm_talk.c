@@ -62,12 +62,12 @@ open_objects(const char *socket)
 }
 
 static struct softhca_qp *
-new_qp(enum softhca_qp_type type)
+new_qp(void)
 {
 	struct softhca_qp_init_attr attr = {
 		.send_cq = cq,
 		.recv_cq = cq,
-		.qp_type = type,
+		.qp_type = SOFTHCA_QPT_RC,
 		.cap = {.max_send_wr = DEPTH,
 			.max_recv_wr = 4,
 			.max_send_sge = 1,
@@ -163,7 +163,7 @@ accept_request(struct softhca_cm_id *id)
 	struct end *e = calloc(1, sizeof(*e));
 
 	must(e != NULL, "memory");
-	*e = (struct end){.id = id, .qp = new_qp(SOFTHCA_QPT_RC)};
+	*e = (struct end){.id = id, .qp = new_qp()};
 	id->user = e;
 	param.qp_num = e->qp->qp_num;
 	must(softhca_cm_modify_qp(id, e->qp, SOFTHCA_QPS_INIT) == 0, "INIT");
@@ -270,7 +270,7 @@ static int
 call(const char *address, const char *port)
 {
 	struct sockaddr_storage a = address_of(address, port);
-	struct end e = {.qp = new_qp(SOFTHCA_QPT_RC)};
+	struct end e = {.qp = new_qp()};
 	struct softhca_cm_event event;
 	int err;
 
@@ -288,14 +288,29 @@ call(const char *address, const char *port)
 
 /* ---- a flood ---- */
 
+/* Privileged: its datagrams come from QP 1 of the host, as far as a peer sees. */
 static struct softhca_qp *
 flooder(void)
 {
+	struct softhca_qp_init_attr_ex init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = SOFTHCA_QPT_UD,
+		.cap = {.max_send_wr = DEPTH,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.flags = SOFTHCA_SOURCE_QPN,
+		.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
+		.pd = pd,
+		.source_qpn = 1,
+	};
 	struct softhca_qp_attr a = {.port_num = 1, .qkey = QKEY};
 	static const uint32_t mask[] = {SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY,
 					0, SOFTHCA_QP_SQ_PSN};
-	struct softhca_qp *qp = new_qp(SOFTHCA_QPT_UD);
+	struct softhca_qp *qp = softhca_create_qp_ex(ctx, &init);
 
+	must(qp != NULL, "create_qp_ex");
 	for (uint32_t i = 0; i < 3; i++) {
 		a.qp_state = SOFTHCA_QPS_INIT + i;
 		must(softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | mask[i]) == 0, "UD QP");

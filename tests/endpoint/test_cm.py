@@ -194,12 +194,13 @@ class Connections(Case):
             self.assertIn(each, run.stdout)
 
     def test_flood(self):
-        """Requests by the ten thousand: a connection stays, another one begins meanwhile."""
+        """Requests of one address by the ten thousand: a connection of it stays, and others of
+        another address begin meanwhile."""
         server = self.server()
         stays = self.connect(server)
         flood = self.talk(1, 'flood', IPS[0][0], 200000)
         for _ in range(3):
-            client = self.connect(server)
+            client = self.connect(server, 0)
             self.assertEqual(client.finish(), 0)
         flood.hears('flooded')
         counters = self.ctl(0, 'counters')
