@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Ids: who has them, their ports, options, channels, datagrams, groups, and the end of addresses. */
+/* Ids: their clients, ports, options, channels, datagrams, groups, and the end of addresses. */
 
 #include <errno.h>
 #include <string.h>
