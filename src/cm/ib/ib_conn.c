@@ -255,6 +255,7 @@ ib_conn_refuse(struct ibcm *cm, struct ib_id *id, uint16_t reason, const void *p
 {
 	ib_send_rej(cm, id, reason, private, len);
 	ib_conn_phase(cm, id, IB_PHASE_REFUSED);
+	ib_half_hold(id);
 	ib_heap_set(&cm->timers, &id->timer, now + conn_full_wait(id));
 }
 

@@ -46,22 +46,40 @@ half_count(struct ibcm *cm, struct ib_peer *peer, uint32_t count)
 		cm->most--;
 }
 
+static void
+half_gives_way(struct ibcm *cm, struct ib_node *half, uint64_t now)
+{
+	cm->counters.evicted++;
+	ib_request_gone(cm, IB_CONTAINER(half, struct ib_id, in_half), HCA_CTL_CM_EV_UNREACHABLE,
+			-ECONNABORTED, now);
+}
+
+/* What the address has in answered ones costs it nothing. */
+static bool
+half_held_gives_way(struct ibcm *cm, struct ib_peer *peer, uint64_t now)
+{
+	if (peer == NULL || ib_node_alone(&peer->held))
+		return false;
+	half_gives_way(cm, peer->held.next, now);
+	return true;
+}
+
 bool
 ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint64_t now)
 {
-	uint32_t count = ib_half_count(cm, gid);
-	struct ib_peer *greediest;
+	struct ib_peer *peer = half_find(cm, gid, ib_hash_key(cm->seed, gid, 16));
+	uint32_t count = peer == NULL ? 0 : peer->count;
+	bool full = cm->halves >= cm->cfg.limits.pending;
 
-	if (count >= cm->cfg.limits.pending_address)
-		return false;
-	if (cm->halves < cm->cfg.limits.pending)
+	if (count < cm->cfg.limits.pending_address && !full)
 		return true;
-	if (count >= cm->most)
+	if (half_held_gives_way(cm, peer, now))
+		return true;
+	if (count >= cm->cfg.limits.pending_address || count >= cm->most)
 		return false;
-	greediest = IB_CONTAINER(cm->by_count[cm->most].next, struct ib_peer, same);
-	cm->counters.evicted++;
-	ib_request_gone(cm, IB_CONTAINER(greediest->halves.next, struct ib_id, in_half),
-			HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
+	peer = IB_CONTAINER(cm->by_count[cm->most].next, struct ib_peer, same);
+	if (!half_held_gives_way(cm, peer, now))
+		half_gives_way(cm, peer->halves.next, now);
 	return true;
 }
 
@@ -78,6 +96,7 @@ ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16])
 		memcpy(p->gid, gid, sizeof(p->gid));
 		ib_node_init(&p->same);
 		ib_node_init(&p->halves);
+		ib_node_init(&p->held);
 		ib_hash_add(&cm->peers, &p->link, key);
 	}
 	id->half = p;
@@ -85,6 +104,15 @@ ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16])
 	half_count(cm, p, p->count + 1);
 	cm->halves++;
 	return true;
+}
+
+void
+ib_half_hold(struct ib_id *id)
+{
+	if (id->half == NULL)
+		return;
+	ib_node_pull(&id->in_half);
+	ib_node_push(&id->half->held, &id->in_half);
 }
 
 void

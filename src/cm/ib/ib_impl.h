@@ -116,6 +116,7 @@ struct ib_peer {
 	struct ib_link link;
 	struct ib_node same;   /* peers with the same number of halves */
 	struct ib_node halves; /* the oldest one first */
+	struct ib_node held;   /* of those, answered ones */
 	uint32_t count;
 	uint8_t gid[16];
 };
@@ -384,12 +385,14 @@ void ib_request_gone(struct ibcm *cm, struct ib_id *id, uint32_t type, int32_t s
 
 /* ib_half.c */
 /*
- * Room for one more of the address: the oldest half of the address with the most gives way, unless
- * it is this address, or this one has all that one may have: false.
+ * Room for one more of the address. Where there is none an answered half of this address gives way,
+ * or the oldest one of the address with the most; if that is this one: false.
  */
 bool ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint64_t now);
 /* false: no memory. */
 bool ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16]);
+/* It is answered, and kept for repetitions of the request only: it gives way first. */
+void ib_half_hold(struct ib_id *id);
 /* It is none any more. */
 void ib_half_drop(struct ibcm *cm, struct ib_id *id);
 /* How many halves an address has. */

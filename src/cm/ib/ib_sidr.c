@@ -71,6 +71,7 @@ ib_sidr_answer(struct ib_op *op, struct ib_id *id, uint8_t status,
 	ib_mad_build(&mad, id->c.mad);
 	ib_send_bytes(cm, &id->way, IB_MAD_SIDR_REP, id->c.mad);
 	ib_conn_phase(cm, id, IB_PHASE_SIDR_DONE);
+	ib_half_hold(id);
 	ib_heap_set(&cm->timers, &id->timer, op->now + 2 * ib_time(SIDR_TIMEOUT));
 	ib_id_state(id, status == IB_MAD_SIDR_OK ? HCA_CTL_CM_ESTABLISHED : HCA_CTL_CM_ENDED,
 		    op->now);

@@ -209,6 +209,25 @@ test_fetched_gives_way(void **state)
 	rig_end(&r);
 }
 
+/* A server that refuses more requests than an address may have halves refuses all of them. */
+static void
+test_refusals(void **state)
+{
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	for (uint32_t i = 0; i < 10 * OF_ADDRESS; i++) {
+		struct hca_ctl_cm_event e;
+
+		spoofed(1, i);
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		assert_int_equal(rig_reject(&r, 1, SERVER, e.id, "no"), 0);
+		assert_int_equal(rig_destroy(&r, 1, SERVER, e.id), 0);
+		assert_true(rig_counter(&r, 1, "cm_now_halves") <= OF_ADDRESS);
+	}
+	assert_int_equal(rig_counter(&r, 1, "cm_rejected_28"), 10 * OF_ADDRESS);
+	rig_end(&r);
+}
+
 /* ---- clients ---- */
 
 static void
@@ -301,6 +320,7 @@ main(void)
 		cmocka_unit_test(test_spoofed_accepted),
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_fetched_gives_way),
+		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_limits_of_clients),
 		cmocka_unit_test(test_connects_to_nowhere),
 		cmocka_unit_test(test_orphans),
