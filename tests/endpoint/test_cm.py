@@ -238,6 +238,18 @@ class Deaths(Case):
         client.hears('DISCONNECTED 0')
 
 
+    def test_daemon_killed(self):
+        """Its programs see the device go at once; a new daemon has nothing of the old one."""
+        server = self.server()
+        self.connect(server)
+        self.daemons[0].stop(signal.SIGKILL)
+        server.hears('DEVICE_REMOVAL')
+        self.daemons[0].start().wait_log('link up', count=2)
+        self.assertEqual(self.ctl(0, 'cm'), [])
+        again = self.server(port=server.port)
+        self.assertEqual(self.connect(again).finish(), 0)
+
+
 class Off(Case):
     def test_off(self):
         """[cm] enabled = no: an error at once, and no answer to peers."""
