@@ -3,13 +3,13 @@
 other's connection manager is captured."""
 import os
 import shutil
-import subprocess
+import signal
 import time
 
 import cm_judge
 import cm_mad
-from verbs_cases import GID_IPV4
-from verbs_rig import Failed, both
+import guest
+from verbs_rig import Failed
 from verbs_rxe import Remote, RxeRig
 
 from cm_cases import HERE, OWN, PORT, PROGRAMS
@@ -20,6 +20,7 @@ FIXED_PORTS = {'udaddy': 7174}  # programs without an option for it
 LISTENS_S = 30
 LEFT_S = 20
 FIGURE_S = 300
+VANISH_S = 180
 
 
 class CmRig(RxeRig):
@@ -57,10 +58,11 @@ class CmRig(RxeRig):
         server = self.words(case.server, case, here, here, port)
         client = self.words(case.client, case, here, there, port)
         if role == 'client':
-            theirs = Remote(self.channel, server, case.limit, 'r%d' % port) if server else Nothing()
+            theirs = Remote(self.channel, server, case.limit, 'r%d' % port if case.listens else 0) \
+                if server else Nothing()
             return self.ours(client), theirs
         ours = self.ours(server) if server else Nothing()
-        if server:
+        if case.listens:
             self.wait_listening(ours, port)
         return ours, Remote(self.channel, client, case.limit)
 
@@ -89,6 +91,8 @@ class CmRig(RxeRig):
             ours, theirs = self.begin_pair(case, role, port)
             client, server = (ours, theirs) if role == 'client' else (theirs, ours)
             self.finish(case, client, server)
+        except TimeoutError:
+            raise Failed('the virtual machine does not answer', guest.tail(self.console)) from None
         finally:
             self.captured(raw, target)
         self.judge(case, client, server, target)
@@ -123,13 +127,44 @@ class CmRig(RxeRig):
         ours = sum(n for (who, _), n in counts.items() if who in OURS.values())
         return '%d messages of ours, %d of theirs' % (ours, sum(counts.values()) - ours)
 
-    def figure(self, count):
-        """Of rxe alone, both ends in the virtual machine: what cmtime prints of so many connections."""
+    def serve(self, *words):
+        """A server in the virtual machine, whose end is not awaited; its port."""
         port = self.next_port
         self.next_port += 1
-        self.channel.send('serve', 'r%d' % port, 'cmtime', '-b', GUEST[False], '-p', str(port))
+        self.channel.send('serve', 'r%d' % port, *words[:1], *[str(port) if w == PORT else w for w in words[1:]])
         if self.channel.line(LISTENS_S) != ['listening']:
             raise Failed('the server in the virtual machine does not listen')
+        return port
+
+    def vanish(self):
+        """The virtual machine stands still: what programs of a connection, and of one that begins, get in which
+        time. The last case."""
+        port = self.serve('cm-play', 'listen', GUEST[False], PORT)
+        target = [self.play, 'connect', GUEST[False], str(port)]
+        ends = {'DISCONNECTED status': self.begin(0, [*target, 'wait=2000'])}
+        deadline = time.monotonic() + LISTENS_S
+        while 'ESTABLISHED' not in ends['DISCONNECTED status'].said():
+            if time.monotonic() > deadline:
+                raise Failed('not connected', ends['DISCONNECTED status'].said())
+            time.sleep(0.05)
+        self.machine.send_signal(signal.SIGSTOP)
+        begin, shown = time.monotonic(), []
+        ends['UNREACHABLE status -110'] = self.begin(0, target)
+        while ends:
+            for event in [event for event, end in ends.items() if end.returncode is not None]:
+                if event not in ends[event].said():
+                    raise Failed('no ' + event, ends[event].said())
+                del ends[event]
+                shown.append('%s after %.0f s' % (event.split()[0], time.monotonic() - begin))
+            if time.monotonic() > begin + VANISH_S:
+                raise Failed('nothing told %s within %d s' % (list(ends), VANISH_S))
+            time.sleep(0.05)
+        super().nothing_left()
+        return ', '.join(shown)
+
+    def figure(self, count):
+        """Of rxe alone, both ends in the virtual machine: what cmtime prints of so many connections."""
+        port = self.serve('cmtime', '-b', GUEST[False], '-p', PORT)
         client = Remote(self.channel, ['cmtime', '-s', GUEST[False], '-p', str(port), '-c', str(count)], FIGURE_S)
         return client.finish(FIGURE_S)
 
