@@ -442,3 +442,17 @@ peer_talk(struct peer *p, int sock, unsigned int rounds)
 	}
 	return err;
 }
+
+int
+peer_visit(const char *path, int sock, const struct peer_config *cfg, unsigned int rounds)
+{
+	struct peer p;
+	int err = peer_open(&p, path, cfg);
+
+	if (err == 0)
+		err = peer_connect(&p, sock);
+	if (err == 0)
+		err = peer_talk(&p, sock, rounds);
+	peer_close(&p);
+	return err;
+}

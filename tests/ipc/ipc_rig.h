@@ -140,6 +140,8 @@ bool peer_verify(const uint8_t *buf, uint64_t bytes, uint32_t seed);
  * error.
  */
 int peer_talk(struct peer *p, int sock, unsigned int rounds);
+/* All of it with a peer of its own: it opens, connects, talks and closes. */
+int peer_visit(const char *path, int sock, const struct peer_config *cfg, unsigned int rounds);
 
 /*
  * Two processes that exchange data all the time (ipc_bystander.c); one client, QP and region on

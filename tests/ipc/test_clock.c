@@ -22,15 +22,8 @@ static int
 listener(int sock, void *arg)
 {
 	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC, .events = true};
-	struct peer p;
-	int err = peer_open(&p, rig.path[*(unsigned int *)arg], &cfg);
 
-	if (err == 0)
-		err = peer_connect(&p, sock);
-	if (err == 0)
-		err = peer_talk(&p, sock, ROUNDS);
-	peer_close(&p);
-	return err;
+	return peer_visit(rig.path[*(unsigned int *)arg], sock, &cfg, ROUNDS);
 }
 
 static void

@@ -97,15 +97,8 @@ talk_over(int sock, unsigned int side, uint32_t type, uint8_t *buf)
 					.gid_index = 0,
 					.timeout = 16,
 					.buf = buf};
-	struct peer p;
-	int err = peer_open(&p, rig.path[side], &cfg);
 
-	if (err == 0)
-		err = peer_connect(&p, sock);
-	if (err == 0)
-		err = peer_talk(&p, sock, 3);
-	peer_close(&p);
-	return err;
+	return peer_visit(rig.path[side], sock, &cfg, 3);
 }
 
 struct talk {

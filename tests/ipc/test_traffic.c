@@ -20,23 +20,9 @@
 RIG_OF_ALL(rig)
 
 static int
-talk(int sock, const struct peer_config *cfg, unsigned int side)
-{
-	struct peer p;
-	int err = peer_open(&p, rig.path[side], cfg);
-
-	if (err == 0)
-		err = peer_connect(&p, sock);
-	if (err == 0)
-		err = peer_talk(&p, sock, ROUNDS);
-	peer_close(&p);
-	return err;
-}
-
-static int
 talk_on_b(int sock, void *arg)
 {
-	return talk(sock, arg, 1);
+	return peer_visit(rig.path[1], sock, arg, ROUNDS);
 }
 
 static void
@@ -45,7 +31,7 @@ two_processes(struct peer_config cfg)
 	int sock;
 	pid_t pid = rig_fork(talk_on_b, &cfg, &sock);
 
-	assert_int_equal(talk(sock, &cfg, 0), 0);
+	assert_int_equal(peer_visit(rig.path[0], sock, &cfg, ROUNDS), 0);
 	rig_join(pid);
 	close(sock);
 	assert_true(rig_wait_empty(&rig, 0, 30000) >= 0);

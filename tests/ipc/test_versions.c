@@ -30,23 +30,9 @@ RIG_OF_ALL(rig)
 static const char *paths[2];
 
 static int
-talk(int sock, const struct peer_config *cfg, unsigned int side)
-{
-	struct peer p;
-	int err = peer_open(&p, paths[side], cfg);
-
-	if (err == 0)
-		err = peer_connect(&p, sock);
-	if (err == 0)
-		err = peer_talk(&p, sock, ROUNDS);
-	peer_close(&p);
-	return err;
-}
-
-static int
 talk_on_b(int sock, void *arg)
 {
-	return talk(sock, arg, 1);
+	return peer_visit(paths[1], sock, arg, ROUNDS);
 }
 
 static void
@@ -64,7 +50,7 @@ transfer(const char *a, const char *b)
 		int sock;
 		pid_t pid = rig_fork(talk_on_b, &kinds[i], &sock);
 
-		assert_int_equal(talk(sock, &kinds[i], 0), 0);
+		assert_int_equal(peer_visit(paths[0], sock, &kinds[i], ROUNDS), 0);
 		rig_join(pid);
 		close(sock);
 	}
