@@ -229,6 +229,22 @@ rej_tell(struct ibcm *cm, struct ib_id *id, const struct ib_mad_rej *rej, uint64
 	ib_event_post(cm, e);
 }
 
+/* The port of the peer has a smaller MTU, which it names: ask again with that. */
+static bool
+rej_asks_again(const struct ib_in *in, struct ib_id *id)
+{
+	const struct ib_mad_rej *rej = &in->mad->rej;
+	struct ib_mad req;
+
+	if (id->phase != IB_PHASE_REQ_SENT || rej->reason != IB_MAD_REASON_MTU ||
+	    rej->info_len < 1 || rej->info[0] < 1 || rej->info[0] >= id->c.mtu ||
+	    ib_mad_parse(id->c.mad, sizeof(id->c.mad), &req) != IB_MAD_GOOD)
+		return false;
+	id->c.mtu = req.req.mtu = rej->info[0];
+	ib_conn_ask(in->cm, id, &req, in->now);
+	return true;
+}
+
 enum ib_drop
 ib_recv_rej(const struct ib_in *in)
 {
@@ -236,7 +252,7 @@ ib_recv_rej(const struct ib_in *in)
 	struct ib_id *id;
 	enum ib_drop drop = rej_find(in, &id);
 
-	if (drop != IB_DROP_NONE)
+	if (drop != IB_DROP_NONE || rej_asks_again(in, id))
 		return drop;
 	switch (id->phase) {
 	case IB_PHASE_REQ_SENT:

@@ -277,6 +277,44 @@ test_strange_answers(void **state)
 	rig_end(&r);
 }
 
+/* The port of the peer has a smaller MTU: the REQ goes again with that, once for each. */
+static void
+test_smaller_mtu(void **state)
+{
+	uint32_t id = connecting();
+	struct ib_mad q = *rig_last(&r, 0, IB_MAD_REQ), p = rep(&q);
+	struct ib_mad j = {.type = IB_MAD_REJ,
+			   .transaction = q.transaction,
+			   .rej = {.remote_comm = q.req.local_comm,
+				   .message = IB_MAD_OF_REQ,
+				   .reason = IB_MAD_REASON_MTU,
+				   .info_len = 1,
+				   .info = {2}}};
+	struct hca_ctl_cm_ask ask = {.id = id, .qp_state = HCA_QPS_RTR};
+	struct hca_ctl_cm_attr attr;
+
+	inject(&j);
+	assert_int_equal(rig_count(&r, 0, IB_MAD_REQ), 2);
+	q.req.mtu = 2;
+	assert_memory_equal(&rig_last(&r, 0, IB_MAD_REQ)->req, &q.req, sizeof(q.req));
+	inject(&p);
+	(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_CONNECT_RESPONSE);
+	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_QP_ATTR, &ask, &attr), 0);
+	assert_int_equal(attr.path_mtu, 2);
+	rig_end(&r);
+	/* none that is smaller, none at all */
+	for (uint32_t i = 0; i < 3; i++) {
+		(void)connecting();
+		j.rej.remote_comm = rig_last(&r, 0, IB_MAD_REQ)->req.local_comm;
+		j.rej.info[0] = i == 0 ? 3 : 0;
+		j.rej.info_len = i < 2;
+		inject(&j);
+		(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_REJECTED);
+		assert_int_equal(rig_count(&r, 0, IB_MAD_REQ), 1);
+		rig_end(&r);
+	}
+}
+
 /* ---- the passive end ---- */
 
 static struct hca_ctl_cm_event
@@ -615,6 +653,7 @@ main(void)
 		cmocka_unit_test(test_active_end),
 		cmocka_unit_test(test_mra_received),
 		cmocka_unit_test(test_strange_answers),
+		cmocka_unit_test(test_smaller_mtu),
 		cmocka_unit_test(test_passive_end),
 		cmocka_unit_test(test_mra_sent),
 		cmocka_unit_test(test_rep_unanswered),
