@@ -16,7 +16,7 @@ class Case:
     limit = SECONDS
 
     def __init__(self, name, server, client, short=False, ipv6=False, status=(0, 0), server_says='', client_says='',
-                 messages=CONNECTED, listens=True):
+                 messages=CONNECTED, listens=True, lost=None):
         self.name = name
         self.server, self.client = server.split(), client.split()
         self.short = short
@@ -25,6 +25,7 @@ class Case:
         self.says = client_says, server_says
         self.messages = messages  # at least one of each must be on the wire
         self.listens = listens  # the server does, for requests
+        self.lost = lost  # (who sends it, the which of its messages), or None
 
     def judge(self, client, server):
         """Of ends with returncode and said(): '' or why it has not passed."""
@@ -114,6 +115,19 @@ def connections():
                client_says='disconnect +:')
 
 
+def losses():
+    """The wire loses one message. Linux repeats after 4 to 6 s, so the connection stays for 8 s."""
+    for name, sender, nth in (('REQ', 'client', 1), ('REP', 'server', 1), ('RTU', 'client', 2), ('DREQ', 'client', 3),
+                              ('DREP', 'server', 2)):
+        wait = 'wait=8000' if name in ('REP', 'RTU') else ''
+        yield play(name + ' is lost', 'data=3', wait, lost=(sender, nth), server_says='ESTABLISHED.*DISCONNECTED',
+                   client_says='ESTABLISHED.*DISCONNECTED')
+    yield play('SIDR_REQ is lost', 'udp', 'udp', lost=('client', 1), messages=('SIDR_REQ', 'SIDR_REP'),
+               client_says='ESTABLISHED')
+    yield play('REJ is lost', 'reject data=3 wait=0', '', status=(1, 0), lost=('server', 1), messages=('REQ', 'REJ'),
+               client_says='REJECTED')
+
+
 def measured():
     """perftest: connected by connection management (-R), and with it for the exchange of numbers (-z)."""
     for program in 'ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat':
@@ -131,6 +145,7 @@ def all_cases():
     yield from refusals()
     yield from datagrams()
     yield from groups()
+    yield from losses()
     yield from measured()
 
 

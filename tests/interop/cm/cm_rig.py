@@ -2,6 +2,7 @@
 """Where tests/interop/cm-rxe runs programs: a daemon on the wire of a virtual machine with rxe; what they say to each
 other's connection manager is captured."""
 import os
+import re
 import shutil
 import signal
 import time
@@ -87,6 +88,7 @@ class CmRig(RxeRig):
         name = '%s-%d' % (role, port)
         target = os.path.join(self.place, name + '.pcap')
         raw = self.capture(name)
+        self.lose(case, role)
         try:
             ours, theirs = self.begin_pair(case, role, port)
             client, server = (ours, theirs) if role == 'client' else (theirs, ours)
@@ -95,9 +97,25 @@ class CmRig(RxeRig):
             raise Failed('the virtual machine does not answer', guest.tail(self.console)) from None
         finally:
             self.captured(raw, target)
+        if case.lost and not self.was_lost():
+            raise Failed('no message was lost: %s' % self.daemons[0].ask('/softhca/impair'))
         self.judge(case, client, server, target)
         self.nothing_left()
         return self.shown(target)
+
+    def lose(self, case, role):
+        """A rule that fires once; the programs send no datagrams of their own."""
+        self.daemons[0].ask('/softhca/impair,off')
+        if case.lost:
+            sender, nth = case.lost
+            rule = 'dir=%s,drop,opcode=ud-send-only,nth=%d' % ('out' if sender == role else 'in', nth)
+            said = self.daemons[0].ask('/softhca/impair,' + rule)
+            if 'error' in said:
+                raise Failed('%s: %s' % (rule, said['error']))
+
+    def was_lost(self):
+        faults = self.daemons[0].ask('/softhca/impair') or {}
+        return any('rule_' in key and re.search(': fired (once|[1-9])', text) for key, text in faults.items())
 
     def finish(self, case, client, server):
         try:
