@@ -12,6 +12,13 @@
 #define REASON_CONSUMER 28
 #define REASON_VENDOR_OPTION 35
 
+/* As the kernel: what is larger than the field of three bits is 7. */
+static uint8_t
+retries(uint8_t count)
+{
+	return count > 7 ? 7 : count;
+}
+
 static struct softhca_cm_param
 param_from(const struct rdma_ucm_conn_param *from, const struct rdma_ucm_ece *ece)
 {
@@ -21,8 +28,8 @@ param_from(const struct rdma_ucm_conn_param *from, const struct rdma_ucm_ece *ec
 		.responder_resources = from->responder_resources,
 		.initiator_depth = from->initiator_depth,
 		.flow_control = from->flow_control,
-		.retry_count = from->retry_count,
-		.rnr_retry_count = from->rnr_retry_count,
+		.retry_count = retries(from->retry_count),
+		.rnr_retry_count = retries(from->rnr_retry_count),
 		.srq = from->srq,
 		.qp_num = from->qp_num,
 		.ece_vendor = ece->vendor_id,

@@ -339,7 +339,7 @@ static void
 test_older(void **state)
 {
 	int client, listener = start_listener(A_TCP, 1, "10.0.0.1", 4020);
-	struct rdma_ucm_connect cmd = {.conn_param.valid = 1};
+	struct rdma_ucm_connect cmd = {.conn_param.valid = 1, .conn_param.retry_count = 10};
 	struct rdma_ucm_event_resp event = {.reserved = 5};
 	struct rdma_ucm_query_route_resp route = {.ibdev_index = 99};
 	const struct rdma_ucm_get_event get = {(uintptr_t)&event};
@@ -354,6 +354,7 @@ test_older(void **state)
 			      offsetof(struct rdma_ucm_event_resp, reserved)) > 0);
 	assert_int_equal(event.event, SOFTHCA_CM_CONNECT_REQUEST);
 	assert_int_equal(event.reserved, 5);
+	assert_int_equal(event.param.conn.retry_count, 7); /* fio says 10 */
 	assert_true(a_command(fd, RDMA_USER_CM_CMD_QUERY_ROUTE, &query, sizeof(query),
 			      offsetof(struct rdma_ucm_query_route_resp, ibdev_index)) > 0);
 	assert_int_equal(route.ibdev_index, 99);

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that connect by the system's librdmacm, for tests/interop/programs: those of rdmacm-utils,
+perftest, fio, and an unmodified TCP program on rsockets."""
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from verbs_rig import Failed, free_port, last_line
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PATIENCE = 60
+MEGABYTES = 100
+PRELOADED = '/usr/lib/%s-linux-gnu/rsocket/librspreload.so' % os.uname().machine
+UDADDY_PORT = 7174  # it has no option for it
+GROUPS = {'IPv4': '239.1.2.3', 'IPv6': 'ff0e::76'}
+
+
+def wait_said(program, text):
+    deadline = time.monotonic() + PATIENCE
+    while text not in program.said() and program.returncode is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def wait_listener(place, port, program):
+    """Until softhca-ctl shows who listens."""
+    deadline = time.monotonic() + PATIENCE
+    wanted = re.compile(r'LISTENING +\S+:%d ' % port)
+    while program.returncode is None and time.monotonic() < deadline:
+        found = wanted.search(place.alone(place.ctl, 'cm', options=()))
+        if found:
+            return
+        time.sleep(0.05)
+    raise Failed('the server does not listen (it ended with %s): %s' % (
+        program.returncode, last_line(program.said())), program.said())
+
+
+def begin(place, side, words, **environment):
+    return place.begin(*words, options=environment.pop('options', ()),
+                       SOFTHCA_DEVICE=place.devices[side], **environment)
+
+
+class Pair:
+    """A server and its clients; what must be said, and whether the server ends by itself."""
+
+    def __init__(self, server, client, port, says='', server_says='', ends=True, clients=1, ready=None,
+                 **environment):
+        self.server, self.client, self.port = server, client, port
+        self.says, self.server_says, self.ends, self.clients = says, server_says, ends, clients
+        self.ready, self.environment = ready, environment
+
+    def run(self, place):
+        server = begin(place, 0, self.server, **self.environment)
+        if self.ready is not None:
+            wait_said(server, self.ready)
+        else:
+            wait_listener(place, self.port, server)
+        try:
+            for _ in range(self.clients):
+                said = place.finish(begin(place, 1, self.client, **self.environment))
+                if not re.search(self.says, said):
+                    raise Failed('it does not say %r: %s' % (self.says, last_line(said)), said)
+            if self.ends:
+                place.finish(server)
+        except Failed as failed:
+            server.kill()
+            raise Failed(str(failed), failed.said + '\n-- server:\n' + server.said()) from None
+        if not self.ends:
+            server.kill()
+        if not re.search(self.server_says, server.said()):
+            raise Failed('the server does not say %r' % self.server_says, server.said())
+
+
+def rping(address, persistent):
+    port = free_port()
+    words = 'rping', '-a', address, '-p', str(port), '-v', '-V', '-S', '4000'
+    server = (*words, '-s', '-P') if persistent else (*words, '-s', '-C', '20')
+    return Pair(server, (*words, '-c', '-C', '20'), port, r'rdma-ping-19', ends=not persistent,
+                clients=3 if persistent else 1)
+
+
+def ucmatose(address, *options):
+    port = free_port()
+    words = ('ucmatose', '-p', str(port), *options)
+    return Pair((*words, '-b', address), (*words, '-s', address), port, 'return status 0',
+                'return status 0')
+
+
+def udaddy(address):
+    return Pair(('udaddy', '-b', address, '-c', '5'), ('udaddy', '-s', address, '-c', '5'), UDADDY_PORT,
+                'return status 0', 'return status 0')
+
+
+def mckey(addresses, group):
+    return Pair(('stdbuf', '-oL', 'mckey', '-m', group, '-b', addresses[0]), ('mckey', '-m', group, '-b', addresses[1], '-s'),
+                0, 'return status 0', 'return status 0', ready='receiving data transfers')
+
+
+def cmtime(address, connections):
+    port = free_port()
+    words = 'cmtime', '-p', str(port), '-c', str(connections)
+    return Pair((*words, '-b', address), (*words, '-s', address), port, 'disconnect',
+                ends=False)  # its server goes on
+
+
+def simple(server, client, address, *options, says=''):
+    port = free_port()
+    return Pair((server, '-p', str(port), *options), (client, '-s', address, '-p', str(port), *options), port,
+                says)
+
+
+def stream(program, address, options):
+    port = free_port()
+    words = program, '-p', str(port), '-S', '65536', '-C', '100', '-I', '10', *options
+    return Pair((*words, '-b', address), (*words, '-s', address), port, r'64k')
+
+
+def perftest(program, address, *options):
+    port = free_port()
+    words = program, '-p', str(port), '-n', '200', '-x', '1', *options
+    return Pair(words, (*words, address), port, r'\n *\d+ +200 ')
+
+
+def random_file(place, megabytes):
+    path = os.path.join(place.place, 'sent')
+    with open(path, 'wb') as file:
+        for _ in range(megabytes):
+            file.write(os.urandom(1 << 20))
+    os.chmod(path, 0o644)
+    return path
+
+
+def digest(path):
+    with open(path, 'rb') as file:
+        return hashlib.sha256(file.read()).digest()
+
+
+def copy_compared(place, make, megabytes):
+    sent, received = random_file(place, megabytes), os.path.join(place.place, 'received')
+    try:
+        make(sent, received).run(place)
+        if digest(sent) != digest(received):
+            raise Failed('the copy differs')
+    finally:
+        for path in sent, received:
+            if os.path.exists(path):
+                os.unlink(path)
+    return '%d MB compared' % megabytes
+
+
+def rcopy(place, address):
+    port = free_port()
+    return copy_compared(place, lambda sent, received: Pair(
+        ('rcopy', '-p', str(port)), ('rcopy', sent, '%s:%s' % (address, received), '-p', str(port)), port,
+        ends=False), 20)
+
+
+def preloaded(place, address):
+    port = free_port()
+    program = os.path.join(place.place, 'programs_tcp')
+    subprocess.run(['cc', '-O1', os.path.join(HERE, 'programs_tcp.c'), '-o', program], check=True)
+    words = 'env', 'LD_PRELOAD=' + PRELOADED, program
+    return copy_compared(place, lambda sent, received: Pair(
+        (*words, 'receive', received, address, str(port)),
+        (*words, 'send', sent, address, str(port)), port), MEGABYTES)
+
+
+def fio(place, verb, address):
+    """The client writes for fio in any case; what it does to the memory of the server is the verb."""
+    port = str(free_port())
+    base = 'fio', '--ioengine=rdma', '--port=' + port, '--bs=65536', '--size=20m', '--iodepth=4'
+    return Pair((*base, '--name=server', '--rw=read'),
+                (*base, '--name=client', '--rw=write', '--verb=' + verb, '--hostname=' + address), int(port),
+                r'err= 0', r'err= 0').run(place)
+
+
+def timed(make):
+    def run(place):
+        begun = time.monotonic()
+        pair = make(place)
+        shown = pair.run(place) if isinstance(pair, Pair) else pair
+        return '%s%.1f s' % (shown + ', ' if shown else '', time.monotonic() - begun)
+    return run
+
+
+def address_cases(gid):
+    yield 'rping', lambda p: rping(p.addresses[gid][0], False)
+    yield 'rping -P', lambda p: rping(p.addresses[gid][0], True)
+    yield 'ucmatose', lambda p: ucmatose(p.addresses[gid][0])
+    yield 'ucmatose 50', lambda p: ucmatose(p.addresses[gid][0], '-c', '50')
+    yield 'ucmatose 50 migrated', lambda p: ucmatose(p.addresses[gid][0], '-c', '50', '-m')
+    yield 'udaddy', lambda p: udaddy(p.addresses[gid][0])
+    yield 'mckey', lambda p: mckey(p.addresses[gid], GROUPS[gid])
+    yield 'cmtime 1000', lambda p: cmtime(p.addresses[gid][0], 1000)
+    yield 'rdma_client', lambda p: simple('rdma_server', 'rdma_client', p.addresses[gid][0],
+                                          says='rdma_client: end 0')
+    yield 'rdma_xclient', lambda p: simple('rdma_xserver', 'rdma_xclient', p.addresses[gid][0],
+                                           says='rdma_xclient: end 0')
+    yield 'rdma_xclient XRC', lambda p: simple('rdma_xserver', 'rdma_xclient', p.addresses[gid][0], '-c', 'x',
+                                               says='rdma_xclient: end 0')
+    yield 'rstream', lambda p: stream('rstream', p.addresses[gid][0], ('-T', 'v'))
+    yield 'rstream resolve', lambda p: stream('rstream', p.addresses[gid][0], ('-T', 'r', '-T', 'v'))
+    yield 'rstream nonblocking', lambda p: stream('rstream', p.addresses[gid][0], ('-T', 'n', '-T', 'v'))
+    yield 'riostream', lambda p: stream('riostream', p.addresses[gid][0], ('-T', 'v'))
+    for program in 'ib_write_bw', 'ib_read_lat', 'ib_send_bw':
+        for option in '-R', '-z':
+            yield '%s %s' % (program, option), lambda p, a=(program, option): perftest(
+                a[0], p.addresses[gid][0], a[1])
+    yield 'librspreload', lambda p: preloaded(p, p.addresses[gid][0])
+
+
+IPV4_ALONE = (
+    ('rcopy', lambda p: rcopy(p, p.addresses['IPv4'][0])),
+    ('fio write', lambda p: fio(p, 'write', p.addresses['IPv4'][0])),
+)
+
+
+def needs(name):
+    """The program that a case runs."""
+    word = name.split()[0]
+    return PRELOADED if word == 'librspreload' else word
+
+
+def there(name):
+    return os.path.exists(needs(name)) if needs(name).startswith('/') else shutil.which(needs(name))
+
+
+def all_cases():
+    """(name, function of a place, whether its program is installed)"""
+    for gid in GROUPS:
+        for name, make in address_cases(gid):
+            yield 'librdmacm %s %s' % (gid, name), timed(make), there(name)
+    for name, make in IPV4_ALONE:
+        yield 'librdmacm IPv4 %s' % name, timed(make), there(name)
+
+
+if __name__ == '__main__':
+    sys.exit('run tests/interop/programs --filter librdmacm')
