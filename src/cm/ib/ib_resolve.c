@@ -8,6 +8,8 @@
 #include "ib_impl.h"
 
 #define RESOLVE_MS UINT64_C(1000000)
+/* A program that tries again and again has to fetch the outcomes. */
+#define RESOLVE_EVENTS_MAX 64u
 
 static int
 resolve_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_resolve *r)
@@ -16,6 +18,8 @@ resolve_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_
 		return ib_op_fail(op, -EINVAL, "the id has a destination");
 	if (!ib_ip_is_good(&r->dst))
 		return ib_op_fail(op, -EAFNOSUPPORT, "the address is neither IPv4 nor IPv6");
+	if (id->nevents >= RESOLVE_EVENTS_MAX)
+		return ib_op_fail(op, -ENOMEM, "the program does not fetch the events of the id");
 	return 0;
 }
 

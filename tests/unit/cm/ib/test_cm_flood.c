@@ -278,6 +278,29 @@ test_connects_to_nowhere(void **state)
 	rig_end(&r);
 }
 
+/* A client resolves in a loop and never looks: its events are bounded. */
+static void
+test_unfetched_events(void **state)
+{
+	struct hca_ctl_cm_event e;
+	uint8_t far[16];
+	uint32_t id, n = 0;
+
+	rig_begin(&r, 1, &limits);
+	source(far, 1);
+	id = rig_create(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP);
+	while (rig_resolve(&r, 0, CLIENT, id, far, PORT) == 0) {
+		rig_run(&r, RIG_MS);
+		assert_true(++n < 1000);
+	}
+	assert_int_equal(rig_resolve(&r, 0, CLIENT, id, far, PORT), -ENOMEM);
+	(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_ADDR_ERROR);
+	assert_int_equal(rig_resolve(&r, 0, CLIENT, id, far, PORT), 0);
+	while (rig_event(&r, 0, CLIENT, CH, &e))
+		assert_int_equal(e.type, HCA_CTL_CM_EV_ADDR_ERROR);
+	rig_end(&r);
+}
+
 /* Orphans count as ids of their client, and the oldest one gives way to a new id. */
 static void
 test_orphans(void **state)
@@ -324,6 +347,7 @@ main(void)
 		cmocka_unit_test(test_limits_of_clients),
 		cmocka_unit_test(test_connects_to_nowhere),
 		cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_unfetched_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
