@@ -29,7 +29,8 @@ class CmRig(RxeRig):
 
     def __init__(self, build, place):
         self.play = os.path.join(build, 'tests/interop/cm-play')
-        self.guest_programs = (*PROGRAMS, self.play)
+        self.storm = os.path.join(build, 'tests/interop/cm-storm')
+        self.guest_programs = (*PROGRAMS, self.play, self.storm)
         self.place = place
         self.next_port = FIRST_PORT
         super().__init__(build, place, 'rxe')
@@ -181,10 +182,11 @@ class CmRig(RxeRig):
         return ', '.join(shown)
 
     def figure(self, count):
-        """Of rxe alone, both ends in the virtual machine: what cmtime prints of so many connections."""
-        port = self.serve('cmtime', '-b', GUEST[False], '-p', PORT)
-        client = Remote(self.channel, ['cmtime', '-s', GUEST[False], '-p', str(port), '-c', str(count)], FIGURE_S)
-        return client.finish(FIGURE_S)
+        """So many connections by the same program, both ends here on the daemon, and both in the virtual machine."""
+        words = [str(self.next_port), str(count), '64']
+        ours = self.begin(0, ['env', '-u', 'SOFTHCA_DEBUG', self.storm, OURS[False], *words]).finish(FIGURE_S)
+        theirs = Remote(self.channel, ['cm-storm', GUEST[False], *words], FIGURE_S).finish(FIGURE_S)
+        return 'softhca  %srxe      %s' % (ours, theirs)
 
     def ping(self):
         """A peer that is not ours is told apart, and the ping harms nothing there."""
