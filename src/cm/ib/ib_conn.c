@@ -119,7 +119,8 @@ ib_conn_phase(struct ibcm *cm, struct ib_id *id, enum ib_phase phase)
 	if (phase == IB_PHASE_ESTABLISHED || phase == IB_PHASE_DREQ_SENT ||
 	    phase == IB_PHASE_TIMEWAIT || phase == IB_PHASE_NONE)
 		ib_half_drop(cm, id);
-	if (phase == IB_PHASE_TIMEWAIT)
+	/* the peer may use its QP for another connection */
+	if (phase == IB_PHASE_TIMEWAIT || phase == IB_PHASE_REFUSED)
 		ib_hash_remove(&cm->qpns, &id->by_qpn);
 }
 
@@ -211,6 +212,17 @@ ib_conn_over(struct ibcm *cm, struct ib_id *id, uint32_t type, int32_t status, u
 		return;
 	ib_id_state(id, HCA_CTL_CM_ENDED, now);
 	ib_event_simple(cm, id, type, status);
+}
+
+bool
+ib_conn_forgotten(struct ibcm *cm, struct ib_id *id, uint64_t now)
+{
+	if (id->phase != IB_PHASE_DREQ_SENT)
+		return false;
+	if (id->state == HCA_CTL_CM_DISCONNECTING)
+		ib_conn_over(cm, id, HCA_CTL_CM_EV_DISCONNECTED, 0, now);
+	ib_conn_timewait(cm, id, now);
+	return true;
 }
 
 static struct ib_mad

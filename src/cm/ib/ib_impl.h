@@ -309,6 +309,8 @@ void ib_conn_dreq(struct ibcm *cm, struct ib_id *id, uint64_t now);
 void ib_conn_timewait(struct ibcm *cm, struct ib_id *id, uint64_t now);
 /* Nothing of it is left; an orphan goes. */
 void ib_conn_end(struct ibcm *cm, struct ib_id *id);
+/* The peer uses its QP again: if this end was ending the connection it is over. */
+bool ib_conn_forgotten(struct ibcm *cm, struct ib_id *id, uint64_t now);
 /* The end is DREQ, REJ or an answer, as the phase has it. */
 void ib_conn_leave(struct ibcm *cm, struct ib_id *id, uint64_t now);
 /* A request is refused: what tells the peer so is kept for its repetitions. */

@@ -112,7 +112,7 @@ rep_is_stale(const struct ib_in *in, uint32_t qpn)
 {
 	struct ib_id *old = ib_conn_of_qpn(in->cm, in->from->peer, in->mad->rep.ca_guid, qpn);
 
-	if (old == NULL)
+	if (old == NULL || ib_conn_forgotten(in->cm, old, in->now))
 		return false;
 	in->cm->counters.stale++;
 	ib_send_rej_of(in->cm, in->from, in->mad->transaction, in->mad->rep.remote_comm,

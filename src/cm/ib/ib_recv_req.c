@@ -60,6 +60,22 @@ req_stale(const struct ib_in *in, struct ib_id *old)
 		ib_id_state(old, HCA_CTL_CM_DISCONNECTING, in->now);
 }
 
+/* It has begun again before this one was established, or after it was ended: that one is over. */
+static bool
+req_replaces(const struct ib_in *in, struct ib_id *old)
+{
+	struct ibcm *cm = in->cm;
+
+	switch (old->phase) {
+	case IB_PHASE_REQ_RCVD:
+	case IB_PHASE_REP_SENT:
+		ib_request_gone(cm, old, HCA_CTL_CM_EV_REJECTED, IB_MAD_REASON_STALE, in->now);
+		return true;
+	default:
+		return ib_conn_forgotten(cm, old, in->now);
+	}
+}
+
 static uint8_t
 req_service(const struct ib_mad_req *req)
 {
@@ -184,7 +200,7 @@ ib_recv_req(const struct ib_in *in)
 		return IB_DROP_NONE;
 	}
 	old = ib_conn_of_qpn(in->cm, in->from->peer, req->ca_guid, req->qpn);
-	if (old != NULL) {
+	if (old != NULL && !req_replaces(in, old)) {
 		req_stale(in, old);
 		return IB_DROP_NONE;
 	}

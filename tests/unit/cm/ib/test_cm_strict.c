@@ -277,6 +277,35 @@ test_strange_answers(void **state)
 	rig_end(&r);
 }
 
+/* The peer accepts with a QP of a connection here: stale, or being ended and over. */
+static void
+test_stale_rep(void **state)
+{
+	struct hca_ctl_cm_event e;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t id = connecting(), second;
+		struct ib_mad p = rep(rig_last(&r, 0, IB_MAD_REQ));
+
+		inject(&p);
+		(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_CONNECT_RESPONSE);
+		assert_int_equal(rig_establish(&r, 0, CLIENT, id), 0);
+		second = rig_routed(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP, peer, PORT);
+		assert_int_equal(rig_connect(&r, 0, CLIENT, second, QP_A + 1, NULL), 0);
+		if (i == 1)
+			assert_int_equal(rig_destroy(&r, 0, CLIENT, id), 0);
+		p = rep(rig_last(&r, 0, IB_MAD_REQ));
+		p.rep.local_comm++;
+		inject(&p);
+		assert_int_equal(rig_count(&r, 0, IB_MAD_DREQ), 1);
+		assert_int_equal(rig_count(&r, 0, IB_MAD_REJ), i == 0);
+		assert_int_equal(rig_event(&r, 0, CLIENT, CH, &e), i == 1);
+		if (i == 0)
+			assert_int_equal(rig_last(&r, 0, IB_MAD_REJ)->rej.reason, 10);
+		rig_end(&r);
+	}
+}
+
 /* The port of the peer has a smaller MTU: the REQ goes again with that, once for each. */
 static void
 test_smaller_mtu(void **state)
@@ -504,6 +533,38 @@ test_stale(void **state)
 	rig_end(&r);
 }
 
+/* The peer tries again with the same QP: refused, given up, or ended here before. */
+static void
+test_same_qp_again(void **state)
+{
+	struct ib_mad q = first_req(), p;
+	struct hca_ctl_cm_event e = requested(&q);
+	uint32_t id;
+
+	assert_int_equal(rig_reject(&r, 0, SERVER, e.id, "no"), 0);
+	q.req.local_comm++;
+	inject(&q);
+	e = rig_expect(&r, 0, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	id = e.id;
+	assert_int_equal(rig_accept(&r, 0, SERVER, id, QP_A, NULL), 0);
+	q.req.local_comm++;
+	inject(&q);
+	e = rig_expect(&r, 0, SERVER, CH, HCA_CTL_CM_EV_REJECTED);
+	assert_int_equal(e.id, id);
+	assert_int_equal(e.status, 10);
+	(void)rig_expect(&r, 0, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	assert_int_equal(rig_count(&r, 0, IB_MAD_REJ), 1);
+	rig_end(&r);
+	id = established(&q, &p);
+	assert_int_equal(rig_disconnect(&r, 0, SERVER, id), 0);
+	q.req.local_comm++;
+	inject(&q);
+	(void)rig_expect(&r, 0, SERVER, CH, HCA_CTL_CM_EV_DISCONNECTED);
+	(void)rig_expect(&r, 0, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	assert_int_equal(rig_count(&r, 0, IB_MAD_REJ), 0);
+	rig_end(&r);
+}
+
 /* A DREQ before the RTU: the peer was established, so the program hears of both. */
 static void
 test_dreq_before_rtu(void **state)
@@ -653,6 +714,7 @@ main(void)
 		cmocka_unit_test(test_active_end),
 		cmocka_unit_test(test_mra_received),
 		cmocka_unit_test(test_strange_answers),
+		cmocka_unit_test(test_stale_rep),
 		cmocka_unit_test(test_smaller_mtu),
 		cmocka_unit_test(test_passive_end),
 		cmocka_unit_test(test_mra_sent),
@@ -660,6 +722,7 @@ main(void)
 		cmocka_unit_test(test_refusal_again),
 		cmocka_unit_test(test_peer_gives_up),
 		cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_same_qp_again),
 		cmocka_unit_test(test_dreq_before_rtu),
 		cmocka_unit_test(test_destroyed_after_rep),
 		cmocka_unit_test(test_rej_of_established),
