@@ -29,6 +29,7 @@ COMMANDS = {
     '/softhca/stages': dict, '/softhca/usage': dict, '/softhca/measure': None,
     '/softhca/status': dict, '/softhca/qps': dict, '/softhca/mrs': dict,
     '/softhca/jettys': dict, '/softhca/tps': dict,
+    '/softhca/cm': dict, '/softhca/cm/counters': dict, '/softhca/cm/refusals': None,
     '/softhca/gids': dict, '/softhca/clients': dict, '/softhca/findings': dict,
 }
 

@@ -16,6 +16,7 @@ import unittest
 import tools
 
 PROGRAM, EXAMPLE, THREADS = [os.path.abspath(sys.argv.pop(3)) for _ in range(3)]
+UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'unit', 'verbs')
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGES = '/usr/share/man/man3/ibv_*.3*'
 HEADER = '/usr/include/infiniband/verbs.h'
@@ -38,13 +39,15 @@ class Lists(unittest.TestCase):
                           if not re.search(r'\b(later_)?%s\(' % name, source)], [])
 
     def test_pages(self):
-        """docs/verbs.md has a row for each manual page, and the tests it names exist."""
+        """docs/verbs.md has a row for each manual page, and the tests it names exist; those of
+        commands of librdmacm are unit tests."""
         with open(os.path.join(HERE, '..', '..', 'docs', 'verbs.md'), encoding='utf-8') as file:
             rows = re.findall(r'^\| (`\w.*?) \| .*? \| (`\w+\.\w+`: .*) \|$', file.read(), re.M)
         documented = [name for pages, _ in rows for name in re.findall(r'`(\w+)`', pages)]
         self.assertEqual(len(set(documented)), len(documented))
         for file, tests in re.findall(r'`(\w+\.\w+)`: ([\w ]+)', '\n'.join(row[1] for row in rows)):
-            with open(os.path.join(HERE, file), encoding='utf-8') as source:
+            folder = UNIT if file.startswith('test_ucma') else HERE
+            with open(os.path.join(folder, file), encoding='utf-8') as source:
                 text = source.read()
             for test in tests.split():
                 self.assertRegex(text, r'(?m)^(    def )?%s\(' % test, file)
