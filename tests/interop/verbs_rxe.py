@@ -127,6 +127,7 @@ class Remote:
 class RxeRig(Rig):
     """A daemon whose port is the network card of the virtual machine."""
     guest_programs = RXE_PROGRAMS
+    addresses = ADDRESSES
 
     def __init__(self, build, place, where):
         self.build = build
@@ -136,7 +137,8 @@ class RxeRig(Rig):
         self.console = os.path.join(place, 'console')
         self.machine = None
         self.channel = Channel(os.path.join(place, 'control'))
-        self.daemons = [self.daemon(place, 'a', 'net_vhost0,iface=%s/wire' % place, ADDRESSES, OURS_MAC)]
+        self.daemons = [self.daemon(place, 'a', 'net_vhost0,iface=%s/wire' % place, self.addresses,
+                                    OURS_MAC)]
         self.port = free_port()
         try:
             self.daemons[0].start()

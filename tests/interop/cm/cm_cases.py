@@ -15,12 +15,12 @@ SECONDS = 60
 class Case:
     limit = SECONDS
 
-    def __init__(self, name, server, client, short=False, ipv6=False, status=(0, 0), server_says='', client_says='',
+    def __init__(self, name, server, client, short=False, net='IPv4', status=(0, 0), server_says='', client_says='',
                  messages=CONNECTED, listens=True, lost=None):
         self.name = name
         self.server, self.client = server.split(), client.split()
         self.short = short
-        self.ipv6 = ipv6
+        self.net = net
         self.status = status  # of client and server; None: any
         self.says = client_says, server_says
         self.messages = messages  # at least one of each must be on the wire
@@ -92,7 +92,9 @@ def datagrams():
 
 def connections():
     yield Case('rping', *RPING, short=True)
-    yield Case('rping IPv6', *RPING, ipv6=True, short=True)
+    yield Case('rping IPv6', *RPING, net='IPv6', short=True)
+    yield Case('rping VLAN', *RPING, net='VLAN', short=True)
+    yield Case('rping VLAN IPv6', *RPING, net='VLAN IPv6')
     yield Case('rping, 64 KiB', RPING[0] + '-S 65000', RPING[1] + '-S 65000')
     yield Case('rping -q', RPING[0] + '-q', RPING[1] + '-q')
     for count in 1, 50:
@@ -104,7 +106,7 @@ def connections():
     yield play('private data of both', 'data=196', 'data=56', short=True,
                client_says='ESTABLISHED status 0 ' + private(196, 196),
                server_says='CONNECT_REQUEST status 0 ' + private(56, 56))
-    yield play('IPv6', 'data=5', 'data=6', ipv6=True, client_says='ESTABLISHED status 0 ' + private(5, 196))
+    yield play('IPv6', 'data=5', 'data=6', net='IPv6', client_says='ESTABLISHED status 0 ' + private(5, 196))
     yield play('the server waits for 9 s', 'wait=9000', '', messages=(*CONNECTED, 'MRA'))
     for program in 'rstream', 'riostream':
         yield Case(program, program + ' -b @here -p @port -S 4096 -C 20 -I 10 -T v',
@@ -133,6 +135,10 @@ def measured():
     for program in 'ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat':
         command = program + ' -R -F -p @port -u 17 -n 100'
         yield Case(program + ' -R', command, command + ' @here', short=program == 'ib_send_bw', client_says=r'#bytes.*\n \d+')
+    # each end asks its device for as many READs at a time as the other's has, and rxe has more
+    for program, reads in ('ib_write_bw', ''), ('ib_read_lat', ' -o 16'):
+        command = program + ' -z -F -p @port -u 17 -n 100 -x 1' + reads
+        yield Case(program + ' -z', command, command + ' @here', client_says=r'#bytes.*\n \d+')
     command = 'ib_write_bw -R -q 4 -F -p @port -u 17 -n 100'
     yield Case('ib_write_bw -R -q 4', command, command + ' @here', client_says=r'#bytes.*\n \d+')
     command = 'ib_send_lat -R -c UD -F -p @port -n 100'

@@ -104,3 +104,9 @@ def judge(path):
         counts[key] = counts.get(key, 0) + 1
         bad += [where + text for text in judge_message(message)]
     return bad, counts
+
+
+def tags(path):
+    """VLANs of the messages, None: untagged."""
+    messages = (cm_mad.open_frame(data) for _, data in cm_mad.read_pcap(path))
+    return {message['vlan'] & 0xfff if message['vlan'] is not None else None for message in messages if message}

@@ -11,11 +11,13 @@ import cm_judge
 import cm_mad
 import guest
 from verbs_rig import Failed
-from verbs_rxe import Remote, RxeRig
+from verbs_rxe import ADDRESSES, Remote, RxeRig
 
 from cm_cases import HERE, OWN, PORT, PROGRAMS
 
-OURS, GUEST = {False: '10.77.0.1', True: '2001:db8:77::1'}, {False: '10.77.0.2', True: '2001:db8:77::2'}
+OURS = {'IPv4': '10.77.0.1', 'IPv6': '2001:db8:77::1', 'VLAN': '10.78.0.1', 'VLAN IPv6': '2001:db8:78::1'}
+GUEST = {'IPv4': '10.77.0.2', 'IPv6': '2001:db8:77::2', 'VLAN': '10.78.0.2', 'VLAN IPv6': '2001:db8:78::2'}
+VLAN = 77
 FIRST_PORT = 21000
 FIXED_PORTS = {'udaddy': 7174}  # programs without an option for it
 LISTENS_S = 30
@@ -26,6 +28,7 @@ VANISH_S = 180
 
 class CmRig(RxeRig):
     guest_programs = ()
+    addresses = [*ADDRESSES, '10.78.0.1/24 vlan 77', '2001:db8:78::1/64 vlan 77']
 
     def __init__(self, build, place):
         self.play = os.path.join(build, 'tests/interop/cm-play')
@@ -56,7 +59,7 @@ class CmRig(RxeRig):
     def begin_pair(self, case, role, port):
         """Ends (ours, theirs): the server first."""
         here, there = (GUEST, OURS) if role == 'client' else (OURS, GUEST)
-        here, there = here[case.ipv6], there[case.ipv6]
+        here, there = here[case.net], there[case.net]
         server = self.words(case.server, case, here, here, port)
         client = self.words(case.client, case, here, there, port)
         if role == 'client':
@@ -132,6 +135,8 @@ class CmRig(RxeRig):
         reason = case.judge(client, server)
         bad, counts = cm_judge.judge(target)
         bad += cm_judge.compare_with_tshark(target) if shutil.which('tshark') else []
+        tag = VLAN if 'VLAN' in case.net else None
+        bad += ['tag %s instead of %s' % (found, tag) for found in cm_judge.tags(target) if found != tag]
         seen = {name for _, name in counts}
         missing = [name for name in case.messages if name not in seen]
         if not reason and bad:
@@ -158,8 +163,8 @@ class CmRig(RxeRig):
     def vanish(self):
         """The virtual machine stands still: what programs of a connection, and of one that begins, get in which
         time. The last case."""
-        port = self.serve('cm-play', 'listen', GUEST[False], PORT)
-        target = [self.play, 'connect', GUEST[False], str(port)]
+        port = self.serve('cm-play', 'listen', GUEST['IPv4'], PORT)
+        target = [self.play, 'connect', GUEST['IPv4'], str(port)]
         ends = {'DISCONNECTED status': self.begin(0, [*target, 'wait=2000'])}
         deadline = time.monotonic() + LISTENS_S
         while 'ESTABLISHED' not in ends['DISCONNECTED status'].said():
@@ -184,13 +189,13 @@ class CmRig(RxeRig):
     def figure(self, count):
         """So many connections by the same program, both ends here on the daemon, and both in the virtual machine."""
         words = [str(self.next_port), str(count), '64']
-        ours = self.begin(0, ['env', '-u', 'SOFTHCA_DEBUG', self.storm, OURS[False], *words]).finish(FIGURE_S)
-        theirs = Remote(self.channel, ['cm-storm', GUEST[False], *words], FIGURE_S).finish(FIGURE_S)
+        ours = self.begin(0, ['env', '-u', 'SOFTHCA_DEBUG', self.storm, OURS['IPv4'], *words]).finish(FIGURE_S)
+        theirs = Remote(self.channel, ['cm-storm', GUEST['IPv4'], *words], FIGURE_S).finish(FIGURE_S)
         return 'softhca  %srxe      %s' % (ours, theirs)
 
     def ping(self):
         """A peer that is not ours is told apart, and the ping harms nothing there."""
-        begun = self.daemons[0].ask('/softhca/ping,to=%s,count=3,mtu=yes' % GUEST[False])
+        begun = self.daemons[0].ask('/softhca/ping,to=%s,count=3,mtu=yes' % GUEST['IPv4'])
         if 'session' not in begun:
             raise Failed('the ping does not begin: %s' % begun)
         deadline = time.monotonic() + LEFT_S
