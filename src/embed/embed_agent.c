@@ -12,21 +12,20 @@
 #include "graph/sleep.h"
 #include "ubagent.h"
 
-static uint64_t
-now(void *arg)
+uint64_t
+embed_agent_now(void *arg)
 {
 	return softhca_embed_now(((struct embed_hca *)arg)->owner);
 }
 
-/* It has rung a doorbell. */
-static void
-kick(void *arg)
+void
+embed_agent_kick(void *arg)
 {
 	hca_kick_stage(((struct embed_hca *)arg)->hca, HCA_STAGE_DOORBELL);
 }
 
-static void
-progress(void *arg)
+void
+embed_agent_progress(void *arg)
 {
 	(void)embed_run(((struct embed_hca *)arg)->owner);
 }
@@ -49,9 +48,9 @@ start(struct softhca_embed *e, uint32_t i)
 		.drv = s->drv,
 		.thread = e->threads != NULL,
 		.seed = e->cfg.seed == 0 ? 0 : ~(e->cfg.seed * EMBED_HCAS_MAX + i),
-		.now = now,
-		.kick = e->threads != NULL ? kick : NULL,
-		.progress = e->threads == NULL ? progress : NULL,
+		.now = embed_agent_now,
+		.kick = e->threads != NULL ? embed_agent_kick : NULL,
+		.progress = e->threads == NULL ? embed_agent_progress : NULL,
 		.arg = s,
 		.tps = e->cfg.ub_tps,
 		.window = e->cfg.ub_window,

@@ -3,27 +3,7 @@
 /* Connection management of embedded HCAs: an agent for each. */
 
 #include "embed_impl.h"
-#include "graph/sleep.h"
 #include "ibagent.h"
-
-static uint64_t
-now(void *arg)
-{
-	return softhca_embed_now(((struct embed_hca *)arg)->owner);
-}
-
-/* It has rung a doorbell. */
-static void
-kick(void *arg)
-{
-	hca_kick_stage(((struct embed_hca *)arg)->hca, HCA_STAGE_DOORBELL);
-}
-
-static void
-progress(void *arg)
-{
-	(void)embed_run(((struct embed_hca *)arg)->owner);
-}
 
 static int
 start(struct softhca_embed *e, uint32_t i)
@@ -33,9 +13,9 @@ start(struct softhca_embed *e, uint32_t i)
 		.drv = s->drv,
 		.thread = e->threads != NULL,
 		.seed = e->cfg.seed == 0 ? 0 : (e->cfg.seed * EMBED_HCAS_MAX + i) ^ 0x1b,
-		.now = now,
-		.kick = e->threads != NULL ? kick : NULL,
-		.progress = e->threads == NULL ? progress : NULL,
+		.now = embed_agent_now,
+		.kick = e->threads != NULL ? embed_agent_kick : NULL,
+		.progress = e->threads == NULL ? embed_agent_progress : NULL,
 		.arg = s,
 	};
 	int err = ibagent_create(&c, &s->cm);

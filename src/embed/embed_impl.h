@@ -79,6 +79,11 @@ int embed_agents_start(struct softhca_embed *e);
 void embed_agents_stop(struct softhca_embed *e);
 void embed_agents_poll(struct softhca_embed *e);
 
+/* What each agent calls; arg is the struct embed_hca. kick: a doorbell was rung. */
+uint64_t embed_agent_now(void *arg);
+void embed_agent_kick(void *arg);
+void embed_agent_progress(void *arg);
+
 /* embed_cm.c: connection management, in the same way */
 int embed_cm_start(struct softhca_embed *e);
 void embed_cm_stop(struct softhca_embed *e);

@@ -16,8 +16,8 @@ endpoint_wires(const struct endpoint_config *c)
 	return HCA_WIRE_BIT(HCA_WIRE_ROCE) | (c->ub ? HCA_WIRE_BIT(HCA_WIRE_UB) : 0);
 }
 
-static uint64_t
-now(void *arg)
+uint64_t
+endpoint_agent_now(void *arg)
 {
 	struct timespec ts;
 
@@ -25,9 +25,8 @@ now(void *arg)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* It has rung a doorbell. */
-static void
-kick(void *arg)
+void
+endpoint_agent_kick(void *arg)
 {
 	hca_kick_stage(((struct endpoint *)arg)->hca, HCA_STAGE_DOORBELL);
 }
@@ -49,8 +48,8 @@ endpoint_agent_start(struct endpoint *e)
 		.thread = true,
 		.asks = true,
 		.seed = c->seed == 0 ? 0 : ~c->seed,
-		.now = now,
-		.kick = kick,
+		.now = endpoint_agent_now,
+		.kick = endpoint_agent_kick,
 		.arg = e,
 		.tps = c->ub_tps,
 		.window = c->ub_window,

@@ -2,27 +2,8 @@
 
 /* Connection management of the daemon: its agent, with a thread (docs/use.md). */
 
-#include <time.h>
-
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
-#include "graph/sleep.h"
-
-static uint64_t
-now(void *arg)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-/* It has rung a doorbell. */
-static void
-kick(void *arg)
-{
-	hca_kick_stage(((struct endpoint *)arg)->hca, HCA_STAGE_DOORBELL);
-}
 
 static void
 group(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined)
@@ -41,8 +22,8 @@ endpoint_cm_start(struct endpoint *e)
 		.thread = true,
 		.asks = true,
 		.seed = c->seed == 0 ? 0 : c->seed ^ 0x1b,
-		.now = now,
-		.kick = kick,
+		.now = endpoint_agent_now,
+		.kick = endpoint_agent_kick,
 		.group = group,
 		.arg = e,
 		.limits = c->cm_limits,

@@ -57,6 +57,9 @@ struct endpoint {
 /* endpoint_agent.c: who sets up the channels of UB, if it is on; before clients come. */
 int endpoint_agent_start(struct endpoint *e);
 void endpoint_agent_stop(struct endpoint *e);
+/* What each agent of the daemon calls; arg is the struct endpoint. kick: a doorbell was rung. */
+uint64_t endpoint_agent_now(void *arg);
+void endpoint_agent_kick(void *arg);
 /* endpoint_cm.c: connection management, unless it is off; before clients come. */
 int endpoint_cm_start(struct endpoint *e);
 /* Peers of connections are told; after clients have gone. */
