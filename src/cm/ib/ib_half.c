@@ -2,8 +2,8 @@
 
 /*
  * Halves: requests of peers from their REQ until they are established. Who floods a listener must
- * not keep others out, so each address has an account, and when there is no room the oldest half of
- * the address with the most of them gives way.
+ * not keep others out, so each address has an account at the listeners of each user, and when there
+ * is no room the oldest half of the account with the most of them gives way.
  */
 
 #include <errno.h>
@@ -12,23 +12,31 @@
 
 #include "ib_impl.h"
 
-static struct ib_peer *
-half_find(const struct ibcm *cm, const uint8_t gid[16], uint64_t key)
+static uint64_t
+half_key(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
 {
+	return ib_hash_key(cm->seed ^ user, gid, 16);
+}
+
+static struct ib_peer *
+half_find(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
+{
+	uint64_t key = half_key(cm, gid, user);
+
 	for (struct ib_link *l = ib_hash_next(&cm->peers, key, NULL); l != NULL;
 	     l = ib_hash_next(&cm->peers, key, l)) {
 		struct ib_peer *p = IB_CONTAINER(l, struct ib_peer, link);
 
-		if (memcmp(p->gid, gid, sizeof(p->gid)) == 0)
+		if (p->user == user && memcmp(p->gid, gid, sizeof(p->gid)) == 0)
 			return p;
 	}
 	return NULL;
 }
 
 uint32_t
-ib_half_count(const struct ibcm *cm, const uint8_t gid[16])
+ib_half_count(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
 {
-	const struct ib_peer *p = half_find(cm, gid, ib_hash_key(cm->seed, gid, 16));
+	const struct ib_peer *p = half_find(cm, gid, user);
 
 	return p == NULL ? 0 : p->count;
 }
@@ -65,9 +73,9 @@ half_held_gives_way(struct ibcm *cm, struct ib_peer *peer, uint64_t now)
 }
 
 bool
-ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint64_t now)
+ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now)
 {
-	struct ib_peer *peer = half_find(cm, gid, ib_hash_key(cm->seed, gid, 16));
+	struct ib_peer *peer = half_find(cm, gid, user);
 	uint32_t count = peer == NULL ? 0 : peer->count;
 	bool full = cm->halves >= cm->cfg.limits.pending;
 
@@ -86,18 +94,19 @@ ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint64_t now)
 bool
 ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16])
 {
-	uint64_t key = ib_hash_key(cm->seed, gid, 16);
-	struct ib_peer *p = half_find(cm, gid, key);
+	uint32_t user = id->account->client.user;
+	struct ib_peer *p = half_find(cm, gid, user);
 
 	if (p == NULL) {
 		p = calloc(1, sizeof(*p));
 		if (p == NULL)
 			return false;
 		memcpy(p->gid, gid, sizeof(p->gid));
+		p->user = user;
 		ib_node_init(&p->same);
 		ib_node_init(&p->halves);
 		ib_node_init(&p->held);
-		ib_hash_add(&cm->peers, &p->link, key);
+		ib_hash_add(&cm->peers, &p->link, half_key(cm, gid, user));
 	}
 	id->half = p;
 	ib_node_push(&p->halves, &id->in_half);

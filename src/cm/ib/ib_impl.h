@@ -111,13 +111,13 @@ struct ib_port {
 	uint16_t number;
 };
 
-/* What an address has in halves: requests of peers that are not established. */
+/* What an address has in halves: requests to a user that are not established. */
 struct ib_peer {
 	struct ib_link link;
 	struct ib_node same;   /* peers with the same number of halves */
 	struct ib_node halves; /* the oldest one first */
 	struct ib_node held;   /* of those, answered ones */
-	uint32_t count;
+	uint32_t count, user;
 	uint8_t gid[16];
 };
 
@@ -387,18 +387,19 @@ void ib_request_gone(struct ibcm *cm, struct ib_id *id, uint32_t type, int32_t s
 
 /* ib_half.c */
 /*
- * Room for one more of the address. Where there is none an answered half of this address gives way,
- * or the oldest one of the address with the most; if that is this one: false.
+ * Room for one more of the address at listeners of the user. Where there is none an answered half
+ * of this address gives way, or the oldest one of the address with the most; if that is this one:
+ * false.
  */
-bool ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint64_t now);
+bool ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now);
 /* false: no memory. */
 bool ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16]);
 /* It is answered, and kept for repetitions of the request only: it gives way first. */
 void ib_half_hold(struct ib_id *id);
 /* It is none any more. */
 void ib_half_drop(struct ibcm *cm, struct ib_id *id);
-/* How many halves an address has. */
-uint32_t ib_half_count(const struct ibcm *cm, const uint8_t gid[16]);
+/* How many halves an address has at listeners of the user. */
+uint32_t ib_half_count(const struct ibcm *cm, const uint8_t gid[16], uint32_t user);
 
 /* ib_attr.c */
 int ib_qp_attr(struct ib_op *op, const struct hca_ctl_cm_ask *ask, struct hca_ctl_cm_attr *out);

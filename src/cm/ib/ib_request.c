@@ -23,7 +23,8 @@ request_gives_way(struct ibcm *cm, struct ib_id *listener, const uint8_t gid[16]
 		if (id->half != NULL && (worst == NULL || id->half->count > worst->half->count))
 			worst = id;
 	}
-	if (worst == NULL || worst->half->count <= ib_half_count(cm, gid))
+	if (worst == NULL ||
+	    worst->half->count <= ib_half_count(cm, gid, listener->account->client.user))
 		return false;
 	cm->counters.evicted++;
 	ib_request_gone(cm, worst, HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
@@ -38,7 +39,7 @@ request_room(const struct ib_in *in, struct ib_id *listener)
 	if (listener->waiting >= listener->backlog &&
 	    !request_gives_way(cm, listener, in->from->peer, in->now))
 		return IB_DROP_backlog;
-	if (!ib_half_room(cm, in->from->peer, in->now))
+	if (!ib_half_room(cm, in->from->peer, listener->account->client.user, in->now))
 		return IB_DROP_backlog;
 	if (!ib_account_may(cm, listener->account)) {
 		cm->counters.refused_limit++;

@@ -65,7 +65,7 @@ struct ibcm_ops {
 	X(ids_client, 16384, "ids of a client") \
 	X(backlog, 1024, "requests that wait at one listener") \
 	X(pending, 8192, "requests of peers that no program has answered, of all listeners") \
-	X(pending_address, 2048, "of these from one address") \
+	X(pending_address, 2048, "of these from one address to one user") \
 	X(groups, 4096, "memberships of multicast groups")
 
 struct ibcm_limits {

@@ -41,7 +41,7 @@ source(uint8_t gid[16], uint32_t number)
 }
 
 static void
-spoofed(uint32_t from, uint32_t number)
+spoofed_to(uint32_t from, uint32_t number, uint32_t space)
 {
 	struct ib_mad mad = {.type = IB_MAD_REQ, .transaction = number};
 	struct ib_mad_req *q = &mad.req;
@@ -50,7 +50,7 @@ spoofed(uint32_t from, uint32_t number)
 
 	source(gid, from);
 	q->local_comm = 1 + number;
-	q->service_id = ib_ip_service_id(HCA_CTL_CM_SPACE_TCP, PORT);
+	q->service_id = ib_ip_service_id(space, PORT);
 	q->ca_guid = 0x7000 + from;
 	q->qpn = number & 0xffffff;
 	q->remote_timeout = q->local_timeout = 31;
@@ -63,6 +63,12 @@ spoofed(uint32_t from, uint32_t number)
 	memcpy(ip.dst.gid, r.gid[1][RIG_IP4], 16);
 	ib_ip_build(&ip, q->private);
 	rig_inject(&r, 1, gid, &mad);
+}
+
+static void
+spoofed(uint32_t from, uint32_t number)
+{
+	spoofed_to(from, number, HCA_CTL_CM_SPACE_TCP);
 }
 
 /* The server takes up to so many requests, and accepts them if it does. */
@@ -209,6 +215,26 @@ test_fetched_gives_way(void **state)
 	rig_end(&r);
 }
 
+/* What an address has at a user's listener, which answers nothing, keeps no other user from it. */
+static void
+test_other_user(void **state)
+{
+	uint32_t other;
+
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	for (uint32_t i = 0; i < 2 * OF_ADDRESS; i++)
+		spoofed(1, i);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_halves"), OF_ADDRESS);
+	other = rig_create(&r, 1, SERVER + 1, CH, HCA_CTL_CM_SPACE_IB);
+	assert_int_equal(rig_bind(&r, 1, SERVER + 1, other, RIG_IP4, NULL, PORT, 0), 0);
+	assert_int_equal(rig_listen(&r, 1, SERVER + 1, other, BACKLOG), 0);
+	spoofed_to(1, 1000, HCA_CTL_CM_SPACE_IB);
+	(void)rig_expect(&r, 1, SERVER + 1, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 0);
+	rig_end(&r);
+}
+
 /* A server that refuses more requests than an address may have halves refuses all of them. */
 static void
 test_refusals(void **state)
@@ -343,6 +369,7 @@ main(void)
 		cmocka_unit_test(test_spoofed_accepted),
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_fetched_gives_way),
+		cmocka_unit_test(test_other_user),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_limits_of_clients),
 		cmocka_unit_test(test_connects_to_nowhere),
