@@ -149,19 +149,20 @@ ib_unbind(struct ibcm *cm, struct ib_id *id)
 }
 
 int
-ib_bind_alone(struct ib_op *op, const struct ib_id *id)
+ib_bind_listens(struct ib_op *op, struct ib_id *id)
 {
-	return port_is_free(id->port, id, false)
-		       ? 0
-		       : ib_op_fail(op, -EADDRINUSE, "another id has the port, too");
+	if (!port_is_free(id->port, id, false))
+		return ib_op_fail(op, -EADDRINUSE, "another id has the port, too");
+	ib_node_pull(&id->in_port);
+	ib_node_push(id->port->ids.next, &id->in_port);
+	ib_id_state(id, HCA_CTL_CM_LISTENING, op->now);
+	return 0;
 }
 
 /* A specific address is better than the wildcard of its family, that better than the other's. */
 static uint32_t
 port_fitness(const struct ib_id *id, const struct hca_ctl_cm_addr *addr)
 {
-	if (id->state != HCA_CTL_CM_LISTENING)
-		return 0;
 	if (!ib_ip_is_any(&id->src))
 		return memcmp(id->src.gid, addr->gid, sizeof(addr->gid)) == 0 ? 3 : 0;
 	return id->src.family == addr->family ? 2 : port_covers(id, addr->family) ? 1 : 0;
@@ -178,6 +179,8 @@ ib_bind_listener(const struct ibcm *cm, uint32_t space, const struct hca_ctl_cm_
 	for (const struct ib_node *n = port->ids.next; n != &port->ids; n = n->next) {
 		struct ib_id *id = IB_CONTAINER(n, struct ib_id, in_port);
 
+		if (id->state != HCA_CTL_CM_LISTENING)
+			break;
 		if (port_fitness(id, addr) > (best == NULL ? 0 : port_fitness(best, addr)))
 			best = id;
 	}

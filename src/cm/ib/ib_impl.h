@@ -106,7 +106,7 @@ struct ib_event {
 /* A port number of a space, with the ids that have it. */
 struct ib_port {
 	struct ib_link link;
-	struct ib_node ids;
+	struct ib_node ids; /* those that listen come first: a request looks at no others */
 	uint32_t space;
 	uint16_t number;
 };
@@ -271,7 +271,7 @@ void ib_event_move(struct ibcm *cm, struct ib_id *id, struct ib_channel *to);
 int ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *addr);
 void ib_unbind(struct ibcm *cm, struct ib_id *id);
 /* It begins to listen: no other id may have the port, even if both may be reused. */
-int ib_bind_alone(struct ib_op *op, const struct ib_id *id);
+int ib_bind_listens(struct ib_op *op, struct ib_id *id);
 /* The listener of a space and port that takes requests for the address. */
 struct ib_id *ib_bind_listener(const struct ibcm *cm, uint32_t space,
 			       const struct hca_ctl_cm_addr *addr);

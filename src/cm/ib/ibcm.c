@@ -272,12 +272,11 @@ op_listen(struct ib_op *op, const struct hca_ctl_cm_listen *r, struct hca_ctl_no
 		return err;
 	if (id->state != HCA_CTL_CM_BOUND)
 		return ib_op_fail(op, -EINVAL, "the id listens already, or connects");
-	err = ib_bind_alone(op, id);
+	err = ib_bind_listens(op, id);
 	if (err != 0)
 		return err;
 	id->backlog = r->backlog == 0 || r->backlog > most ? most : r->backlog;
 	id->c.service_id = ib_ip_service_id(id->space, id->src.port);
-	ib_id_state(id, HCA_CTL_CM_LISTENING, op->now);
 	return 0;
 }
 

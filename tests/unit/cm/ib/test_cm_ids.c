@@ -143,6 +143,32 @@ test_which_listener(void **state)
 /* ---- clients ---- */
 
 /* Each operation with the id of another client, with one that was, with one that never was. */
+/* Ids that share a port and do not listen cost its listener's requests nothing. */
+static void
+test_listeners_first(void **state)
+{
+	const struct ib_port *port;
+	const struct ib_link *link;
+	uint32_t listener;
+
+	rig_begin(&r, 1, NULL);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(bind_how(rig_create(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP), ONE6,
+					  PORT, HCA_CTL_CM_REUSE),
+				 0);
+	listener = rig_create(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP);
+	assert_int_equal(bind_how(listener, ONE4, PORT, HCA_CTL_CM_REUSE), 0);
+	assert_int_equal(bind_how(rig_create(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP), ONE6, PORT,
+				  HCA_CTL_CM_REUSE),
+			 0);
+	assert_int_equal(rig_listen(&r, 0, CLIENT, listener, 0), 0);
+	link = ib_hash_next(&r.cm[0]->ports, (uint64_t)HCA_CTL_CM_SPACE_TCP << 16 | PORT, NULL);
+	assert_non_null(link);
+	port = IB_CONTAINER(link, struct ib_port, link);
+	assert_int_equal(IB_CONTAINER(port->ids.next, struct ib_id, in_port)->number, listener);
+	rig_end(&r);
+}
+
 static void
 test_owners(void **state)
 {
@@ -592,6 +618,7 @@ main(void)
 		cmocka_unit_test(test_spaces),
 		cmocka_unit_test(test_bad_addresses),
 		cmocka_unit_test(test_which_listener),
+		cmocka_unit_test(test_listeners_first),
 		cmocka_unit_test(test_owners),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_signals),
