@@ -322,7 +322,8 @@ ib_recv_dreq(const struct ib_in *in)
 	}
 	if (dreq->remote_qpn != id->c.local_qpn)
 		return IB_DROP_qpn;
-	if (id->phase == IB_PHASE_REQ_RCVD || id->phase == IB_PHASE_REFUSED)
+	if (id->phase == IB_PHASE_REQ_RCVD || id->phase == IB_PHASE_REFUSED ||
+	    id->phase == IB_PHASE_SIDR_SENT)
 		return IB_DROP_state;
 	ib_send_drep(in->cm, in->from, in->mad->transaction, id->c.local_comm, dreq->local_comm);
 	if (id->phase == IB_PHASE_TIMEWAIT)

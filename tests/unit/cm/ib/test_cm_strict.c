@@ -684,6 +684,28 @@ test_bad_reqs(void **state)
 	rig_end(&r);
 }
 
+/* A datagram's question is no connection: the peer cannot end it by DREQ. */
+static void
+test_dreq_of_datagram(void **state)
+{
+	struct ib_mad mad = {.type = IB_MAD_DREQ};
+	struct hca_ctl_cm_event e;
+	uint32_t id;
+
+	rig_begin(&r, 1, NULL);
+	id = rig_routed(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_UDP, peer, PORT);
+	assert_int_equal(rig_connect(&r, 0, CLIENT, id, QP_A, NULL), 0);
+	mad.dreq.local_comm = PEER_COMM;
+	mad.dreq.remote_comm = rig_last(&r, 0, IB_MAD_SIDR_REQ)->sidr_req.request;
+	mad.dreq.remote_qpn = QP_A;
+	rig_inject(&r, 0, peer, &mad);
+	assert_false(rig_event(&r, 0, CLIENT, CH, &e));
+	assert_int_equal(rig_state(&r, 0, CLIENT, id), HCA_CTL_CM_CONNECTING);
+	assert_int_equal(rig_count(&r, 0, IB_MAD_DREP), 0);
+	assert_int_equal(rig_counter(&r, 0, "cm_drop_state"), 1);
+	rig_end(&r);
+}
+
 /* LAP is answered: alternate paths are not offered over RoCE. */
 static void
 test_lap(void **state)
@@ -727,6 +749,7 @@ main(void)
 		cmocka_unit_test(test_destroyed_after_rep),
 		cmocka_unit_test(test_rej_of_established),
 		cmocka_unit_test(test_bad_reqs),
+		cmocka_unit_test(test_dreq_of_datagram),
 		cmocka_unit_test(test_lap),
 	};
 
