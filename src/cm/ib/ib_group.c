@@ -69,6 +69,15 @@ group_receives(const struct ib_member *m)
 	return (m->flags & GROUP_SEND_ONLY) == 0;
 }
 
+/* A user may have as many memberships as it leaves to the others. */
+static bool
+group_may(const struct ibcm *cm, const struct ib_id *id)
+{
+	uint32_t left = cm->cfg.limits.groups - cm->memberships;
+
+	return ib_account_user_memberships(cm, id->account->client.user) < left;
+}
+
 static int
 group_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_join *request)
 {
@@ -79,8 +88,9 @@ group_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_jo
 		return ib_op_fail(op, -EINVAL, "the id has no address of this HCA yet");
 	if (!ib_ip_is_good(&request->addr) || !ib_ip_is_multicast(&request->addr))
 		return ib_op_fail(op, -EINVAL, "the address is not one of a group");
-	if (op->cm->memberships >= op->cm->cfg.limits.groups)
-		return ib_op_fail(op, -ENOMEM, "this HCA has all memberships that it may have");
+	if (!group_may(op->cm, id))
+		return ib_op_fail(op, -ENOMEM,
+				  "the user has as many memberships as it leaves to others");
 	return 0;
 }
 
@@ -130,6 +140,7 @@ ib_join(struct ib_op *op, const struct hca_ctl_cm_join *request, uint32_t *numbe
 	ib_hash_add(&cm->members, &m->link, m->number);
 	m->id = id;
 	cm->memberships++;
+	id->account->memberships++;
 	group_enter(cm, m->group, group_receives(m));
 	group_tell(cm, id, m);
 	return 0;
@@ -142,6 +153,7 @@ group_member_free(struct ibcm *cm, struct ib_member *m)
 	ib_node_pull(&m->in_id);
 	ib_hash_remove(&cm->members, &m->link);
 	cm->memberships--;
+	m->id->account->memberships--;
 	free(m);
 }
 

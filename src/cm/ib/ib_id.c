@@ -157,6 +157,19 @@ account_user_ids(const struct ibcm *cm, uint32_t user)
 	return ids;
 }
 
+uint32_t
+ib_account_user_memberships(const struct ibcm *cm, uint32_t user)
+{
+	uint32_t n = 0;
+
+	for (const struct ib_node *a = cm->all_accounts.next; a != &cm->all_accounts; a = a->next) {
+		const struct ib_account *account = IB_CONTAINER(a, struct ib_account, node);
+
+		n += account->client.user == user ? account->memberships : 0;
+	}
+	return n;
+}
+
 bool
 ib_account_may(struct ibcm *cm, struct ib_account *account)
 {

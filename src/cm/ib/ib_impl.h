@@ -85,6 +85,7 @@ struct ib_account {
 	struct ib_node orphans;
 	struct ibcm_client client;
 	uint32_t ids; /* with orphans */
+	uint32_t memberships;
 };
 
 /* A channel of a client, as long as it has ids. */
@@ -248,6 +249,7 @@ void ib_id_free(struct ibcm *cm, struct ib_id *id);
 void ib_id_state(struct ib_id *id, uint32_t state, uint64_t now);
 struct ib_account *ib_account_get(struct ibcm *cm, const struct ibcm_client *client);
 struct ib_account *ib_account_find(const struct ibcm *cm, uint32_t owner);
+uint32_t ib_account_user_memberships(const struct ibcm *cm, uint32_t user);
 /* One more id is allowed. Orphans give way. */
 bool ib_account_may(struct ibcm *cm, struct ib_account *account);
 void ib_account_drop(struct ibcm *cm, struct ib_account *account);

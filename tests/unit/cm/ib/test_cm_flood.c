@@ -256,6 +256,36 @@ test_refusals(void **state)
 
 /* ---- clients ---- */
 
+static int
+join(uint32_t owner, uint32_t last, uint32_t *number)
+{
+	struct hca_ctl_cm_join request = {.addr = ib_ip_any(HCA_CTL_CM_IP4)};
+
+	request.id = rig_create(&r, 0, owner, CH, HCA_CTL_CM_SPACE_UDP);
+	assert_int_equal(rig_bind(&r, 0, owner, request.id, RIG_IP4, r.gid[0][RIG_IP4], 0, 0), 0);
+	request.addr.gid[12] = 239;
+	request.addr.gid[15] = (uint8_t)last;
+	return rig_call(&r, 0, owner, HCA_CTL_CM_JOIN, &request, number);
+}
+
+/* A user joins until it has half of all memberships: others have the rest. */
+static void
+test_limit_of_groups(void **state)
+{
+	struct hca_ctl_none none;
+	uint32_t number[2];
+
+	rig_begin(&r, 1, &limits);
+	assert_int_equal(join(CLIENT, 1, &number[0]), 0);
+	assert_int_equal(join(CLIENT, 2, &number[1]), 0);
+	assert_int_equal(join(CLIENT, 3, &number[1]), -ENOMEM);
+	assert_int_equal(join(SERVER, 3, &number[1]), 0);
+	assert_int_equal(join(SERVER, 4, &number[1]), -ENOMEM);
+	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_LEAVE, &number[0], &none), 0);
+	assert_int_equal(join(SERVER, 4, &number[1]), 0);
+	rig_end(&r);
+}
+
 static void
 test_limits_of_clients(void **state)
 {
@@ -372,6 +402,7 @@ main(void)
 		cmocka_unit_test(test_other_user),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_limits_of_clients),
+		cmocka_unit_test(test_limit_of_groups),
 		cmocka_unit_test(test_connects_to_nowhere),
 		cmocka_unit_test(test_orphans),
 		cmocka_unit_test(test_unfetched_events),
