@@ -18,11 +18,14 @@ extern unsigned long long lib_strtoull(const char *restrict, char **restrict,
 				       int) __asm__("strtoull");
 extern int lib_sscanf(const char *restrict, const char *restrict, ...) __asm__("sscanf")
 	__attribute__((format(scanf, 2, 3)));
+extern int lib_fscanf(FILE *restrict, const char *restrict, ...) __asm__("fscanf")
+	__attribute__((format(scanf, 2, 3)));
 
 #define strtol lib_strtol
 #define strtoul lib_strtoul
 #define strtoull lib_strtoull
 #define sscanf lib_sscanf
+#define fscanf lib_fscanf
 #define atoi(text) ((int)lib_strtol(text, NULL, 10)) /* inline in the header */
 #endif
 

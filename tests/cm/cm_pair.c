@@ -307,5 +307,5 @@ carry(struct end *from, struct end *to, const char *text)
 	assert_int_equal(softhca_post_send(from->qp, &send, &bad), 0);
 	complete(from);
 	complete(to);
-	assert_string_equal(to->mem, text);
+	assert_string_equal((char *)to->mem, text);
 }

@@ -288,7 +288,7 @@ send_to_group(struct member *from, struct member *to)
 	assert_int_equal(softhca_post_send(from->end.qp, &send, &bad), 0);
 	while (softhca_poll_cq(to->end.side->cq, 1, &wc) == 0)
 		assert_true(softhca_poll_cq(from->end.side->cq, 1, &wc) >= 0);
-	assert_string_equal(to->end.mem + SOFTHCA_GRH_BYTES, "to all!");
+	assert_string_equal((char *)to->end.mem + SOFTHCA_GRH_BYTES, "to all!");
 	assert_int_equal(softhca_destroy_ah(ah), 0);
 }
 

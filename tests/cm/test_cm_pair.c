@@ -215,7 +215,7 @@ send_datagram(struct end *from, struct end *to, const struct softhca_cm_event *w
 		if (to->side != from->side)
 			softhca_poll_cq(from->side->cq, 1, &wc);
 	}
-	assert_string_equal(to->mem + SOFTHCA_GRH_BYTES, "datagram");
+	assert_string_equal((char *)to->mem + SOFTHCA_GRH_BYTES, "datagram");
 	assert_int_equal(softhca_destroy_ah(ah), 0);
 }
 
