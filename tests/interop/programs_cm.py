@@ -13,6 +13,9 @@ from verbs_rig import Failed, free_port, last_line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 60
+NEVER = '\n\0'  # no program says it: wait SETTLE for its listener
+SETTLE = 2
+SYSFS = '--sysfs', '--like', 'mlx5'
 TRIES = 4
 MEGABYTES = 100
 PRELOADED = '/usr/lib/%s-linux-gnu/rsocket/librspreload.so' % os.uname().machine
@@ -55,7 +58,9 @@ class Pair:
 
     def run(self, place):
         server = begin(place, 0, self.server, **self.environment)
-        if self.ready is not None:
+        if self.ready is NEVER:
+            time.sleep(SETTLE)
+        elif self.ready is not None:
             wait_said(server, self.ready)
         else:
             wait_listener(place, self.port, server)
@@ -244,6 +249,20 @@ def all_cases():
             yield 'librdmacm %s %s' % (gid, name), timed(make), there(name)
     for name, make in IPV4_ALONE:
         yield 'librdmacm IPv4 %s' % name, timed(make), there(name)
+
+
+# ---- what looks for the address of an interface of the kernel ----
+
+def qperf(place, test, address):
+    port = str(free_port())
+    return Pair(('qperf', '-lp', port), ('qperf', address, '-lp', port, '-cm', '1', '-t', '1', test), 0,
+                r'= +[1-9]', ends=False, ready=NEVER, options=SYSFS)
+
+
+def interface_cases():
+    """The same as all_cases(), for places with such an interface."""
+    yield ('qperf rc_lat', timed(lambda p: qperf(p, 'rc_lat', p.addresses['IPv4'][0])),
+           shutil.which('qperf'))
 
 
 if __name__ == '__main__':

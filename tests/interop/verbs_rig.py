@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 for part in 'endpoint', 'verbs':
     sys.path.insert(0, os.path.join(ROOT, 'tests', part))
-from daemon import READY_S, Daemon, die_with_parent, folder, free_port  # noqa: E402,F401
+from daemon import READY_S, Daemon, Namespaces, die_with_parent, folder, free_port  # noqa: E402,F401
 from tools import IPS, MACS, UNKNOWN, wait_listening  # noqa: E402
 
 LEAST = 0.7  # of the bandwidth of softhca-perf
