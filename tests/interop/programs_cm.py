@@ -119,10 +119,10 @@ def simple(server, client, address, *options, bind=()):
                 port, client + ': end 0')
 
 
-def stream(program, address, options):
+def stream(program, address, options, ready=None):
     port = free_port()
     words = program, '-p', str(port), '-S', '65536', '-C', '100', '-I', '10', *options
-    return Pair((*words, '-b', address), (*words, '-s', address), port, r'64k')
+    return Pair((*words, '-b', address), (*words, '-s', address), port, r'64k', ready=ready)
 
 
 def perftest(place, program, address, *options):
@@ -259,10 +259,26 @@ def qperf(place, test, address):
                 r'= +[1-9]', ends=False, ready=NEVER, options=SYSFS)
 
 
+def pingpong(provider, endpoint, address):
+    """libfabric's, up to 1 MiB; the data are checked."""
+    port = str(free_port())
+    base = 'fi_pingpong', '-p', provider, '-e', endpoint, '-I', '20', '-c'
+    return Pair((*base, '-B', port), (*base, '-P', port, address), 0, r'(?m)^1m ', ready=NEVER,
+                options=SYSFS)
+
+
+INTERFACE_CASES = (
+    ('qperf rc_lat', lambda p: qperf(p, 'rc_lat', p.addresses['IPv4'][0])),
+    ('fi_pingpong verbs', lambda p: pingpong('verbs', 'msg', p.addresses['IPv4'][0])),
+    ('fi_pingpong ofi_rxm', lambda p: pingpong('verbs;ofi_rxm', 'rdm', p.addresses['IPv4'][0])),
+    ('rstream getaddrinfo', lambda p: stream('rstream', p.addresses['IPv4'][0], ('-T', 'f'), NEVER)),
+)
+
+
 def interface_cases():
     """The same as all_cases(), for places with such an interface."""
-    yield ('qperf rc_lat', timed(lambda p: qperf(p, 'rc_lat', p.addresses['IPv4'][0])),
-           shutil.which('qperf'))
+    for name, make in INTERFACE_CASES:
+        yield name, timed(make), there(name)
 
 
 if __name__ == '__main__':

@@ -109,8 +109,9 @@ port_take(struct ib_op *op, struct ib_id *id, uint16_t number)
 }
 
 int
-ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *addr)
+ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted)
 {
+	const struct hca_ctl_cm_addr meant = ib_ip_meant(wanted), *addr = &meant;
 	int err;
 
 	if (id->state != HCA_CTL_CM_IDLE)

@@ -55,6 +55,28 @@ ib_ip_is_any(const struct hca_ctl_cm_addr *addr)
 	return memcmp(addr->gid, any.gid, sizeof(any.gid)) == 0;
 }
 
+static bool
+ip_is_loopback(const struct hca_ctl_cm_addr *addr)
+{
+	static const uint8_t one[16] = {[15] = 1};
+
+	if (addr->family == HCA_CTL_CM_IP4)
+		return memcmp(addr->gid, mapped_prefix, sizeof(mapped_prefix)) == 0 &&
+		       addr->gid[IP4_AT] == 127;
+	return addr->family == HCA_CTL_CM_IP6 && memcmp(addr->gid, one, sizeof(one)) == 0;
+}
+
+struct hca_ctl_cm_addr
+ib_ip_meant(const struct hca_ctl_cm_addr *addr)
+{
+	struct hca_ctl_cm_addr any = ib_ip_any(addr->family);
+
+	if (!ip_is_loopback(addr))
+		return *addr;
+	any.port = addr->port;
+	return any;
+}
+
 bool
 ib_ip_is_link_local(const uint8_t gid[16])
 {

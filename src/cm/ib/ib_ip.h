@@ -35,5 +35,7 @@ bool ib_ip_is_multicast(const struct hca_ctl_cm_addr *addr);
 /* The address fits its family. */
 bool ib_ip_is_good(const struct hca_ctl_cm_addr *addr);
 struct hca_ctl_cm_addr ib_ip_any(uint16_t family);
+/* Loopback addresses stand for the wildcard of their family, as in Linux. */
+struct hca_ctl_cm_addr ib_ip_meant(const struct hca_ctl_cm_addr *addr);
 
 #endif

@@ -80,7 +80,7 @@ ib_resolve(struct ib_op *op, const struct hca_ctl_cm_resolve *request)
 	}
 	if (id->src.family != request->dst.family)
 		return ib_op_fail(op, -EINVAL, "the id has an address of the other family");
-	id->dst = request->dst;
+	id->dst = ib_ip_meant(&request->dst);
 	if (!resolve_own(op->cm, id))
 		return ib_op_fail(op, -EADDRNOTAVAIL, "the HCA has no address of the family");
 	resolve_begin(op, id, request->timeout_ms);

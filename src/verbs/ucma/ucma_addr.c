@@ -22,6 +22,7 @@ bind_flags(const struct ucma_id *id)
 	       (value[SOFTHCA_CM_OPTION_AFONLY] != 0 ? SOFTHCA_CM_AFONLY : 0);
 }
 
+/* Loopback addresses stand for the wildcard, as in Linux. */
 static bool
 addr_is_any(const struct sockaddr_storage *addr)
 {
@@ -29,8 +30,9 @@ addr_is_any(const struct sockaddr_storage *addr)
 	const struct sockaddr_in6 *in6 = (const void *)addr;
 
 	if (addr->ss_family == AF_INET)
-		return in->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+		return in->sin_addr.s_addr == htonl(INADDR_ANY) ||
+		       (ntohl(in->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) || IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
 /* At the same place in both families */

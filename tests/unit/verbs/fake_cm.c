@@ -395,7 +395,8 @@ gid_is_any(const union softhca_gid *gid)
 {
 	static const uint8_t zeros[10];
 
-	return memcmp(gid->raw, zeros, 10) == 0 && memcmp(gid->raw + 12, zeros, 4) == 0;
+	return memcmp(gid->raw, zeros, 10) == 0 &&
+	       (memcmp(gid->raw + 12, zeros, 4) == 0 || gid->raw[12] == 127);
 }
 
 static in_port_t *

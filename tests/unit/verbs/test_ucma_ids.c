@@ -115,6 +115,9 @@ test_wildcard(void **state)
 	assert_int_equal(fake_counts().ids, 2);
 	assert_int_equal(a_listen(fd, a_create(fd, A_TCP, 3), 5), 0);
 	assert_int_equal(fake_counts().ids, 4);
+	/* as the wildcard */
+	assert_int_equal(a_bind(fd, a_create(fd, A_TCP, 4), "127.0.0.1", 0), 0);
+	assert_int_equal(fake_counts().ids, 6);
 	a_close(fd);
 }
 

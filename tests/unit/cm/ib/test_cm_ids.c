@@ -573,21 +573,50 @@ test_dead(void **state)
 	rig_end(&r);
 }
 
-/* To the wildcard: the HCA itself */
+/* To the wildcard or a loopback address: the HCA itself */
 static void
 test_own_address(void **state)
 {
-	uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
+	const uint8_t own[][16] = {{[10] = 0xff, [11] = 0xff},
+				   {[10] = 0xff, 0xff, 127, 0, 0, 1},
+				   {[10] = 0xff, 0xff, 127, 255, 0, 9}};
 	struct hca_ctl_cm_info info;
 	uint32_t id;
 
+	for (uint32_t i = 0; i < 3; i++) {
+		rig_begin(&r, 1, NULL);
+		id = rig_create(&r, 0, CLIENT, CH, TCP);
+		assert_int_equal(rig_resolve(&r, 0, CLIENT, id, own[i], PORT), 0);
+		rig_run(&r, RIG_MS);
+		(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_ADDR_RESOLVED);
+		assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_QUERY, &id, &info), 0);
+		assert_memory_equal(info.dst.gid, r.gid[0][RIG_IP4], 16);
+		rig_end(&r);
+	}
+}
+
+/* A loopback address is bound as the wildcard of its family, with the port. */
+static void
+test_loopback(void **state)
+{
+	const struct hca_ctl_cm_addr addr[] = {
+		{.gid = {[10] = 0xff, 0xff, 127, 0, 0, 1}, .family = HCA_CTL_CM_IP4, .port = PORT},
+		{.gid = {[15] = 1}, .family = HCA_CTL_CM_IP6, .port = PORT},
+	};
+	struct hca_ctl_cm_bind request;
+	struct hca_ctl_cm_bound bound;
+	struct hca_ctl_cm_addr any;
+
 	rig_begin(&r, 1, NULL);
-	id = rig_create(&r, 0, CLIENT, CH, TCP);
-	assert_int_equal(rig_resolve(&r, 0, CLIENT, id, any, PORT), 0);
-	rig_run(&r, RIG_MS);
-	(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_ADDR_RESOLVED);
-	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_QUERY, &id, &info), 0);
-	assert_memory_equal(info.dst.gid, r.gid[0][RIG_IP4], 16);
+	for (uint32_t i = 0; i < 2; i++) {
+		request = (struct hca_ctl_cm_bind){.addr = addr[i], .flags = HCA_CTL_CM_AF_ONLY};
+		request.id = rig_create(&r, 0, CLIENT, CH, TCP);
+		any = ib_ip_any(addr[i].family);
+		assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_BIND, &request, &bound), 0);
+		assert_memory_equal(bound.addr.gid, any.gid, sizeof(any.gid));
+		assert_int_equal(bound.addr.port, PORT);
+		assert_int_equal(bound.gid_index, HCA_CTL_CM_NO_GID);
+	}
 	rig_end(&r);
 }
 
@@ -632,6 +661,7 @@ main(void)
 		cmocka_unit_test(test_address_changes),
 		cmocka_unit_test(test_dead),
 		cmocka_unit_test(test_own_address),
+		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_list),
 	};
 
