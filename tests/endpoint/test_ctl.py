@@ -232,6 +232,8 @@ class Lab(Case):
             if end.poll() is None:
                 end.kill()
             end.wait()
+        if self.ends:  # what the next test sees is not of these
+            self.wait(lambda: not any(self.about(side, 'qps')[0]['qps'] for side in range(2)))
         self.ends = []
 
     def traffic(self):
