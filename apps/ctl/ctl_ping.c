@@ -62,7 +62,7 @@ begin_at(struct ctl_process *p, struct ping *o, const struct sockaddr *address)
 	return ctl_ask(p, COMMAND, words);
 }
 
-/* The first address of the name that the daemon finds a way to; else it says why there is none. */
+/* Choose the first address of the name that the daemon can route to, or report why it cannot. */
 static json_t *
 begin(struct ctl_process *p, struct ping *o, const char *host)
 {

@@ -117,7 +117,7 @@ left_in_use(const struct perf_session *s, bool print)
 			uint64_t own =
 				k < (int)s->in_use[i].count ? s->in_use[i].value[k].value : 0;
 
-			/* fewer: the HCA had not done all of its own when they were noted */
+			/* fewer: the agent was still starting when the first values were read */
 			if (v[k].value <= own)
 				continue;
 			left++;

@@ -49,7 +49,7 @@ next_event(struct softhca_cm_channel *channel, uint64_t deadline, struct softhca
 	return err;
 }
 
-/* Wait for the event that a call began; an error of its own is returned. */
+/* Wait for the event of a call. If the call itself fails, return its error. */
 static int
 expect(struct softhca_cm_channel *channel, uint64_t deadline, uint32_t type)
 {

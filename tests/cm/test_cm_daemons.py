@@ -103,7 +103,7 @@ class Daemons(Case):
         self.assertEqual(subprocess.run(self.connect(20, 1, 0), stdout=subprocess.DEVNULL, timeout=LIMIT_S,
                                         check=False).returncode, 0)
 
-    def test_nobody(self):
+    def test_no_listener(self):
         calling = self.begin(HELLO, self.daemons[1].socket, ADDRESSES[0][0])
         self.assertEqual((ended(calling, LIMIT_S), calling.stdout.read()),
                          (1, 'REJECTED (8) instead of CONNECT_RESPONSE\n'))

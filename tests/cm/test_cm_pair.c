@@ -140,7 +140,7 @@ refused(void **state)
 }
 
 static void
-nobody_listens(void **state)
+no_listener(void **state)
 {
 	struct softhca_cm_param param = {.retry_count = 7};
 	struct softhca_cm_event e;
@@ -385,7 +385,7 @@ main(void)
 		EACH(data),
 		EACH(known),
 		EACH(refused),
-		EACH(nobody_listens),
+		EACH(no_listener),
 		EACH(addresses),
 		EACH(datagrams),
 		EACH(destroyed),
