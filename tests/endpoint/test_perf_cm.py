@@ -53,6 +53,8 @@ class Cm(Case):
     def test_nobody(self):
         self.assertIn('no server at 10.66.0.1, RDMA port 9\n', self.run_client('--timeout', '1', port=9, status=1))
         self.host = '127.0.0.1'
+        self.assertIn('no server at 127.0.0.1, RDMA port 9\n', self.run_client('--timeout', '1', port=9, status=1))
+        self.host = '10.66.0.9'
         self.assertIn('softhca-perf --gids', self.run_client('--timeout', '1', port=9, status=1))
 
     def test_killed(self):
