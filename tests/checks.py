@@ -17,6 +17,7 @@ import comments
 import coverage
 import interface
 import rooms
+import words
 
 # room -> what its files may include. Rooms are folders and sets of <...> headers.
 WALLS = {
@@ -326,6 +327,7 @@ def checks():
     yield 'check-classes', check_classes
     yield 'check-comment-names', check_comment_names
     yield 'check-page-names', check_page_names
+    yield 'check-words', words.complaints
     yield 'check-clang-format', check_format
 
 
@@ -352,4 +354,5 @@ def main():
             results.write('%s\t%s\n' % ('fail' if complaints else 'pass', name))
 
 
-main()
+if __name__ == '__main__':
+    main()
