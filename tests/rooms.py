@@ -17,13 +17,21 @@ ROOMS = [
     'src/device',  # hca.h: the device as others see it
     'src/device/core', 'src/device/wire', 'src/device/port', 'src/device/bar', 'src/device/ctxmgt',
     'src/device/vtp', 'src/device/queues', 'src/device/engine',
-    'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/frame', 'src/device/ceu',
-    'src/device/graph',
+    'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/ub/tp', 'src/device/ub/initiator',
+    'src/device/ub/target', 'src/device/frame', 'src/device/ceu', 'src/device/graph',
     'src/driver', 'src/cm/core', 'src/cm/ib', 'src/cm/ub', 'src/cm/ping', 'src/cmagent/core', 'src/cmagent/ib',
     'src/cmagent/ub', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',
     'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint',
     'src/sysfs', 'src/verbs', 'apps',
 ]
+
+# The budget of uses of a later room, as (file, file of the later room). It only falls: an entry that is no
+# longer needed is a complaint.
+UP = {
+    # one parser for the WQEs of QPs and Jettys; a wire that is a row of functions hands its own over
+    ('src/device/requester/wqe_parser.c', 'src/device/ub/initiator/wqe_ub.h'),
+    ('src/device/requester/wqe_parser.c', 'src/device/ub/initiator/wqe_ub.c'),
+}
 
 # Folders that includes start from.
 STARTS = ['include', 'src/device'] + ROOMS
@@ -85,11 +93,12 @@ def symbols(all_built):
             yield built, ours, theirs
 
 
-def complaints(tree):
+def uses(tree):
+    """(source, target, text) of all uses between files of rooms that includes and objects show."""
     for path in tree.c_files:
         for target in included(tree, path):
-            if -1 < room_of(path) < room_of(target):
-                yield '%s: includes %s, of a later room' % (path, target)
+            if room_of(path) > -1:
+                yield path, target, 'includes %s' % target
     defined, needed = {}, {}
     sources = {built: source for source, built in objects(tree.root) if room_of(source) >= 0}
     for built, ours, theirs in symbols(list(sources)):
@@ -99,5 +108,17 @@ def complaints(tree):
         needed.setdefault(source, set()).update(theirs)
     for source, names in sorted(needed.items()):
         for name in sorted(names & defined.keys()):
-            if room_of(source) < room_of(defined[name]):
-                yield '%s: needs %s of %s, of a later room' % (source, name, defined[name])
+            yield source, defined[name], 'needs %s of %s' % (name, defined[name])
+
+
+def complaints(tree):
+    seen = set()
+    for source, target, text in uses(tree):
+        if room_of(source) < room_of(target):
+            seen.add((source, target))
+            if (source, target) not in UP:
+                yield '%s: %s, of a later room' % (source, text)
+    for source, target in sorted(UP - seen):
+        # what a .c file defines is seen only where both are built
+        if target.endswith('.h') or not tree.exists(target) or not tree.exists(source):
+            yield 'tests/rooms.py: UP has %s and %s, which is not needed' % (source, target)

@@ -12,7 +12,7 @@
 
 /* For its static functions. */
 #include "frame/decap_roce.c"
-#include "ub/pkt.h"
+#include "ub/tp/pkt.h"
 
 static void
 inside(const struct hca_wire_view *v, uint32_t len)

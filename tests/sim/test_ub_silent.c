@@ -9,7 +9,7 @@
 
 #include "ub_strict.h"
 
-#include "ub/ta_initiator.h"
+#include "ub/initiator/ta_initiator.h"
 
 #define PROGRAM "sim-ub-silent"
 

@@ -9,7 +9,7 @@
 
 #include "ub_pair.h"
 
-#include "ub/ta_initiator.h"
+#include "ub/initiator/ta_initiator.h"
 
 #define PROGRAM "sim-ub-wrap"
 #define NUMBERS 65536u

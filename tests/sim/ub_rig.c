@@ -9,7 +9,7 @@
 #include "ceu/tp.h"
 #include "port/port_wrap.h"
 #include "sim_link.h"
-#include "ub/tp_wire.h"
+#include "ub/tp/tp_wire.h"
 #include "wire/ub_frame.h"
 
 #define TICK_NS 100u

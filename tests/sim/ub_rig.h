@@ -14,6 +14,7 @@
 #include "sim_test.h"
 
 #include "engine/impl.h"
+#include "ub/tp/pkt.h"
 #include "ub/ub_stage.h"
 
 #define CHECK_EQ(r, left, right) \

@@ -13,7 +13,7 @@
 #include <rte_prefetch.h>
 
 #include "frame/decap.h"
-#include "ub/pkt.h"
+#include "ub/tp/pkt.h"
 #include "wire/wire_view.h"
 
 int

@@ -13,7 +13,7 @@
 
 #include "ctxmgt/ctxmgt.h"
 #include "frame/decap.h"
-#include "ub/pkt.h"
+#include "ub/tp/pkt.h"
 #include "ub/ub.h"
 
 /* UPIH of a TP: Entities have no partitions yet. */

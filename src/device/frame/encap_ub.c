@@ -13,7 +13,7 @@
 #include "ctxmgt/ctxmgt.h"
 #include "engine/record_ub.h"
 #include "frame/encap_ub_headers.h"
-#include "ub/tp_wire.h"
+#include "ub/tp/tp_wire.h"
 
 /* ---- frames ---- */
 

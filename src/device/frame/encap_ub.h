@@ -5,6 +5,7 @@
 /* Internal to UB in encap: a packet being built (encap_ub.c), its payload (encap_ub_payload.c). */
 
 #include "frame/encap.h"
+#include "ub/tp/pkt.h"
 #include "ub/ub_stage.h"
 
 #define HCA_ENCAP_UB_POISON 0x04u /* in byte 1 of BTAH and ATAH */

@@ -9,7 +9,7 @@
 
 #include "engine/record_ub.h"
 #include "frame/encap_ub.h"
-#include "ub/tp_wire.h"
+#include "ub/tp/tp_wire.h"
 
 #define MT_EN 0x08u /* in byte 4 of the BTAH */
 

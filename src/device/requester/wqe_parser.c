@@ -26,7 +26,7 @@
 #include "requester/parser_fill.h"
 #include "requester/parser_list.h"
 #include "requester/record_pool.h"
-#include "requester/wqe_ub.h"
+#include "ub/initiator/wqe_ub.h"
 #include "requester/wqe_unit.h"
 #include "queues/eq.h"
 

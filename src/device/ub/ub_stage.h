@@ -8,7 +8,6 @@
  */
 
 #include "engine/impl.h"
-#include "ub/pkt.h"
 #include "ub/ub.h"
 
 /* Object index of a TP, and back. */

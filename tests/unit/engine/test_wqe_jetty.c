@@ -12,7 +12,7 @@
 #include "abi_tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/record_ub.h"
-#include "requester/wqe_ub.h"
+#include "ub/initiator/wqe_ub.h"
 #include "ub/ub.h"
 
 #define NUMBER HCA_UB_MAKE_NUMBER(HCA_UB_TO_TPG, 5)

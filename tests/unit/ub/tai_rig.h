@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "ub/ta_initiator.h"
+#include "ub/initiator/ta_initiator.h"
 
 #define RIG_TPS 8u
 #define RIG_QPI 3u

@@ -10,7 +10,7 @@
 
 #include "../engine/fixture.h"
 
-#include "ub/ta_target.h"
+#include "ub/target/ta_target.h"
 
 #define RIG_TPI 1u
 #define RIG_MTU 1024u

@@ -13,7 +13,7 @@
 
 #include <rte_common.h>
 
-#include "ub/ta_atomic.h"
+#include "ub/target/ta_atomic.h"
 
 static const uint8_t opcodes[] = {
 	HCA_UB_TA_COMPARE_SWAP, HCA_UB_TA_SWAP,	     HCA_UB_TA_STORE,

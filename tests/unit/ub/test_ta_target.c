@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ub/ta_atomic.h"
+#include "ub/target/ta_atomic.h"
 
 /* ---- writes ---- */
 

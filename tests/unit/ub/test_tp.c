@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "ub/tp_bits.h"
+#include "ub/tp/tp_bits.h"
 
 /* Parts of a block: each one is written completely, and none of them changes another. */
 static void

@@ -7,8 +7,8 @@
 
 #include "tp_rig.h"
 
-#include "ub/tp_bits.h"
-#include "ub/tp_core.h"
+#include "ub/tp/tp_bits.h"
+#include "ub/tp/tp_core.h"
 
 #define STEPS 20000u
 

@@ -4,7 +4,7 @@
 
 #include "tp_rig.h"
 
-#include "ub/tp_core.h"
+#include "ub/tp/tp_core.h"
 
 static struct tp_rig rig;
 

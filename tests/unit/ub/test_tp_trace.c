@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-#include "ub/tp_core.h"
+#include "ub/tp/tp_core.h"
 
 #define FLIGHT 5u /* us */
 #define NS 1000u

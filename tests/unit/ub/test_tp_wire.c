@@ -4,7 +4,7 @@
 
 #include "tp_rig.h"
 
-#include "ub/tp_wire.h"
+#include "ub/tp/tp_wire.h"
 
 #include "../wire/ub_vectors.h"
 

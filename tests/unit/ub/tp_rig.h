@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "ub/tp_core.h"
+#include "ub/tp/tp_core.h"
 
 #define RIG_OPS 8192u /* of each lane */
 

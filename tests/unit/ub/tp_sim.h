@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ub/tp_core.h"
+#include "ub/tp/tp_core.h"
 
 #define SIM_TPS 4u
 #define SIM_PATHS 8u

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Receives of Jettys and JFRs. A queue is its owner's memory and may change at any time: the
+ * producer count is judged and cached, a WQE is copied once into a message and only the copy is
+ * used. A Jetty or JFR may be destroyed, and its number be that of another client's, while a
+ * message has one of its receives: so a message keeps number and generation.
+ */
+
+#include <errno.h>
+
+#include <rte_bitops.h>
+
+#include "queues/eq.h"
+#include "queues/rq.h"
+#include "ub/target/ta_target.h"
+#include "ub/ub_cqe.h"
+#include "vtp/foreign.h"
+
+/* What an MTETAH addresses. */
+struct tc {
+	struct hca_qp *qp; /* NULL: a JFR */
+	struct hca_srq *srq;
+	const struct hca_tc *row;
+};
+
+/* ---- finding ---- */
+
+static uint32_t
+resolve(const struct hca_ub *ub, uint32_t id)
+{
+	if (id >= HCA_TC_WELL_KNOWN)
+		return id;
+	return __atomic_load_n(&ub->known[id], __ATOMIC_ACQUIRE);
+}
+
+static bool
+is_exported(const struct hca_tc *row)
+{
+	return __atomic_load_n(&row->token.flags, __ATOMIC_ACQUIRE) & HCA_TOKEN_EXPORTED;
+}
+
+static enum tat_why
+find_jfr(const struct hca *h, uint32_t srqn, struct tc *tc)
+{
+	tc->srq = hca_srq_find(&h->core, srqn);
+	if (tc->srq == NULL)
+		return TAT_UNKNOWN_TC;
+	tc->row = &h->ub->jfr[tc->srq - h->srq];
+	return is_exported(tc->row) ? TAT_FINE : TAT_UNKNOWN_TC;
+}
+
+static enum tat_why
+find_jetty(const struct hca *h, uint32_t number, struct tc *tc)
+{
+	uint32_t qpi = hca_qp_index(&h->core, number), state;
+	struct hca_qp *qp = &h->qp[qpi];
+
+	if (number == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != number ||
+	    !is_exported(&h->ub->jetty[qpi]))
+		return TAT_UNKNOWN_TC;
+	state = hca_qp_state(qp);
+	if (state == HCA_QPS_ERR)
+		return TAT_TC_ERROR;
+	if (state != HCA_QPS_RTS && state != HCA_QPS_SQD)
+		return TAT_UNKNOWN_TC;
+	tc->qp = qp;
+	tc->srq = qp->ee.srq;
+	tc->row = &h->ub->jetty[qpi];
+	return TAT_FINE;
+}
+
+static enum tat_why
+find(const struct hca *h, uint32_t mtetah, struct tc *tc)
+{
+	uint32_t id;
+
+	*tc = (struct tc){0};
+	if (HCA_BITS(mtetah, 21, 20) == HCA_UB_TC_GROUP)
+		return TAT_GROUP;
+	id = resolve(h->ub, HCA_BITS(mtetah, 19, 0));
+	if (id & HCA_TC_JFR)
+		return find_jfr(h, HCA_TC_NUMBER(id), tc);
+	return find_jetty(h, id, tc);
+}
+
+/* ---- taking ---- */
+
+static uint32_t
+rq_offset(const struct hca_qp_ee *ee)
+{
+	return (ee->rq_consumed & ((1u << ee->rq_size_log) - 1)) << ee->rq_stride_log;
+}
+
+static void
+catas(struct hca *h, const struct tc *tc)
+{
+	if (tc->srq != NULL)
+		hca_srq_catas(&h->core, tc->srq, HCA_STAGE_TAT);
+	else {
+		HCA_COUNT(h, TAT, rq_catas);
+		hca_eq_raise_qp(&h->core, HCA_STAGE_TAT, HCA_EVENT_WQ_CATAS,
+				(uint32_t)(tc->qp - h->qp));
+	}
+}
+
+static void
+refuse_for_now(struct tat_request *q, const struct tc *tc, enum tat_why why)
+{
+	tat_refuse_for(q, why,
+		       RTE_MIN(__atomic_load_n(&tc->row->rnr_timer, __ATOMIC_RELAXED),
+			       HCA_UB_RNR_TIMER_MAX));
+}
+
+static bool
+is_available(struct tat_request *q, const struct tc *tc)
+{
+	int n = tc->srq != NULL ? hca_srq_available(tc->srq) : hca_rq_available(&tc->qp->ee);
+
+	if (likely(n == 1))
+		return true;
+	if (n == 0) {
+		refuse_for_now(q, tc, TAT_NO_RECEIVE);
+		if (tc->srq != NULL)
+			hca_srq_check_limit(&q->h->core, tc->srq, HCA_STAGE_TAT);
+	} else {
+		tat_refuse(q, TAT_BAD_RECEIVE);
+		catas(q->h, tc);
+	}
+	return false;
+}
+
+/* Who has to be told when it is done. */
+static void
+describe(const struct hca *h, const struct tc *tc, struct tat_message *m)
+{
+	m->qpi = tc->qp != NULL ? (uint32_t)(tc->qp - h->qp) : TAT_NONE;
+	m->generation = tc->qp != NULL ? tc->qp->cfg.generation : 0;
+	m->srqn = tc->srq != NULL ? tc->srq->srqn : 0;
+	m->srq_generation = tc->srq != NULL ? tc->srq->generation : 0;
+	m->kind = tc->qp != NULL ? HCA_CQE_UB_JETTY : HCA_CQE_UB_JFR;
+	m->number = tc->qp != NULL ? tc->qp->cfg.local_qpn : tc->srq->srqn;
+	m->cqn = tc->qp != NULL ? tc->qp->cfg.rcqn : tc->srq->cqn;
+	m->pd = tc->srq != NULL ? tc->srq->pd : tc->qp->cfg.pd;
+}
+
+/* Copy the WQE; returns its link, and the number of its segments or -EINVAL. */
+static uint32_t
+fetch(const struct tc *tc, struct tat_message *m, int *n)
+{
+	const struct hca_qp_ee *ee = tc->qp != NULL ? &tc->qp->ee : NULL;
+	const uint8_t *wqe;
+
+	if (tc->srq != NULL) {
+		wqe = hca_srq_peek(tc->srq, &m->wqe);
+		*n = hca_rq_fetch(wqe, 1u << tc->srq->stride_log, m->sge, &m->room);
+		return hca_le32_to_cpu(
+			__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
+	}
+	m->wqe = rq_offset(ee);
+	*n = hca_rq_fetch(hca_qbuf_at(&ee->rq, m->wqe), 1u << ee->rq_stride_log, m->sge, &m->room);
+	return 0;
+}
+
+static void
+consume(struct hca *h, const struct tc *tc, uint32_t nda)
+{
+	struct hca_qp_ee *ee;
+
+	if (tc->srq == NULL) {
+		ee = &tc->qp->ee;
+		__atomic_store_n(&ee->rq_consumed, ee->rq_consumed + 1, __ATOMIC_RELAXED);
+		return;
+	}
+	if (unlikely(!hca_srq_take(tc->srq, nda)))
+		hca_srq_catas(&h->core, tc->srq, HCA_STAGE_TAT);
+	hca_srq_check_limit(&h->core, tc->srq, HCA_STAGE_TAT);
+}
+
+static bool
+take(struct tat_request *q, const struct tc *tc)
+{
+	struct tat_message *m = q->msg;
+	uint32_t nda;
+	int n;
+
+	if (!is_available(q, tc))
+		return false;
+	nda = fetch(tc, m, &n);
+	if (n >= 0 && m->room < q->least) {
+		tat_refuse(q, TAT_TOO_LONG);
+		return false;
+	}
+	describe(q->h, tc, m);
+	consume(q->h, tc, nda);
+	m->held = true;
+	if (unlikely(n < 0)) {
+		tat_refuse(q, TAT_BAD_RECEIVE);
+		return false;
+	}
+	m->nsge = (uint8_t)n;
+	return true;
+}
+
+/* Of a Jetty with one peer: whether the request is that one's. */
+static bool
+is_of_peer(struct tat_request *q, const struct tc *tc)
+{
+	uint32_t bound = __atomic_load_n(&tc->row->bound, __ATOMIC_ACQUIRE);
+
+	if (bound == HCA_TC_ANYBODY)
+		return true;
+	if (bound == HCA_TC_BOUND && tat_is_reliable(q) &&
+	    hca_tc_is_peer(tc->row, q->tp->cfg.peer_eid, q->rc))
+		return true;
+	if (bound == HCA_TC_ALONE)
+		refuse_for_now(q, tc, TAT_ALONE);
+	else
+		tat_refuse(q, TAT_STRANGER);
+	return false;
+}
+
+bool
+tat_recv_take(struct tat_request *q, uint32_t mtetah, bool has_value, uint32_t value)
+{
+	struct tc tc;
+	enum tat_why why = find(q->h, mtetah, &tc);
+
+	if (likely(why == TAT_FINE) && !hca_token_fits(&tc.row->token, has_value, value)) {
+		why = TAT_TC_TOKEN;
+		tat_mismatch(q);
+	}
+	if (likely(why == TAT_FINE))
+		return is_of_peer(q, &tc) && take(q, &tc);
+	tat_refuse(q, why);
+	return false;
+}
+
+/* ---- placing ---- */
+
+static bool
+place_piece(struct tat_request *q, const struct hca_sge *s, uint32_t at, const uint8_t *src,
+	    uint32_t len)
+{
+	uint64_t va = s->va + at;
+	const struct hca_mpt_entry *e =
+		hca_vtp_check(&q->h->vtp, s->lkey, q->msg->pd, HCA_ACCESS_LOCAL_WRITE, va, len);
+
+	if (unlikely(e == NULL))
+		e = hca_foreign_find(&q->h->vtp, s->lkey, q->msg->pd, NULL, HCA_ACCESS_LOCAL_WRITE,
+				     va, len);
+	if (unlikely(e == NULL)) {
+		tat_refuse(q, TAT_BAD_RECEIVE);
+		return false;
+	}
+	return tat_store(q, e, va, src, len);
+}
+
+bool
+tat_recv_place(struct tat_request *q, uint64_t offset, const uint8_t *src, uint32_t len)
+{
+	const struct tat_message *m = q->msg;
+
+	if (unlikely(offset + len > m->room)) {
+		tat_refuse(q, TAT_TOO_LONG);
+		return false;
+	}
+	for (const struct hca_sge *s = m->sge; len != 0; s++) {
+		uint32_t n;
+
+		if (offset >= s->len) {
+			offset -= s->len;
+			continue;
+		}
+		n = RTE_MIN(s->len - (uint32_t)offset, len);
+		if (!place_piece(q, s, (uint32_t)offset, src, n))
+			return false;
+		offset = 0;
+		src += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* ---- completing ---- */
+
+bool
+tat_recv_is_alive(const struct hca *h, struct tat_message *m)
+{
+	const struct hca_srq *s = m->srqn != 0 ? hca_srq_find(&h->core, m->srqn) : NULL;
+
+	if (unlikely(m->killed == TAT_FINE && m->srqn != 0 &&
+		     (s == NULL || s->generation != m->srq_generation)))
+		m->killed = TAT_UNKNOWN_TC;
+	if (m->killed == TAT_FINE && m->qpi != TAT_NONE) {
+		const struct hca_qp *qp = &h->qp[m->qpi];
+		uint32_t state = hca_qp_state(qp);
+
+		if (unlikely(state == HCA_QPS_RST || qp->cfg.generation != m->generation))
+			m->killed = TAT_UNKNOWN_TC;
+		else if (unlikely(state == HCA_QPS_ERR))
+			m->killed = TAT_TC_ERROR;
+	}
+	return likely(m->killed == TAT_FINE);
+}
+
+static struct hca_ub_cqe
+cqe_of(const struct tat_message *m)
+{
+	return (struct hca_ub_cqe){.kind = m->kind, .number = m->number, .wqe = m->wqe};
+}
+
+void
+tat_recv_complete(struct tat_request *q, const struct tat_closing *c, uint32_t bytes)
+{
+	struct tat_message *m = q->msg;
+	struct hca_ub_cqe cqe = cqe_of(m);
+
+	cqe.opcode = c->opcode;
+	cqe.solicited = c->solicited;
+	cqe.rc = q->rc;
+	cqe.tpn = tat_is_reliable(q) ? q->tp->cfg.own_tpn : 0;
+	cqe.bytes = bytes;
+	cqe.imm = c->data;
+	m->held = false;
+	if (unlikely(hca_ub_btah_odr(q->tah) & HCA_UB_ODR_COMPLETION) && tat_is_reliable(q)) {
+		tat_order_complete(q, &cqe);
+		return;
+	}
+	HCA_COUNT(q->h, TAT, resp_completions);
+	hca_ub_cqe_write(&q->h->core, m->cqn, &q->ctx->batch, HCA_STAGE_TAT, &cqe);
+}
+
+static void
+complete_error(struct hca *h, struct tat_ctx *ctx, uint32_t cqn, struct hca_ub_cqe *cqe,
+	       uint8_t status)
+{
+	HCA_COUNT_AT(h, HCA_STAGE_TAT,
+		     status == HCA_UB_STATUS_FLUSHED ? HCA_CTR_resp_cqe_flush_error
+						     : HCA_CTR_resp_cqe_error);
+	cqe->status = status;
+	hca_ub_cqe_write(&h->core, cqn, &ctx->batch, HCA_STAGE_TAT, cqe);
+}
+
+void
+tat_recv_fail(struct hca *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t status)
+{
+	struct hca_ub_cqe cqe = cqe_of(m);
+
+	if (!m->held)
+		return;
+	m->held = false;
+	if (!tat_recv_is_alive(h, m)) {
+		if (m->killed == TAT_UNKNOWN_TC)
+			return;
+		status = HCA_UB_STATUS_FLUSHED;
+	}
+	if (m->qpi != TAT_NONE)
+		hca_qp_stat_add32(&h->qp[m->qpi].ee.resp_cqe_error, 1);
+	complete_error(h, ctx, m->cqn, &cqe, status);
+}
+
+/* ---- Jettys in error ---- */
+
+/* First notify, then the count: a later post sees notify and rings. */
+static void
+flush_start(struct hca *h, struct tat_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	uint32_t bytes_log = ee->rq_size_log + ee->rq_stride_log, producer;
+	const struct tc tc = {.qp = &h->qp[qpi]};
+
+	if (ee->rq.bytes == 0)
+		return;
+	__atomic_store_n(&hca_rq_record(&ee->rq, bytes_log)->notify, hca_cpu_to_le32(1),
+			 __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	producer = hca_rq_posted(&ee->rq, bytes_log);
+	if (producer - ee->rq_consumed > 1u << ee->rq_size_log) {
+		catas(h, &tc);
+		producer = ee->rq_consumed;
+	}
+	ee->rq_producer = producer;
+	if (producer == ee->rq_consumed || ctx->flushing[qpi / 64] >> (qpi % 64) & 1)
+		return;
+	ctx->flushing[qpi / 64] |= UINT64_C(1) << (qpi % 64);
+	ctx->flushing_n++;
+}
+
+static void
+flush_end(struct tat_ctx *ctx, uint32_t qpi)
+{
+	uint64_t bit = UINT64_C(1) << (qpi % 64);
+
+	if (ctx->flushing[qpi / 64] & bit) {
+		ctx->flushing[qpi / 64] &= ~bit;
+		ctx->flushing_n--;
+	}
+}
+
+/* Messages that have a receive of the Jetty. */
+static void
+kill_messages(struct hca *h, struct tat_ctx *ctx, uint32_t qpi, enum tat_why why)
+{
+	for (uint32_t i = ctx->first; i != TAT_NONE; i = ctx->message[i].next) {
+		struct tat_message *m = &ctx->message[i];
+
+		if (m->waits && m->qpi == qpi)
+			tat_order_kill(h, ctx, m, (uint8_t)why);
+		if (!m->held || m->qpi != qpi)
+			continue;
+		m->killed = (uint8_t)why;
+		tat_recv_fail(h, ctx, m, HCA_UB_STATUS_FLUSHED);
+	}
+}
+
+void
+tat_recv_state(struct hca *h, uint32_t qpi)
+{
+	struct tat_ctx *ctx = tat_ctx(h);
+
+	if (!is_exported(&h->ub->jetty[qpi]) || hca_qp_state(&h->qp[qpi]) != HCA_QPS_ERR)
+		return;
+	kill_messages(h, ctx, qpi, TAT_TC_ERROR);
+	flush_start(h, ctx, qpi);
+}
+
+void
+tat_recv_forget(struct hca *h, uint32_t qpi)
+{
+	struct tat_ctx *ctx = tat_ctx(h);
+
+	kill_messages(h, ctx, qpi, TAT_UNKNOWN_TC);
+	flush_end(ctx, qpi);
+}
+
+static unsigned int
+flush_some(struct hca *h, struct tat_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp *qp = &h->qp[qpi];
+	struct hca_qp_ee *ee = &qp->ee;
+	const struct tc tc = {.qp = qp};
+	unsigned int n = 0;
+
+	if (hca_qp_state(qp) != HCA_QPS_ERR)
+		ee->rq_producer = ee->rq_consumed;
+	for (; n < TAT_FLUSH_CHUNK && ee->rq_consumed != ee->rq_producer; n++) {
+		struct hca_ub_cqe cqe = {.kind = HCA_CQE_UB_JETTY,
+					 .number = qp->cfg.local_qpn,
+					 .wqe = rq_offset(ee)};
+
+		complete_error(h, ctx, qp->cfg.rcqn, &cqe, HCA_UB_STATUS_FLUSHED);
+		hca_qp_stat_add32(&ee->resp_cqe_error, 1);
+		consume(h, &tc, 0);
+	}
+	if (ee->rq_consumed == ee->rq_producer)
+		flush_end(ctx, qpi);
+	return n;
+}
+
+unsigned int
+tat_recv_flush(struct hca *h, unsigned int budget)
+{
+	struct tat_ctx *ctx = tat_ctx(h);
+	unsigned int n = 0;
+	uint32_t words;
+
+	/* without a Jetty the CEU may be changing how many there can be */
+	if (likely(ctx->flushing_n == 0))
+		return 0;
+	words = (h->qp_mask + 64) / 64;
+	for (uint32_t w = 0; ctx->flushing_n != 0 && n < budget && w < words; w++)
+		for (uint64_t left = ctx->flushing[w]; left != 0; left &= left - 1)
+			n += flush_some(h, ctx, w * 64 + rte_bsf64(left));
+	return n;
+}
