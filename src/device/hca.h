@@ -80,6 +80,18 @@ struct hca_config {
 
 #define HCA_SLEEP_BYTES 4096u
 
+/*
+ * The number of workers that a layout makes. Any thread, before there is an HCA; needs no DPDK.
+ *
+ * @param layout
+ *   One of enum hca_layout.
+ * @param wires
+ *   The protocols, a set of HCA_WIRE_BIT()s of wire/wire_view.h, not empty.
+ * @return
+ *   1 (rtc), 2 (txrx), one for each stage in use (full: 9, with UB 13).
+ */
+unsigned int hca_layout_workers(enum hca_layout layout, uint32_t wires);
+
 int hca_create(const struct hca_config *cfg, struct hca **out);
 
 /* Destroy an HCA. The caller has stopped all workers. */
@@ -106,7 +118,7 @@ int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 typedef void (*hca_notify_fn)(void *arg, uint32_t eqn_bits);
 void hca_set_notify(struct hca *h, hca_notify_fn fn, void *arg);
 
-/* Workers of the layout: 1 (rtc), 2 (txrx), one for each stage in use (full). */
+/* Workers of an HCA: hca_layout_workers() of its configuration. */
 unsigned int hca_workers(const struct hca *h);
 
 /*

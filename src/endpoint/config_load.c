@@ -11,6 +11,7 @@
 #include "config_keys.h"
 #include "config_values.h"
 #include "hca.h"
+#include "wire/wire_view.h"
 
 #define LINE_MAX_BYTES 320u /* with its newline; keys and values: with their terminating zero */
 #define KEY_MAX_BYTES 64u
@@ -38,12 +39,15 @@ endpoint_roce_mtu(uint32_t mtu)
 }
 
 uint32_t
+endpoint_wires(const struct endpoint_config *c)
+{
+	return HCA_WIRE_BIT(HCA_WIRE_ROCE) | (c->ub ? HCA_WIRE_BIT(HCA_WIRE_UB) : 0);
+}
+
+uint32_t
 endpoint_workers(const struct endpoint_config *c)
 {
-	static const uint32_t workers[] =
-		{[HCA_LAYOUT_RTC] = 1, [HCA_LAYOUT_TXRX] = 2, [HCA_LAYOUT_FULL] = 9};
-
-	return workers[c->layout];
+	return hca_layout_workers((enum hca_layout)c->layout, endpoint_wires(c));
 }
 
 void

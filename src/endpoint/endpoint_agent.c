@@ -10,12 +10,6 @@
 #include "graph/sleep.h"
 #include "wire/wire_view.h"
 
-uint32_t
-endpoint_wires(const struct endpoint_config *c)
-{
-	return HCA_WIRE_BIT(HCA_WIRE_ROCE) | (c->ub ? HCA_WIRE_BIT(HCA_WIRE_UB) : 0);
-}
-
 uint64_t
 endpoint_agent_now(void *arg)
 {

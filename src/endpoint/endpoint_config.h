@@ -238,7 +238,7 @@ int endpoint_config_load(struct endpoint_config *c, const char *path, FILE *erro
 uint32_t endpoint_roce_mtu(uint32_t mtu);
 /* The protocols of the HCA: HCA_WIRE_BIT()s */
 uint32_t endpoint_wires(const struct endpoint_config *c);
-/* Number of workers of the layout. */
+/* Number of workers that the daemon starts with this configuration. */
 uint32_t endpoint_workers(const struct endpoint_config *c);
 /* Whether a device is named by its PCI address: [0000:]3b:00.0, maybe with arguments. */
 bool endpoint_is_pci(const char *device);

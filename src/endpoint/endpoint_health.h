@@ -13,12 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/stage.h"
 #include "finding.h"
 #include "graph/executor.h"
 #include "hca.h"
 
 #define ENDPOINT_HEALTH_CALM_NS 60000000000ull
-#define ENDPOINT_HEALTH_WORKERS 16u
+#define ENDPOINT_HEALTH_WORKERS HCA_STAGE_N /* no layout has more */
 
 struct endpoint_health {
 	pthread_mutex_t lock; /* protects all below: the main thread writes, telemetry reads */

@@ -11,7 +11,8 @@
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
 
-#define OWN_FILES 96u /* descriptors for EAL, telemetry and its clients, port, workers, log */
+#define OWN_FILES 94u /* descriptors for EAL, telemetry and its clients, port, log */
+#define FILES_PER_WORKER 2u
 #define FILES_PER_CLIENT \
 	11u /* per client: socket, process, doorbell page, kicks, events, and those in a request */
 #define LEAST_SHARE 2u /* beside these: a channel, and the file of an XRC domain */
@@ -36,7 +37,8 @@ raise_limit(void)
 uint64_t
 endpoint_machine_files_needed(const struct endpoint_config *c)
 {
-	return OWN_FILES + (uint64_t)c->clients * (FILES_PER_CLIENT + LEAST_SHARE);
+	return OWN_FILES + FILES_PER_WORKER * endpoint_workers(c) +
+	       (uint64_t)c->clients * (FILES_PER_CLIENT + LEAST_SHARE);
 }
 
 void

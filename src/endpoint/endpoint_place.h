@@ -17,7 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ENDPOINT_PLACE_WORKERS 16u
+#include "core/stage.h"
+
+#define ENDPOINT_PLACE_WORKERS HCA_STAGE_N /* no layout has more */
 #define ENDPOINT_PLACE_CPUS 1024u
 #define ENDPOINT_PLACE_PERIOD_NS 50000000ull
 

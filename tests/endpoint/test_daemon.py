@@ -84,10 +84,23 @@ class Ports(Case):
         self.starts('v', 'net_vhost0,iface=%s/vhost' % self.place)
 
     def test_layouts(self):
-        for layout, workers in (('txrx', 2), ('full', 9)):
-            d = self.daemon(layout[0], 'net_null0', ADDRESS, {'hca': {'layout': layout}}).start()
+        for layout, ub, workers in (('txrx', 'no', 2), ('full', 'no', 9), ('full', 'yes', 13)):
+            d = self.daemon(layout[0], 'net_null0', ADDRESS, {'hca': {'layout': layout}},
+                            {'ub': {'enable': ub}}).start()
             self.assertIn('layout %s, %d workers' % (layout, workers), d.text())
             self.clean_end(d)
+
+    def test_layouts_checked(self):
+        """--check counts the workers that the daemon makes."""
+        path = os.path.join(self.place, 'workers.conf')
+        cpu = str(min(os.sched_getaffinity(0)))
+        for layout, ub, workers in (('txrx', 'yes', 2), ('full', 'no', 9), ('full', 'yes', 13)):
+            write_config(path, {'port': {'device': 'net_null0'}, 'addresses': {'address': '192.0.2.1/24'},
+                                'hca': {'layout': layout}, 'ub': {'enable': ub}})
+            run = subprocess.run(['taskset', '-c', cpu, BINARY, '-c', path, '--check'],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
+                                 timeout=READY_S, check=False)
+            self.assertIn('layout: %d workers take turns on 1 CPUs' % workers, run.stdout)
 
     def test_one_cpu(self):
         cpu = min(os.sched_getaffinity(0))

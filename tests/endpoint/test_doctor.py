@@ -128,6 +128,8 @@ class Doctor(unittest.TestCase):
     def test_cores(self):
         self.finds(Machine(self, None, config(hca={'layout': 'full'})), 'warn', 'cores',
                    '9 workers for 4 CPUs')
+        self.finds(Machine(self, None, config(hca={'layout': 'full'}, ub={'enable': 'yes'})),
+                   'warn', 'cores', '13 workers for 4 CPUs')
         machine = Machine(self, {'sys/devices/system/cpu/isolated': '2-3\n'},
                           config(hca={'idle': 'spin', 'layout': 'txrx'}))
         self.finds(machine, 'ok', 'isolation', '2-3')

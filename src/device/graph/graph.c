@@ -22,6 +22,7 @@
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "requester/record_pool.h"
+#include "graph/layout.h"
 #include "graph/sleep.h"
 #include "queues/eq.h"
 #include "ub/ub.h"
@@ -34,42 +35,6 @@
 #define MBUF_CACHE_MIN_POOL 2048u
 
 #define WIRES (HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB))
-
-struct layout_row {
-	unsigned int workers;
-	unsigned int ub_workers; /* beside them, which poll nothing but stages of UB */
-	uint8_t worker[HCA_STAGE_N];
-};
-
-/*
- * Which worker polls which stage. Workers of UB's stages alone come last, so that a device without
- * that wire has the others.
- */
-static const struct layout_row layouts[] = {
-	[HCA_LAYOUT_RTC] = {.workers = 1},
-	[HCA_LAYOUT_TXRX] = {.workers = 2,
-			     .worker = {[HCA_STAGE_DECAP] = 1,
-					[HCA_STAGE_TPR] = 1,
-					[HCA_STAGE_TAT] = 1,
-					[HCA_STAGE_EE] = 1,
-					[HCA_STAGE_RRC] = 1,
-					[HCA_STAGE_TIMER] = 1}},
-	[HCA_LAYOUT_FULL] = {.workers = 9,
-			     .ub_workers = 4,
-			     .worker = {[HCA_STAGE_DOORBELL] = 0,
-					[HCA_STAGE_PARSER] = 1,
-					[HCA_STAGE_RTC] = 2,
-					[HCA_STAGE_DECAP] = 3,
-					[HCA_STAGE_EE] = 4,
-					[HCA_STAGE_RRC] = 5,
-					[HCA_STAGE_TIMER] = 6,
-					[HCA_STAGE_ENCAP] = 7,
-					[HCA_STAGE_CEU] = 8,
-					[HCA_STAGE_TAI] = 9,
-					[HCA_STAGE_TPR] = 10,
-					[HCA_STAGE_TAT] = 11,
-					[HCA_STAGE_TPS] = 12}},
-};
 
 struct edge_row {
 	uint8_t from, to;
@@ -178,7 +143,7 @@ static int
 check_config(const struct hca_config *c)
 {
 	if (c->port == NULL || c->name == NULL || strlen(c->name) > 16 ||
-	    (unsigned int)c->layout >= RTE_DIM(layouts))
+	    (unsigned int)c->layout >= HCA_LAYOUTS)
 		return -EINVAL;
 #define X(section, name, least, most, preset) \
 	if (!hca_limit_holds(c->name, least, most, preset)) \
@@ -434,15 +399,14 @@ static const struct {
 	{stages_init, stages_fini},
 };
 
-/* Without UB its stages have no work, and no worker of their own. */
 static void
 place_stages(struct hca *h)
 {
-	const struct layout_row *l = &layouts[h->cfg.layout];
+	enum hca_layout layout = h->cfg.layout;
 
-	h->num_workers = l->workers + (has_ub(&h->cfg) ? l->ub_workers : 0);
+	h->num_workers = hca_layout_workers(layout, h->cfg.wires);
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		h->stage_worker[s] = l->worker[s] < h->num_workers ? l->worker[s] : 0;
+		h->stage_worker[s] = hca_layout_worker(layout, h->cfg.wires, s);
 	h->single_worker = h->num_workers == 1;
 }
 

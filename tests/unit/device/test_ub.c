@@ -85,6 +85,7 @@ workers_and_edges(void **state)
 		cfg.wires = rows[i].wires;
 		assert_int_equal(hca_create(&cfg, &h), 0);
 		assert_int_equal(hca_workers(h), rows[i].workers);
+		assert_int_equal(hca_layout_workers(rows[i].layout, h->cfg.wires), rows[i].workers);
 		assert_int_equal(h->edge[HCA_EDGE_TPS_ENCAP].process != NULL, ub);
 		assert_int_equal(h->edge[HCA_EDGE_DECAP_TPR].process != NULL, ub);
 		assert_int_equal(h->msg[HCA_STAGE_TPS][HCA_STAGE_TIMER] != NULL, ub);

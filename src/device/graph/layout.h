@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef GRAPH_LAYOUT_H
+#define GRAPH_LAYOUT_H
+
+/*
+ * The table of layouts: which worker polls which stage, and how many workers that makes. graph.c
+ * places the stages by it; everything else asks hca_layout_workers() (hca.h). No DPDK, so that
+ * softhca-ctl links it.
+ */
+
+#include <stdint.h>
+
+#include "core/stage.h"
+#include "hca.h"
+
+#define HCA_LAYOUTS (HCA_LAYOUT_FULL + 1)
+
+/*
+ * The worker of a stage. On a device without UB, stages of UB that would have a worker of their own
+ * are on worker 0, where their polls return at once.
+ *
+ * @param layout
+ *   Less than HCA_LAYOUTS.
+ * @param wires
+ *   A set of HCA_WIRE_BIT()s, not empty.
+ */
+unsigned int hca_layout_worker(enum hca_layout layout, uint32_t wires, enum hca_stage_id stage);
+
+#endif
