@@ -15,6 +15,7 @@ import sys
 
 import comments
 import coverage
+import headers
 import interface
 import rooms
 import words
@@ -328,6 +329,7 @@ def checks():
     yield 'check-comment-names', check_comment_names
     yield 'check-page-names', check_page_names
     yield 'check-words', words.complaints
+    yield 'check-headers', headers.complaints
     yield 'check-clang-format', check_format
 
 

@@ -5,11 +5,13 @@
 /*
  * Connection management: connect queue pairs by IP address and port, after librdmacm. The daemon
  * (embedded: the process) speaks the InfiniBand CM (IBTA volume 1, chapter 12, and the RDMA IP CM
- * service of annex A11) on QP 1 of the HCA, so peers may be of any make. It has the ids, ports and
- * connections; they end with the program, and its peers are told.
+ * service of annex A11) on QP 1 of the HCA, so peers may be HCAs of any vendor. It owns the ids,
+ * ports and connections. When the program ends it destroys them and sends their peers a DREQ or
+ * REJ.
  *
- * An id is one end of a connection, a listener, or one end of datagrams. Its calls begin what ends
- * with an event, and return at once; each event waits in the channel of its id. As in librdmacm:
+ * An id is one end of a connection, a listener, or one end of datagrams. A call begins an
+ * operation, which ends with an event, and returns at once; the event waits in the channel of the
+ * id. As in librdmacm:
  *
  *	client: create_id, resolve_addr -> ADDR_RESOLVED, resolve_route -> ROUTE_RESOLVED, QP made,
  *	        connect -> CONNECT_RESPONSE, QP to RTR and RTS by init_qp_attr, establish
@@ -80,7 +82,7 @@ struct softhca_cm_id {
 
 struct softhca_cm_param {
 	const void *private_data;
-	uint8_t private_data_len;    /* of an event: as the message has it, with zeros behind */
+	uint8_t private_data_len;    /* of an event: length in the message, zero padded */
 	uint8_t responder_resources; /* READs and atomics of the peer served at once, 0..255 */
 	uint8_t initiator_depth;     /* those of this end */
 	uint8_t flow_control;
@@ -122,127 +124,263 @@ struct softhca_cm_info {
 	uint8_t reserved[7];
 };
 
-/** Make a channel of events. NULL with errno: EOPNOTSUPP of a daemon older than 0.3.0; ENOMEM. */
+/**
+ * Create a channel of events.
+ *
+ * @param context  open context
+ * @return  the channel; NULL with errno EOPNOTSUPP: the daemon is older than 0.3.0; ENOMEM
+ */
 SOFTHCA_API struct softhca_cm_channel *softhca_cm_create_channel(struct softhca_context *context);
 
-/** Destroy a channel, all ids in it (as softhca_cm_destroy_id()) and their events. */
+/**
+ * Destroy a channel, all ids in it as softhca_cm_destroy_id() does, and their events.
+ *
+ * @param channel  channel of events
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_destroy_channel(struct softhca_cm_channel *channel);
 
 /**
- * Make an id.
+ * Create an id.
  *
- * @param qp_type  of its QP: SOFTHCA_QPT_RC, UD (space UDP), UC, XRC_SEND, XRC_RECV
- * @return  the id; NULL with errno EINVAL, ENOMEM: the client or its user has all it may have
+ * @param channel  channel of events
+ * @param space  SOFTHCA_CM_TCP for connections, SOFTHCA_CM_UDP for datagrams
+ * @param qp_type  type of its QP: SOFTHCA_QPT_RC, UD (space UDP), UC, XRC_SEND, XRC_RECV
+ * @param user  the program's pointer, kept in id->user
+ * @return  the id; NULL with errno EINVAL; ENOMEM: the quota of the client or of its user is used
+ *   up
  */
 SOFTHCA_API struct softhca_cm_id *softhca_cm_create_id(struct softhca_cm_channel *channel,
 						       enum softhca_cm_space space,
 						       enum softhca_qp_type qp_type, void *user);
 
 /**
- * Destroy an id and its events. A connection ends: the peer gets a DREQ, or a REJ where it is not
- * established yet; a request that was not accepted is rejected.
+ * Destroy an id and its events. The peer of an established connection gets a DREQ, the peer of one
+ * that is not established yet a REJ. A request that was not accepted is rejected.
+ *
+ * @param id  id
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_cm_destroy_id(struct softhca_cm_id *id);
 
-#define SOFTHCA_CM_REUSEADDR 1u /* another id that has this flag, too, may have the port */
-#define SOFTHCA_CM_AFONLY 2u	/* :: is not 0.0.0.0, too */
+#define SOFTHCA_CM_REUSEADDR 1u /* ids with this flag may share a port */
+#define SOFTHCA_CM_AFONLY 2u	/* :: does not include 0.0.0.0 */
 
 /**
- * Give an id an address of the HCA, or all (the wildcards), and a port; 0: one is chosen.
+ * Give an id an address of the HCA, or all addresses (the wildcards), and a port.
  *
- * @return  0; -EADDRNOTAVAIL: not an address of this HCA; -EADDRINUSE; -EAFNOSUPPORT; -EINVAL: it
- *   has an address
+ * @param id  id
+ * @param addr  address and port; port 0: the daemon chooses one
+ * @param flags  SOFTHCA_CM_REUSEADDR, SOFTHCA_CM_AFONLY
+ * @return  0; -EADDRNOTAVAIL: the HCA does not have this address; -EADDRINUSE: another id has the
+ *   port; -EAFNOSUPPORT: not IPv4 or IPv6; -EINVAL: the id has an address
  */
 SOFTHCA_API int softhca_cm_bind(struct softhca_cm_id *id, const struct sockaddr *addr,
 				unsigned int flags);
 
 /**
- * Find the HCA's address and the way to a destination: ADDR_RESOLVED, or ADDR_ERROR with -ENODEV or
- * -ENETUNREACH (no address of this HCA can reach it), -EHOSTUNREACH (its next hop does not answer),
- * -ETIMEDOUT.
+ * Find the HCA's source address and the next hop to a destination. ADDR_RESOLVED follows, or
+ * ADDR_ERROR with -ENODEV or -ENETUNREACH (no address of this HCA can reach the destination),
+ * -EHOSTUNREACH (its next hop does not answer) or -ETIMEDOUT.
  *
- * @param src  NULL: as it is bound, or by the route
+ * @param id  id
+ * @param src  source address; NULL: the bound one, or the one that the route selects
+ * @param dst  destination
+ * @param timeout_ms  milliseconds until ADDR_ERROR
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_cm_resolve_addr(struct softhca_cm_id *id, const struct sockaddr *src,
 					const struct sockaddr *dst, int timeout_ms);
 
-/** ROUTE_RESOLVED follows: RoCE has no subnet administration to ask. */
+/**
+ * Finish the resolution. ROUTE_RESOLVED follows at once: RoCE has no subnet administration.
+ *
+ * @param id  id
+ * @param timeout_ms  ignored
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_resolve_route(struct softhca_cm_id *id, int timeout_ms);
 
-/** Take requests for the id's address and port; at most backlog wait, 0: as many as allowed. */
+/**
+ * Accept requests for the id's address and port.
+ *
+ * @param id  id
+ * @param backlog  limit of requests that wait for accept or reject; 0: the daemon's limit
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_listen(struct softhca_cm_id *id, int backlog);
 
 /**
  * Send a REQ (space UDP: a SIDR request). CONNECT_RESPONSE (UDP: ESTABLISHED), REJECTED or
  * UNREACHABLE follows.
+ *
+ * @param id  id
+ * @param param  parameters of this end; copied
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_cm_connect(struct softhca_cm_id *id, const struct softhca_cm_param *param);
 
-/** Answer a request. ESTABLISHED follows when the peer has confirmed; UDP: nothing does. */
+/**
+ * Answer a request. ESTABLISHED follows when the peer's confirmation arrives; space UDP: no event
+ * follows.
+ *
+ * @param id  id
+ * @param param  parameters of this end; copied
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_accept(struct softhca_cm_id *id, const struct softhca_cm_param *param);
 
-/** After CONNECT_RESPONSE, with the QP in RTS: tell the peer (RTU). The id is established. */
+/**
+ * Confirm the connection to the peer (RTU), after CONNECT_RESPONSE and with the QP in RTS.
+ *
+ * @param id  id
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_establish(struct softhca_cm_id *id);
 
-/** Refuse a request, or an answer (CONNECT_RESPONSE). */
+/**
+ * Refuse a request, or an answer (CONNECT_RESPONSE).
+ *
+ * @param id  id
+ * @param reason  reason of the REJ, IBTA table 12.6.7.2
+ * @param data  private data, or NULL
+ * @param len  bytes of data, at most SOFTHCA_CM_REJECT_PRIVATE
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_reject(struct softhca_cm_id *id, uint8_t reason, const void *data,
 				  uint8_t len);
 
-/** End a connection, or answer the peer's end of it; DISCONNECTED follows at both ends. */
+/**
+ * End a connection, or answer the peer's DREQ. DISCONNECTED follows at both ends.
+ *
+ * @param id  id
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_disconnect(struct softhca_cm_id *id);
 
-/** Tell of SOFTHCA_EVENT_COMM_EST of the QP: data came before the peer's confirmation. */
+/**
+ * Report SOFTHCA_EVENT_COMM_EST of the QP: data arrived before the peer's confirmation.
+ *
+ * @param id  id
+ * @param event  SOFTHCA_EVENT_COMM_EST
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_notify(struct softhca_cm_id *id, uint32_t event);
 
-/** Attributes of the QP on its way to qp_state, with their mask, for softhca_modify_qp(). */
+/**
+ * Get the attributes with which the QP moves to a state.
+ *
+ * @param id  id
+ * @param qp_state  enum softhca_qp_state: INIT, RTR or RTS
+ * @param attr  attributes for softhca_modify_qp()
+ * @param attr_mask  their mask
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_init_qp_attr(struct softhca_cm_id *id, uint32_t qp_state,
 					struct softhca_qp_attr *attr, uint32_t *attr_mask);
 
-/** Bring a QP in RESET to INIT, in INIT to RTR and RTS, with these attributes. */
+/**
+ * Move a QP to a state with the attributes of softhca_cm_init_qp_attr(): from RESET to INIT, from
+ * INIT to RTR and RTS.
+ *
+ * @param id  id
+ * @param qp  queue pair
+ * @param qp_state  enum softhca_qp_state
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_modify_qp(struct softhca_cm_id *id, struct softhca_qp *qp,
 				     uint32_t qp_state);
 
-/** Options of an id before it connects: type of service; ack timeout as 4.096 us * 2^value. */
+/* Options of an id: see softhca_cm_set_option(). */
 enum softhca_cm_option {
 	SOFTHCA_CM_OPTION_TOS,
 	SOFTHCA_CM_OPTION_REUSEADDR,
 	SOFTHCA_CM_OPTION_AFONLY,
 	SOFTHCA_CM_OPTION_ACK_TIMEOUT,
 };
+
+/**
+ * Set an option of an id before it connects.
+ *
+ * @param id  id
+ * @param option  option
+ * @param value  type of service; 0 or 1; or an ack timeout of 4.096 us * 2^value
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_set_option(struct softhca_cm_id *id, enum softhca_cm_option option,
 				      uint32_t value);
 
-/** Addresses, state and path of an id. */
+/**
+ * Read the addresses, the state and the path of an id.
+ *
+ * @param id  id
+ * @param info  result
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_query(struct softhca_cm_id *id, struct softhca_cm_info *info);
 
-/** Move an id with its waiting events to another channel of the same context. */
+/**
+ * Move an id with its waiting events to another channel of the same context.
+ *
+ * @param id  id
+ * @param channel  the new channel
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_migrate(struct softhca_cm_id *id, struct softhca_cm_channel *channel);
 
-/**
- * Join the group of an IP multicast address, announced on the port by IGMP or MLD. MULTICAST_JOIN
- * follows with the address for softhca_attach_mcast() (ah_attr.dgid) and for sending. A second join
- * is another membership.
- *
- * @param flags  SOFTHCA_CM_SEND_ONLY
- * @param group  number of the membership
- */
+/* flags of softhca_cm_join(): the program sends to the group and does not receive */
 #define SOFTHCA_CM_SEND_ONLY 1u
+
+/**
+ * Join the group of an IP multicast address. The daemon announces the membership on the port by
+ * IGMP or MLD. MULTICAST_JOIN follows with the address for softhca_attach_mcast() (ah_attr.dgid)
+ * and for sending. A second join of a group is a second membership.
+ *
+ * @param id  id
+ * @param addr  multicast address
+ * @param flags  SOFTHCA_CM_SEND_ONLY, or 0
+ * @param group  number of the membership
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_join(struct softhca_cm_id *id, const struct sockaddr *addr,
 				unsigned int flags, uint32_t *group);
+
+/**
+ * End a membership.
+ *
+ * @param id  id
+ * @param group  number from softhca_cm_join()
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_cm_leave(struct softhca_cm_id *id, uint32_t group);
 
 /**
- * Fetch the next event. Waits for one unless the channel's fd is O_NONBLOCK (-EAGAIN). The id of a
- * CONNECT_REQUEST is the program's, which destroys it. Events need no acknowledgement; one of an id
- * that another thread destroys may be lost.
+ * Fetch the next event. Blocks unless channel->fd is O_NONBLOCK. The program owns the new id of a
+ * CONNECT_REQUEST and destroys it. Events need no acknowledgement. If another thread destroys an
+ * id, its waiting events may be lost.
  *
- * @return  0; -EAGAIN; -EINTR; -EIO: the device is dead, after DEVICE_REMOVAL for each id
+ * @param channel  channel of events
+ * @param event  event
+ * @return  0; -EAGAIN: no event waits (O_NONBLOCK); -EINTR: a signal handler has run; -EIO: the
+ *   device is dead, after one DEVICE_REMOVAL for each id
  */
 SOFTHCA_API int softhca_cm_get_event(struct softhca_cm_channel *channel,
 				     struct softhca_cm_event *event);
 
-/** Names for people; never NULL. */
+/**
+ * Name of an event type.
+ *
+ * @param type  enum softhca_cm_event_type
+ * @return  a constant string, never NULL
+ */
 SOFTHCA_API const char *softhca_cm_event_str(uint32_t type);
+
+/**
+ * Name of a state of an id.
+ *
+ * @param state  state from softhca_cm_query()
+ * @return  a constant string, never NULL
+ */
 SOFTHCA_API const char *softhca_cm_state_str(uint32_t state);
 
 #ifdef __cplusplus

@@ -16,13 +16,13 @@
  *   3  2001:db8:78::(1 + index), in the VLAN, if there is one
  *   4  the link-local address; with link_local_first it is GID 0 and the others are 1 to 4, the
  *      order of daemons and of embedded HCAs that softhca_open() makes ("embed")
- * Its MAC address is 02:00:00:77:00:(1 + index), and it knows its peer's MAC address for all of the
- * peer's GIDs. HCAs on devices of their own have the same addresses; the other end must use those
- * of the peer: another process, with the number 1 as the first.
+ * Its MAC address is 02:00:00:77:00:(1 + index), and its neighbour table has its peer's MAC address
+ * for all of the peer's GIDs. HCAs on devices of their own have the same addresses; the other end
+ * must use those of the peer: another process, with the number 1 as the first.
  *
  * fork(): a child cannot use its parent's HCAs: calls return -EPERM, softhca_embed_create()
- * included, because a process has one EAL and the parent keeps it. A child that calls exec() starts
- * anew.
+ * included, because a process has one EAL and the parent keeps it. After exec() a child may create
+ * HCAs.
  *
  * Signals: the threads of the HCAs and of DPDK block all of them, but those that a thread raises
  * itself.
@@ -67,14 +67,14 @@ enum softhca_idle {
 /* When a sender of UB repeats a packet */
 enum softhca_ub_rule {
 	SOFTHCA_UB_RULE_DEFAULT, /* TIME */
-	SOFTHCA_UB_RULE_NAK,	 /* go back to what the receiver misses */
-	SOFTHCA_UB_RULE_NONE,	 /* after a timeout; as the next ones only what is missing */
-	SOFTHCA_UB_RULE_HIGH,	 /* once, as soon as later packets have arrived */
-	SOFTHCA_UB_RULE_MARK,	 /* the same for what is lost again */
-	SOFTHCA_UB_RULE_TIME,	 /* when something sent later has arrived */
+	SOFTHCA_UB_RULE_NAK,	 /* go back to the first missing packet */
+	SOFTHCA_UB_RULE_NONE, /* after a timeout; this and the next resend missing packets only */
+	SOFTHCA_UB_RULE_HIGH, /* once, as soon as later packets have arrived */
+	SOFTHCA_UB_RULE_MARK, /* the same, also for packets lost again */
+	SOFTHCA_UB_RULE_TIME, /* when something sent later has arrived */
 };
 
-/* What a receiver of UB does with packets out of order */
+/* How a receiver of UB treats packets out of order */
 enum softhca_ub_mode {
 	SOFTHCA_UB_MODE_DEFAULT, /* as the rule needs: DROP with NAK, else SACK */
 	SOFTHCA_UB_MODE_DROP,	 /* drops them */
@@ -82,7 +82,7 @@ enum softhca_ub_mode {
 	SOFTHCA_UB_MODE_SACK,	 /* takes and reports them */
 };
 
-/* What the specification of UB leaves open, where it is not the default: a set */
+/* Choices that the specification of UB leaves open, where not the default: a set */
 enum softhca_ub_choice {
 	SOFTHCA_UB_OLD_VALUE_LE = 1 << 0, /* old values of atomics, least significant byte first */
 	SOFTHCA_UB_CLR_EOR_TEXT = 1 << 1, /* CLR is 2 and EOR is 1 on the wire */
@@ -93,8 +93,8 @@ enum softhca_ub_choice {
 };
 
 /*
- * What the link does to frames, in each direction; probabilities are 0..1. An HCA on a device of
- * its own applies it to the frames it sends and to those it receives.
+ * Faults of the link, in each direction; probabilities are 0..1. An HCA on a device of its own
+ * applies it to the frames it sends and to those it receives.
  */
 struct softhca_impairment {
 	double drop;
@@ -110,14 +110,14 @@ struct softhca_impairment {
 /*
  * A network between two HCAs, the same in each direction: a link for each host, and paths chosen by
  * the addresses and the UDP source port. It needs links in memory and the executor "manual", and
- * time is simulated then: it advances as the engine is run, whatever the real clock says.
+ * time is simulated then: it advances as the engine is run, independent of the real clock.
  */
 struct softhca_fabric {
 	double rate_gbps; /* of each path; 0 = no such network */
 	double delay_us;
 	double skew_us;	   /* by which the slowest path is behind the fastest */
 	uint32_t paths;	   /* 0 = 1 */
-	uint32_t queue;	   /* bytes that may wait at a path, what exceeds them is dropped; 0: all */
+	uint32_t queue;	   /* bytes that may wait at a path, more are dropped; 0: no limit */
 	uint32_t ecn;	   /* bytes that wait when frames are marked; 0 = never */
 	double loss;	   /* probability per frame */
 	double first_loss; /* of the first path, if it is not 0 */
@@ -156,7 +156,7 @@ struct softhca_embed_config {
 	uint32_t memory_mb;	 /* EAL memory, if this library starts the EAL */
 	uint32_t port_queue;	 /* frames the link holds in each direction: 1024 */
 	uint32_t vlan;		 /* VLAN of GIDs 2 and 3, 1..4094; 0 = neither exists */
-	uint32_t vendor_id;	 /* what queries tell: 0x025348, 1 and 1 */
+	uint32_t vendor_id;	 /* result of queries: 0x025348, 1 and 1 */
 	uint32_t vendor_part_id;
 	uint32_t hw_ver;
 	uint32_t telemetry; /* 1: if this library starts the EAL, its socket serves /softhca/... */
@@ -168,7 +168,7 @@ struct softhca_embed_config {
 	 */
 	const char *const *ports;
 	uint32_t first;	     /* number of the first HCA, for its addresses: 0 */
-	uint32_t ub;	     /* 1: the HCAs speak UB over Ethernet beside RoCE; 0 = they do not */
+	uint32_t ub;	     /* 1: the HCAs speak UB over Ethernet and RoCE; 0 = RoCE only */
 	uint32_t log_tps;    /* UB: 8 */
 	uint32_t ub_ops;     /* UB: requests and responses of TPs, of each: 16384 */
 	uint32_t ub_records; /* UB: as records */
@@ -177,7 +177,7 @@ struct softhca_embed_config {
 	uint32_t ub_window;	   /* packets under way in each, a power of two, 128..2048: 1024 */
 	uint32_t ub_rule;	   /* enum softhca_ub_rule */
 	uint32_t ub_spray;	   /* source ports of each, a power of two up to 256: 1 */
-	uint32_t ub_reorder_us;	   /* what is late by less is not lost; 0, with ub_spray 25 */
+	uint32_t ub_reorder_us;	   /* a packet late by less is not lost; 0, with ub_spray 25 */
 	uint32_t ub_segment;	   /* bytes, a multiple of 4096 up to 65536: 65536 */
 	uint32_t ub_choices;	   /* enum softhca_ub_choice, a set */
 	uint32_t ub_mode;	   /* enum softhca_ub_mode */
@@ -196,8 +196,13 @@ struct softhca_value {
 	uint64_t value;
 };
 
-/** Set all fields of a configuration to their defaults. */
+/**
+ * Set all fields of a configuration to their defaults.
+ *
+ * @param config  configuration
+ */
 SOFTHCA_API void softhca_embed_config_init(struct softhca_embed_config *config);
+
 /**
  * Create HCAs and connect them.
  *
@@ -209,12 +214,18 @@ SOFTHCA_API void softhca_embed_config_init(struct softhca_embed_config *config);
 SOFTHCA_API int softhca_embed_create(const struct softhca_embed_config *config,
 				     struct softhca_embed **embed);
 
-/** Close the contexts that are still open, then destroy the HCAs. embed may be NULL. */
+/**
+ * Close the contexts that are still open, then destroy the HCAs.
+ *
+ * @param embed  HCAs, or NULL
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_embed_destroy(struct softhca_embed *embed);
 
 /**
  * Open a context of an HCA: a client with its own UAR page, protection domains and quotas.
  *
+ * @param embed  HCAs of softhca_embed_create()
  * @param index  number of the HCA, from 0
  * @param ctx  the new context, to be closed with softhca_close()
  * @return  0, or -EMFILE: too many contexts are open
@@ -222,7 +233,12 @@ SOFTHCA_API int softhca_embed_destroy(struct softhca_embed *embed);
 SOFTHCA_API int softhca_embed_open(struct softhca_embed *embed, unsigned int index,
 				   struct softhca_context **ctx);
 
-/** Run all HCAs once, if progress is manual. Returns the amount of work done; 0 = idle. */
+/**
+ * Run all HCAs once, if the executor is "manual".
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @return  amount of work done; 0: idle
+ */
 SOFTHCA_API unsigned int softhca_embed_progress(struct softhca_embed *embed);
 
 /*
@@ -252,16 +268,31 @@ struct softhca_fault_rule {
 /**
  * Add a rule. Call it only with the executor "manual", or while there is no traffic.
  *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param index  number of the HCA, from 0
+ * @param rule  the rule; copied
  * @return  0, or -ENOSPC: 32 rules exist; -EOPNOTSUPP: inbound, but HCAs are connected in memory
  */
 SOFTHCA_API int softhca_embed_add_fault(struct softhca_embed *embed, unsigned int index,
 					const struct softhca_fault_rule *rule);
-/** Remove all rules of an HCA; same condition as for softhca_embed_add_fault(). */
+
+/**
+ * Remove all rules of an HCA; same condition as for softhca_embed_add_fault().
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param index  number of the HCA, from 0
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_embed_clear_faults(struct softhca_embed *embed, unsigned int index);
 
 /**
- * Read an impairment from text like "drop=0.01,delay=50": the names of softhca_impairment, times
- * in microseconds without "_us". What is not named is 0 in out. 0 or -EINVAL.
+ * Read an impairment from text like "drop=0.01,delay=50". The names are those of struct
+ * softhca_impairment; times are in microseconds, without "_us" in the name. Fields that the text
+ * does not name become 0.
+ *
+ * @param text  text
+ * @param out  result
+ * @return  0, or -EINVAL: the text is wrong
  */
 SOFTHCA_API int softhca_embed_parse_impairment(const char *text, struct softhca_impairment *out);
 
@@ -273,43 +304,73 @@ SOFTHCA_API int softhca_embed_parse_impairment(const char *text, struct softhca_
  *                                        UB (tp=N): from the nth on, count of them. With psn or
  *                                        nth one, else all. These are added.
  *   "port=down,after=100,for=50"         the link goes down, ms after the first frame, or at once
- * A fault of an embedded HCA happens to what it sends, at a device of its own also to what it
- * receives; probabilities may have opcode, qp and tp too. Rules as softhca_embed_add_fault().
+ * A fault of an embedded HCA applies to frames that it sends; on a device of its own, also to
+ * frames that it receives. Probabilities may also have opcode, qp and tp. Rules as
+ * softhca_embed_add_fault().
  *
- * @param embed  NULL: the text is judged, and nothing changes
+ * @param embed  HCAs; NULL: only check the text
+ * @param text  one or several faults
  * @return  0, or -EINVAL: the text is wrong; -ENOENT: no HCA has this QP or TP; -ENOSPC: there are
  *   32 rules; -EOPNOTSUPP: a fault that embedded HCAs do not have
  */
 SOFTHCA_API int softhca_embed_impair(struct softhca_embed *embed, const char *text);
 
 /**
- * The last faults of what an HCA has sent, oldest first, a line each: "drop by rule 1
+ * Read the last faults of frames that an HCA sent, oldest first, one line each: "drop by rule 1
  * rc-read-response-middle PSN 1203 to 0x405".
  *
- * @return  their number, up to 16, or -EINVAL; text ends with 0 and may be cut
+ * @param embed  HCAs of softhca_embed_create()
+ * @param index  number of the HCA, from 0
+ * @param text  result, always terminated; cut off if size is too small
+ * @param size  bytes of text
+ * @return  number of faults, up to 16, or -EINVAL
  */
 SOFTHCA_API int softhca_embed_faults(struct softhca_embed *embed, unsigned int index, char *text,
 				     size_t size);
 
 /**
  * Read a network from text like "rate=100,delay=50,paths=8,skew=20,loss=1e-3,loss0=0.1": Gb/s, us,
- * number, us, probability, that of the first path; also queue and ecn in bytes. 0 or -EINVAL.
+ * number, us, probability, and the probability of the first path; also queue and ecn in bytes.
+ *
+ * @param text  text
+ * @param out  result
+ * @return  0, or -EINVAL: the text is wrong
  */
 SOFTHCA_API int softhca_embed_parse_fabric(const char *text, struct softhca_fabric *out);
 
-/** The clock of the HCAs in ns: with a fabric simulated time. Any thread. */
+/**
+ * Read the clock of the HCAs. With a fabric this is simulated time. Callable from any thread.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @return  ns
+ */
 SOFTHCA_API uint64_t softhca_embed_now(const struct softhca_embed *embed);
 
-/** Change the impairment of all links, also during traffic; NULL removes it. */
+/**
+ * Change the impairment of all links, also during traffic.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param impair  the new impairment; NULL: none
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_embed_set_impairment(struct softhca_embed *embed,
 					     const struct softhca_impairment *impair);
-/** Change how ports stall, also during traffic; NULL ends it. */
+
+/**
+ * Change how ports stall, also during traffic.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param stall  the new limits; NULL: none
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_embed_set_stall(struct softhca_embed *embed,
 					const struct softhca_port_stall *stall);
 
 /**
  * Read the counters of an HCA and of its port.
  *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param index  number of the HCA, from 0
  * @param values  the array to fill; may be NULL if max is 0
  * @param max  size of values
  * @return  number of counters that exist, which may exceed max, or a negative errno
@@ -324,35 +385,76 @@ SOFTHCA_API int softhca_embed_counters(struct softhca_embed *embed, unsigned int
  * Measuring costs about 20 ns per stage and burst, so it is off until the first
  * softhca_embed_reset_times(). Call that and softhca_embed_stop_times() only while there is no
  * traffic.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param index  number of the HCA, from 0
+ * @param values  the array to fill; may be NULL if max is 0
+ * @param max  size of values
+ * @return  number of stages, which may exceed max, or a negative errno
  */
 SOFTHCA_API int softhca_embed_stage_times(struct softhca_embed *embed, unsigned int index,
 					  struct softhca_value *values, unsigned int max);
+
+/**
+ * Start the measurement of stage times from 0. Call it only while there is no traffic.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ */
 SOFTHCA_API void softhca_embed_reset_times(struct softhca_embed *embed);
+
+/**
+ * End the measurement of stage times. Call it only while there is no traffic.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ */
 SOFTHCA_API void softhca_embed_stop_times(struct softhca_embed *embed);
 
 /**
  * Count the objects in use (QPs, records, mbufs, ...), as softhca_embed_counters(). A value other
  * than 0 after the program has destroyed all objects is a leak; with UB, one other than the same
  * call gave right after softhca_embed_create(), for the agent has objects of its own.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param index  number of the HCA, from 0
+ * @param values  the array to fill; may be NULL if max is 0
+ * @param max  size of values
+ * @return  number of values that exist, which may exceed max, or a negative errno
  */
 SOFTHCA_API int softhca_embed_resources(struct softhca_embed *embed, unsigned int index,
 					struct softhca_value *values, unsigned int max);
 
 /**
  * Write every frame that the HCAs send to a pcap file, before the link impairs it or a fabric loses
- * it; path NULL ends the capture and closes the file. Of an HCA on a device of its own, every frame
- * that is really sent and received there. A path that ends with ".pcapng" gets this format, in
- * which a frame that a fault has met says so in a comment.
+ * it. For an HCA on a device of its own, write every frame that it sends to the device and receives
+ * from it. A path that ends with ".pcapng" gets this format, which records the faults of a frame as
+ * a comment.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param path  file; NULL: end the capture and close the file
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_embed_capture(struct softhca_embed *embed, const char *path);
 
-/** Number of lcores that run stages; 0 in manual mode. */
+/**
+ * Number of lcores that run stages; 0 in manual mode.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @return  number of lcores
+ */
 SOFTHCA_API unsigned int softhca_embed_lcores(const struct softhca_embed *embed);
 
-/** Version of the DPDK that this library uses. */
+/**
+ * Version of the DPDK that this library uses.
+ *
+ * @return  a constant string
+ */
 SOFTHCA_API const char *softhca_embed_dpdk_version(void);
 
-/** Why the last embed call of this thread failed; never NULL. */
+/**
+ * Why the last embed call of this thread failed; never NULL.
+ *
+ * @return  a sentence, valid until the next failed embed call of this thread; never NULL
+ */
 SOFTHCA_API const char *softhca_embed_last_error(void);
 
 #ifdef __cplusplus

@@ -11,8 +11,8 @@
  *
  * Errors. Calls that return int return 0, or a count where documented, or a negative errno. Calls
  * that return a pointer return NULL and set errno (positive, as libc does). softhca_last_error()
- * returns a sentence that explains the error. Every call can return these, beside the errors listed
- * with it:
+ * returns a sentence that explains the error. In addition to the errors listed with it, every call
+ * can return:
  *   -EINVAL  an argument, attribute, state or handle is invalid
  *   -ENOMEM  out of memory, or a queue or table is full
  *   -EBUSY   another object still uses the object
@@ -35,7 +35,7 @@
  * Progress. If the engine runs in its own threads or in a daemon, the program need not do anything.
  * With manual progress (embedded mode) the engine runs in the caller's thread: inside poll_cq and
  * start_poll when there is no completion, inside post_send after 32 requests have been posted
- * without such a poll, and inside req_notify_cq, get_cq_event and softhca_progress(). A program
+ * without a poll, and inside req_notify_cq, get_cq_event and softhca_progress(). A program
  * that posts requests must therefore keep polling.
  */
 
@@ -168,7 +168,7 @@ enum softhca_port_state {
 	SOFTHCA_PORT_ACTIVE,
 };
 
-/* On-demand paging: memory that the device reaches anew by each access. Numbers of ibv_odp_caps */
+/* On-demand paging: the device finds the memory again at each access. Numbers of ibv_odp_caps */
 enum softhca_odp_general_caps {
 	SOFTHCA_ODP_SUPPORT = 1 << 0,
 };
@@ -242,7 +242,7 @@ struct softhca_values {
 enum softhca_atomic_cap {
 	SOFTHCA_ATOMIC_NONE,
 	SOFTHCA_ATOMIC_HCA,
-	SOFTHCA_ATOMIC_GLOB, /* atomic with respect to the CPUs of the host, too */
+	SOFTHCA_ATOMIC_GLOB, /* also atomic with respect to the CPUs of the host */
 };
 
 /* Numbers of ibv_device_cap_flags */
@@ -315,8 +315,7 @@ enum softhca_gid_type {
 
 /*
  * One entry of the GID table. ndev_ifindex is the kernel interface that has the address or that the
- * port uses, in the network namespace of the daemon; 0: there is none, as for ports that the kernel
- * does not see.
+ * port uses, in the network namespace of the daemon; 0: the kernel has no interface for the port.
  */
 struct softhca_gid_entry {
 	union softhca_gid gid;
@@ -343,7 +342,7 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_KEEP_PRIVATE = 1 << 30,	   /* not in verbs: see softhca_reg_mr() */
 };
 
-/* Flags that a device may not know; accepted, they have no effect. */
+/* Flags that a device may ignore. They are accepted and have no effect. */
 #define SOFTHCA_ACCESS_OPTIONAL_RANGE 0x3ff00000u
 
 /* Numbers of ibv_rereg_mr_flags */
@@ -395,7 +394,10 @@ enum softhca_create_flags {
 	 * go on.
 	 */
 	SOFTHCA_IGNORE_OVERRUN = 1 << 1,
-	/* UD QPs only: what the QP sends to a group of which it is a member does not reach it. */
+	/*
+	 * UD QPs only: the QP does not receive its own datagrams to a group of which it is a
+	 * member.
+	 */
 	SOFTHCA_BLOCK_SELF_MCAST_LB = 1 << 2,
 	/* UD QPs of privileged users only: datagrams are sent as from source_qpn. */
 	SOFTHCA_SOURCE_QPN = 1 << 3,
@@ -487,9 +489,9 @@ struct softhca_cq_init_attr {
 	uint32_t comp_vector;
 	struct softhca_comp_channel *channel; /* or NULL */
 	void *cq_context;
-	uint32_t flags;	   /* enum softhca_create_flags */
-	uint64_t wc_flags; /* enum softhca_create_cq_wc_flags: what will be read; 0 is enough for
-			    * poll_cq */
+	uint32_t flags; /* enum softhca_create_flags */
+	uint64_t
+		wc_flags; /* enum softhca_create_cq_wc_flags: fields to read; 0 suffices for poll_cq */
 };
 
 struct softhca_moderate_cq {
@@ -865,23 +867,39 @@ struct softhca_async_event {
  * and does not delay the call. The embedded device is not in the list.
  *
  * @param num_devices  number of devices found; may be NULL
- * @return  a list that ends with NULL, to be freed with softhca_free_device_list();
- *   NULL: errno is set
+ * @return  a list that ends with NULL, to be freed with softhca_free_device_list(); NULL: errno is
+ *   set
  */
 SOFTHCA_API struct softhca_device **softhca_get_device_list(int *num_devices);
 
-/** Free a list of devices and the devices in it. list may be NULL. */
+/**
+ * Free a list of devices and the devices in it.
+ *
+ * @param list  list, or NULL
+ */
 SOFTHCA_API void softhca_free_device_list(struct softhca_device **list);
 
-/** The name of a device, valid as long as the list that the device is from. */
+/**
+ * Get the name of a device.
+ *
+ * @param device  device from softhca_get_device_list()
+ * @return  the name, valid until the list of the device is freed
+ */
 SOFTHCA_API const char *softhca_get_device_name(const struct softhca_device *device);
 
-/** The node GUID of a device. */
+/**
+ * Get the node GUID of a device.
+ *
+ * @param device  device from softhca_get_device_list()
+ * @return  node GUID, as in struct softhca_device_attr
+ */
 SOFTHCA_API uint64_t softhca_get_device_guid(const struct softhca_device *device);
 
 /**
- * A number that no other device in the list has. It stays as long as the daemon lives: a daemon
- * that is started again has another one.
+ * Get a number that no other device in the list has. It is the same until the daemon restarts.
+ *
+ * @param device  device from softhca_get_device_list()
+ * @return  the number, or -EINVAL
  */
 SOFTHCA_API int softhca_get_device_index(const struct softhca_device *device);
 
@@ -924,6 +942,9 @@ SOFTHCA_API int softhca_open(const char *name, struct softhca_context **ctx);
  * stopped (SIGSTOP, a debugger) is waited for only two seconds. When it goes on, requests that had
  * begun may still change memory that was registered, as long as the program has it; they change
  * none that the library gives out after this call.
+ *
+ * @param ctx  open context
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_close(struct softhca_context *ctx);
 
@@ -935,23 +956,54 @@ SOFTHCA_API int softhca_close(struct softhca_context *ctx);
  */
 SOFTHCA_API const char *softhca_last_error(const struct softhca_context *ctx);
 
-/** Limits and capabilities of the device. They do not change while the context is open. */
+/**
+ * Read the limits and capabilities of the device. They do not change while the context is open.
+ *
+ * @param ctx  open context
+ * @param attr  attributes
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_query_device(struct softhca_context *ctx, struct softhca_device_attr *attr);
 
-/** State of a port. Ports are counted from 1. */
+/**
+ * Read the state of a port.
+ *
+ * @param ctx  open context
+ * @param port  number of the port, from 1
+ * @param attr  attributes
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_query_port(struct softhca_context *ctx, unsigned int port,
 				   struct softhca_port_attr *attr);
 
-/** Read clocks of the device. -EOPNOTSUPP: its completions have no time stamps. */
+/**
+ * Read clocks of the device.
+ *
+ * @param ctx  open context
+ * @param values  comp_mask selects the values to read
+ * @return  0, or -EOPNOTSUPP: completions of this device have no time stamps
+ */
 SOFTHCA_API int softhca_query_rt_values(struct softhca_context *ctx, struct softhca_values *values);
 
-/** Read one GID; an empty entry reads as all zeros. index counts from 0. */
+/**
+ * Read one GID. An empty entry reads as all zeros.
+ *
+ * @param ctx  open context
+ * @param port  number of the port, from 1
+ * @param index  index in the table, from 0
+ * @param gid  the GID
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_query_gid(struct softhca_context *ctx, unsigned int port,
 				  unsigned int index, union softhca_gid *gid);
 
 /**
  * Read one GID with its type, VLAN and MAC address.
  *
+ * @param ctx  open context
+ * @param port  number of the port, from 1
+ * @param index  index in the table, from 0
+ * @param entry  the entry
  * @param flags  must be 0
  * @return  0, or -ENODATA: the entry is empty
  */
@@ -960,15 +1012,13 @@ SOFTHCA_API int softhca_query_gid_ex(struct softhca_context *ctx, unsigned int p
 				     uint32_t flags);
 
 /**
- * Read the release of what carries the context's device: the daemon, or of an embedded HCA this
+ * Read the release of the program that runs the device: the daemon, or with an embedded HCA this
  * library.
  *
- * @param release
- *   filled in, "0.2.0"
- * @param bytes
- *   room in it; what does not fit is cut off
- * @return
- *   0, or -EOPNOTSUPP: the daemon is older than 0.2.0
+ * @param ctx  open context
+ * @param release  the release, "0.2.0"
+ * @param bytes  size of release; a longer text is cut off
+ * @return  0, or -EOPNOTSUPP: the daemon is older than 0.2.0
  */
 SOFTHCA_API int softhca_query_release(struct softhca_context *ctx, char *release, size_t bytes);
 
@@ -977,6 +1027,12 @@ SOFTHCA_API int softhca_query_release(struct softhca_context *ctx, char *release
  *
  * modify_qp copies the P_Key at an index into the QP. After SOFTHCA_EVENT_PKEY_CHANGE a QP keeps
  * its old P_Key until the program sets the index again.
+ *
+ * @param ctx  open context
+ * @param port  number of the port, from 1
+ * @param index  index in the table, from 0
+ * @param pkey  the P_Key
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int port,
 				   unsigned int index, uint16_t *pkey);
@@ -984,6 +1040,9 @@ SOFTHCA_API int softhca_query_pkey(struct softhca_context *ctx, unsigned int por
 /**
  * Find a P_Key, in host order: all 16 bits are compared.
  *
+ * @param ctx  open context
+ * @param port  number of the port, from 1
+ * @param pkey  the P_Key
  * @return  its lowest index, or -ENOENT: it is not in the table
  */
 SOFTHCA_API int softhca_get_pkey_index(struct softhca_context *ctx, unsigned int port,
@@ -993,57 +1052,76 @@ SOFTHCA_API int softhca_get_pkey_index(struct softhca_context *ctx, unsigned int
  * Run the engine once if progress is manual; otherwise do nothing. If another thread is running
  * the engine this call returns at once.
  *
+ * @param ctx  open context
  * @return  amount of work done; 0 = the engine is idle
  */
 SOFTHCA_API unsigned int softhca_progress(struct softhca_context *ctx);
 
 /* --- calls: memory -------------------- */
 
-/** Allocate a protection domain. */
+/**
+ * Allocate a protection domain.
+ *
+ * @param ctx  open context
+ * @return  the object; NULL: errno is set
+ */
 SOFTHCA_API struct softhca_pd *softhca_alloc_pd(struct softhca_context *ctx);
 
 /**
- * Free a protection domain. -EBUSY: another object still uses it. One that several contexts have
- * lives until the last of them has freed it, or has ended.
+ * Free a protection domain. A PD that several contexts share is freed by the device after the last
+ * of them has freed it or has ended.
+ *
+ * @param pd  protection domain
+ * @return  0, or -EBUSY: another object still uses it
  */
 SOFTHCA_API int softhca_dealloc_pd(struct softhca_pd *pd);
 
 /*
- * Contexts share protection domains, also those of different processes: whoever knows the token of
- * a context joins it with a context of his own, on the same device. All that have joined one may
- * import PDs of each other, by their handles, and use the regions of all in requests on their own
- * QPs. What a context makes in a PD is its own: its memory, its quota, and it ends with it. A QP
- * binds windows of its own context to regions of that alone.
+ * Contexts of one device can share protection domains, also across processes: a process that has
+ * the token of a context joins it with a context of its own. Joined contexts import PDs of each
+ * other by their handles and use each other's regions in requests on their own QPs. An object in a
+ * shared PD belongs to the context that created it: it counts for this context's quota and ends
+ * with it. A QP binds windows of its own context to regions of its own context only.
  */
 #define SOFTHCA_TOKEN_BYTES 16
 
-/** The context's token, which nobody can guess; after softhca_join() that which it has joined. */
+/**
+ * Get the token of a context: a random number, after softhca_join() that of the joined contexts.
+ *
+ * @param ctx  open context
+ * @param token  the token
+ */
 SOFTHCA_API void softhca_get_token(struct softhca_context *ctx, uint8_t token[SOFTHCA_TOKEN_BYTES]);
 
 /**
  * Join the contexts that have this token.
  *
+ * @param ctx  open context
+ * @param token  token from softhca_get_token() of another context
  * @return  0, or -ENOENT: no context of the device has it; -EACCES: they are another user's, and
  *   this process is not root; -EBUSY: this context has PDs
  */
 SOFTHCA_API int softhca_join(struct softhca_context *ctx, const uint8_t token[SOFTHCA_TOKEN_BYTES]);
 
 /**
- * Get a PD of a context that has the same token, or once more one of this context; give it back
- * with softhca_dealloc_pd().
+ * Get a PD of a context with the same token, or a second reference to one of this context. Each
+ * reference is given back by softhca_dealloc_pd().
  *
+ * @param ctx  open context
  * @param handle  handle of its struct softhca_pd
- * @return  NULL with EINVAL: none of the contexts has it
+ * @return  the PD; NULL with errno EINVAL: no context with the token has this PD
  */
 SOFTHCA_API struct softhca_pd *softhca_import_pd(struct softhca_context *ctx, uint32_t handle);
 
 /**
- * Find a region of any context in a PD that this one has. It stays its owner's: its keys are valid
- * until that deregisters it or ends, softhca_dereg_mr() only frees what this call has returned, and
- * softhca_rereg_mr() refuses it. addr is 0, as in verbs: the owner tells it.
+ * Find a region of any context in a shared PD. The importing context does not own it: its keys are
+ * valid until the owner deregisters it or ends, softhca_dereg_mr() frees only the returned object,
+ * and softhca_rereg_mr() refuses it. addr is 0, as in verbs: the owner tells its address to the
+ * importer.
  *
+ * @param pd  protection domain
  * @param handle  handle of its struct softhca_mr
- * @return  NULL with EINVAL: there is no such region in the PD
+ * @return  the region; NULL with errno EINVAL: the PD has no such region
  */
 SOFTHCA_API struct softhca_mr *softhca_import_mr(struct softhca_pd *pd, uint32_t handle);
 
@@ -1057,10 +1135,18 @@ SOFTHCA_API struct softhca_mr *softhca_import_mr(struct softhca_pd *pd, uint32_t
  * The process, never a daemon, allocates the pages of shared memory. A piece of more than 4 MiB is
  * shared with one context only, because the daemon seals its file against hole punching and new
  * writable mappings; other contexts' regions in it are refused with -EOPNOTSUPP.
+ *
+ * @param bytes  size
+ * @return  the memory; NULL: errno is set
  */
 SOFTHCA_API void *softhca_alloc(size_t bytes);
 
-/** Free memory of softhca_alloc(); mem may be NULL. -EBUSY: a region lies in it. */
+/**
+ * Free memory of softhca_alloc().
+ *
+ * @param mem  the memory, or NULL
+ * @return  0, or -EBUSY: a region lies in it
+ */
 SOFTHCA_API int softhca_free(void *mem);
 
 /**
@@ -1080,7 +1166,12 @@ SOFTHCA_API int softhca_free(void *mem);
  */
 SOFTHCA_API int softhca_attach(int fd, void *addr, uint64_t length, uint64_t offset);
 
-/** Undo softhca_attach(addr). -EBUSY: a region lies in the mapping. */
+/**
+ * Undo softhca_attach().
+ *
+ * @param addr  start of the mapping
+ * @return  0, or -EBUSY: a region lies in the mapping
+ */
 SOFTHCA_API int softhca_detach(void *addr);
 
 /**
@@ -1101,24 +1192,25 @@ SOFTHCA_API int softhca_detach(void *addr);
  *   buffers) are: pin them after the registration, and unpin them before the deregistration. While
  *   the memory is registered a child of fork() gets a copy, made at fork().
  * - Other memory is accessed the slow way: the daemon makes system calls on /proc/self/mem of the
- *   process for each packet. This is for stacks, mappings of files (.data, too), read-only memory,
- *   all private memory if the process may not use userfaultfd, and private memory of regions with
- *   KEEP_PRIVATE in access, or of all regions with SOFTHCA_SLOW_MR=1 in the environment (useful
- *   for programs that fork often). If part of a region is such memory, the whole region is
- *   accessed the slow way. The daemon's configuration must have slow_memory = yes, else
- *   -EOPNOTSUPP.
+ *   process for each packet. This is for stacks, mappings of files (.data included), read-only
+ *   memory, all private memory if the process may not use userfaultfd, and private memory of
+ *   regions with KEEP_PRIVATE in access, or of all regions with SOFTHCA_SLOW_MR=1 in the
+ *   environment (useful for programs that fork often). If part of a region is such memory, the
+ *   whole region is accessed the slow way. The daemon's configuration must have slow_memory = yes,
+ *   else -EOPNOTSUPP.
  *
- * ON_DEMAND asks for the slow way, whatever the memory is: each access finds what is mapped at that
- * time, so that parts of the region may be unmapped and mapped again. What is registered must be
- * mapped first. odp_caps in struct softhca_device_attr says whether this is offered, else it is
- * refused with EOPNOTSUPP: in embedded HCAs, by daemons with slow_memory = no, and for the whole
- * address space (length UINT64_MAX).
+ * ON_DEMAND asks for the slow way with any memory: each access uses the pages that are mapped at
+ * that time, so parts of the region may be unmapped and mapped again. The whole range must be
+ * mapped when it is registered. odp_caps in struct softhca_device_attr says whether this is
+ * offered, else it is refused with EOPNOTSUPP: in embedded HCAs, by daemons with slow_memory = no,
+ * and for the whole address space (length UINT64_MAX).
  *
  * Slow memory behaves differently in three ways: atomics are atomic only with respect to requests
  * from the network (SOFTHCA_ATOMIC_HCA); a request that accesses memory unmapped under the region
  * fails, whereas shared memory keeps its pages; and slow accesses, as to a page on a slow disk,
  * cause retries on the QPs concerned.
  *
+ * @param pd  protection domain
  * @param addr  first byte, any alignment
  * @param length  bytes. 0: a region without memory, which allows accesses of length 0 at addr
  * @param access  enum softhca_access_flags. REMOTE_WRITE and REMOTE_ATOMIC require LOCAL_WRITE.
@@ -1134,15 +1226,22 @@ SOFTHCA_API struct softhca_mr *softhca_reg_mr(struct softhca_pd *pd, void *addr,
  *
  * The rest is as for softhca_reg_mr(). ZERO_BASED overrides iova.
  *
- * @param iova  any address with the same offset in a page of 4 KiB as addr, else EINVAL
+ * @param pd  protection domain
+ * @param addr  first byte
+ * @param length  bytes
+ * @param iova  address of the first byte in requests, with the same offset in a page of 4 KiB as
+ *   addr, else EINVAL
+ * @param access  enum softhca_access_flags
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr_iova(struct softhca_pd *pd, void *addr,
 						   uint64_t length, uint64_t iova, uint32_t access);
 
 /**
- * Whether the device reaches the memory of a region the slow way: by system calls on memory of this
- * process (softhca_reg_mr()).
+ * Test whether the device accesses the memory of a region the slow way: by system calls on the
+ * memory of this process (see softhca_reg_mr()).
  *
+ * @param mr  region
  * @return  1 or 0
  */
 SOFTHCA_API int softhca_mr_is_slow(const struct softhca_mr *mr);
@@ -1154,11 +1253,14 @@ SOFTHCA_API int softhca_mr_is_slow(const struct softhca_mr *mr);
  * page may appear any number of times: a 2 GiB region can lie on one small buffer. Sharing with a
  * daemon and errors are as for softhca_reg_mr().
  *
+ * @param pd  protection domain
  * @param va  first address as work requests and the peer use it; it need not be mapped
  * @param length  bytes, at least 1
  * @param page_size  bytes: a power of two, 4 KiB to 1 GiB
  * @param pages  addresses of the pages, each a multiple of page_size
  * @param npages  exactly as many as the range covers
+ * @param access  enum softhca_access_flags
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API struct softhca_mr *softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va,
 						    uint64_t length, uint64_t page_size,
@@ -1166,15 +1268,19 @@ SOFTHCA_API struct softhca_mr *softhca_reg_mr_pages(struct softhca_pd *pd, uint6
 						    uint32_t access);
 
 /**
- * Allocate a null region: as an SGE of any address and length it gives zeros when the device reads
- * it, and what the device writes to it vanishes. Only the lkey can be used; the peer is refused. It
- * cannot be changed by softhca_rereg_mr().
+ * Allocate a null region. Its lkey is valid in SGEs of any address and length. The device reads
+ * zeros from it and discards data that it writes to it. Requests of the peer to it are refused.
+ * softhca_rereg_mr() refuses it.
+ *
+ * @param pd  protection domain
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API struct softhca_mr *softhca_alloc_null_mr(struct softhca_pd *pd);
 
 /**
  * Deregister a region. The device does not access the memory any more after this call returns.
  *
+ * @param mr  region
  * @return  0, or -EBUSY: a queue lies in the region, or a memory window is bound to it
  */
 SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
@@ -1187,7 +1293,12 @@ SOFTHCA_API int softhca_dereg_mr(struct softhca_mr *mr);
  * use addr, whatever iova the region had. KEEP_PRIVATE in access takes effect with a new
  * translation, and ON_DEMAND needs one.
  *
+ * @param mr  region
  * @param flags  enum softhca_rereg_mr_flags: which of the following arguments to use
+ * @param pd  the new PD
+ * @param addr  first byte of the new translation
+ * @param length  bytes of the new translation
+ * @param access  the new rights, enum softhca_access_flags
  * @return  0, or -EBUSY as for softhca_dereg_mr(); -EOPNOTSUPP: ON_DEMAND without a new
  *   translation, or where it is not offered
  */
@@ -1195,16 +1306,17 @@ SOFTHCA_API int softhca_rereg_mr(struct softhca_mr *mr, uint32_t flags, struct s
 				 void *addr, uint64_t length, uint32_t access);
 
 /**
- * Say what regions with ON_DEMAND will be used for. The ranges are judged; nothing else happens,
- * because an access finds the memory wherever it is.
+ * Announce the use of regions with ON_DEMAND. The call checks the ranges and does no more: an
+ * access finds the memory at its time.
  *
+ * @param pd  protection domain
  * @param advice  enum softhca_advise_mr_advice; -EOPNOTSUPP: another one, or on-demand paging is
  *   not offered
  * @param flags  enum softhca_advise_mr_flags, else -EINVAL
+ * @param sg_list  ranges
  * @param num_sge  at least 1, else -EINVAL
- * @return  0, also of regions without ON_DEMAND, whose pages are there; or -EFAULT: an lkey names
- *   no region of the PD, a range is outside of it, or PREFETCH_WRITE and the region has no
- *   LOCAL_WRITE
+ * @return  0, also for regions without ON_DEMAND; or -EFAULT: an lkey is not of a region in the PD,
+ *   a range is outside of its region, or PREFETCH_WRITE and the region has no LOCAL_WRITE
  */
 SOFTHCA_API int softhca_advise_mr(struct softhca_pd *pd, uint32_t advice, uint32_t flags,
 				  const struct softhca_sge *sg_list, uint32_t num_sge);
@@ -1220,23 +1332,38 @@ SOFTHCA_API int softhca_advise_mr(struct softhca_pd *pd, uint32_t advice, uint32
  * SOFTHCA_WC_MW_BIND_ERR and moves the QP to ERR. When a QP is reset or destroyed the windows bound
  * to it (type 2) become inaccessible; they can still be deallocated.
  *
+ * @param pd  protection domain
  * @param type  enum softhca_mw_type
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API struct softhca_mw *softhca_alloc_mw(struct softhca_pd *pd, uint32_t type);
 
-/** Free a memory window, bound or not. */
+/**
+ * Free a memory window, bound or not.
+ *
+ * @param mw  memory window
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_dealloc_mw(struct softhca_mw *mw);
 
 /**
  * Post a bind of a type 1 window. It may be bound to a new range without unbinding first.
  *
+ * @param qp  queue pair
+ * @param mw  memory window
+ * @param mw_bind  range and rights
  * @return  0: mw->rkey is the new key, valid after the request has completed; errors are those of
  *   softhca_post_send()
  */
 SOFTHCA_API int softhca_bind_mw(struct softhca_qp *qp, struct softhca_mw *mw,
 				struct softhca_mw_bind *mw_bind);
 
-/** The rkey with the next tag, for SOFTHCA_WR_BIND_MW. */
+/**
+ * Get the rkey with the next tag, for SOFTHCA_WR_BIND_MW.
+ *
+ * @param rkey  an rkey of the window
+ * @return  the next rkey
+ */
 static inline uint32_t
 softhca_inc_rkey(uint32_t rkey)
 {
@@ -1248,21 +1375,37 @@ softhca_inc_rkey(uint32_t rkey)
 /**
  * Create a channel for completion events. Its fd may be used with poll(2) and epoll(7), also edge
  * triggered: every event is an edge. It may be duplicated and made O_NONBLOCK. It is close-on-exec.
+ *
+ * @param ctx  open context
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API struct softhca_comp_channel *softhca_create_comp_channel(struct softhca_context *ctx);
 
-/** Destroy a channel. -EBUSY: a CQ still uses it. Threads that wait for its events return -EIO. */
+/**
+ * Destroy a channel. Threads that wait for its events return -EIO.
+ *
+ * @param channel  completion channel
+ * @return  0, or -EBUSY: a CQ still uses it
+ */
 SOFTHCA_API int softhca_destroy_comp_channel(struct softhca_comp_channel *channel);
 
-/** Create a completion queue; its cqe member tells how many entries it was granted. */
+/**
+ * Create a completion queue. Its member cqe has the granted number of entries.
+ *
+ * @param ctx  open context
+ * @param attr  size, channel and flags
+ * @return  the object; NULL: errno is set
+ */
 SOFTHCA_API struct softhca_cq *softhca_create_cq(struct softhca_context *ctx,
 						 const struct softhca_cq_init_attr *attr);
 
 /**
  * Change the number of entries, without losing completions or pausing traffic.
  *
+ * @param cq  completion queue
  * @param cqe  requested entries; rounded up to a power of two
- * @return  0, or -EINVAL: the queue holds more completions than would fit; nothing has changed
+ * @return  0, or -EINVAL: the queue holds more completions than fit into the new size; it stays
+ *   unchanged
  */
 SOFTHCA_API int softhca_resize_cq(struct softhca_cq *cq, int cqe);
 
@@ -1273,7 +1416,9 @@ SOFTHCA_API int softhca_resize_cq(struct softhca_cq *cq, int cqe);
  * cq_period microseconds have passed since the first of them (0: no such limit; both 0: no delay).
  * Solicited and failed completions are not delayed.
  *
+ * @param cq  completion queue
  * @param attr  attr_mask must be SOFTHCA_CQ_ATTR_MODERATE
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_modify_cq(struct softhca_cq *cq, const struct softhca_modify_cq_attr *attr);
 
@@ -1281,6 +1426,7 @@ SOFTHCA_API int softhca_modify_cq(struct softhca_cq *cq, const struct softhca_mo
  * Destroy a completion queue. Blocks until every event obtained from it has been acknowledged.
  * Events that no thread has got vanish.
  *
+ * @param cq  completion queue
  * @return  0, or -EBUSY: a QP or SRQ still uses it
  */
 SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
@@ -1289,6 +1435,7 @@ SOFTHCA_API int softhca_destroy_cq(struct softhca_cq *cq);
  * Request one event on the CQ's channel, for the next completion. A completion may have arrived
  * just before the call, so poll the CQ once more after it.
  *
+ * @param cq  completion queue
  * @param solicited_only  non-zero: for the next solicited or failed completion. It does not weaken
  *   an earlier request for any completion.
  * @return  0, or -EINVAL: the CQ has no channel
@@ -1299,6 +1446,7 @@ SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
  * Get the next completion event. Blocks unless the channel's fd is O_NONBLOCK. Several threads may
  * wait on a channel; each event goes to one of them.
  *
+ * @param channel  completion channel
  * @param cq  the CQ of the event
  * @param cq_context  its cq_context; may be NULL
  * @return  0, or -EAGAIN: there is no event (O_NONBLOCK); -EINTR: a signal handler that was
@@ -1308,13 +1456,20 @@ SOFTHCA_API int softhca_req_notify_cq(struct softhca_cq *cq, int solicited_only)
 SOFTHCA_API int softhca_get_cq_event(struct softhca_comp_channel *channel, struct softhca_cq **cq,
 				     void **cq_context);
 
-/** Acknowledge nevents events of a CQ; each event must be acknowledged once. */
+/**
+ * Acknowledge events of a CQ. Each event must be acknowledged once.
+ *
+ * @param cq  completion queue
+ * @param nevents  number of events
+ */
 SOFTHCA_API void softhca_ack_cq_events(struct softhca_cq *cq, unsigned int nevents);
 
 /**
  * Take completions from a CQ.
  *
+ * @param cq  completion queue
  * @param num_entries  size of wc
+ * @param wc  completions
  * @return  number of entries written to wc, 0 if the CQ is empty, or a negative errno
  */
 SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int num_entries, struct softhca_wc *wc);
@@ -1328,6 +1483,7 @@ SOFTHCA_API int softhca_poll_cq(struct softhca_cq *cq, int num_entries, struct s
  * and destroy_cq fail with -EBUSY; without locks (SOFTHCA_SINGLE_THREADED) poll_cq must not be
  * called.
  *
+ * @param cq  completion queue
  * @return  0, -ENOENT: the CQ is empty, or another negative errno; -EBUSY: this thread has begun
  *   already
  */
@@ -1336,29 +1492,110 @@ SOFTHCA_API int softhca_start_poll(struct softhca_cq *cq);
 /**
  * Go on to the next completion. The slot of the one before it is free again.
  *
+ * @param cq  completion queue
  * @return  0, or -ENOENT: there is no more (softhca_end_poll() is still due); -EINVAL: without
  *   softhca_start_poll()
  */
 SOFTHCA_API int softhca_next_poll(struct softhca_cq *cq);
 
-/** End what softhca_start_poll() has begun. The completion given last has been taken, too. */
+/**
+ * End the sequence that softhca_start_poll() began. The last completion counts as taken.
+ *
+ * @param cq  completion queue
+ */
 SOFTHCA_API void softhca_end_poll(struct softhca_cq *cq);
 
 /*
  * Fields of the completion that start_poll or next_poll has given, as in struct softhca_wc. Without
  * one they are 0.
  */
+/**
+ * Read the opcode of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  enum softhca_wc_opcode; 0 without a completion
+ */
 SOFTHCA_API uint32_t softhca_wc_read_opcode(const struct softhca_cq *cq);
+
+/**
+ * Read the vendor error of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  as wc.vendor_err; 0 without a completion
+ */
 SOFTHCA_API uint32_t softhca_wc_read_vendor_err(const struct softhca_cq *cq);
+
+/**
+ * Read the length of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  bytes; 0 without a completion
+ */
 SOFTHCA_API uint32_t softhca_wc_read_byte_len(const struct softhca_cq *cq);
-/** The immediate, or the invalidated rkey, as softhca_wc_read_wc_flags() says; of others 0. */
+
+/**
+ * Read the immediate or the invalidated rkey of the present completion. softhca_wc_read_wc_flags()
+ * tells which one.
+ *
+ * @param cq  completion queue
+ * @return  as wc.imm_data; 0 if the completion has neither
+ */
 SOFTHCA_API uint32_t softhca_wc_read_imm_data(const struct softhca_cq *cq);
+
+/**
+ * Read the local QPN of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  QPN; 0 without a completion
+ */
 SOFTHCA_API uint32_t softhca_wc_read_qp_num(const struct softhca_cq *cq);
+
+/**
+ * Read the sender's QPN of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  QPN; 0 without a completion
+ */
 SOFTHCA_API uint32_t softhca_wc_read_src_qp(const struct softhca_cq *cq);
+
+/**
+ * Read the flags of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  enum softhca_wc_flags; 0 without a completion
+ */
 SOFTHCA_API uint32_t softhca_wc_read_wc_flags(const struct softhca_cq *cq);
+
+/**
+ * Read the P_Key index of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  index; 0 without a completion
+ */
 SOFTHCA_API uint16_t softhca_wc_read_pkey_index(const struct softhca_cq *cq);
+
+/**
+ * Read the source LID of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  as wc.slid; 0 without a completion
+ */
 SOFTHCA_API uint32_t softhca_wc_read_slid(const struct softhca_cq *cq);
+
+/**
+ * Read the service level of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  as wc.sl; 0 without a completion
+ */
 SOFTHCA_API uint8_t softhca_wc_read_sl(const struct softhca_cq *cq);
+
+/**
+ * Read the path bits of the present completion.
+ *
+ * @param cq  completion queue
+ * @return  as wc.dlid_path_bits; 0 without a completion
+ */
 SOFTHCA_API uint8_t softhca_wc_read_dlid_path_bits(const struct softhca_cq *cq);
 
 enum softhca_network {
@@ -1368,24 +1605,40 @@ enum softhca_network {
 };
 
 /**
- * Which header of the network the first 40 bytes of a received datagram hold: enum softhca_network;
- * NONE for all other completions. A field that struct softhca_wc does not have.
+ * Read which network header the first 40 bytes of a received datagram hold. struct softhca_wc has
+ * no such field.
+ *
+ * @param cq  completion queue
+ * @return  enum softhca_network; NONE for all other completions
  */
 SOFTHCA_API uint8_t softhca_wc_read_network(const struct softhca_cq *cq);
 
-/*
- * Only of CQs created with the field in wc_flags.
- */
+/* These need a CQ that was created with the field in wc_flags. */
 
 /**
- * When the device wrote the completion, in ticks of the core clock, which softhca_query_rt_values()
- * reads. The device looks at the clock once per turn of its engine: with several workers this may
- * be earlier by a turn, some microseconds, than a reading made before the request was posted.
+ * Read the time at which the device wrote the completion. The device reads its clock once per turn
+ * of its engine: with several workers the time can be some microseconds earlier than a reading made
+ * before the request was posted.
+ *
+ * @param cq  completion queue
+ * @return  ticks of the core clock, as softhca_query_rt_values() reads it
  */
 SOFTHCA_API uint64_t softhca_wc_read_completion_ts(const struct softhca_cq *cq);
-/** The same in ns since 1970. */
+
+/**
+ * Read the time at which the device wrote the completion, as softhca_wc_read_completion_ts().
+ *
+ * @param cq  completion queue
+ * @return  ns since 1970
+ */
 SOFTHCA_API uint64_t softhca_wc_read_completion_wallclock_ns(const struct softhca_cq *cq);
-/** The VLAN tag that a datagram came with: priority[15:13] DEI[12] VLAN[11:0]; 0: none */
+
+/**
+ * Read the VLAN tag of a received datagram.
+ *
+ * @param cq  completion queue
+ * @return  priority[15:13] DEI[12] VLAN[11:0]; 0: no tag
+ */
 SOFTHCA_API uint16_t softhca_wc_read_cvlan(const struct softhca_cq *cq);
 
 /* --- calls: queue pairs -------------------- */
@@ -1393,7 +1646,9 @@ SOFTHCA_API uint16_t softhca_wc_read_cvlan(const struct softhca_cq *cq);
 /**
  * Create a queue pair, in state RESET.
  *
+ * @param pd  protection domain
  * @param attr  the granted capacities are written back to attr->cap
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API struct softhca_qp *softhca_create_qp(struct softhca_pd *pd,
 						 struct softhca_qp_init_attr *attr);
@@ -1403,7 +1658,10 @@ SOFTHCA_API struct softhca_qp *softhca_create_qp(struct softhca_pd *pd,
  * are those of the InfiniBand specification; if one is missing or not allowed, softhca_last_error()
  * names it.
  *
+ * @param qp  queue pair
+ * @param attr  the new values
  * @param attr_mask  enum softhca_qp_attr_mask: which members of attr to use; no others are read
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp_attr *attr,
 				  uint32_t attr_mask);
@@ -1411,8 +1669,11 @@ SOFTHCA_API int softhca_modify_qp(struct softhca_qp *qp, const struct softhca_qp
 /**
  * Read the state and attributes of a QP.
  *
+ * @param qp  queue pair
+ * @param attr  state and attributes
  * @param attr_mask  ignored: all of attr is written
  * @param init_attr  the attributes at creation; may be NULL
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *attr,
 				 uint32_t attr_mask, struct softhca_qp_init_attr *init_attr);
@@ -1421,10 +1682,19 @@ SOFTHCA_API int softhca_query_qp(struct softhca_qp *qp, struct softhca_qp_attr *
  * Destroy a QP. After the call returns, the device accesses neither its queues nor other memory on
  * its behalf, and its completions are gone from its CQs. Blocks until every asynchronous event
  * obtained for it has been acknowledged.
+ *
+ * @param qp  queue pair
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_destroy_qp(struct softhca_qp *qp);
 
-/** As softhca_create_qp(), for all types: XRC_RECV has an XRC domain and no PD and queues. */
+/**
+ * As softhca_create_qp(), for all types: XRC_RECV has an XRC domain and no PD and queues.
+ *
+ * @param ctx  open context
+ * @param attr  the granted capacities are written back to attr->cap
+ * @return  the object; NULL: errno is set
+ */
 SOFTHCA_API struct softhca_qp *softhca_create_qp_ex(struct softhca_context *ctx,
 						    struct softhca_qp_init_attr_ex *attr);
 
@@ -1433,13 +1703,22 @@ SOFTHCA_API struct softhca_qp *softhca_create_qp_ex(struct softhca_context *ctx,
  *
  * The QP must not be in RESET. It leaves all groups when it moves to RESET or is destroyed.
  *
+ * @param qp  queue pair
  * @param gid  address of the group
  * @param lid  ignored
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_attach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,
 				     uint16_t lid);
 
-/** Remove a QP from a multicast group. */
+/**
+ * Remove a QP from a multicast group.
+ *
+ * @param qp  queue pair
+ * @param gid  address of the group
+ * @param lid  ignored
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const union softhca_gid *gid,
 				     uint16_t lid);
 
@@ -1452,18 +1731,27 @@ SOFTHCA_API int softhca_detach_mcast(struct softhca_qp *qp, const union softhca_
  * router gets a new MAC address connected QPs follow, but datagrams of the handle go to the old
  * one; a program that gets no replies any more must create a new handle.
  *
+ * @param pd  protection domain
+ * @param attr  destination
  * @return  the handle; NULL with errno EHOSTUNREACH: the MAC address is unknown; EINVAL: source and
  *   destination have different IP versions, or an attribute is invalid
  */
 SOFTHCA_API struct softhca_ah *softhca_create_ah(struct softhca_pd *pd,
 						 const struct softhca_ah_attr *attr);
 
-/** Destroy an address handle. Requests that were posted with it are not affected. */
+/**
+ * Destroy an address handle. Posted requests that name it are not affected.
+ *
+ * @param ah  address handle
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_destroy_ah(struct softhca_ah *ah);
 
 /**
  * Get the address of the sender of a received datagram.
  *
+ * @param ctx  open context
+ * @param port  number of the port, from 1
  * @param wc  completion of the receive
  * @param grh  the first SOFTHCA_GRH_BYTES of its buffer
  * @param attr  the address, usable in softhca_create_ah()
@@ -1473,18 +1761,38 @@ SOFTHCA_API int softhca_init_ah_from_wc(struct softhca_context *ctx, uint8_t por
 					const struct softhca_wc *wc, const void *grh,
 					struct softhca_ah_attr *attr);
 
-/** softhca_init_ah_from_wc(), then softhca_create_ah(). */
+/**
+ * Call softhca_init_ah_from_wc(), then softhca_create_ah().
+ *
+ * @param pd  protection domain
+ * @param wc  completion of the receive
+ * @param grh  the first SOFTHCA_GRH_BYTES of its buffer
+ * @param port  number of the port, from 1
+ * @return  the object; NULL: errno is set
+ */
 SOFTHCA_API struct softhca_ah *softhca_create_ah_from_wc(struct softhca_pd *pd,
 							 const struct softhca_wc *wc,
 							 const void *grh, uint8_t port);
 
 /* --- calls: shared receive queues, XRC domains -------------------- */
 
-/** Create a shared receive queue. The granted sizes are written back to attr->attr. */
+/**
+ * Create a shared receive queue.
+ *
+ * @param pd  protection domain
+ * @param attr  the granted sizes are written back to attr->attr
+ * @return  the object; NULL: errno is set
+ */
 SOFTHCA_API struct softhca_srq *softhca_create_srq(struct softhca_pd *pd,
 						   struct softhca_srq_init_attr *attr);
 
-/** As softhca_create_srq(), for basic and XRC SRQs. */
+/**
+ * As softhca_create_srq(), for basic and XRC SRQs.
+ *
+ * @param ctx  open context
+ * @param attr  the granted sizes are written back to attr->attr
+ * @return  the object; NULL: errno is set
+ */
 SOFTHCA_API struct softhca_srq *softhca_create_srq_ex(struct softhca_context *ctx,
 						      struct softhca_srq_init_attr_ex *attr);
 
@@ -1492,25 +1800,48 @@ SOFTHCA_API struct softhca_srq *softhca_create_srq_ex(struct softhca_context *ct
  * Set the limit of an SRQ. When fewer receives are left, SOFTHCA_EVENT_SRQ_LIMIT_REACHED is
  * reported once, and the limit becomes 0.
  *
+ * @param srq  shared receive queue
+ * @param attr  the new limit
  * @param attr_mask  SOFTHCA_SRQ_LIMIT; SOFTHCA_SRQ_MAX_WR is refused with -EOPNOTSUPP
+ * @return  0, or a negative errno
  */
 SOFTHCA_API int softhca_modify_srq(struct softhca_srq *srq, const struct softhca_srq_attr *attr,
 				   uint32_t attr_mask);
 
-/** Read the size of an SRQ and its limit (0: none is set). */
+/**
+ * Read the size of an SRQ and its limit (0: not set).
+ *
+ * @param srq  shared receive queue
+ * @param attr  attributes
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_query_srq(struct softhca_srq *srq, struct softhca_srq_attr *attr);
 
-/** The SRQ number that XRC peers use; always succeeds. */
+/**
+ * Get the SRQ number that XRC peers use.
+ *
+ * @param srq  shared receive queue
+ * @param srq_num  SRQ number
+ * @return  0
+ */
 SOFTHCA_API int softhca_get_srq_num(struct softhca_srq *srq, uint32_t *srq_num);
 
 /**
  * Destroy an SRQ. Blocks until every asynchronous event obtained for it has been acknowledged.
  *
+ * @param srq  shared receive queue
  * @return  0, or -EBUSY: a QP still uses it
  */
 SOFTHCA_API int softhca_destroy_srq(struct softhca_srq *srq);
 
-/** Post a list of receives; as softhca_post_recv(). */
+/**
+ * Post a list of receives, as softhca_post_recv().
+ *
+ * @param srq  shared receive queue
+ * @param wr  first receive
+ * @param bad_wr  on an error the first request that was not posted; all before it are posted
+ * @return  0, or a negative errno
+ */
 SOFTHCA_API int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_recv_wr *wr,
 				      struct softhca_recv_wr **bad_wr);
 
@@ -1520,8 +1851,11 @@ SOFTHCA_API int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_re
  *
  * The file's inode names the domain, not its path. O_CREAT makes the domain if the file has none;
  * with O_EXCL the file must have none. It lives until the last context closes it; the descriptor
- * may be closed at once. Who may open it: the owner of the file, root, and who can write to it.
+ * may be closed at once. The owner of the file, root and users with write access to the file may
+ * open it.
  *
+ * @param ctx  open context
+ * @param attr  file and flags
  * @return  the domain; NULL with errno EBADF: fd is not open, or O_PATH; EINVAL: not a regular
  *   file, or other flags; EACCES: a descriptor for reading, of another user's file; ENOENT: the
  *   file has no domain, and O_CREAT is not set; EEXIST: it has one, and both flags are set
@@ -1529,7 +1863,12 @@ SOFTHCA_API int softhca_post_srq_recv(struct softhca_srq *srq, struct softhca_re
 SOFTHCA_API struct softhca_xrcd *softhca_open_xrcd(struct softhca_context *ctx,
 						   const struct softhca_xrcd_init_attr *attr);
 
-/** Close an XRC domain. -EBUSY: a QP or SRQ of this context still uses it. */
+/**
+ * Close an XRC domain.
+ *
+ * @param xrcd  XRC domain
+ * @return  0, or -EBUSY: a QP or SRQ of this context still uses it
+ */
 SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd);
 
 /**
@@ -1539,6 +1878,8 @@ SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd);
  * each context. softhca_destroy_qp(), as the end of a program, closes it; the last close destroys
  * it. A context that has it more than once gets an event once, about the QP that it got first.
  *
+ * @param ctx  open context
+ * @param attr  XRC domain and QPN
  * @return  the QP; NULL with errno EINVAL: the domain has no such target; ENOMEM: quotas
  */
 SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
@@ -1550,10 +1891,12 @@ SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
  * Requests and SGEs may be reused when the call returns; the data buffers only after the requests
  * have completed, except with SOFTHCA_SEND_INLINE.
  *
- * What is wrong with a request, not with its form, is told by its completion: an opcode that the
- * type of the QP does not have and an address handle of another PD by SOFTHCA_WC_LOC_QP_OP_ERR, a
- * window or region of another PD by SOFTHCA_WC_MW_BIND_ERR. 24 bits of a remote QPN are used.
+ * Errors in the meaning of a request, not in its form, are reported by its completion: an opcode
+ * that the type of the QP does not have and an address handle of another PD by
+ * SOFTHCA_WC_LOC_QP_OP_ERR, a window or region of another PD by SOFTHCA_WC_MW_BIND_ERR. 24 bits of
+ * a remote QPN are used.
  *
+ * @param qp  queue pair
  * @param wr  first request
  * @param bad_wr  on error, the first request that was not posted; all before it were
  * @return  0, or -ENOMEM: the queue is full; -EIO: the device is dead; -EINVAL: wrong state,
@@ -1563,7 +1906,7 @@ SOFTHCA_API struct softhca_qp *softhca_open_qp(struct softhca_context *ctx,
 SOFTHCA_API int softhca_post_send(struct softhca_qp *qp, struct softhca_send_wr *wr,
 				  struct softhca_send_wr **bad_wr);
 
-/* What has been added between softhca_wr_start() and its end; members are the library's. */
+/* Requests added between softhca_wr_start() and its end. The members belong to the library. */
 struct softhca_wr_batch {
 	struct softhca_qp *qp;
 	uint64_t doorbell;
@@ -1580,6 +1923,7 @@ struct softhca_wr_batch {
  *
  * @param batch  memory of the caller; nothing in it need be set. Threads that share the QP may
  *   share it.
+ * @param qp  queue pair
  */
 SOFTHCA_API void softhca_wr_start(struct softhca_wr_batch *batch, struct softhca_qp *qp);
 
@@ -1587,22 +1931,36 @@ SOFTHCA_API void softhca_wr_start(struct softhca_wr_batch *batch, struct softhca
  * Add a request, built in the send queue at once: neither it nor its SGEs, nor inline data, need
  * stay. wr->next is ignored.
  *
+ * @param batch  batch of softhca_wr_start()
+ * @param wr  request
  * @return  0, or the error of softhca_post_send() for it; after an error nothing more is added, and
  *   softhca_wr_complete() returns that error
  */
 SOFTHCA_API int softhca_wr_add(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr);
 
 /**
- * Post what has been added.
+ * Post the requests of the batch.
  *
- * @return  0, or the first error: nothing has been posted
+ * @param batch  batch of softhca_wr_start()
+ * @return  0, or the first error: no request of the batch is posted
  */
 SOFTHCA_API int softhca_wr_complete(struct softhca_wr_batch *batch);
 
-/** Post nothing of it. */
+/**
+ * Drop the requests of the batch.
+ *
+ * @param batch  batch of softhca_wr_start()
+ */
 SOFTHCA_API void softhca_wr_abort(struct softhca_wr_batch *batch);
 
-/** Post a list of receives; parameters and errors as for softhca_post_send(). */
+/**
+ * Post a list of receives.
+ *
+ * @param qp  queue pair
+ * @param wr  first receive
+ * @param bad_wr  on an error the first request that was not posted; all before it are posted
+ * @return  as softhca_post_send()
+ */
 SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr *wr,
 				  struct softhca_recv_wr **bad_wr);
 
@@ -1611,12 +1969,18 @@ SOFTHCA_API int softhca_post_recv(struct softhca_qp *qp, struct softhca_recv_wr 
 /**
  * Get the next asynchronous event. Blocks unless ctx->async_fd is O_NONBLOCK.
  *
+ * @param ctx  open context
+ * @param event  event
  * @return  as softhca_get_cq_event()
  */
 SOFTHCA_API int softhca_get_async_event(struct softhca_context *ctx,
 					struct softhca_async_event *event);
 
-/** Acknowledge an event; each event must be acknowledged once. */
+/**
+ * Acknowledge an event. Each event must be acknowledged once.
+ *
+ * @param event  event
+ */
 SOFTHCA_API void softhca_ack_async_event(struct softhca_async_event *event);
 
 /* --- calls: counters (not in verbs) -------------------- */
@@ -1629,6 +1993,7 @@ struct softhca_counter {
 /**
  * Read the counters of the device since it was created. Values may lag behind the traffic.
  *
+ * @param ctx  open context
  * @param counters  the array to fill; may be NULL if max is 0
  * @param max  size of counters; 0 only asks for the number
  * @return  number of counters that exist, or a negative errno
@@ -1636,13 +2001,26 @@ struct softhca_counter {
 SOFTHCA_API int softhca_query_counters(struct softhca_context *ctx,
 				       struct softhca_counter *counters, unsigned int max);
 
-/** Read the counters of a port, as softhca_query_counters(). Bytes count whole frames. */
+/**
+ * Read the counters of a port, as softhca_query_counters(). Bytes count whole frames.
+ *
+ * @param ctx  open context
+ * @param port_num  number of the port, from 1
+ * @param counters  the array to fill; may be NULL if max is 0
+ * @param max  size of counters; 0 only asks for the number
+ * @return  number of counters that exist, or a negative errno
+ */
 SOFTHCA_API int softhca_query_port_counters(struct softhca_context *ctx, uint8_t port_num,
 					    struct softhca_counter *counters, unsigned int max);
 
 /**
  * Read the counters of a QP since it left RESET (in RESET they are 0), as
  * softhca_query_counters(). Bytes count payload.
+ *
+ * @param qp  queue pair
+ * @param counters  the array to fill; may be NULL if max is 0
+ * @param max  size of counters; 0 only asks for the number
+ * @return  number of counters that exist, or a negative errno
  */
 SOFTHCA_API int softhca_query_qp_counters(struct softhca_qp *qp, struct softhca_counter *counters,
 					  unsigned int max);
@@ -1650,10 +2028,44 @@ SOFTHCA_API int softhca_query_qp_counters(struct softhca_qp *qp, struct softhca_
 /* --- names -------------------- */
 
 /* Names of enumeration values: constant strings, never NULL; "unknown" for other values. */
+/**
+ * Name of a completion status.
+ *
+ * @param status  enum softhca_wc_status
+ * @return  a constant string, never NULL; "unknown" for other values
+ */
 SOFTHCA_API const char *softhca_wc_status_str(uint32_t status);
+
+/**
+ * Name of a completion opcode.
+ *
+ * @param opcode  enum softhca_wc_opcode
+ * @return  a constant string, never NULL; "unknown" for other values
+ */
 SOFTHCA_API const char *softhca_wc_opcode_str(uint32_t opcode);
+
+/**
+ * Name of a QP state.
+ *
+ * @param state  enum softhca_qp_state
+ * @return  a constant string, never NULL; "unknown" for other values
+ */
 SOFTHCA_API const char *softhca_qp_state_str(uint32_t state);
+
+/**
+ * Name of an asynchronous event.
+ *
+ * @param type  enum softhca_event_type
+ * @return  a constant string, never NULL; "unknown" for other values
+ */
 SOFTHCA_API const char *softhca_event_type_str(uint32_t type);
+
+/**
+ * Name of a port state.
+ *
+ * @param state  enum softhca_port_state
+ * @return  a constant string, never NULL; "unknown" for other values
+ */
 SOFTHCA_API const char *softhca_port_state_str(uint32_t state);
 
 #ifdef __cplusplus

@@ -3,25 +3,26 @@
 #define SOFTHCA_URMA_H
 
 /*
- * URMA over softhca: Jettys, segments and completions of UB, the second wire of the device. Names,
- * roles and meanings of what is here are those of the public liburma, so a program that keeps to
- * this subset changes its include line only. Library: libsofthca-urma, pkg-config softhca-urma.
+ * URMA over softhca: Jettys, segments and completions of UB, the second wire of the device. Names
+ * and meanings are those of the public liburma, so a program that uses only this subset changes
+ * only its include line. Library: libsofthca-urma, pkg-config softhca-urma.
  *
- * What holds for every call, unless it says otherwise:
+ * Rules for every call, unless its contract differs:
  *
  * Threads: any thread may call anything; lock_free flags are accepted and change nothing. An object
- * must not be used by a thread while another deletes it. Posting and polling wait for no other
- * threads but those of the same queue. After fork() the child may use nothing.
+ * must not be used by a thread while another deletes it. Posting and polling wait only for threads
+ * that use the same queue. After fork() the child may not use any object.
  *
- * Errors: urma_status_t is URMA_SUCCESS, else an errno or URMA_FAIL; errno is set. Pointers: NULL,
- * and errno is set. int: as said there. softhca_urma_reason() then has a sentence for this thread.
- * EINVAL a value is wrong; ENOMEM no memory, or all of the device's are in use; EBUSY something
- * still uses the object; EOPNOTSUPP not offered, by this release or this device; EIO the device is
- * gone. EBUSY, EOPNOTSUPP and EIO are URMA_FAIL, with that errno.
+ * Errors: urma_status_t is URMA_SUCCESS, else an errno or URMA_FAIL; errno is set. Calls that
+ * return a pointer return NULL and set errno. Calls that return int: see there.
+ * softhca_urma_reason() then has a sentence for this thread. EINVAL a value is wrong; ENOMEM no
+ * memory, or all of the device's are in use; EBUSY something still uses the object; EOPNOTSUPP not
+ * offered, by this release or this device; EIO the device is gone. EBUSY, EOPNOTSUPP and EIO are
+ * URMA_FAIL, with that errno.
  *
- * Owners: what a create, import, register or get call returns belongs to the library until the call
- * that undoes it, and is only read. Configurations are copied. Memory of a segment, and of requests
- * with data that is not inline, belongs to the device until unregistered, or completed.
+ * Owners: an object of a create, import, register or get call belongs to the library until the call
+ * that undoes it; the program only reads it. Configurations are copied. Memory of a segment, and of
+ * requests with data that is not inline, belongs to the device until unregistered, or completed.
  *
  * Integers are in host byte order, EIDs in network byte order.
  */
@@ -74,7 +75,7 @@ typedef enum urma_cr_status {
 	URMA_CR_REM_DATA_POISON,
 } urma_cr_status_t;
 
-/* What a receive was completed by. */
+/* Operation that completed a receive. */
 typedef enum urma_cr_opcode {
 	URMA_CR_OPC_SEND = 0,
 	URMA_CR_OPC_SEND_WITH_IMM,
@@ -136,7 +137,7 @@ typedef union urma_device_feature {
 	struct {
 		uint32_t oor : 1;		/* packets out of order are kept */
 		uint32_t spray_en : 1;		/* a channel may use several paths */
-		uint32_t selective_retrans : 1; /* only what is lost is sent again */
+		uint32_t selective_retrans : 1; /* only lost packets are sent again */
 		uint32_t jetty_grp : 1;
 		uint32_t error_suspend : 1; /* queues may stop at an error */
 		uint32_t muti_seg_per_token_id : 1;
@@ -153,7 +154,7 @@ typedef struct urma_device_cap {
 	uint32_t max_jfs_sge;  /* local ones */
 	uint32_t max_jfs_rsge; /* remote ones: 1 */
 	uint32_t max_jfr_sge;
-	uint64_t max_msg_size; /* of Writes and Reads; of Sends: 16 MiB */
+	uint64_t max_msg_size; /* Writes and Reads; Sends: 16 MiB */
 	uint32_t max_read_size, max_write_size;
 	uint32_t max_cas_size, max_swap_size, max_fetch_and_add_size; /* bytes of an operand */
 	uint32_t max_fetch_and_sub_size, max_fetch_and_and_size;
@@ -179,37 +180,110 @@ typedef struct urma_context {
 	uint32_t uasid; /* 0 */
 } urma_context_t;
 
-/** Prepare the library. Nothing needs it; conf may be NULL. Calls are counted. */
+/**
+ * Prepare the library. Optional. The library counts the calls.
+ *
+ * @param conf  ignored; may be NULL
+ * @return  URMA_SUCCESS; URMA_FAIL with errno ELIBBAD: libsofthca is of another release
+ */
 SOFTHCA_API urma_status_t urma_init(urma_init_attr_t *conf);
-/** URMA_FAIL: without urma_init(). Contexts that are left stay. */
+
+/**
+ * Undo one urma_init(). Open contexts stay open.
+ *
+ * @return  URMA_SUCCESS; URMA_FAIL: no urma_init() is left to undo
+ */
 SOFTHCA_API urma_status_t urma_uninit(void);
 
-/** The devices whose daemons live on this machine; *num_devices of them. NULL with 0: none. */
+/**
+ * List the devices of the daemons that run on this machine.
+ *
+ * @param num_devices  number of devices found
+ * @return  the list, to be freed with urma_free_device_list(); NULL: an error, errno is set
+ */
 SOFTHCA_API urma_device_t **urma_get_device_list(int *num_devices);
-/** Contexts keep what they need of a device. */
+
+/**
+ * Free a list of devices. Contexts of its devices stay valid.
+ *
+ * @param list  list from urma_get_device_list(), or NULL
+ */
 SOFTHCA_API void urma_free_device_list(urma_device_t **list);
-/** A device by its name, "embed" among them; it is freed at the end of the process. */
+
+/**
+ * Get a device by its name, also "embed". The library frees it when the process ends.
+ *
+ * @param name  1 to URMA_MAX_NAME - 1 characters
+ * @return  the device; NULL: errno is set. The call does not check whether the device exists
+ */
 SOFTHCA_API urma_device_t *urma_get_device_by_name(char *name);
-/** The addresses of a device, each with its index; *cnt of them. Asks the daemon. */
+
+/**
+ * Read the addresses of a device with their indexes. The call opens the device.
+ *
+ * @param dev  device
+ * @param cnt  number of addresses
+ * @return  the list, to be freed with urma_free_eid_list(); NULL: errno is set
+ */
 SOFTHCA_API urma_eid_info_t *urma_get_eid_list(urma_device_t *dev, uint32_t *cnt);
+
+/**
+ * Free a list of addresses.
+ *
+ * @param list  list from urma_get_eid_list(), or NULL
+ */
 SOFTHCA_API void urma_free_eid_list(urma_eid_info_t *list);
-/** What a device offers. Asks the daemon. */
+
+/**
+ * Read the capabilities of a device. The call opens the device.
+ *
+ * @param dev  device
+ * @param attr  capabilities
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_query_device(urma_device_t *dev, urma_device_attr_t *attr);
 
-/** Open a device with the address of that index, which is then that of everything in it. */
-SOFTHCA_API urma_context_t *urma_create_context(urma_device_t *dev, uint32_t eid_index);
-/** URMA_FAIL with EBUSY as reason: objects are left. */
-SOFTHCA_API urma_status_t urma_delete_context(urma_context_t *ctx);
 /**
- * A context over one that is open already, of an embedded HCA for instance, with its first address.
- * It does not own it: urma_delete_context() comes before softhca_close().
+ * Open a device. All objects of the context use the address with this index.
+ *
+ * @param dev  device
+ * @param eid_index  index of an address in urma_get_eid_list()
+ * @return  the context; NULL: errno is set
+ */
+SOFTHCA_API urma_context_t *urma_create_context(urma_device_t *dev, uint32_t eid_index);
+
+/**
+ * Close a context.
+ *
+ * @param ctx  context
+ * @return  URMA_SUCCESS; URMA_FAIL with errno EBUSY: objects of the context exist
+ */
+SOFTHCA_API urma_status_t urma_delete_context(urma_context_t *ctx);
+
+/**
+ * Make a context over an open one, for example of an embedded HCA, with its first address. The new
+ * context does not own it: call urma_delete_context() before softhca_close().
+ *
+ * @param ctx  context of <softhca/softhca.h>
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API urma_context_t *softhca_urma_context(struct softhca_context *ctx);
-/** The same with the address of that index. */
+
+/**
+ * Make a context over an open one, as softhca_urma_context(), with a chosen address.
+ *
+ * @param ctx  context of <softhca/softhca.h>
+ * @param eid_index  index of the address
+ * @return  the object; NULL: errno is set
+ */
 SOFTHCA_API urma_context_t *softhca_urma_context_at(struct softhca_context *ctx,
 						    uint32_t eid_index);
 
-/** Why the last call of this thread failed; valid until its next call. */
+/**
+ * Explain why the last call of this thread failed.
+ *
+ * @return  a sentence, valid until the next call of this thread; never NULL
+ */
 SOFTHCA_API const char *softhca_urma_reason(void);
 
 /* --- completions -------------------- */
@@ -281,35 +355,95 @@ typedef struct urma_cr {
 	urma_cr_flag_t flag;
 	uint32_t completion_len;   /* bytes */
 	uint32_t local_id;	   /* of the Jetty, JFS or JFR */
-	urma_jetty_id_t remote_id; /* of a receive: who has sent */
+	urma_jetty_id_t remote_id; /* of a receive: the sender */
 	uint64_t imm_data;	   /* of a receive by ..._IMM */
 	uint32_t tpn;		   /* of a receive: the channel it came by */
 	uintptr_t user_data;	   /* pointer to the Jetty, JFS or JFR */
 } urma_cr_t;
 
-/** A channel of completion events. */
-SOFTHCA_API urma_jfce_t *urma_create_jfce(urma_context_t *ctx);
-/** EBUSY: a JFC uses it. */
-SOFTHCA_API urma_status_t urma_delete_jfce(urma_jfce_t *jfce);
-SOFTHCA_API urma_jfc_t *urma_create_jfc(urma_context_t *ctx, urma_jfc_cfg_t *cfg);
-/** Delay events: both limits at once, each as given or as it was. */
-SOFTHCA_API urma_status_t urma_modify_jfc(urma_jfc_t *jfc, urma_jfc_attr_t *attr);
-/** EBUSY: a queue uses it. Waits until all its events are acknowledged. */
-SOFTHCA_API urma_status_t urma_delete_jfc(urma_jfc_t *jfc);
 /**
- * Take at most cr_cnt completions. Returns how many; -1: an error. Completions of one queue come in
- * the order of its requests. With an embedded HCA that has no worker of its own it runs the engine.
+ * Create a channel of completion events.
+ *
+ * @param ctx  context
+ * @return  the object; NULL: errno is set
+ */
+SOFTHCA_API urma_jfce_t *urma_create_jfce(urma_context_t *ctx);
+
+/**
+ * Delete a channel of completion events.
+ *
+ * @param jfce  channel
+ * @return  URMA_SUCCESS; URMA_FAIL with errno EBUSY: a JFC uses the channel
+ */
+SOFTHCA_API urma_status_t urma_delete_jfce(urma_jfce_t *jfce);
+
+/**
+ * Create a completion queue.
+ *
+ * @param ctx  context
+ * @param cfg  depth, channel and flags; copied
+ * @return  the completion queue with the granted depth in jfc_cfg; NULL: errno is set
+ */
+SOFTHCA_API urma_jfc_t *urma_create_jfc(urma_context_t *ctx, urma_jfc_cfg_t *cfg);
+
+/**
+ * Delay completion events by count and period. An attribute that the mask does not select keeps its
+ * value.
+ *
+ * @param jfc  completion queue of this library
+ * @param attr  new limits
+ * @return  URMA_SUCCESS, or an error
+ */
+SOFTHCA_API urma_status_t urma_modify_jfc(urma_jfc_t *jfc, urma_jfc_attr_t *attr);
+
+/**
+ * Delete a completion queue. Blocks until all its events are acknowledged.
+ *
+ * @param jfc  completion queue of this library
+ * @return  URMA_SUCCESS; URMA_FAIL with errno EBUSY: a Jetty, JFS or JFR uses it
+ */
+SOFTHCA_API urma_status_t urma_delete_jfc(urma_jfc_t *jfc);
+
+/**
+ * Take completions. Those of one queue arrive in the order of its requests. If the HCA is embedded
+ * and has no worker of its own, the call runs the engine.
+ *
+ * @param jfc  completion queue of this library
+ * @param cr_cnt  size of cr
+ * @param cr  completions
+ * @return  number of completions in cr, or -1: errno is set
  */
 SOFTHCA_API int urma_poll_jfc(urma_jfc_t *jfc, int cr_cnt, urma_cr_t *cr);
-/** Ask for an event, for the next completion, or the next solicited or failed one. Then poll. */
-SOFTHCA_API urma_status_t urma_rearm_jfc(urma_jfc_t *jfc, bool solicited_only);
+
 /**
- * Wait until a JFC of the channel has an event, at most time_out milliseconds (0: not, -1: for
- * ever), and take the events there are. Returns how many JFCs are in jfc[], which may name one
- * twice; 0: none in time; -1: an error. Each one is to be acknowledged.
+ * Request an event for the next completion. A completion may have arrived before the call, so poll
+ * the JFC once more after it.
+ *
+ * @param jfc  completion queue of this library
+ * @param solicited_only  true: for the next solicited or failed completion only
+ * @return  URMA_SUCCESS, or an error
+ */
+SOFTHCA_API urma_status_t urma_rearm_jfc(urma_jfc_t *jfc, bool solicited_only);
+
+/**
+ * Wait until a JFC of the channel has an event, and take the waiting events. The program
+ * acknowledges each of them with urma_ack_jfc().
+ *
+ * @param jfce  channel
+ * @param jfc_cnt  size of jfc
+ * @param time_out  milliseconds; 0: do not wait, -1: no limit
+ * @param jfc  JFCs with an event; one with two events is in the array twice
+ * @return  number of events in jfc; 0: time_out has passed; -1: errno is set
  */
 SOFTHCA_API int urma_wait_jfc(urma_jfce_t *jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t *jfc[]);
-/** Acknowledge nevents[i] events of jfc[i]. */
+
+/**
+ * Acknowledge events.
+ *
+ * @param jfc  completion queues
+ * @param nevents  number of events to acknowledge, one for each of jfc
+ * @param jfc_cnt  size of jfc and nevents
+ */
 SOFTHCA_API void urma_ack_jfc(urma_jfc_t *jfc[], uint32_t nevents[], uint32_t jfc_cnt);
 
 /* --- memory -------------------- */
@@ -377,7 +511,10 @@ typedef union urma_seg_attr {
 	uint32_t value;
 } urma_seg_attr_t;
 
-/* What a peer must know of a segment, with its token value; no pointers, so it can be sent. */
+/*
+ * Description of a segment for a peer, which also needs the token value; without pointers, so it
+ * can be sent.
+ */
 typedef struct urma_seg {
 	urma_ubva_t ubva;
 	uint64_t len;
@@ -405,26 +542,78 @@ typedef union urma_import_seg_flag {
 } urma_import_seg_flag_t;
 
 /**
- * Let the device, and as access says peers, use memory. EOPNOTSUPP: for peers, where the device has
- * no UB; token policies that are not offered.
+ * Register memory for the device and, as far as cfg->flag.bs.access grants it, for peers.
+ *
+ * @param ctx  context
+ * @param cfg  memory, rights, token policy and token value; copied
+ * @return  the segment; NULL with errno EOPNOTSUPP: access of peers on a device without UB, or a
+ *   token policy that is not offered
  */
 SOFTHCA_API urma_target_seg_t *urma_register_seg(urma_context_t *ctx, urma_seg_cfg_t *cfg);
-/** When it returns neither device nor peers use the memory any more. */
-SOFTHCA_API urma_status_t urma_unregister_seg(urma_target_seg_t *tseg);
+
 /**
- * A peer's segment, to be named in requests; token_value: NULL with URMA_TOKEN_NONE. No message is
- * sent: what is wrong with it shows when it is used. addr is ignored.
+ * Unregister a segment. After the call neither the device nor a peer accesses the memory.
+ *
+ * @param tseg  segment from urma_register_seg()
+ * @return  URMA_SUCCESS, or an error
+ */
+SOFTHCA_API urma_status_t urma_unregister_seg(urma_target_seg_t *tseg);
+
+/**
+ * Import a segment of a peer, for use in requests. The call sends no message: an error in the
+ * segment shows in the completion of the first request that uses it.
+ *
+ * @param ctx  context
+ * @param seg  the peer's description of its segment
+ * @param token_value  the segment's token value; NULL with URMA_TOKEN_NONE
+ * @param addr  ignored
+ * @param flag  flags
+ * @return  the object; NULL: errno is set
  */
 SOFTHCA_API urma_target_seg_t *urma_import_seg(urma_context_t *ctx, urma_seg_t *seg,
 					       urma_token_t *token_value, uint64_t addr,
 					       urma_import_seg_flag_t flag);
+
+/**
+ * Forget a segment of a peer.
+ *
+ * @param tseg  segment from urma_import_seg()
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_unimport_seg(urma_target_seg_t *tseg);
-/** TokenIDs come with segments; asking for one before is EOPNOTSUPP. */
+
+/**
+ * Not offered: the device assigns a TokenID when it registers a segment.
+ *
+ * @param ctx  context
+ * @return  NULL with errno EOPNOTSUPP
+ */
 SOFTHCA_API urma_token_id_t *urma_alloc_token_id(urma_context_t *ctx);
+
+/**
+ * Not offered, as urma_alloc_token_id().
+ *
+ * @param token_id  TokenID
+ * @return  URMA_EINVAL
+ */
 SOFTHCA_API urma_status_t urma_free_token_id(urma_token_id_t *token_id);
-/** From now on a second value opens a registered segment, too; then the second alone. */
+
+/**
+ * Accept a second token value for a registered segment. Requests with either value are executed
+ * until softhca_urma_commit_token(); after it the second value alone is valid.
+ *
+ * @param tseg  segment with URMA_TOKEN_PLAIN_TEXT and rights of peers
+ * @param second  the new value
+ * @return  URMA_SUCCESS; URMA_EINVAL: not a registered segment with a token value
+ */
 SOFTHCA_API urma_status_t softhca_urma_rotate_token(urma_target_seg_t *tseg, urma_token_t second);
-/** URMA_EINVAL: without softhca_urma_rotate_token(). */
+
+/**
+ * End the validity of the first token value.
+ *
+ * @param tseg  segment of softhca_urma_rotate_token()
+ * @return  URMA_SUCCESS; URMA_EINVAL: softhca_urma_rotate_token() was not called
+ */
 SOFTHCA_API urma_status_t softhca_urma_commit_token(urma_target_seg_t *tseg);
 
 /* --- queues -------------------- */
@@ -465,7 +654,7 @@ typedef struct urma_jfs_cfg {
 	uint8_t max_sge;	  /* or 1 */
 	uint8_t max_rsge;	  /* or 1, which is all there is */
 	uint32_t max_inline_data; /* or 64 */
-	uint8_t rnr_retry;	  /* 0..7; 7: for ever */
+	uint8_t rnr_retry;	  /* 0..7; 7: no limit */
 	uint8_t err_timeout;	  /* 0..31: 4.096 us * 2^err_timeout; or 17 */
 	urma_jfc_t *jfc;
 	uint64_t user_ctx;
@@ -568,47 +757,148 @@ typedef struct urma_jetty_attr {
 	urma_jetty_state_t state;
 } urma_jetty_attr_t;
 
-/** A queue of requests. It is READY when the call returns. */
-SOFTHCA_API urma_jfs_t *urma_create_jfs(urma_context_t *ctx, urma_jfs_cfg_t *cfg);
 /**
- * Change the state: to SUSPENDED from READY and back, to ERROR (requests and receives are flushed),
- * to RESET from any state, and from RESET to READY. RESET flushes first, waits until everything
- * that was posted has its completion, and ends a binding; posts fail until the object is READY
- * again, which it becomes with its old number, configuration and empty queues. Peers keep what they
- * have imported.
+ * Create a queue of requests. It is READY when the call returns.
  *
- * @return
- *   URMA_EAGAIN: to RESET, it is not flushed after a second; to READY from RESET, completions of
- *   it have not been polled, or requests must be taken by urma_flush_jfs() or urma_flush_jetty().
- *   URMA_EINVAL: no such change from the present state.
+ * @param ctx  context
+ * @param cfg  depth, order, mode and limits; copied
+ * @return  the JFS with the granted values in jfs_cfg; NULL: errno is set
+ */
+SOFTHCA_API urma_jfs_t *urma_create_jfs(urma_context_t *ctx, urma_jfs_cfg_t *cfg);
+
+/**
+ * Change the state of a JFS.
+ *
+ * READY to SUSPENDED and back: the device stops and goes on.
+ * Any state to ERROR: the device flushes requests and receives.
+ * Any state to RESET: the device flushes first, the call waits until every posted request has its
+ * completion, and a binding ends. Posts fail until the JFS is READY again.
+ * RESET to READY: the JFS has its old number and configuration and empty queues; imports by peers
+ * stay valid.
+ *
+ *
+ * @param jfs  queue of requests
+ * @param attr  mask JFS_STATE and the new state
+ * @return  URMA_SUCCESS; URMA_EAGAIN: to RESET, the JFS is not flushed after 1 s; to READY from
+ *   RESET, the program has not polled all completions, or has not called urma_flush_jfs().
+ *   URMA_EINVAL: the present state does not allow the change
  */
 SOFTHCA_API urma_status_t urma_modify_jfs(urma_jfs_t *jfs, urma_jfs_attr_t *attr);
-/** Configuration, and state as the device has it; each may be NULL. */
+
+/**
+ * Read the configuration and the present state of a JFS.
+ *
+ * @param jfs  queue of requests
+ * @param cfg  configuration; may be NULL
+ * @param attr  state; may be NULL
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_query_jfs(urma_jfs_t *jfs, urma_jfs_cfg_t *cfg,
 					 urma_jfs_attr_t *attr);
-/** What is not completed vanishes; the device uses none of its memory any more. */
-SOFTHCA_API urma_status_t urma_delete_jfs(urma_jfs_t *jfs);
+
 /**
- * Requests that the device has not completed, each as a completion with URMA_CR_WR_FLUSH_ERR, at
- * most cr_cnt. Only when URMA_CR_WR_FLUSH_ERR_DONE has come. Returns how many; -1: an error.
+ * Delete a JFS. Incomplete requests get no completion. After the call the device accesses no memory
+ * of the JFS.
+ *
+ * @param jfs  queue of requests
+ * @return  URMA_SUCCESS, or an error
+ */
+SOFTHCA_API urma_status_t urma_delete_jfs(urma_jfs_t *jfs);
+
+/**
+ * Take requests that the device has not completed, each as a completion with URMA_CR_WR_FLUSH_ERR.
+ * Call it after URMA_CR_WR_FLUSH_ERR_DONE of this JFS.
+ *
+ * @param jfs  queue of requests
+ * @param cr_cnt  size of cr
+ * @param cr  completions
+ * @return  number of completions in cr, or -1: errno is set
  */
 SOFTHCA_API int urma_flush_jfs(urma_jfs_t *jfs, int cr_cnt, urma_cr_t *cr);
 
-/** A queue of receives, for any number of Jettys and for peers who send to it. */
+/**
+ * Create a queue of receives that Jettys share and that peers can send to.
+ *
+ * @param ctx  context
+ * @param cfg  depth, mode, token policy and token value; copied
+ * @return  the JFR with the granted values in jfr_cfg; NULL: errno is set
+ */
 SOFTHCA_API urma_jfr_t *urma_create_jfr(urma_context_t *ctx, urma_jfr_cfg_t *cfg);
+
+/**
+ * Set the threshold of a JFR. JFR_STATE is refused: a JFR is READY until it is deleted.
+ *
+ * @param jfr  queue of receives
+ * @param attr  mask JFR_RX_THRESHOLD and the threshold
+ * @return  URMA_SUCCESS; URMA_EINVAL: threshold above the depth; URMA_FAIL with errno EOPNOTSUPP:
+ *   JFR_STATE
+ */
 SOFTHCA_API urma_status_t urma_modify_jfr(urma_jfr_t *jfr, urma_jfr_attr_t *attr);
+
+/**
+ * Read the configuration and the present state of a JFR.
+ *
+ * @param jfr  queue of receives
+ * @param cfg  configuration; may be NULL
+ * @param attr  state; may be NULL
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_query_jfr(urma_jfr_t *jfr, urma_jfr_cfg_t *cfg,
 					 urma_jfr_attr_t *attr);
-/** EBUSY: a Jetty uses it. */
+
+/**
+ * Delete a JFR.
+ *
+ * @param jfr  queue of receives
+ * @return  URMA_SUCCESS; URMA_FAIL with errno EBUSY: a Jetty uses it
+ */
 SOFTHCA_API urma_status_t urma_delete_jfr(urma_jfr_t *jfr);
 
-/** Both kinds of queues in one. */
+/**
+ * Create a Jetty: a queue of requests, and a queue of receives or a shared JFR.
+ *
+ * @param ctx  context
+ * @param cfg  both configurations, or one and a JFR; copied
+ * @return  the Jetty with the granted values in jetty_cfg; NULL: errno is set
+ */
 SOFTHCA_API urma_jetty_t *urma_create_jetty(urma_context_t *ctx, urma_jetty_cfg_t *cfg);
-/** As urma_modify_jfs(). */
+
+/**
+ * Change the state or the threshold of a Jetty. States and errors as for urma_modify_jfs().
+ *
+ * @param jetty  Jetty
+ * @param attr  mask, state and threshold
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_modify_jetty(urma_jetty_t *jetty, urma_jetty_attr_t *attr);
+
+/**
+ * Read the configuration and the present state of a Jetty.
+ *
+ * @param jetty  Jetty
+ * @param cfg  configuration; may be NULL
+ * @param attr  state; may be NULL
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_query_jetty(urma_jetty_t *jetty, urma_jetty_cfg_t *cfg,
 					   urma_jetty_attr_t *attr);
+
+/**
+ * Delete a Jetty, as urma_delete_jfs().
+ *
+ * @param jetty  Jetty
+ * @return  URMA_SUCCESS; URMA_FAIL with errno EBUSY: the Jetty is bound
+ */
 SOFTHCA_API urma_status_t urma_delete_jetty(urma_jetty_t *jetty);
+
+/**
+ * Take requests that the device has not completed, as urma_flush_jfs().
+ *
+ * @param jetty  Jetty
+ * @param cr_cnt  size of cr
+ * @param cr  completions
+ * @return  number of completions in cr, or -1: errno is set
+ */
 SOFTHCA_API int urma_flush_jetty(urma_jetty_t *jetty, int cr_cnt, urma_cr_t *cr);
 
 /* --- peers -------------------- */
@@ -651,17 +941,59 @@ struct urma_target_jetty {
 };
 
 /**
- * A peer's Jetty or JFR, to be named in requests. Sets up channels to the peer's host unless there
- * are some, and waits for them: ETIMEDOUT after 26 s. token_value: NULL with URMA_TOKEN_NONE.
+ * Import a Jetty or JFR of a peer, for use in requests. If no channel to the peer's host exists,
+ * the call sets channels up and waits for them. With URMA_TM_UM it needs no channel.
+ *
+ * @param ctx  context
+ * @param rjetty  id, mode, type and flags of the peer's object
+ * @param token_value  the peer's token value; NULL with URMA_TOKEN_NONE
+ * @return  the imported Jetty; NULL with errno ETIMEDOUT: the peer has not answered for 26 s
  */
 SOFTHCA_API urma_target_jetty_t *urma_import_jetty(urma_context_t *ctx, urma_rjetty_t *rjetty,
 						   urma_token_t *token_value);
+
+/**
+ * Forget a Jetty of a peer.
+ *
+ * @param tjetty  imported Jetty
+ * @return  URMA_SUCCESS; URMA_FAIL with errno EBUSY: a Jetty is bound to it
+ */
 SOFTHCA_API urma_status_t urma_unimport_jetty(urma_target_jetty_t *tjetty);
+
+/**
+ * Import a JFR of a peer, as urma_import_jetty().
+ *
+ * @param ctx  context
+ * @param rjfr  id, mode and flags of the peer's JFR
+ * @param token_value  the peer's token value; NULL with URMA_TOKEN_NONE
+ * @return  the imported JFR; NULL with errno ETIMEDOUT: the peer has not answered for 26 s
+ */
 SOFTHCA_API urma_target_jetty_t *urma_import_jfr(urma_context_t *ctx, urma_rjfr_t *rjfr,
 						 urma_token_t *token_value);
+
+/**
+ * Forget a JFR of a peer, as urma_unimport_jetty().
+ *
+ * @param target_jfr  imported JFR
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_unimport_jfr(urma_target_jetty_t *target_jfr);
-/** With URMA_TM_RC: the one peer of the Jetty; others are refused. EEXIST: it has one. */
+
+/**
+ * Bind a Jetty of mode URMA_TM_RC to its only peer. The device refuses requests of other peers.
+ *
+ * @param jetty  Jetty
+ * @param tjetty  imported Jetty
+ * @return  URMA_SUCCESS; URMA_EEXIST: the Jetty is bound already
+ */
 SOFTHCA_API urma_status_t urma_bind_jetty(urma_jetty_t *jetty, urma_target_jetty_t *tjetty);
+
+/**
+ * End the binding of a Jetty.
+ *
+ * @param jetty  Jetty
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_unbind_jetty(urma_jetty_t *jetty);
 
 /* --- requests -------------------- */
@@ -741,7 +1073,7 @@ typedef struct urma_cas_wr {
 		uint64_t cmp_addr;
 	};
 	union {
-		uint64_t swap_data; /* of SWAP, too */
+		uint64_t swap_data; /* also of SWAP */
 		uint64_t swap_addr;
 	};
 } urma_cas_wr_t;
@@ -788,30 +1120,115 @@ typedef struct urma_jfr_wr {
 } urma_jfr_wr_t;
 
 /**
- * Post a list of requests. On an error *bad_wr is the first that was not posted; those before it
- * are. ENOMEM: the queue is full: poll its JFC. URMA_EINVAL: something in the request.
+ * Post a list of requests.
+ *
+ * @param jetty  Jetty
+ * @param wr  first request
+ * @param bad_wr  on an error the first request that was not posted; all before it are posted
+ * @return  URMA_SUCCESS; URMA_ENOMEM: the queue is full, poll its JFC; URMA_EINVAL: the request
+ *   *bad_wr is invalid
  */
 SOFTHCA_API urma_status_t urma_post_jetty_send_wr(urma_jetty_t *jetty, urma_jfs_wr_t *wr,
 						  urma_jfs_wr_t **bad_wr);
+
+/**
+ * Post a list of requests, as urma_post_jetty_send_wr().
+ *
+ * @param jfs  queue of requests
+ * @param wr  first request
+ * @param bad_wr  on an error the first request that was not posted
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_post_jfs_wr(urma_jfs_t *jfs, urma_jfs_wr_t *wr,
 					   urma_jfs_wr_t **bad_wr);
-/** The same for receives. URMA_EINVAL: the Jetty shares a JFR. */
+
+/**
+ * Post a list of receives.
+ *
+ * @param jetty  Jetty
+ * @param wr  first receive
+ * @param bad_wr  on an error the first receive that was not posted; all before it are posted
+ * @return  URMA_SUCCESS; URMA_ENOMEM: the queue is full; URMA_EINVAL: the Jetty shares a JFR, or
+ *   the receive *bad_wr is invalid
+ */
 SOFTHCA_API urma_status_t urma_post_jetty_recv_wr(urma_jetty_t *jetty, urma_jfr_wr_t *wr,
 						  urma_jfr_wr_t **bad_wr);
+
+/**
+ * Post a list of receives, as urma_post_jetty_recv_wr().
+ *
+ * @param jfr  queue of receives
+ * @param wr  first receive
+ * @param bad_wr  on an error the first receive that was not posted
+ * @return  URMA_SUCCESS, or an error
+ */
 SOFTHCA_API urma_status_t urma_post_jfr_wr(urma_jfr_t *jfr, urma_jfr_wr_t *wr,
 					   urma_jfr_wr_t **bad_wr);
-/** One request with one local SGE. */
+
+/**
+ * Post a Write with one local SGE.
+ *
+ * @param jfs  queue of requests
+ * @param target_jfr  imported destination
+ * @param dst_tseg  imported segment
+ * @param src_tseg  registered segment
+ * @param dst  address in dst_tseg
+ * @param src  address in src_tseg
+ * @param len  bytes
+ * @param flag  flags of the request
+ * @param user_ctx  returned in the completion
+ * @return  as urma_post_jfs_wr()
+ */
 SOFTHCA_API urma_status_t urma_write(urma_jfs_t *jfs, urma_target_jetty_t *target_jfr,
 				     urma_target_seg_t *dst_tseg, urma_target_seg_t *src_tseg,
 				     uint64_t dst, uint64_t src, uint32_t len,
 				     urma_jfs_wr_flag_t flag, uint64_t user_ctx);
+
+/**
+ * Post a Read with one local SGE.
+ *
+ * @param jfs  queue of requests
+ * @param target_jfr  imported destination
+ * @param dst_tseg  registered segment
+ * @param src_tseg  imported segment
+ * @param dst  address in dst_tseg
+ * @param src  address in src_tseg
+ * @param len  bytes
+ * @param flag  flags of the request
+ * @param user_ctx  returned in the completion
+ * @return  as urma_post_jfs_wr()
+ */
 SOFTHCA_API urma_status_t urma_read(urma_jfs_t *jfs, urma_target_jetty_t *target_jfr,
 				    urma_target_seg_t *dst_tseg, urma_target_seg_t *src_tseg,
 				    uint64_t dst, uint64_t src, uint32_t len,
 				    urma_jfs_wr_flag_t flag, uint64_t user_ctx);
+
+/**
+ * Post a Send with one SGE.
+ *
+ * @param jfs  queue of requests
+ * @param target_jfr  imported destination
+ * @param src_tseg  registered segment
+ * @param src  address in src_tseg
+ * @param len  bytes
+ * @param flag  flags of the request
+ * @param user_ctx  returned in the completion
+ * @return  as urma_post_jfs_wr()
+ */
 SOFTHCA_API urma_status_t urma_send(urma_jfs_t *jfs, urma_target_jetty_t *target_jfr,
 				    urma_target_seg_t *src_tseg, uint64_t src, uint32_t len,
 				    urma_jfs_wr_flag_t flag, uint64_t user_ctx);
+
+/**
+ * Post a receive with one SGE.
+ *
+ * @param jfr  queue of receives
+ * @param recv_tseg  registered segment
+ * @param buf  address in recv_tseg
+ * @param len  bytes
+ * @param user_ctx  returned in the completion
+ * @return  as urma_post_jfr_wr()
+ */
 SOFTHCA_API urma_status_t urma_recv(urma_jfr_t *jfr, urma_target_seg_t *recv_tseg, uint64_t buf,
 				    uint32_t len, uint64_t user_ctx);
 
@@ -845,8 +1262,21 @@ typedef struct urma_async_event {
 	void *priv; /* of the library */
 } urma_async_event_t;
 
-/** Wait for an event; URMA_EAGAIN if async_fd is non-blocking. Each is to be acknowledged. */
+/**
+ * Get the next asynchronous event. Blocks unless ctx->async_fd is O_NONBLOCK. The program
+ * acknowledges each event with urma_ack_async_event().
+ *
+ * @param ctx  context
+ * @param event  event
+ * @return  URMA_SUCCESS; URMA_EAGAIN: no event waits (O_NONBLOCK)
+ */
 SOFTHCA_API urma_status_t urma_get_async_event(urma_context_t *ctx, urma_async_event_t *event);
+
+/**
+ * Acknowledge an asynchronous event.
+ *
+ * @param event  event from urma_get_async_event()
+ */
 SOFTHCA_API void urma_ack_async_event(urma_async_event_t *event);
 
 #ifdef __cplusplus
