@@ -489,9 +489,8 @@ struct softhca_cq_init_attr {
 	uint32_t comp_vector;
 	struct softhca_comp_channel *channel; /* or NULL */
 	void *cq_context;
-	uint32_t flags; /* enum softhca_create_flags */
-	uint64_t
-		wc_flags; /* enum softhca_create_cq_wc_flags: fields to read; 0 suffices for poll_cq */
+	uint32_t flags;	   /* enum softhca_create_flags */
+	uint64_t wc_flags; /* enum softhca_create_cq_wc_flags; poll_cq needs none of them */
 };
 
 struct softhca_moderate_cq {
