@@ -9,7 +9,7 @@ A room is a folder of rooms.ROOMS, of apps or of tests; a page is a file of docs
 page in the top folder. The text of a room is its comments and doc strings, that of a page is
 everything but code. tests/words.budget has the highest rate of each; a rate above it is a failure,
 and so is a rate that is lower by a tenth and more than MARGIN, until --write lowers the budget. A room without a
-line has the line of its parent folder; one without any has the default.
+line counts in the line of the folder around it; without one its limit is DEFAULT.
 """
 import argparse
 import collections
@@ -140,26 +140,38 @@ def read_budget(tree):
     return budget
 
 
-def budget_of(budget, room):
+def line_of(budget, room):
+    """The room of the budget that holds a room: itself, or a folder around it; or None."""
     while room and room not in budget:
         room = os.path.dirname(room)
-    return budget.get(room, DEFAULT)
+    return room or None
+
+
+def sums(tree, budget):
+    """Words and idioms of each line of the budget, and of each room without one."""
+    words, found = count(tree)
+    total = collections.Counter()
+    idioms = collections.defaultdict(list)
+    for room in words:
+        total[line_of(budget, room) or room] += words[room]
+    for line in found:
+        idioms[line_of(budget, line.room) or line.room].append(line)
+    return total, idioms
 
 
 def complaints(tree):
-    words, found = count(tree)
     budget = read_budget(tree)
+    words, idioms = sums(tree, budget)
     for room in sorted(words):
-        idioms = [line for line in found if line.room == room]
-        limit = budget_of(budget, room)
-        if len(idioms) > math.ceil(limit * words[room] / PER):
-            last = idioms[-1]
+        limit = budget.get(room, DEFAULT)
+        now = rate(len(idioms[room]), words[room])
+        if len(idioms[room]) > math.ceil(limit * words[room] / PER):
+            last = idioms[room][-1]
             yield '%s: %d idioms in %d words are %.0f per %d, at most %d; tests/words %s lists them, as %s:%d: %s' % (
-                room, len(idioms), words[room], rate(len(idioms), words[room]), PER, limit, room,
-                last.path, last.number, last.text)
-        elif room in budget and limit > FLOOR and rate(len(idioms), words[room]) < limit - max(MARGIN, limit / 10):
+                room, len(idioms[room]), words[room], now, PER, limit, room, last.path, last.number, last.text)
+        elif limit > FLOOR and room in budget and now < limit - max(MARGIN, limit / 10):
             yield '%s: %.0f idioms per %d words, the budget is %d: tests/words --write lowers it' % (
-                room, rate(len(idioms), words[room]), PER, limit)
+                room, now, PER, limit)
     for room in sorted(set(budget) - set(words)):
         yield '%s: there is no %s' % (BUDGET, room)
 
@@ -167,17 +179,14 @@ def complaints(tree):
 HEAD = '# Highest rate of idioms per 10,000 words: tests/words --write lowers it, nothing raises it.\n'
 
 
-def write(tree, first):
-    words, found = count(tree)
-    idioms = collections.Counter(line.room for line in found)
-    budget = {} if first else read_budget(tree)
+def write(tree):
+    budget = read_budget(tree)
+    words, idioms = sums(tree, budget)
     lines = []
     for room in sorted(words):
-        if not words[room]:
-            continue
-        now = max(math.ceil(rate(idioms[room], words[room])), FLOOR)
-        limit = budget_of(budget, room) if budget else now
-        lines.append('%-36s %4d\n' % (room, min(now, limit)))
+        if words[room]:
+            now = max(math.ceil(rate(len(idioms[room]), words[room])), FLOOR)
+            lines.append('%-36s %4d\n' % (room, min(now, budget.get(room, now))))
     with open(os.path.join(tree.root, BUDGET), 'w', encoding='utf-8') as file:
         file.write(HEAD + ''.join(lines))
 
@@ -189,7 +198,7 @@ def main(tree):
     parser.add_argument('rooms', nargs='*', metavar='ROOM', help='room, page or file (default: all)')
     args = parser.parse_args()
     if args.write:
-        write(tree, not os.path.exists(os.path.join(tree.root, BUDGET)))
+        write(tree)
         return 0
     words, found = count(tree)
     if args.table:
