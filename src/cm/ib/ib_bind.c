@@ -108,10 +108,18 @@ port_take(struct ib_op *op, struct ib_id *id, uint16_t number)
 	return port_join(op, id, number);
 }
 
+static void
+bind_clear(struct ib_id *id)
+{
+	id->src = (struct hca_ctl_cm_addr){0};
+	id->gid_index = HCA_CTL_CM_NO_GID;
+}
+
 int
-ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted)
+ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted, uint32_t flags)
 {
 	const struct hca_ctl_cm_addr meant = ib_ip_meant(wanted), *addr = &meant;
+	bool reuse = id->reuse, af_only = id->af_only;
 	int err;
 
 	if (id->state != HCA_CTL_CM_IDLE)
@@ -124,10 +132,13 @@ ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted
 			return ib_op_fail(op, -EADDRNOTAVAIL, "no address of this HCA");
 	}
 	id->src = *addr;
+	id->reuse |= (flags & HCA_CTL_CM_REUSE) != 0;
+	id->af_only |= (flags & HCA_CTL_CM_AF_ONLY) != 0;
 	err = port_take(op, id, addr->port);
 	if (err != 0) {
-		id->src = (struct hca_ctl_cm_addr){0};
-		id->gid_index = HCA_CTL_CM_NO_GID;
+		id->reuse = reuse;
+		id->af_only = af_only;
+		bind_clear(id);
 		return err;
 	}
 	ib_id_state(id, HCA_CTL_CM_BOUND, op->now);
@@ -147,6 +158,14 @@ ib_unbind(struct ibcm *cm, struct ib_id *id)
 		return;
 	ib_hash_remove(&cm->ports, &port->link);
 	free(port);
+}
+
+void
+ib_bind_undo(struct ib_op *op, struct ib_id *id)
+{
+	ib_unbind(op->cm, id);
+	bind_clear(id);
+	ib_id_state(id, HCA_CTL_CM_IDLE, op->now);
 }
 
 int

@@ -270,8 +270,11 @@ int ib_event_fetch(struct ib_op *op, uint32_t channel, struct hca_ctl_cm_event *
 void ib_event_move(struct ibcm *cm, struct ib_id *id, struct ib_channel *to);
 
 /* ib_bind.c */
-int ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *addr);
+/* flags: HCA_CTL_CM_REUSE, HCA_CTL_CM_AF_ONLY. After an error the id is as it was. */
+int ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *addr, uint32_t flags);
 void ib_unbind(struct ibcm *cm, struct ib_id *id);
+/* The operation that has bound it fails. */
+void ib_bind_undo(struct ib_op *op, struct ib_id *id);
 /* It begins to listen: no other id may have the port, even if both may be reused. */
 int ib_bind_listens(struct ib_op *op, struct ib_id *id);
 /* The listener of a space and port that takes requests for the address. */
@@ -376,6 +379,8 @@ enum ib_drop ib_recv_apr(const struct ib_in *in);
 enum ib_drop ib_recv_find(const struct ib_in *in, uint32_t local_comm, struct ib_id **id);
 
 /* ib_request.c: requests of peers at listeners */
+/* The partition is the one of this HCA. */
+bool ib_request_pkey_is_good(const struct ibcm *cm, uint16_t pkey);
 /* A new id for the request: in the phase, as a half; NULL: with *drop. */
 struct ib_id *ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
 			     enum ib_phase phase, enum ib_drop *drop);

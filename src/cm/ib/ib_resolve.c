@@ -25,18 +25,43 @@ resolve_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_
 
 /* The HCA itself has the address that the wildcard means. */
 static bool
-resolve_own(const struct ibcm *cm, struct ib_id *id)
+resolve_own(const struct ibcm *cm, uint32_t index, struct hca_ctl_cm_addr *dst)
 {
-	uint32_t index = id->gid_index;
-
-	if (!ib_ip_is_any(&id->dst))
+	if (!ib_ip_is_any(dst))
 		return true;
 	if (index == HCA_CTL_CM_NO_GID)
-		index = ib_gid_any(cm, id->dst.family);
+		index = ib_gid_any(cm, dst->family);
 	if (index == HCA_CTL_CM_NO_GID)
 		return false;
-	memcpy(id->dst.gid, cm->gid[index].gid, sizeof(id->dst.gid));
+	memcpy(dst->gid, cm->gid[index].gid, sizeof(dst->gid));
 	return true;
+}
+
+/* An id without an address gets one: that of the request, or the wildcard. */
+static int
+resolve_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_resolve *r)
+{
+	struct hca_ctl_cm_addr src = r->src;
+
+	if (id->state != HCA_CTL_CM_IDLE)
+		return 0;
+	if (src.family == HCA_CTL_CM_NONE)
+		src = ib_ip_any(r->dst.family);
+	return ib_bind(op, id, &src, 0);
+}
+
+/* The destination, if the bound id can have it. */
+static int
+resolve_dst(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted)
+{
+	struct hca_ctl_cm_addr dst = ib_ip_meant(wanted);
+
+	if (id->src.family != dst.family)
+		return ib_op_fail(op, -EINVAL, "the id has an address of the other family");
+	if (!resolve_own(op->cm, id->gid_index, &dst))
+		return ib_op_fail(op, -EADDRNOTAVAIL, "the HCA has no address of the family");
+	id->dst = dst;
+	return 0;
 }
 
 static void
@@ -63,28 +88,23 @@ int
 ib_resolve(struct ib_op *op, const struct hca_ctl_cm_resolve *request)
 {
 	struct ib_id *id = ib_id_get(op, request->id);
-	struct hca_ctl_cm_addr src = request->src;
+	bool was_idle;
 	int err;
 
 	if (id == NULL)
 		return -ENOENT;
+	was_idle = id->state == HCA_CTL_CM_IDLE;
 	err = resolve_judge(op, id, request);
+	if (err == 0)
+		err = resolve_bind(op, id, request);
 	if (err != 0)
 		return err;
-	if (id->state == HCA_CTL_CM_IDLE) {
-		if (src.family == HCA_CTL_CM_NONE)
-			src = ib_ip_any(request->dst.family);
-		err = ib_bind(op, id, &src);
-		if (err != 0)
-			return err;
-	}
-	if (id->src.family != request->dst.family)
-		return ib_op_fail(op, -EINVAL, "the id has an address of the other family");
-	id->dst = ib_ip_meant(&request->dst);
-	if (!resolve_own(op->cm, id))
-		return ib_op_fail(op, -EADDRNOTAVAIL, "the HCA has no address of the family");
-	resolve_begin(op, id, request->timeout_ms);
-	return 0;
+	err = resolve_dst(op, id, &request->dst);
+	if (err == 0)
+		resolve_begin(op, id, request->timeout_ms);
+	else if (was_idle)
+		ib_bind_undo(op, id);
+	return err;
 }
 
 static struct ib_id *

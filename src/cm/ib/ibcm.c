@@ -230,11 +230,7 @@ op_bind(struct ib_op *op, const struct hca_ctl_cm_bind *r, struct hca_ctl_cm_bou
 
 	if (id == NULL)
 		return -ENOENT;
-	if (id->state == HCA_CTL_CM_IDLE) {
-		id->reuse |= (r->flags & HCA_CTL_CM_REUSE) != 0;
-		id->af_only |= (r->flags & HCA_CTL_CM_AF_ONLY) != 0;
-	}
-	err = ib_bind(op, id, &r->addr);
+	err = ib_bind(op, id, &r->addr, r->flags);
 	if (err != 0)
 		return err;
 	*bound = (struct hca_ctl_cm_bound){.addr = id->src, .gid_index = id->gid_index};
@@ -267,7 +263,7 @@ op_listen(struct ib_op *op, const struct hca_ctl_cm_listen *r, struct hca_ctl_no
 	if (id == NULL)
 		return -ENOENT;
 	if (id->state == HCA_CTL_CM_IDLE)
-		err = ib_bind(op, id, &any);
+		err = ib_bind(op, id, &any, 0);
 	if (err != 0)
 		return err;
 	if (id->state != HCA_CTL_CM_BOUND)

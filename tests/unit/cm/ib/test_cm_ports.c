@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Ports and addresses: what an operation that fails leaves, and what one user leaves to others. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi_ctx.h"
+#include "cm_rig.h"
+
+#define CLIENT 7u
+#define CH 1u
+#define PORT 7174u
+#define TCP HCA_CTL_CM_SPACE_TCP
+
+static struct rig r;
+
+static const struct ib_id *
+id_of(uint32_t number)
+{
+	const struct ib_id *id = ib_id_by_number(r.cm[0], number);
+
+	assert_non_null(id);
+	return id;
+}
+
+/* ---- operations that fail ---- */
+
+static void
+test_failed_bind(void **state)
+{
+	static const uint8_t strange[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [15] = 1};
+	const uint32_t both = HCA_CTL_CM_REUSE | HCA_CTL_CM_AF_ONLY;
+	uint32_t has, id;
+
+	rig_begin(&r, 1, NULL);
+	has = rig_create(&r, 0, CLIENT, CH, TCP);
+	assert_int_equal(rig_bind(&r, 0, CLIENT, has, RIG_IP4, NULL, PORT, 0), 0);
+	id = rig_create(&r, 0, CLIENT, CH, TCP);
+	assert_int_equal(rig_bind(&r, 0, CLIENT, id, RIG_IP4, NULL, PORT, both), -EADDRINUSE);
+	assert_int_equal(rig_bind(&r, 0, CLIENT, id, RIG_IP4, strange, PORT, both), -EADDRNOTAVAIL);
+	assert_false(id_of(id)->reuse);
+	assert_false(id_of(id)->af_only);
+	assert_int_equal(rig_state(&r, 0, CLIENT, id), HCA_CTL_CM_IDLE);
+	/* a socket of both families: with AF_ONLY it would not be in the way of IPv4 */
+	assert_int_equal(rig_bind(&r, 0, CLIENT, id, RIG_IP6, NULL, PORT, 0), -EADDRINUSE);
+	assert_int_equal(rig_bind(&r, 0, CLIENT, id, RIG_IP6, NULL, PORT, both), 0);
+	assert_true(id_of(id)->reuse && id_of(id)->af_only);
+	/* of one that is bound, too */
+	assert_int_equal(rig_bind(&r, 0, CLIENT, has, RIG_IP4, NULL, PORT + 1, both), -EINVAL);
+	assert_false(id_of(has)->reuse || id_of(has)->af_only);
+	assert_int_equal(rig_counter(&r, 0, "cm_now_ports"), 1);
+	rig_end(&r);
+}
+
+/* To the other family, to the HCA itself without an address: the id has neither port nor address. */
+static void
+test_failed_resolve(void **state)
+{
+	struct hca_ctl_cm_resolve request = {.timeout_ms = 1000};
+	struct hca_ctl_gid none = {.vlan_id = 0xffff};
+	struct hca_ctl_none answer;
+	uint32_t id;
+
+	rig_begin(&r, 1, NULL);
+	id = rig_create(&r, 0, CLIENT, CH, TCP);
+	request.id = id;
+	request.src = ib_ip_any(HCA_CTL_CM_IP4);
+	request.dst = ib_ip_any(HCA_CTL_CM_IP6);
+	memcpy(request.dst.gid, r.gid[1][RIG_IP6], 16);
+	for (uint32_t i = 0; i < 2; i++) {
+		int err = rig_call(&r, 0, CLIENT, HCA_CTL_CM_RESOLVE, &request, &answer);
+
+		assert_int_equal(err, i == 0 ? -EINVAL : -EADDRNOTAVAIL);
+		assert_int_equal(rig_state(&r, 0, CLIENT, id), HCA_CTL_CM_IDLE);
+		assert_int_equal(rig_counter(&r, 0, "cm_now_ports"), 0);
+		assert_int_equal(id_of(id)->src.family, HCA_CTL_CM_NONE);
+		assert_int_equal(id_of(id)->dst.family, HCA_CTL_CM_NONE);
+		ibcm_set_gid(r.cm[0], RIG_IP4, &none, r.now);
+		request.dst = ib_ip_any(HCA_CTL_CM_IP4);
+	}
+	/* an id that was bound stays so */
+	assert_int_equal(rig_bind(&r, 0, CLIENT, id, RIG_IP6, NULL, PORT, 0), 0);
+	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_RESOLVE, &request, &answer), -EINVAL);
+	assert_int_equal(rig_state(&r, 0, CLIENT, id), HCA_CTL_CM_BOUND);
+	assert_int_equal(id_of(id)->src.port, PORT);
+	assert_int_equal(id_of(id)->dst.family, HCA_CTL_CM_NONE);
+	rig_end(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_failed_bind),
+		cmocka_unit_test(test_failed_resolve),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
