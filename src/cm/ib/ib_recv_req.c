@@ -10,7 +10,6 @@
 #include "ib_impl.h"
 
 #define REQ_MTU_MAX 5u
-#define REQ_PKEY_MASK 0x7fffu /* without the bit of membership */
 
 static void
 req_reject(const struct ib_in *in, uint16_t reason, const void *info, uint32_t len)
@@ -96,7 +95,7 @@ req_judge(const struct ib_in *in, uint8_t *info)
 	if (memcmp(req->primary_local_gid, in->from->peer, 16) != 0 ||
 	    memcmp(req->primary_remote_gid, in->from->own, 16) != 0)
 		return IB_MAD_REASON_GID;
-	if ((req->pkey & REQ_PKEY_MASK) != (in->cm->cfg.pkey & REQ_PKEY_MASK))
+	if (!ib_request_pkey_is_good(in->cm, req->pkey))
 		return IB_MAD_REASON_UNSUPPORTED;
 	*info = (uint8_t)in->cm->cfg.mtu;
 	if (req->mtu < 1 || req->mtu > REQ_MTU_MAX || req->mtu > in->cm->cfg.mtu)

@@ -8,6 +8,8 @@
 
 #include "ib_impl.h"
 
+#define REQUEST_PKEY_MASK 0x7fffu /* without the bit of membership */
+
 /*
  * A full backlog: the oldest request of the address with the most halves gives way, unless this is
  * the new one's. false: the new one has to.
@@ -46,6 +48,12 @@ request_room(const struct ib_in *in, struct ib_id *listener)
 		return IB_DROP_backlog;
 	}
 	return IB_DROP_NONE;
+}
+
+bool
+ib_request_pkey_is_good(const struct ibcm *cm, uint16_t pkey)
+{
+	return (pkey & REQUEST_PKEY_MASK) == (cm->cfg.pkey & REQUEST_PKEY_MASK);
 }
 
 struct ib_id *

@@ -152,7 +152,9 @@ ib_recv_sidr_req(const struct ib_in *in)
 			ib_conn_repeat(in->cm, old);
 		return IB_DROP_NONE;
 	}
-	listener = sidr_listener(in, &ip);
+	/* no status of a SIDR_REP names the P_Key: in another partition there is no such service */
+	listener = ib_request_pkey_is_good(in->cm, in->mad->sidr_req.pkey) ? sidr_listener(in, &ip)
+									   : NULL;
 	if (listener != NULL)
 		return sidr_take(in, listener, &ip);
 	sidr_refuse(in, IB_MAD_SIDR_SERVICE_ID);

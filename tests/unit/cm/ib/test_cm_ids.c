@@ -465,6 +465,34 @@ test_datagrams_refused(void **state)
 	}
 }
 
+/* In another partition there is no such service; a limited member of this one may ask. */
+static void
+test_datagrams_pkey(void **state)
+{
+	static const uint16_t pkeys[] = {0x8001, 0x0001, 0x7fff};
+	struct hca_ctl_cm_event e;
+	uint32_t child;
+
+	(void)asked(&child);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct rig_message m = {.way = r.log[0].way};
+		struct ib_mad mad = r.log[0].mad;
+
+		mad.sidr_req.request += 1 + i;
+		mad.sidr_req.pkey = pkeys[i];
+		ib_mad_build(&mad, m.mad);
+		rig_put(&r, &m, 1);
+		rig_run(&r, 5 * RIG_MS);
+		assert_int_equal(rig_event(&r, 1, SERVER, CH, &e), i == 2);
+		if (i == 2)
+			continue;
+		assert_int_equal(rig_count(&r, 1, IB_MAD_SIDR_REP), 1 + i);
+		assert_int_equal(rig_last(&r, 1, IB_MAD_SIDR_REP)->sidr_rep.status,
+				 IB_MAD_SIDR_SERVICE_ID);
+	}
+	rig_end(&r);
+}
+
 /* ---- groups ---- */
 
 static int
@@ -657,6 +685,7 @@ main(void)
 		cmocka_unit_test(test_notify),
 		cmocka_unit_test(test_datagrams),
 		cmocka_unit_test(test_datagrams_refused),
+		cmocka_unit_test(test_datagrams_pkey),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_address_changes),
 		cmocka_unit_test(test_dead),
