@@ -12,6 +12,15 @@ static const char *const phase_names[IB_PHASES] = {
 #undef X
 };
 
+/* The state of an id that has gone is what is left of its connection. */
+static uint32_t
+list_state(const struct ib_id *id)
+{
+	if (id->number != 0)
+		return id->state;
+	return id->phase == IB_PHASE_DREQ_SENT ? HCA_CTL_CM_DISCONNECTING : HCA_CTL_CM_ENDED;
+}
+
 static void
 list_fill(const struct ib_id *id, struct ibcm_entry *out)
 {
@@ -20,7 +29,7 @@ list_fill(const struct ib_id *id, struct ibcm_entry *out)
 		.id = id->number,
 		.owner = id->number == 0 ? 0 : id->account->client.owner,
 		.space = id->space,
-		.state = id->state,
+		.state = list_state(id),
 		.phase = phase_names[id->phase],
 		.src = id->src,
 		.dst = id->dst,

@@ -58,7 +58,7 @@ struct ibcm_ops {
 	uint64_t (*random)(void *arg); /* of a CSPRNG */
 };
 
-/* What there may be: X(name, preset, text). The shares are per cent of what others have left. */
+/* How many there may be: X(name, preset, text) */
 #define IBCM_LIMIT_LIST(X) \
 	X(ids, 65536, "ids of all clients") \
 	X(ids_user, 32768, "ids of a user") \
@@ -133,7 +133,7 @@ const char *ibcm_counter(const struct ibcm *cm, uint32_t i, uint64_t *value);
 /* For operators: ids and connections with indexes from `from` on, ascending; returns how many. */
 struct ibcm_entry {
 	uint32_t index;
-	uint32_t id;	/* 0: its id has gone: TIMEWAIT, or a half of a peer */
+	uint32_t id;	/* 0: its id has gone; state is DISCONNECTING or ENDED */
 	uint32_t owner; /* 0: as id */
 	uint32_t space, state;
 	const char *phase; /* of the protocol: "REQ sent", "timewait", ... */

@@ -124,15 +124,22 @@ test_disconnect(void **state)
 static void
 test_destroy_established(void **state)
 {
+	struct ibcm_entry left;
 	uint32_t child, id;
 
 	rig_begin(&r, 1, NULL);
 	id = connected(0, 1, RIG_IP4, &child);
 	assert_int_equal(rig_destroy(&r, 0, CLIENT, id), 0);
 	assert_int_equal(rig_counter(&r, 0, "cm_now_orphans"), 1);
+	assert_int_equal(ibcm_list(r.cm[0], 0, &left, 1), 1);
+	assert_int_equal(left.id, 0);
+	assert_int_equal(left.state, HCA_CTL_CM_DISCONNECTING);
 	rig_run(&r, 20 * RIG_MS);
 	expect_end(1, SERVER, child);
 	assert_int_equal(rig_counter(&r, 0, "cm_now_orphans"), 1);
+	assert_int_equal(ibcm_list(r.cm[0], 0, &left, 1), 1);
+	assert_string_equal(left.phase, "timewait");
+	assert_int_equal(left.state, HCA_CTL_CM_ENDED);
 	rig_run(&r, 10 * RIG_SECOND);
 	assert_int_equal(rig_counter(&r, 0, "cm_now_orphans"), 0);
 	rig_end(&r);
