@@ -279,6 +279,11 @@ struct hca_driver_cm {
 		    const void *request, void *answer, const char **why);
 	/* The client ends: all ids of it. */
 	void (*forget)(void *arg, uint32_t owner);
+	/*
+	 * DESTROY_CHANNEL: the ids that are in the channel of the client end, as Linux destroys those
+	 * of a file when it is closed. The number of the channel may be given out again.
+	 */
+	void (*channel)(void *arg, uint32_t owner, uint32_t channel);
 	/* An entry of the GID table has changed; valid 0: it is empty. */
 	void (*gid)(void *arg, uint32_t index, const struct hca_ctl_gid *gid);
 	/* Its counter i; NULL: there are no more. */

@@ -424,6 +424,7 @@ driver_op_destroy_channel(struct hca_client *client, const uint32_t *channel,
 		return driver_fail(-EINVAL, "channel %u does not exist", *channel);
 	if (c->users != 0)
 		return driver_fail(-EBUSY, "%u CQs use the channel", c->users);
+	driver_cm_channel(client, *channel);
 	pthread_mutex_lock(&client->drv->event_lock);
 	close_fd(&c->write_fd);
 	client->count_channels--;

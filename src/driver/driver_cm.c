@@ -94,6 +94,15 @@ driver_cm_forget(struct hca_client *client)
 		drv->cm->forget(drv->cm_arg, client->uar);
 }
 
+void
+driver_cm_channel(struct hca_client *client, uint32_t channel)
+{
+	struct hca_driver *drv = client->drv;
+
+	if (drv->cm != NULL)
+		drv->cm->channel(drv->cm_arg, client->uar, channel);
+}
+
 const char *
 hca_driver_cm_counter(struct hca_driver *drv, uint32_t i, uint64_t *value)
 {

@@ -551,6 +551,7 @@ void driver_peers_forget(struct hca_client *client);
 
 /* driver_cm.c */
 void driver_cm_forget(struct hca_client *client);
+void driver_cm_channel(struct hca_client *client, uint32_t channel);
 void driver_cm_gid(struct hca_driver *drv, uint32_t index); /* the entry has changed */
 
 /* driver_addr.c; lock held */

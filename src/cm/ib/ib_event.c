@@ -15,8 +15,8 @@ channel_key(uint32_t owner, uint32_t number)
 	return (uint64_t)owner << 32 | number;
 }
 
-static struct ib_channel *
-channel_find(const struct ibcm *cm, uint32_t owner, uint32_t number)
+struct ib_channel *
+ib_channel_find(const struct ibcm *cm, uint32_t owner, uint32_t number)
 {
 	struct ib_link *link = ib_hash_next(&cm->channels, channel_key(owner, number), NULL);
 
@@ -26,7 +26,7 @@ channel_find(const struct ibcm *cm, uint32_t owner, uint32_t number)
 struct ib_channel *
 ib_channel_get(struct ibcm *cm, struct ib_account *account, uint32_t number)
 {
-	struct ib_channel *ch = channel_find(cm, account->client.owner, number);
+	struct ib_channel *ch = ib_channel_find(cm, account->client.owner, number);
 
 	if (ch != NULL)
 		return ch;
@@ -36,6 +36,8 @@ ib_channel_get(struct ibcm *cm, struct ib_account *account, uint32_t number)
 	ch->account = account;
 	ch->number = number;
 	ib_node_init(&ch->events);
+	ib_node_init(&ch->members);
+	ib_node_push(&account->channels, &ch->in_account);
 	ib_hash_add(&cm->channels, &ch->link, channel_key(account->client.owner, number));
 	return ch;
 }
@@ -45,6 +47,7 @@ ib_channel_drop(struct ibcm *cm, struct ib_channel *channel)
 {
 	if (channel->ids != 0)
 		return;
+	ib_node_pull(&channel->in_account);
 	ib_hash_remove(&cm->channels, &channel->link);
 	free(channel);
 }
@@ -145,7 +148,7 @@ ib_event_clear_group(struct ib_id *id, uint32_t group)
 int
 ib_event_fetch(struct ib_op *op, uint32_t channel, struct hca_ctl_cm_event *out)
 {
-	struct ib_channel *ch = channel_find(op->cm, op->client->owner, channel);
+	struct ib_channel *ch = ib_channel_find(op->cm, op->client->owner, channel);
 	struct ib_event *e;
 
 	if (ch == NULL || ch->waiting == 0)
@@ -169,6 +172,8 @@ ib_event_move(struct ibcm *cm, struct ib_id *id, struct ib_channel *to)
 
 	id->channel = to;
 	to->ids++;
+	ib_node_pull(&id->in_channel);
+	ib_node_push(&to->members, &id->in_channel);
 	IB_NODE_EACH(n, &id->events)
 	{
 		struct ib_event *e = IB_CONTAINER(n, struct ib_event, in_id);

@@ -100,6 +100,7 @@ ib_account_get(struct ibcm *cm, const struct ibcm_client *client)
 		return NULL;
 	a->client = *client;
 	ib_node_init(&a->orphans);
+	ib_node_init(&a->channels);
 	ib_node_push(&cm->all_accounts, &a->node);
 	ib_hash_add(&cm->accounts, &a->link, client->owner);
 	return a;
@@ -192,6 +193,7 @@ id_init(struct ib_id *id)
 {
 	id->gid_index = HCA_CTL_CM_NO_GID;
 	ib_node_init(&id->orphan);
+	ib_node_init(&id->in_channel);
 	ib_node_init(&id->events);
 	ib_node_init(&id->members);
 	ib_node_init(&id->in_port);
@@ -216,6 +218,7 @@ ib_id_new(struct ibcm *cm, struct ib_account *account, struct ib_channel *channe
 	id->channel = channel;
 	account->ids++;
 	channel->ids++;
+	ib_node_push(&channel->members, &id->in_channel);
 	cm->ids++;
 	ib_id_state(id, HCA_CTL_CM_IDLE, now);
 	return id;
@@ -260,6 +263,7 @@ id_detach(struct ibcm *cm, struct ib_id *id)
 	ib_request_fetched(id);
 	if (id->channel == NULL)
 		return;
+	ib_node_pull(&id->in_channel);
 	id->channel->ids--;
 	ib_channel_drop(cm, id->channel);
 	id->channel = NULL;

@@ -83,6 +83,7 @@ struct ib_account {
 	struct ib_node node; /* in all accounts */
 	struct ib_link link; /* by owner, unless the client has ended */
 	struct ib_node orphans;
+	struct ib_node channels;
 	struct ibcm_client client;
 	uint32_t ids; /* with orphans */
 	uint32_t memberships;
@@ -91,6 +92,8 @@ struct ib_account {
 /* A channel of a client, as long as it has ids. */
 struct ib_channel {
 	struct ib_link link; /* by owner and number */
+	struct ib_node in_account;
+	struct ib_node members; /* ids */
 	struct ib_node events;
 	struct ib_account *account;
 	uint32_t number;
@@ -172,6 +175,7 @@ struct ib_id {
 	struct ib_account *account;
 	struct ib_node orphan; /* in its account */
 	struct ib_channel *channel;
+	struct ib_node in_channel;
 	uint32_t space;
 	uint8_t service; /* HCA_ST_* */
 	uint32_t state;	 /* enum hca_ctl_cm_state */
@@ -256,6 +260,8 @@ void ib_account_drop(struct ibcm *cm, struct ib_account *account);
 
 /* ib_event.c */
 struct ib_channel *ib_channel_get(struct ibcm *cm, struct ib_account *account, uint32_t number);
+/* NULL: the client has no ids in a channel of this number. */
+struct ib_channel *ib_channel_find(const struct ibcm *cm, uint32_t owner, uint32_t number);
 void ib_channel_drop(struct ibcm *cm, struct ib_channel *channel);
 /* With the parts that every event has; NULL: no memory, or the id is an orphan. */
 struct ib_event *ib_event_new(struct ibcm *cm, struct ib_id *id, uint32_t type, int32_t status);

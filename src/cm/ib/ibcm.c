@@ -107,6 +107,29 @@ ibcm_destroy(struct ibcm *cm, uint64_t now)
 	cm_free(cm);
 }
 
+/* The requests that wait at a listener end with it. */
+static void
+cm_destroy_channel(struct ibcm *cm, struct ib_channel *channel, uint64_t now)
+{
+	channel->ids++; /* it stays until all are gone */
+	while (!ib_node_alone(&channel->members)) {
+		struct ib_id *id = IB_CONTAINER(channel->members.next, struct ib_id, in_channel);
+
+		cm_destroy_id(cm, id->listener != NULL ? id->listener : id, now);
+	}
+	channel->ids--;
+	ib_channel_drop(cm, channel);
+}
+
+void
+ibcm_forget_channel(struct ibcm *cm, uint32_t owner, uint32_t number, uint64_t now)
+{
+	struct ib_channel *channel = ib_channel_find(cm, owner, number);
+
+	if (channel != NULL)
+		cm_destroy_channel(cm, channel, now);
+}
+
 void
 ibcm_forget(struct ibcm *cm, uint32_t owner, uint64_t now)
 {
@@ -115,12 +138,10 @@ ibcm_forget(struct ibcm *cm, uint32_t owner, uint64_t now)
 	if (account == NULL)
 		return;
 	account->ids++; /* it stays until all are gone */
-	for (uint32_t i = 0; i < cm->slots; i++) {
-		struct ib_id *id = cm->slot[i].id;
-
-		if (id != NULL && id->account == account && id->number != 0 && id->listener == NULL)
-			cm_destroy_id(cm, id, now);
-	}
+	while (!ib_node_alone(&account->channels))
+		cm_destroy_channel(
+			cm, IB_CONTAINER(account->channels.next, struct ib_channel, in_account),
+			now);
 	ib_hash_remove(&cm->accounts, &account->link);
 	account->ids--;
 	ib_account_drop(cm, account);

@@ -102,6 +102,11 @@ int ibcm_call(struct ibcm *cm, const struct ibcm_client *client, enum hca_ctl_op
 	      const void *request, void *answer, uint64_t now, const char **why);
 /* The client has ended: its ids and listeners go, its peers are told. */
 void ibcm_forget(struct ibcm *cm, uint32_t owner, uint64_t now);
+/*
+ * A channel of the client ends, and its number may be another one's soon: the same for the ids that
+ * are in it now. Ids that were moved to another channel stay.
+ */
+void ibcm_forget_channel(struct ibcm *cm, uint32_t owner, uint32_t channel, uint64_t now);
 
 /*
  * An entry of the GID table (valid 0: empty). Ids bound to an address that goes or moves get

@@ -53,6 +53,16 @@ face_forget(void *arg, uint32_t owner)
 }
 
 static void
+face_channel(void *arg, uint32_t owner, uint32_t channel)
+{
+	struct ibagent *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	ibcm_forget_channel(a->cm, owner, channel, ibagent_now(a));
+	face_leave(a);
+}
+
+static void
 face_gid(void *arg, uint32_t index, const struct hca_ctl_gid *gid)
 {
 	struct ibagent *a = arg;
@@ -96,6 +106,7 @@ face_counter(void *arg, uint32_t i, uint64_t *value)
 const struct hca_driver_cm ibagent_face = {
 	.call = face_call,
 	.forget = face_forget,
+	.channel = face_channel,
 	.gid = face_gid,
 	.counter = face_counter,
 };

@@ -62,6 +62,13 @@ ibcm_forget(struct ibcm *c, uint32_t owner, uint64_t now)
 }
 
 void
+ibcm_forget_channel(struct ibcm *c, uint32_t owner, uint32_t channel, uint64_t now)
+{
+	c->owner = owner;
+	c->channel = channel;
+}
+
+void
 ibcm_set_gid(struct ibcm *c, uint32_t index, const struct hca_ctl_gid *gid, uint64_t now)
 {
 	c->gids += gid->valid;

@@ -18,7 +18,7 @@ struct ibcm {
 	struct ibcm_config cfg;
 	struct ibcm_way from[INPUTS];
 	uint32_t inputs, ticks, gids, forgotten, resolved, deaths;
-	uint32_t op, owner, user;
+	uint32_t op, owner, user, channel;
 	uint64_t deadline, ticket;
 	int err;
 	struct ibcm_way way;

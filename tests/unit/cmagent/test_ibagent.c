@@ -267,6 +267,9 @@ operations(void **state)
 	assert_int_equal(record.object, create.channel);
 	assert_int_equal(call(HCA_CTL_CM_DESTROY, &id, NULL), -EADDRINUSE);
 	assert_string_equal(hca_driver_reason(), "the test refuses it");
+	/* the channel ends: what is in it does */
+	assert_int_equal(call(HCA_CTL_DESTROY_CHANNEL, &create.channel, NULL), 0);
+	assert_int_equal(cm.channel, create.channel);
 	close(fd);
 }
 

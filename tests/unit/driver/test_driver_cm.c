@@ -13,7 +13,7 @@
 static struct {
 	struct hca_driver_cm_caller caller;
 	enum hca_ctl_op op;
-	uint32_t calls, gids, forgotten, last_index;
+	uint32_t calls, gids, forgotten, last_index, left_by, left;
 	struct hca_ctl_gid gid;
 	int answer;
 } seen;
@@ -39,6 +39,13 @@ cm_forget(void *arg, uint32_t owner)
 }
 
 static void
+cm_channel(void *arg, uint32_t owner, uint32_t channel)
+{
+	seen.left_by = owner;
+	seen.left = channel;
+}
+
+static void
 cm_gid(void *arg, uint32_t index, const struct hca_ctl_gid *gid)
 {
 	seen.gids++;
@@ -54,7 +61,7 @@ cm_counter(void *arg, uint32_t i, uint64_t *value)
 	return i == 0 ? "of_the_test" : NULL;
 }
 
-static const struct hca_driver_cm cm = {cm_call, cm_forget, cm_gid, cm_counter};
+static const struct hca_driver_cm cm = {cm_call, cm_forget, cm_channel, cm_gid, cm_counter};
 
 static void
 begin(void)
@@ -176,7 +183,12 @@ events(void **state)
 	assert_false(has_record(other, second));
 	hca_driver_cm_event(drv, client[0]->uar, channel);
 	assert_false(has_record(fd, channel));
+	/* a number of no channel, then the channel: its ids end with it */
+	assert_int_equal(call_drop(client[1], HCA_CTL_DESTROY_CHANNEL, 99), -EINVAL);
+	assert_int_equal(seen.left, 0);
 	assert_int_equal(call_drop(client[1], HCA_CTL_DESTROY_CHANNEL, channel), 0);
+	assert_int_equal(seen.left, channel);
+	assert_int_equal(seen.left_by, client[1]->uar);
 	hca_driver_cm_event(drv, client[1]->uar, channel);
 	hca_driver_cm_event(drv, client[1]->uar, UINT32_MAX);
 	hca_driver_cm_event(drv, 12345, second);

@@ -53,7 +53,7 @@ test_failed_bind(void **state)
 	rig_end(&r);
 }
 
-/* To the other family, to the HCA itself without an address: the id has neither port nor address. */
+/* To the other family, to the HCA itself without an address: it has neither port nor address. */
 static void
 test_failed_resolve(void **state)
 {
