@@ -21,7 +21,7 @@ SECTIONS = {
     'Operations': ('src/abi/abi_wqe.h', 'HCA_OP_LIST'),
     'Services': ('src/abi/abi_ctx.h', 'enum hca_service'),
     'QP states': ('src/abi/abi_ctx.h', 'HCA_QP_STATE_LIST'),
-    'QP attributes': ('src/abi/abi_ctx.h', 'HCA_QP_ATTR_LIST'),
+    'QP attributes': ('src/abi/abi_qp_attr.h', 'HCA_QP_ATTR_LIST'),
     'Completion status': ('src/abi/abi_cqe.h', 'HCA_SYND_LIST'),
     'Events': ('src/abi/abi_cqe.h', 'HCA_EVENT_LIST'),
     'Events of connections': ('src/abi/abi_ctl.h', 'HCA_CTL_CM_EVENT_LIST'),

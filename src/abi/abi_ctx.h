@@ -61,37 +61,6 @@ enum hca_mig_state {
 	HCA_MIG_MIGRATED = 3,
 };
 
-/* Attributes of MODIFY_QP, table A1-3: bits of hca_qpc.opt_param_mask. X(name, bit) */
-#define HCA_QP_ATTR_LIST(X) \
-	X(STATE, 0) \
-	X(CUR_STATE, 1) \
-	X(EN_SQD_ASYNC_NOTIFY, 2) \
-	X(ACCESS_FLAGS, 3) \
-	X(PKEY_INDEX, 4) \
-	X(PORT, 5) \
-	X(QKEY, 6) \
-	X(AV, 7) \
-	X(PATH_MTU, 8) \
-	X(TIMEOUT, 9) \
-	X(RETRY_CNT, 10) \
-	X(RNR_RETRY, 11) \
-	X(RQ_PSN, 12) \
-	X(MAX_QP_RD_ATOMIC, 13) \
-	X(ALT_PATH, 14) \
-	X(MIN_RNR_TIMER, 15) \
-	X(SQ_PSN, 16) \
-	X(MAX_DEST_RD_ATOMIC, 17) \
-	X(PATH_MIG_STATE, 18) \
-	X(CAP, 19) \
-	X(DEST_QPN, 20) \
-	X(RATE_LIMIT, 25)
-
-enum hca_qp_attr_mask {
-#define HCA_QP_ATTR_ENUM(name, bit) HCA_QP_ATTR_##name = 1 << (bit),
-	HCA_QP_ATTR_LIST(HCA_QP_ATTR_ENUM)
-#undef HCA_QP_ATTR_ENUM
-};
-
 /*
  * Path of a QP: 1Ch..4Fh of table 3-2-40 (primary) and C0h..F3h (alternate). Offsets here are
  * relative; those of the primary path stand in brackets.

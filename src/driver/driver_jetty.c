@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi_qp_attr.h"
 #include "abi_service.h"
 #include "abi_tp.h"
 #include "driver_types.h"

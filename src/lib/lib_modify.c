@@ -11,7 +11,7 @@
 
 #include "abi_cmd.h"
 #include "abi_ctx.h"
-#include "abi_qp_transition.h"
+#include "abi_qp_attr.h"
 #include "lib_types.h"
 
 #define DEFAULT_HOP_LIMIT 64u

@@ -12,12 +12,12 @@ import sys
 import layout
 
 HEADERS = ('abi/abi_ctl.h', 'abi/abi_ops.h', 'abi/abi_bar.h', 'abi/abi_wqe.h', 'abi/abi_cqe.h',
-           'abi/abi_ctx.h', 'abi/abi_tp.h', 'ipc/channel/ipc_proto.h')
+           'abi/abi_ctx.h', 'abi/abi_qp_attr.h', 'abi/abi_tp.h', 'ipc/channel/ipc_proto.h')
 LISTS = ('HCA_OP_LIST', 'HCA_SYND_LIST', 'HCA_EVENT_LIST', 'HCA_QP_STATE_LIST', 'HCA_QP_ATTR_LIST',
          'HCA_CTL_FEATURE_LIST')
-# of the registers and contexts that driver and device alone use
-INSIDE = re.compile(r'\bhca_(cqc|eqc|srqc|mpt|eqe|hcr|tpc\w*|mbox_\w+|ctl_shape|ctl_sizes|ctl_extra)\b|'
-                    r'HCA_(BAR0|HCR|RESET|CMD|CQC|CQ_ST|CQ_FLAG|EQ|SRQC|MPT|MTT|BUS|KEY|TPC|TPG|TP_(?!ERR))|'
+# of the registers and contexts that driver and device alone use, and parts of lists
+INSIDE = re.compile(r'\bhca_(cqc|eqc|srqc|mpt|eqe|hcr|qp_transition|tpc\w*|mbox_\w+|ctl_shape|ctl_sizes|ctl_extra)\b|'
+                    r'HCA_(BAR0|HCR|RESET|CMD|QPA|CQC|CQ_ST|CQ_FLAG|EQ|SRQC|MPT|MTT|BUS|KEY|TPC|TPG|TP_(?!ERR))|'
                     r'HCA_(CTL_VERSION|CTL_MINOR|QPN_MAKE)')
 OPERATIONS = r"""
 	printf("version %u.%u\n", HCA_CTL_VERSION, HCA_CTL_MINOR);

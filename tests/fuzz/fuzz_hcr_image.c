@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include "abi_qp_attr.h"
 #include "fuzz_hcr.h"
 
 #include <string.h>

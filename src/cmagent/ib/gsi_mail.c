@@ -4,7 +4,7 @@
 
 #include "abi_cmd.h"
 #include "abi_ctx.h"
-#include "abi_qp_transition.h"
+#include "abi_qp_attr.h"
 #include "abi_service.h"
 #include "gsi_mail.h"
 

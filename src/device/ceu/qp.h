@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "abi_qp_attr.h"
 #include "ceu/ceu.h"
 
 /*

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "abi_qp_transition.h"
+#include "abi_qp_attr.h"
 #include "abi_service.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"

@@ -2,6 +2,7 @@
 #include "abi_test.h"
 
 #include "abi_ctx.h"
+#include "abi_qp_attr.h"
 
 #define BE(v) hca_cpu_to_be32(v)
 

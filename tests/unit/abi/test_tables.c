@@ -3,7 +3,7 @@
 
 #include "abi_cmd.h"
 #include "abi_ctxmgt.h"
-#include "abi_qp_transition.h"
+#include "abi_qp_attr.h"
 #include "abi_tp.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -16,6 +16,7 @@
 #include "abi_bar.h"
 #include "abi_cmd.h"
 #include "abi_cqe.h"
+#include "abi_qp_attr.h"
 #include "abi_wqe.h"
 #include "bar/bar.h"
 #include "ctxmgt/ctxmgt.h"

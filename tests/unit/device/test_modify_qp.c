@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "abi_qp_transition.h"
 #include "rig.h"
 
 #define QPI 5u

@@ -17,6 +17,7 @@
 #include "abi_bar.h"
 #include "abi_cmd.h"
 #include "abi_cqe.h"
+#include "abi_qp_attr.h"
 #include "abi_tp.h"
 #include "../../driver_calls.h"
 

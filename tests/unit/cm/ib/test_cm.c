@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "abi_ctx.h"
+#include "abi_qp_attr.h"
 #include "cm_rig.h"
 
 #define CLIENT 7u

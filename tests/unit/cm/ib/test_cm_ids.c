@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "abi_cqe.h"
-#include "abi_ctx.h"
+#include "abi_qp_attr.h"
 #include "cm_rig.h"
 
 #define CLIENT 7u
