@@ -280,8 +280,8 @@ struct hca_driver_cm {
 	/* The client ends: all ids of it. */
 	void (*forget)(void *arg, uint32_t owner);
 	/*
-	 * DESTROY_CHANNEL: the ids that are in the channel of the client end, as Linux destroys those
-	 * of a file when it is closed. The number of the channel may be given out again.
+	 * DESTROY_CHANNEL: the ids that are in the channel of the client end, as Linux destroys
+	 * those of a file that is closed. The number of the channel may be given out again.
 	 */
 	void (*channel)(void *arg, uint32_t owner, uint32_t channel);
 	/* An entry of the GID table has changed; valid 0: it is empty. */

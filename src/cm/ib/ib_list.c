@@ -12,7 +12,7 @@ static const char *const phase_names[IB_PHASES] = {
 #undef X
 };
 
-/* The state of an id that has gone is what is left of its connection. */
+/* An orphan has the state of its connection. */
 static uint32_t
 list_state(const struct ib_id *id)
 {

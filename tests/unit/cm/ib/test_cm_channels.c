@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The ends of channels and of clients: what is in them ends, and nothing else. */
+/* The ends of channels and of clients, which take their ids with them. */
 
 #include <errno.h>
 #include <string.h>
@@ -86,7 +86,7 @@ test_channel_ends(void **state)
 	rig_end(&r);
 }
 
-/* What the end of a client costs depends on what the client has, not on what all have. */
+/* The cost of the end of a client grows with the ids of that client. */
 static void
 test_forget_own(void **state)
 {

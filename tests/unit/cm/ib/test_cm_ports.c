@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Ports and addresses: what an operation that fails leaves, and what one user leaves to others. */
+/* Ports and addresses: operations that fail, and the share of a user. */
 
 #include <errno.h>
 #include <string.h>
@@ -46,7 +46,7 @@ test_failed_bind(void **state)
 	assert_int_equal(rig_bind(&r, 0, CLIENT, id, RIG_IP6, NULL, PORT, 0), -EADDRINUSE);
 	assert_int_equal(rig_bind(&r, 0, CLIENT, id, RIG_IP6, NULL, PORT, both), 0);
 	assert_true(id_of(id)->reuse && id_of(id)->af_only);
-	/* of one that is bound, too */
+	/* an id that is bound */
 	assert_int_equal(rig_bind(&r, 0, CLIENT, has, RIG_IP4, NULL, PORT + 1, both), -EINVAL);
 	assert_false(id_of(has)->reuse || id_of(has)->af_only);
 	assert_int_equal(rig_counter(&r, 0, "cm_now_ports"), 1);
