@@ -132,6 +132,7 @@ static const struct {
 	{"port_taken", "another program has the address and port", "softhca-ctl cm has its client"},
 	{"foreign_address", "is no address of this HCA",
 	 "softhca-ctl gids has them; more: address in section [addresses]"},
+	{"ports", "a program got no port", "softhca-ctl cm has the ids with ports"},
 	{"limit", "is what a program was refused", "limits in section [cm]; softhca-ctl clients"},
 	{"unreachable", "could not be reached",
 	 "address and netmask of both ends, gateway; ping it"},

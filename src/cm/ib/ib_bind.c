@@ -16,6 +16,40 @@
 #define PORT_FIRST 32768u
 #define PORT_LAST 60999u
 
+#define PORT_RANGE (PORT_LAST - PORT_FIRST + 1)
+
+static enum ib_space
+port_space(uint32_t space)
+{
+	switch (space) {
+#define X(NAME) \
+	case HCA_CTL_CM_SPACE_##NAME: \
+		return IB_SPACE_##NAME;
+		IB_SPACE_LIST(X)
+#undef X
+	default:
+		return IB_SPACES; /* no id has it */
+	}
+}
+
+static bool
+port_is_of_range(uint16_t number)
+{
+	return number >= PORT_FIRST && number <= PORT_LAST;
+}
+
+/* A new port of the range: of those a user has at most as many as it leaves to others. */
+static bool
+port_may(struct ibcm *cm, const struct ib_id *id)
+{
+	enum ib_space space = port_space(id->space);
+
+	if (id->account->user->ports[space] < PORT_RANGE - cm->ports_used[space])
+		return true;
+	cm->counters.refused_ports++;
+	return false;
+}
+
 static uint64_t
 port_key(uint32_t space, uint16_t number)
 {
@@ -73,7 +107,9 @@ port_join(struct ib_op *op, struct ib_id *id, uint16_t number)
 		port->number = number;
 		ib_node_init(&port->ids);
 		ib_hash_add(&op->cm->ports, &port->link, port_key(id->space, number));
+		op->cm->ports_used[port_space(id->space)] += port_is_of_range(number);
 	}
+	id->account->user->ports[port_space(id->space)] += port_is_of_range(number);
 	id->port = port;
 	id->src.port = number;
 	ib_node_push(&port->ids, &id->in_port);
@@ -83,11 +119,12 @@ port_join(struct ib_op *op, struct ib_id *id, uint16_t number)
 static int
 port_choose(struct ib_op *op, struct ib_id *id)
 {
-	uint32_t range = PORT_LAST - PORT_FIRST + 1;
-	uint32_t from = (uint32_t)(op->cm->cfg.ops->random(op->cm->cfg.arg) % range);
+	uint32_t from = (uint32_t)(op->cm->cfg.ops->random(op->cm->cfg.arg) % PORT_RANGE);
 
-	for (uint32_t i = 0; i < range; i++) {
-		uint16_t number = (uint16_t)(PORT_FIRST + (from + i) % range);
+	if (!port_may(op->cm, id))
+		return ib_op_fail(op, -EADDRNOTAVAIL, IBCM_WHY_PORTS);
+	for (uint32_t i = 0; i < PORT_RANGE; i++) {
+		uint16_t number = (uint16_t)(PORT_FIRST + (from + i) % PORT_RANGE);
 
 		if (port_find(op->cm, id->space, number) == NULL)
 			return port_join(op, id, number);
@@ -105,6 +142,8 @@ port_take(struct ib_op *op, struct ib_id *id, uint16_t number)
 	port = port_find(op->cm, id->space, number);
 	if (port != NULL && !port_is_free(port, id, id->reuse))
 		return ib_op_fail(op, -EADDRINUSE, "another id has the port");
+	if (port == NULL && port_is_of_range(number) && !port_may(op->cm, id))
+		return ib_op_fail(op, -EADDRNOTAVAIL, IBCM_WHY_PORTS);
 	return port_join(op, id, number);
 }
 
@@ -154,8 +193,10 @@ ib_unbind(struct ibcm *cm, struct ib_id *id)
 		return;
 	id->port = NULL;
 	ib_node_pull(&id->in_port);
+	id->account->user->ports[port_space(port->space)] -= port_is_of_range(port->number);
 	if (!ib_node_alone(&port->ids))
 		return;
+	cm->ports_used[port_space(port->space)] -= port_is_of_range(port->number);
 	ib_hash_remove(&cm->ports, &port->link);
 	free(port);
 }

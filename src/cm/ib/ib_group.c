@@ -75,7 +75,7 @@ group_may(const struct ibcm *cm, const struct ib_id *id)
 {
 	uint32_t left = cm->cfg.limits.groups - cm->memberships;
 
-	return ib_account_user_memberships(cm, id->account->client.user) < left;
+	return id->account->user->memberships < left;
 }
 
 static int
@@ -140,7 +140,7 @@ ib_join(struct ib_op *op, const struct hca_ctl_cm_join *request, uint32_t *numbe
 	ib_hash_add(&cm->members, &m->link, m->number);
 	m->id = id;
 	cm->memberships++;
-	id->account->memberships++;
+	id->account->user->memberships++;
 	group_enter(cm, m->group, group_receives(m));
 	group_tell(cm, id, m);
 	return 0;
@@ -153,7 +153,7 @@ group_member_free(struct ibcm *cm, struct ib_member *m)
 	ib_node_pull(&m->in_id);
 	ib_hash_remove(&cm->members, &m->link);
 	cm->memberships--;
-	m->id->account->memberships--;
+	m->id->account->user->memberships--;
 	free(m);
 }
 

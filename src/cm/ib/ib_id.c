@@ -98,10 +98,14 @@ ib_account_get(struct ibcm *cm, const struct ibcm_client *client)
 	a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return NULL;
+	a->user = ib_user_get(cm, client->user);
+	if (a->user == NULL) {
+		free(a);
+		return NULL;
+	}
 	a->client = *client;
 	ib_node_init(&a->orphans);
 	ib_node_init(&a->channels);
-	ib_node_push(&cm->all_accounts, &a->node);
 	ib_hash_add(&cm->accounts, &a->link, client->owner);
 	return a;
 }
@@ -112,64 +116,22 @@ ib_account_drop(struct ibcm *cm, struct ib_account *account)
 	if (account->ids != 0)
 		return;
 	ib_hash_remove(&cm->accounts, &account->link);
-	ib_node_pull(&account->node);
+	ib_user_drop(cm, account->user);
 	free(account);
 }
 
 static bool
-account_orphan_gives_way(struct ibcm *cm, struct ib_account *account)
+account_gives_way(struct ibcm *cm, struct ib_id *orphan)
 {
-	struct ib_id *id;
-
-	if (ib_node_alone(&account->orphans))
-		return false;
-	id = IB_CONTAINER(account->orphans.next, struct ib_id, orphan);
 	cm->counters.evicted++;
-	ib_conn_end(cm, id);
+	ib_conn_end(cm, orphan);
 	return true;
 }
 
-/* Of all clients, or of those of a user */
-static bool
-account_any_gives_way(struct ibcm *cm, const struct ib_account *of_user)
-{
-	IB_NODE_EACH(node, &cm->all_accounts)
-	{
-		struct ib_account *a = IB_CONTAINER(node, struct ib_account, node);
-
-		if (of_user != NULL && a->client.user != of_user->client.user)
-			continue;
-		if (account_orphan_gives_way(cm, a))
-			return true;
-	}
-	return false;
-}
-
-static uint32_t
-account_user_ids(const struct ibcm *cm, uint32_t user)
-{
-	uint32_t ids = 0;
-
-	for (const struct ib_node *n = cm->all_accounts.next; n != &cm->all_accounts; n = n->next) {
-		const struct ib_account *a = IB_CONTAINER(n, struct ib_account, node);
-
-		ids += a->client.user == user ? a->ids : 0;
-	}
-	return ids;
-}
-
-uint32_t
-ib_account_user_memberships(const struct ibcm *cm, uint32_t user)
-{
-	uint32_t n = 0;
-
-	for (const struct ib_node *a = cm->all_accounts.next; a != &cm->all_accounts; a = a->next) {
-		const struct ib_account *account = IB_CONTAINER(a, struct ib_account, node);
-
-		n += account->client.user == user ? account->memberships : 0;
-	}
-	return n;
-}
+/* The oldest one of a list; false: it is empty. */
+#define ACCOUNT_GIVES_WAY(cm, list, member) \
+	(!ib_node_alone(list) && \
+	 account_gives_way(cm, IB_CONTAINER((list)->next, struct ib_id, member)))
 
 bool
 ib_account_may(struct ibcm *cm, struct ib_account *account)
@@ -178,10 +140,10 @@ ib_account_may(struct ibcm *cm, struct ib_account *account)
 	bool may;
 
 	account->ids++; /* so that it stays while orphans of it go */
-	may = account->ids <= l->ids_client || account_orphan_gives_way(cm, account);
-	may = may && (account_user_ids(cm, account->client.user) <= l->ids_user ||
-		      account_any_gives_way(cm, account));
-	may = may && (cm->ids < l->ids || account_any_gives_way(cm, NULL));
+	may = account->ids <= l->ids_client || ACCOUNT_GIVES_WAY(cm, &account->orphans, in_account);
+	may = may && (account->user->ids < l->ids_user ||
+		      ACCOUNT_GIVES_WAY(cm, &account->user->orphans, in_user));
+	may = may && (cm->ids < l->ids || ACCOUNT_GIVES_WAY(cm, &cm->all_orphans, in_all));
 	account->ids--;
 	return may;
 }
@@ -192,7 +154,9 @@ static void
 id_init(struct ib_id *id)
 {
 	id->gid_index = HCA_CTL_CM_NO_GID;
-	ib_node_init(&id->orphan);
+	ib_node_init(&id->in_account);
+	ib_node_init(&id->in_user);
+	ib_node_init(&id->in_all);
 	ib_node_init(&id->in_channel);
 	ib_node_init(&id->events);
 	ib_node_init(&id->members);
@@ -217,6 +181,7 @@ ib_id_new(struct ibcm *cm, struct ib_account *account, struct ib_channel *channe
 	id->account = account;
 	id->channel = channel;
 	account->ids++;
+	account->user->ids++;
 	channel->ids++;
 	ib_node_push(&channel->members, &id->in_channel);
 	cm->ids++;
@@ -275,7 +240,9 @@ ib_id_orphan(struct ibcm *cm, struct ib_id *id)
 	id_detach(cm, id);
 	id->number = 0;
 	id_next_generation(&cm->slot[id->index]);
-	ib_node_push(&id->account->orphans, &id->orphan);
+	ib_node_push(&id->account->orphans, &id->in_account);
+	ib_node_push(&id->account->user->orphans, &id->in_user);
+	ib_node_push(&cm->all_orphans, &id->in_all);
 	cm->orphans++;
 	if (id->phase == IB_PHASE_NONE)
 		ib_id_free(cm, id);
@@ -288,10 +255,13 @@ ib_id_free(struct ibcm *cm, struct ib_id *id)
 
 	ib_heap_stop(&cm->timers, &id->timer);
 	cm->orphans--;
-	ib_node_pull(&id->orphan);
+	ib_node_pull(&id->in_account);
+	ib_node_pull(&id->in_user);
+	ib_node_pull(&id->in_all);
 	id_free_slot(cm, id->index);
 	free(id);
 	cm->ids--;
 	account->ids--;
+	account->user->ids--;
 	ib_account_drop(cm, account);
 }

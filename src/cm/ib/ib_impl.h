@@ -63,6 +63,7 @@ enum ib_drop {
 	X(timeouts, "exchanges that the peer did not answer in time") \
 	X(evicted, "requests of peers that gave way to others") \
 	X(refused_limit, "requests of peers beyond a limit of the client") \
+	X(refused_ports, "ports beyond the share of a user") \
 	X(events, "events for clients")
 
 struct ib_counters {
@@ -78,15 +79,38 @@ struct ib_counters {
 #undef X
 };
 
+/* Port spaces: X(NAME), as in HCA_CTL_CM_SPACE_NAME */
+#define IB_SPACE_LIST(X) \
+	X(TCP) \
+	X(UDP) \
+	X(IB) \
+	X(IPOIB)
+
+enum ib_space {
+#define X(NAME) IB_SPACE_##NAME,
+	IB_SPACE_LIST(X)
+#undef X
+	IB_SPACES
+};
+
+/* A user, as long as it has clients. */
+struct ib_user {
+	struct ib_link link;	/* by number */
+	struct ib_node orphans; /* the oldest one first, as in all lists of orphans */
+	uint32_t accounts;
+	uint32_t ids; /* with orphans */
+	uint32_t memberships;
+	uint32_t ports[IB_SPACES]; /* ids with a port of the range that ports are chosen from */
+};
+
 /* A client. It stays until its last orphan is gone. */
 struct ib_account {
-	struct ib_node node; /* in all accounts */
 	struct ib_link link; /* by owner, unless the client has ended */
 	struct ib_node orphans;
 	struct ib_node channels;
 	struct ibcm_client client;
+	struct ib_user *user;
 	uint32_t ids; /* with orphans */
-	uint32_t memberships;
 };
 
 /* A channel of a client, as long as it has ids. */
@@ -173,7 +197,7 @@ struct ib_id {
 	/* what the client has */
 	uint32_t index, number; /* number 0: an orphan */
 	struct ib_account *account;
-	struct ib_node orphan; /* in its account */
+	struct ib_node in_account, in_user, in_all; /* orphans */
 	struct ib_channel *channel;
 	struct ib_node in_channel;
 	uint32_t space;
@@ -221,8 +245,10 @@ struct ibcm {
 	bool dead;
 	struct ib_slot *slot;
 	uint32_t slots, free_first, free_last, ids, orphans;
-	struct ib_hash accounts, channels, ports, comms, remotes, qpns, peers, groups, members;
-	struct ib_node all_accounts;
+	struct ib_hash users, accounts, channels, ports, comms, remotes, qpns, peers, groups,
+		members;
+	struct ib_node all_orphans;
+	uint32_t ports_used[IB_SPACES]; /* ports of the range that ports are chosen from */
 	struct ib_heap timers;
 	struct ib_node *by_count; /* peers by their number of halves */
 	uint32_t most, halves;
@@ -253,10 +279,13 @@ void ib_id_free(struct ibcm *cm, struct ib_id *id);
 void ib_id_state(struct ib_id *id, uint32_t state, uint64_t now);
 struct ib_account *ib_account_get(struct ibcm *cm, const struct ibcm_client *client);
 struct ib_account *ib_account_find(const struct ibcm *cm, uint32_t owner);
-uint32_t ib_account_user_memberships(const struct ibcm *cm, uint32_t user);
 /* One more id is allowed. Orphans give way. */
 bool ib_account_may(struct ibcm *cm, struct ib_account *account);
 void ib_account_drop(struct ibcm *cm, struct ib_account *account);
+
+/* ib_user.c: one more client of the user; NULL: no memory */
+struct ib_user *ib_user_get(struct ibcm *cm, uint32_t number);
+void ib_user_drop(struct ibcm *cm, struct ib_user *user);
 
 /* ib_event.c */
 struct ib_channel *ib_channel_get(struct ibcm *cm, struct ib_account *account, uint32_t number);

@@ -26,6 +26,7 @@ cm_limits(struct ibcm_limits *l)
 
 /* Every table with the function that frees what is in it: none is left when the ids are gone. */
 #define CM_TABLES(X) \
+	X(users) \
 	X(accounts) \
 	X(channels) \
 	X(ports) \
@@ -78,7 +79,7 @@ ibcm_create(const struct ibcm_config *config)
 	cm->cfg = *config;
 	cm_limits(&cm->cfg.limits);
 	cm->seed = config->ops->random(config->arg);
-	ib_node_init(&cm->all_accounts);
+	ib_node_init(&cm->all_orphans);
 	if (cm_tables(cm))
 		return cm;
 	cm_free(cm);

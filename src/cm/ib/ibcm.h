@@ -87,6 +87,9 @@ struct ibcm_config {
 
 struct ibcm;
 
+/* Why a port was refused (-EADDRNOTAVAIL), where the address is one of the HCA. */
+#define IBCM_WHY_PORTS "the user has as many of the ports 32768 to 60999 as it leaves to others"
+
 /* NULL: no memory, or a value of *config out of range. */
 struct ibcm *ibcm_create(const struct ibcm_config *config);
 /* Tell all peers (best effort) and end everything. */

@@ -100,6 +100,7 @@ unsigned int ibagent_list(struct ibagent *agent, uint32_t from, struct ibcm_entr
 #define IBAGENT_REFUSAL_LIST(X) \
 	X(port_taken, -EADDRINUSE, "addresses and ports that others have") \
 	X(foreign_address, -EADDRNOTAVAIL, "addresses that are not the HCA's") \
+	X(ports, -EADDRNOTAVAIL, "ports beyond the share of a user") \
 	X(limit, -ENOMEM, "what is beyond a limit") \
 	X(unreachable, 0, "destinations that cannot be reached")
 

@@ -43,16 +43,17 @@ void
 ibagent_refused(struct ibagent *a, uint32_t owner, enum hca_ctl_op op, const void *request, int err,
 		const char *why)
 {
+	bool ports = strcmp(why, IBCM_WHY_PORTS) == 0;
 	char text[64];
 
 	for (uint32_t i = 0; i < IBAGENT_REFUSALS; i++) {
-		if (kinds[i].err != err)
+		if (kinds[i].err != err || (i == IBAGENT_REFUSED_ports) != ports)
 			continue;
 		if (op == HCA_CTL_CM_BIND)
 			refused_address(text, sizeof(text),
 					&((const struct hca_ctl_cm_bind *)request)->addr);
 		refused_note(a, (enum ibagent_refusal_kind)i, owner,
-			     op == HCA_CTL_CM_BIND ? text : why);
+			     op == HCA_CTL_CM_BIND && !ports ? text : why);
 	}
 }
 

@@ -50,8 +50,8 @@ ibcm_call(struct ibcm *c, const struct ibcm_client *client, enum hca_ctl_op op, 
 		*(uint32_t *)answer = 5;
 		return 0;
 	}
-	*why = "the test refuses it";
-	return -EADDRINUSE;
+	*why = c->refusal != 0 ? c->why : "the test refuses it";
+	return c->refusal != 0 ? c->refusal : -EADDRINUSE;
 }
 
 void

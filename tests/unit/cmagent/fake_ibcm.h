@@ -26,6 +26,8 @@ struct ibcm {
 	struct ibcm_way to;
 	struct ibcm_wish wish;
 	bool wishes;
+	int refusal; /* of operations; 0: -EADDRINUSE */
+	const char *why;
 };
 
 extern struct ibcm cm;

@@ -738,6 +738,23 @@ pings(void **state)
 	assert_int_equal(ibagent_ping_end(agent, (uint32_t)number), -ENOENT);
 }
 
+/* Refusals of a port are not those of an address. */
+static void
+refusals(void **state)
+{
+	struct hca_ctl_cm_bind bind = {
+		.addr = {.gid = {[10] = 0xff, 0xff, 10, 0, 0, 1}, .port = 7}};
+	struct ibagent_refusal r;
+
+	cm.refusal = -EADDRNOTAVAIL;
+	for (uint32_t i = 0; i < 2; i++) {
+		cm.why = i == 0 ? "not ours" : IBCM_WHY_PORTS;
+		assert_int_equal(call(HCA_CTL_CM_BIND, &bind, NULL), -EADDRNOTAVAIL);
+		(void)ibagent_refusal(agent, IBAGENT_REFUSED_foreign_address + i, &r);
+		assert_string_equal(r.text, i == 0 ? "10.0.0.1:7" : IBCM_WHY_PORTS);
+	}
+}
+
 /* Without a manager of connections the operations are refused. */
 static void
 after_the_end(void **state)
@@ -755,6 +772,7 @@ main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		T(begins),
 		T(operations),
+		T(refusals),
 		T(end_of_client),
 		T(sends),
 		T(sends_back),

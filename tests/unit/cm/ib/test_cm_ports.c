@@ -88,12 +88,83 @@ test_failed_resolve(void **state)
 	rig_end(&r);
 }
 
+/* ---- shares ---- */
+
+#define FIRST 32768u
+#define RANGE 28232u
+
+/* One more port for the user, chosen or named, in one of its clients; 0 or why not. */
+static int
+take_port(uint32_t user, uint32_t nth, uint32_t space, uint16_t port)
+{
+	struct ibcm_client client = {.owner = user + 1000 * (nth / 5000), .user = user};
+	struct hca_ctl_cm_create create = {.channel = CH, .space = space};
+	struct hca_ctl_cm_bind bind = {.addr = ib_ip_any(HCA_CTL_CM_IP4)};
+	struct hca_ctl_cm_bound bound;
+	struct hca_ctl_none none;
+	const char *why;
+	int err;
+
+	create.service = space == HCA_CTL_CM_SPACE_UDP ? HCA_ST_UD : HCA_ST_RC;
+	bind.addr.port = port;
+	assert_int_equal(
+		ibcm_call(r.cm[0], &client, HCA_CTL_CM_CREATE, &create, &bind.id, r.now, &why), 0);
+	err = ibcm_call(r.cm[0], &client, HCA_CTL_CM_BIND, &bind, &bound, r.now, &r.why);
+	if (err != 0)
+		(void)ibcm_call(r.cm[0], &client, HCA_CTL_CM_DESTROY, &bind.id, &none, r.now, &why);
+	return err;
+}
+
+/* How many ports the user gets until it has its share. */
+static uint32_t
+take_ports(uint32_t user, uint32_t space, bool named)
+{
+	uint32_t n = 0, port = named ? FIRST : 0;
+	int err;
+
+	while ((err = take_port(user, n, space, (uint16_t)port)) == 0 || err == -EADDRINUSE) {
+		n += err == 0;
+		port += named;
+	}
+	assert_int_equal(err, -EADDRNOTAVAIL);
+	assert_string_equal(r.why, IBCM_WHY_PORTS);
+	return n;
+}
+
+/* A user that takes all it can has half of the ports, the next one half of the rest. */
+static void
+test_shares_of_ports(void **state)
+{
+	uint32_t left = RANGE;
+
+	rig_begin(&r, 1, NULL);
+	for (uint32_t user = 1; user < 5; user++) {
+		/* the second one names its ports */
+		uint32_t n = take_ports(user, TCP, user == 2);
+
+		assert_int_equal(n, (left + 1) / 2);
+		left -= n;
+		assert_int_equal(rig_counter(&r, 0, "cm_refused_ports"), user);
+	}
+	/* other spaces, other ports */
+	assert_int_equal(take_ports(1, HCA_CTL_CM_SPACE_UDP, false), RANGE / 2);
+	assert_int_equal(rig_bind(&r, 0, 1, rig_create(&r, 0, 1, CH, TCP), RIG_IP4, NULL, PORT, 0),
+			 0);
+	/* all come back */
+	for (uint32_t owner = 1; owner < 3000; owner++)
+		ibcm_forget(r.cm[0], owner, r.now);
+	assert_int_equal(rig_counter(&r, 0, "cm_now_ports"), 0);
+	assert_int_equal(take_ports(6, TCP, false), RANGE / 2);
+	rig_end(&r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failed_bind),
 		cmocka_unit_test(test_failed_resolve),
+		cmocka_unit_test(test_shares_of_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Users: the accounts of the clients that one user runs. A user has no more of a stock than it
+ * leaves to the other users.
+ */
+
+#include <stdlib.h>
+
+#include "ib_impl.h"
+
+static struct ib_user *
+user_find(const struct ibcm *cm, uint32_t number)
+{
+	struct ib_link *link = ib_hash_next(&cm->users, number, NULL);
+
+	return link == NULL ? NULL : IB_CONTAINER(link, struct ib_user, link);
+}
+
+struct ib_user *
+ib_user_get(struct ibcm *cm, uint32_t number)
+{
+	struct ib_user *u = user_find(cm, number);
+
+	if (u == NULL) {
+		u = calloc(1, sizeof(*u));
+		if (u == NULL)
+			return NULL;
+		ib_node_init(&u->orphans);
+		ib_hash_add(&cm->users, &u->link, number);
+	}
+	u->accounts++;
+	return u;
+}
+
+void
+ib_user_drop(struct ibcm *cm, struct ib_user *user)
+{
+	if (--user->accounts != 0)
+		return;
+	ib_hash_remove(&cm->users, &user->link);
+	free(user);
+}
