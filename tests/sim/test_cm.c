@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connection management on a bad network: programs at both ends connect, accept, refuse, disconnect
- * and vanish at random moments, while MADs are lost, copied and reordered. When all is quiet each
- * connection is established at both ends or at none, and when the programs have gone nothing is
- * left. SIM_SEED=N runs one seed, SIM_RUNS=N so many.
+ * Connection management on a bad network: programs at both ends connect, ask for the QPs of
+ * datagrams, accept, refuse, disconnect and vanish at random moments, while MADs are lost, copied
+ * and reordered. When all is quiet each connection is established at both ends or at none, each
+ * question has an error or a QP and Q_Key that the server gave for it, and when the programs have
+ * gone nothing is left. SIM_SEED=N runs one seed, SIM_RUNS=N so many.
  */
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #define SERVER 6u
 #define PORT 4791u
 #define ATTEMPTS 12u
-#define CHILDREN 8u
+#define CHILDREN 64u /* a question whose first answers were late or lost begins others */
 #define LIVELY (20 * RIG_SECOND)
 #define QUIET (900 * RIG_SECOND)
 
@@ -25,10 +26,12 @@
 struct half {
 	uint32_t id; /* 0: destroyed */
 	bool up, failed;
+	uint32_t qpn, qkey; /* of datagrams: given or got */
 };
 
 struct attempt {
 	uint32_t end; /* of the client */
+	bool datagrams;
 	struct half client;
 	struct half child[CHILDREN]; /* a REQ that comes after its REJ begins another one */
 	uint32_t children;
@@ -41,6 +44,7 @@ static bool wild;		      /* programs vanish, refuse and disconnect, too */
 static uint64_t at;		      /* the seed */
 static uint64_t hash;		      /* of all MADs and when they left */
 static uint32_t established, refused; /* of all runs */
+static uint32_t answers, unanswered;  /* of datagrams */
 
 static void
 hash_word(uint64_t word)
@@ -96,8 +100,9 @@ begin_attempt(void)
 	struct attempt *a = &attempt[attempts];
 	uint32_t end = rig_random(&r, RIG_ENDS), family = rig_random(&r, RIG_GIDS);
 
-	*a = (struct attempt){.end = end};
-	a->client.id = rig_create(&r, end, CLIENT, 1, HCA_CTL_CM_SPACE_TCP);
+	*a = (struct attempt){.end = end, .datagrams = chance(30)};
+	a->client.id = rig_create(&r, end, CLIENT, 1,
+				  a->datagrams ? HCA_CTL_CM_SPACE_UDP : HCA_CTL_CM_SPACE_TCP);
 	assert_int_not_equal(a->client.id, 0);
 	assert_int_equal(rig_resolve(&r, end, CLIENT, a->client.id, r.gid[1 - end][family], PORT),
 			 0);
@@ -124,6 +129,19 @@ number_of(const struct half *h)
 }
 
 static void
+accept_request(uint32_t end, const struct attempt *a, struct half *h)
+{
+	struct hca_ctl_cm_param param = rig_param(h->id, 0x20000 + h->id % 0x10000, NULL);
+	struct hca_ctl_none none;
+
+	if (a->datagrams) {
+		h->qpn = param.qpn;
+		h->qkey = param.qkey = 1 + rig_random(&r, 0x7fffffff);
+	}
+	assert_int_equal(rig_call(&r, end, SERVER, HCA_CTL_CM_ACCEPT, &param, &none), 0);
+}
+
+static void
 requested(uint32_t end, const struct hca_ctl_cm_event *e)
 {
 	struct attempt *a = &attempt[(uint32_t)atoi((const char *)e->param.private)];
@@ -138,8 +156,7 @@ requested(uint32_t end, const struct hca_ctl_cm_event *e)
 	} else if (wild && chance(10)) {
 		destroy(end, SERVER, h);
 	} else {
-		assert_int_equal(
-			rig_accept(&r, end, SERVER, h->id, 0x20000 + h->id % 0x10000, NULL), 0);
+		accept_request(end, a, h);
 	}
 }
 
@@ -183,7 +200,10 @@ handle(uint32_t end, uint32_t owner, const struct hca_ctl_cm_event *e)
 		answered(end, h);
 		break;
 	case HCA_CTL_CM_EV_ESTABLISHED:
+		assert_false(h->up || h->failed);
 		h->up = true;
+		h->qpn = e->param.qpn;
+		h->qkey = e->param.qkey;
 		break;
 	case HCA_CTL_CM_EV_TIMEWAIT_EXIT:
 		break;
@@ -259,6 +279,36 @@ is_live(uint32_t end, uint32_t owner, const struct half *h)
 	return state == HCA_CTL_CM_ESTABLISHED;
 }
 
+/* What the client got is what the server gave, to one of its repetitions. */
+static bool
+was_given(const struct attempt *a)
+{
+	for (uint32_t i = 0; i < a->children; i++)
+		if (a->child[i].qkey != 0 && a->child[i].qkey == a->client.qkey &&
+		    a->child[i].qpn == a->client.qpn)
+			return true;
+	return false;
+}
+
+static void
+judge_datagrams(const struct attempt *a)
+{
+	uint32_t number = (uint32_t)(a - attempt);
+	bool client = is_live(a->end, CLIENT, &a->client);
+
+	for (uint32_t i = 0; i < a->children; i++)
+		(void)is_live(1 - a->end, SERVER, &a->child[i]);
+	if (a->client.up && !was_given(a))
+		fail_msg("seed %ju: question %u: QP %#x, Q_Key %#x were not given", (uintmax_t)at,
+			 number, a->client.qpn, a->client.qkey);
+	if (a->client.id != 0 && (a->client.up == a->client.failed || client != a->client.up))
+		fail_msg("seed %ju: question %u: %s answer, %s error, %s established",
+			 (uintmax_t)at, number, a->client.up ? "an" : "no",
+			 a->client.failed ? "an" : "no", client ? "is" : "is not");
+	answers += a->client.up;
+	unanswered += !a->client.up;
+}
+
 static void
 judge(const struct attempt *a)
 {
@@ -306,12 +356,14 @@ run(uint64_t seed)
 	r.copies = rig_random(&r, 31);
 	r.latest = (1 + rig_random(&r, 1000)) * RIG_MS;
 	r.fate = bad_network;
-	for (uint32_t end = 0; end < RIG_ENDS; end++)
+	for (uint32_t end = 0; end < RIG_ENDS; end++) {
 		(void)rig_listener(&r, end, SERVER, 2, HCA_CTL_CM_SPACE_TCP, PORT);
+		(void)rig_listener(&r, end, SERVER, 2, HCA_CTL_CM_SPACE_UDP, PORT);
+	}
 	live(LIVELY, true, chance(25) ? 8000 : 200);
 	live(QUIET, false, 4000);
 	for (uint32_t i = 0; i < attempts; i++)
-		judge(&attempt[i]);
+		(attempt[i].datagrams ? judge_datagrams : judge)(&attempt[i]);
 	for (uint32_t end = 0; end < RIG_ENDS; end++) {
 		ibcm_forget(r.cm[end], CLIENT, r.now);
 		ibcm_forget(r.cm[end], SERVER, r.now);
@@ -341,9 +393,10 @@ test_random(void **state)
 	}
 	for (seed = 1; seed <= runs; seed++)
 		(void)run(seed);
-	print_message("%ju runs: %u connections established at both ends, %u at none\n",
-		      (uintmax_t)runs, established, refused);
-	assert_true(established > runs && refused > runs);
+	print_message("%ju runs: %u connections established at both ends, %u at none; of datagrams "
+		      "%u questions answered, %u not\n",
+		      (uintmax_t)runs, established, refused, answers, unanswered);
+	assert_true(established > runs && refused > runs && answers > runs && unanswered > 0);
 }
 
 static void
