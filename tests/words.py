@@ -46,7 +46,7 @@ IDIOMS = {
 IDIOM = re.compile('|'.join('(?P<%s>%s)' % item for item in IDIOMS.items()), re.I | re.M)
 WORD = re.compile(r"[A-Za-z][\w'-]*")
 
-FENCE = re.compile(r'^ {0,3}```.*?^ {0,3}```$', re.M | re.S)
+FENCE = re.compile(r'^ {0,3}```.*?^ {0,3}```$|^ {4}[^\n]*$', re.M | re.S)
 CODE = re.compile(r'`[^`\n]+`|\]\([^)\s]*\)')
 ROFF_CODE = re.compile(r'^\.(?:EX|nf)$.*?^\.(?:EE|fi)$', re.M | re.S)
 ROFF = re.compile(r'^[.\'](?:\\"|TH|SH|SS|TP|TQ|PP|P|br|RS|RE|IP|so|de|ad|nh|hy|in|sp)\b.*$|^\.\\".*$|'
