@@ -158,7 +158,7 @@ ib_event_fetch(struct ib_op *op, uint32_t channel, struct hca_ctl_cm_event *out)
 	*out = e->event;
 	out->left = ch->waiting;
 	if (out->type == HCA_CTL_CM_EV_CONNECT_REQUEST)
-		ib_request_fetched(e->id);
+		ib_wait_drop(op->cm, e->id);
 	free(e);
 	if (ch->waiting > 0)
 		channel_signal(op->cm, ch);

@@ -33,14 +33,6 @@ half_find(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
 	return NULL;
 }
 
-uint32_t
-ib_half_count(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
-{
-	const struct ib_peer *p = half_find(cm, gid, user);
-
-	return p == NULL ? 0 : p->count;
-}
-
 static void
 half_count(struct ibcm *cm, struct ib_peer *peer, uint32_t count)
 {

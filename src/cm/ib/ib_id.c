@@ -163,6 +163,7 @@ id_init(struct ib_id *id)
 	ib_node_init(&id->in_port);
 	ib_node_init(&id->requests);
 	ib_node_init(&id->in_listener);
+	ib_node_init(&id->in_wait);
 	ib_node_init(&id->in_half);
 }
 
@@ -225,7 +226,7 @@ id_detach(struct ibcm *cm, struct ib_id *id)
 	ib_event_clear(id);
 	ib_group_forget(cm, id);
 	ib_unbind(cm, id);
-	ib_request_fetched(id);
+	ib_wait_drop(cm, id);
 	if (id->channel == NULL)
 		return;
 	ib_node_pull(&id->in_channel);
@@ -259,6 +260,7 @@ ib_id_free(struct ibcm *cm, struct ib_id *id)
 	ib_node_pull(&id->in_user);
 	ib_node_pull(&id->in_all);
 	id_free_slot(cm, id->index);
+	ib_heap_free(&id->most);
 	free(id);
 	cm->ids--;
 	account->ids--;

@@ -149,6 +149,16 @@ struct ib_peer {
 	uint8_t gid[16];
 };
 
+/* The requests of an address that wait at a listener. */
+struct ib_wait {
+	struct ib_link link;
+	struct ib_timer rank;	 /* in the listener's heap */
+	struct ib_node requests; /* the oldest one first */
+	struct ib_id *listener;
+	uint32_t count;
+	uint8_t gid[16];
+};
+
 /* A membership of an id. */
 struct ib_member {
 	struct ib_node in_id;
@@ -220,9 +230,12 @@ struct ib_id {
 	/* LISTENING */
 	uint32_t backlog, waiting;
 	struct ib_node requests; /* ids whose CONNECT_REQUEST waits */
+	struct ib_heap most;	 /* struct ib_wait by their number of requests */
 	/* of a request */
 	struct ib_id *listener; /* while its event waits */
-	struct ib_node in_listener;
+	struct ib_node in_listener, in_wait;
+	struct ib_wait *wait;
+	uint64_t arrival;
 	/* the protocol */
 	enum ib_phase phase;
 	struct ib_connection c;
@@ -245,13 +258,14 @@ struct ibcm {
 	bool dead;
 	struct ib_slot *slot;
 	uint32_t slots, free_first, free_last, ids, orphans;
-	struct ib_hash users, accounts, channels, ports, comms, remotes, qpns, peers, groups,
+	struct ib_hash users, accounts, channels, ports, comms, remotes, qpns, peers, waits, groups,
 		members;
 	struct ib_node all_orphans;
 	uint32_t ports_used[IB_SPACES]; /* ports of the range that ports are chosen from */
 	struct ib_heap timers;
 	struct ib_node *by_count; /* peers by their number of halves */
 	uint32_t most, halves;
+	uint64_t arrivals; /* of requests */
 	uint32_t memberships, next_member;
 	struct hca_ctl_gid *gid;
 	uint32_t gids;
@@ -421,11 +435,19 @@ struct ib_id *ib_request_new(const struct ib_in *in, struct ib_id *listener, con
 			     enum ib_phase phase, enum ib_drop *drop);
 /* Its CONNECT_REQUEST waits. */
 void ib_request_post(struct ibcm *cm, struct ib_id *id, struct ib_event *event);
-/* The program has fetched it. */
-void ib_request_fetched(struct ib_id *id);
 /* The request is over before the program has answered it. */
 void ib_request_gone(struct ibcm *cm, struct ib_id *id, uint32_t type, int32_t status,
 		     uint64_t now);
+
+/* ib_wait.c */
+/* The request of the address waits at the listener; false: no memory. */
+bool ib_wait_add(struct ibcm *cm, struct ib_id *listener, struct ib_id *request,
+		 const uint8_t gid[16]);
+/* It waits no longer, or has not waited. */
+void ib_wait_drop(struct ibcm *cm, struct ib_id *request);
+/* The request that gives way to one more of the address; NULL: that has the most of all. */
+struct ib_id *ib_wait_gives_way(const struct ibcm *cm, const struct ib_id *listener,
+				const uint8_t gid[16]);
 
 /* ib_half.c */
 /*
@@ -440,8 +462,6 @@ bool ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16]);
 void ib_half_hold(struct ib_id *id);
 /* It is none any more. */
 void ib_half_drop(struct ibcm *cm, struct ib_id *id);
-/* How many halves an address has at listeners of the user. */
-uint32_t ib_half_count(const struct ibcm *cm, const uint8_t gid[16], uint32_t user);
 
 /* ib_attr.c */
 int ib_qp_attr(struct ib_op *op, const struct hca_ctl_cm_ask *ask, struct hca_ctl_cm_attr *out);

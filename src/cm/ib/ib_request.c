@@ -10,26 +10,16 @@
 
 #define REQUEST_PKEY_MASK 0x7fffu /* without the bit of membership */
 
-/*
- * A full backlog: the oldest request of the address with the most halves gives way, unless this is
- * the new one's. false: the new one has to.
- */
+/* One that waits makes room. False: the new request of the address is dropped. */
 static bool
 request_gives_way(struct ibcm *cm, struct ib_id *listener, const uint8_t gid[16], uint64_t now)
 {
-	struct ib_id *worst = NULL;
+	struct ib_id *oldest = ib_wait_gives_way(cm, listener, gid);
 
-	for (struct ib_node *n = listener->requests.next; n != &listener->requests; n = n->next) {
-		struct ib_id *id = IB_CONTAINER(n, struct ib_id, in_listener);
-
-		if (id->half != NULL && (worst == NULL || id->half->count > worst->half->count))
-			worst = id;
-	}
-	if (worst == NULL ||
-	    worst->half->count <= ib_half_count(cm, gid, listener->account->client.user))
+	if (oldest == NULL)
 		return false;
 	cm->counters.evicted++;
-	ib_request_gone(cm, worst, HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
+	ib_request_gone(cm, oldest, HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
 	return true;
 }
 
@@ -43,11 +33,12 @@ request_room(const struct ib_in *in, struct ib_id *listener)
 		return IB_DROP_backlog;
 	if (!ib_half_room(cm, in->from->peer, listener->account->client.user, in->now))
 		return IB_DROP_backlog;
-	if (!ib_account_may(cm, listener->account)) {
-		cm->counters.refused_limit++;
-		return IB_DROP_backlog;
-	}
-	return IB_DROP_NONE;
+	if (ib_account_may(cm, listener->account) ||
+	    (request_gives_way(cm, listener, in->from->peer, in->now) &&
+	     ib_account_may(cm, listener->account)))
+		return IB_DROP_NONE;
+	cm->counters.refused_limit++;
+	return IB_DROP_backlog;
 }
 
 bool
@@ -69,7 +60,9 @@ ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_i
 	id = ib_id_new(in->cm, listener->account, listener->channel, in->now);
 	if (id == NULL)
 		return NULL;
-	if (!ib_half_add(in->cm, id, in->from->peer)) {
+	if (!ib_half_add(in->cm, id, in->from->peer) ||
+	    !ib_wait_add(in->cm, listener, id, in->from->peer)) {
+		ib_half_drop(in->cm, id);
 		ib_id_orphan(in->cm, id);
 		return NULL;
 	}
@@ -86,9 +79,6 @@ ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_i
 	id->phase = phase;
 	id->c.passive = true;
 	id->c.transaction = in->mad->transaction;
-	id->listener = listener;
-	ib_node_push(&listener->requests, &id->in_listener);
-	listener->waiting++;
 	ib_id_state(id, HCA_CTL_CM_REQUESTED, in->now);
 	return id;
 }
@@ -98,16 +88,6 @@ ib_request_post(struct ibcm *cm, struct ib_id *id, struct ib_event *event)
 {
 	event->event.listener = id->listener->number;
 	ib_event_post(cm, event);
-}
-
-void
-ib_request_fetched(struct ib_id *id)
-{
-	if (id->listener == NULL)
-		return;
-	id->listener->waiting--;
-	id->listener = NULL;
-	ib_node_pull(&id->in_listener);
 }
 
 void

@@ -34,6 +34,7 @@ cm_limits(struct ibcm_limits *l)
 	X(remotes) \
 	X(qpns) \
 	X(peers) \
+	X(waits) \
 	X(groups) \
 	X(members)
 

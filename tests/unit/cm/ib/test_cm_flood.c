@@ -16,6 +16,7 @@
 #define OF_ADDRESS 16u
 #define BACKLOG 8u
 #define FLOOD 20000u
+#define DROPPED UINT32_MAX
 
 static struct rig r;
 
@@ -189,6 +190,62 @@ test_backlog(void **state)
 	}
 	e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
 	assert_int_equal(e.param.qpn, 100);
+	rig_end(&r);
+}
+
+/* The program has all of its ids, of which a flood has some: its requests give way. */
+static void
+test_ids_full(void **state)
+{
+	struct hca_ctl_cm_event e;
+
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	for (uint32_t i = 0; i < limits.ids_client - 1 - BACKLOG; i++)
+		assert_int_not_equal(rig_create(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP), 0);
+	for (uint32_t i = 0; i < 2 * BACKLOG; i++)
+		spoofed(1, i);
+	assert_int_equal(rig_counter(&r, 1, "cm_refused_limit"), BACKLOG);
+	spoofed(2, 100);
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 1);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_ids"), limits.ids_client);
+	for (uint32_t i = 1; i < BACKLOG; i++) {
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		assert_int_equal(e.param.qpn, i);
+	}
+	e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	assert_int_equal(e.param.qpn, 100);
+	rig_end(&r);
+}
+
+/* The address with the most requests at the listener gives way, of equal ones the oldest. */
+static void
+test_who_gives_way(void **state)
+{
+	static const uint32_t from[] = {1, 2, 2, 3, 3, 4, 5, 6};
+	/* the new request's address, and the QPN of the request that makes room for it */
+	static const uint32_t next[][2] = {{7, 1}, {8, 3}, {9, 0}, {9, DROPPED}, {3, DROPPED}};
+	struct hca_ctl_cm_event e;
+	uint32_t id, qpn = BACKLOG;
+	uint64_t gone = 0;
+
+	rig_begin(&r, 1, &limits);
+	id = rig_create(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP);
+	assert_int_equal(rig_bind(&r, 1, SERVER, id, RIG_IP4, NULL, PORT, 0), 0);
+	assert_int_equal(rig_listen(&r, 1, SERVER, id, BACKLOG), 0);
+	for (uint32_t i = 0; i < BACKLOG; i++)
+		spoofed(from[i], i);
+	for (uint32_t i = 0; i < 5; i++, qpn++) {
+		spoofed(next[i][0], qpn);
+		gone |= UINT64_C(1) << (next[i][1] == DROPPED ? qpn : next[i][1]);
+	}
+	for (uint32_t i = 0; i < qpn; i++) {
+		if ((gone >> i & 1) != 0)
+			continue;
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		assert_int_equal(e.param.qpn, i);
+	}
+	assert_false(rig_event(&r, 1, SERVER, CH, &e));
 	rig_end(&r);
 }
 
@@ -398,6 +455,8 @@ main(void)
 		cmocka_unit_test(test_spoofed),
 		cmocka_unit_test(test_spoofed_accepted),
 		cmocka_unit_test(test_backlog),
+		cmocka_unit_test(test_ids_full),
+		cmocka_unit_test(test_who_gives_way),
 		cmocka_unit_test(test_fetched_gives_way),
 		cmocka_unit_test(test_other_user),
 		cmocka_unit_test(test_refusals),
