@@ -12,6 +12,9 @@
 #define SERVER 9u
 #define CH 1u
 #define PORT 7174u
+/* ids of a scenario: for each allocation of an object; for tables and heaps to grow */
+#define FEW 4u
+#define MANY 70u
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
@@ -19,7 +22,8 @@ void *__real_realloc(void *p, size_t size);
 void *__wrap_realloc(void *p, size_t size);
 
 static struct rig r;
-static uint32_t to_fail; /* allocations until one fails; 0: none does */
+static uint32_t to_fail; /* allocations until one fails; 0: all succeed */
+static bool only_arrays; /* those of one object do not count */
 static bool failed;
 
 static bool
@@ -34,7 +38,7 @@ fails(void)
 void *
 __wrap_calloc(size_t n, size_t size)
 {
-	return fails() ? NULL : __real_calloc(n, size);
+	return (n > 1 || !only_arrays) && fails() ? NULL : __real_calloc(n, size);
 }
 
 void *
@@ -86,7 +90,7 @@ answer(uint32_t end, uint32_t owner)
 }
 
 static void
-scenario(void)
+scenario(uint32_t ids)
 {
 	struct hca_ctl_cm_join join = {.addr = ib_ip_any(HCA_CTL_CM_IP4)};
 	struct hca_ctl_cm_move move = {.channel = 2};
@@ -99,8 +103,7 @@ scenario(void)
 		id = rig_create(&r, 1, SERVER, CH, ps);
 		(void)rig_bind(&r, 1, SERVER, id, RIG_IP6, NULL, PORT, 0);
 		(void)rig_listen(&r, 1, SERVER, id, 0);
-		/* enough for tables and heaps to grow */
-		for (uint32_t i = 0; i < 70; i++) {
+		for (uint32_t i = 0; i < ids; i++) {
 			id = rig_create(&r, 0, CLIENT, CH, ps);
 			(void)rig_resolve(&r, 0, CLIENT, id, r.gid[1][RIG_IP4], PORT);
 			if (i % 30 == 29)
@@ -119,31 +122,55 @@ scenario(void)
 }
 
 static void
-test_scenario(void **state)
+scenario_ends(void)
 {
 	static const char *const gauges[] = {"cm_now_ids", "cm_now_orphans", "cm_now_halves",
 					     "cm_now_ports", "cm_now_memberships"};
-	uint32_t n = 1;
+
+	for (uint32_t end = 0; end < RIG_ENDS; end++) {
+		ibcm_forget(r.cm[end], CLIENT, r.now);
+		ibcm_forget(r.cm[end], SERVER, r.now);
+	}
+	rig_run(&r, 500 * RIG_SECOND);
+	for (uint32_t end = 0; end < RIG_ENDS; end++)
+		for (uint32_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+			assert_int_equal(rig_counter(&r, end, gauges[i]), 0);
+}
+
+/* The scenario as often as it has allocations; returns how many that are. */
+static uint32_t
+each_fails(uint32_t ids)
+{
+	uint32_t n = 0;
 
 	do {
 		rig_begin(&r, 1, NULL);
 		failed = false;
-		to_fail = n++;
-		scenario();
+		to_fail = ++n;
+		scenario(ids);
 		to_fail = 0;
 		if (!failed)
-			assert_int_equal(rig_counter(&r, 0, "cm_opened"), 70);
-		for (uint32_t end = 0; end < RIG_ENDS; end++) {
-			ibcm_forget(r.cm[end], CLIENT, r.now);
-			ibcm_forget(r.cm[end], SERVER, r.now);
-		}
-		rig_run(&r, 500 * RIG_SECOND);
-		for (uint32_t end = 0; end < RIG_ENDS; end++)
-			for (uint32_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
-				assert_int_equal(rig_counter(&r, end, gauges[i]), 0);
+			assert_int_equal(rig_counter(&r, 0, "cm_opened"), ids);
+		scenario_ends();
 		rig_end(&r);
 	} while (failed);
-	print_message("%u allocations failed\n", n - 2);
+	return n - 1;
+}
+
+static void
+test_objects(void **state)
+{
+	only_arrays = false;
+	assert_in_range(each_fails(FEW), 50, 200);
+}
+
+/* Tables and heaps grow, or work as they are. */
+static void
+test_arrays(void **state)
+{
+	only_arrays = true;
+	assert_in_range(each_fails(MANY), 10, 50);
+	only_arrays = false;
 }
 
 int
@@ -151,7 +178,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_create),
-		cmocka_unit_test(test_scenario),
+		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_arrays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
