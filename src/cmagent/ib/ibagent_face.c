@@ -5,7 +5,6 @@
  * the state machines want. The latter is queued, because the driver must not be called.
  */
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -17,7 +16,7 @@
 static void
 face_leave(struct ibagent *a)
 {
-	bool more = a->out_count != 0 || a->groups_changed ||
+	bool more = a->out_count != 0 || a->first_change != NULL ||
 		    ibcm_deadline(a->cm) < __atomic_load_n(&a->due, __ATOMIC_RELAXED);
 
 	pthread_mutex_unlock(&a->lock);
@@ -193,100 +192,10 @@ ops_random(void *arg)
 	return value ^ value >> 31;
 }
 
-/* ---- groups ---- */
-
-static struct ibagent_group *
-group_of(struct ibagent *a, uint32_t gid_index, const uint8_t mgid[16])
-{
-	struct ibagent_group *g;
-
-	for (g = a->groups; g != NULL; g = g->next)
-		if (g->gid_index == gid_index && memcmp(g->mgid, mgid, sizeof(g->mgid)) == 0)
-			return g;
-	g = calloc(1, sizeof(*g));
-	if (g == NULL)
-		return NULL;
-	g->gid_index = gid_index;
-	memcpy(g->mgid, mgid, sizeof(g->mgid));
-	g->next = a->groups;
-	a->groups = g;
-	return g;
-}
-
-/* What comes and goes before the agent has run is not told. */
-static void
-ops_group(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined)
-{
-	struct ibagent *a = arg;
-	struct ibagent_group *g;
-
-	if (a->cfg.group == NULL)
-		return;
-	g = group_of(a, gid_index, mgid);
-	if (g == NULL) {
-		ibagent_count(a, IBAGENT_groups_lost);
-		return;
-	}
-	g->joined = joined;
-	a->groups_changed = true;
-}
-
 const struct ibcm_ops ibagent_ops = {
 	.send = ops_send,
 	.event = ops_event,
 	.resolve = ops_resolve,
-	.group = ops_group,
+	.group = ibagent_group,
 	.random = ops_random,
 };
-
-/* Take a group out that has to be told; false: there is none. */
-static bool
-group_next(struct ibagent *a, struct ibagent_group *out)
-{
-	struct ibagent_group **at = &a->groups, *g;
-
-	while ((g = *at) != NULL) {
-		bool tell = g->joined != g->told;
-
-		g->told = g->joined;
-		*out = *g;
-		if (!g->joined) {
-			*at = g->next;
-			free(g);
-		} else {
-			at = &g->next;
-		}
-		if (tell)
-			return true;
-	}
-	a->groups_changed = false;
-	return false;
-}
-
-unsigned int
-ibagent_tell_groups(struct ibagent *a)
-{
-	struct ibagent_group g;
-	unsigned int n = 0;
-	bool more;
-
-	for (;; n++) {
-		pthread_mutex_lock(&a->lock);
-		more = a->groups_changed && group_next(a, &g);
-		pthread_mutex_unlock(&a->lock);
-		if (!more)
-			return n;
-		a->cfg.group(a->cfg.arg, g.gid_index, g.mgid, g.joined);
-	}
-}
-
-void
-ibagent_free_groups(struct ibagent *a)
-{
-	while (a->groups != NULL) {
-		struct ibagent_group *g = a->groups;
-
-		a->groups = g->next;
-		free(g);
-	}
-}

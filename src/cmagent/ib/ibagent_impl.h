@@ -18,6 +18,7 @@
 #define IBAGENT_CLIENTS HCA_UAR_PAGES
 #define IBAGENT_PLACES 64u    /* of peers whose MAC address is known or looked for */
 #define IBAGENT_BUCKETS 1024u /* of peers, by a hash of their addresses */
+#define IBAGENT_GROUP_BUCKETS 1024u
 
 /* A datagram that waits to be sent */
 struct ibagent_out {
@@ -27,10 +28,11 @@ struct ibagent_out {
 
 /* A group whose members have come or gone, until the owner of the agent has been told */
 struct ibagent_group {
-	struct ibagent_group *next;
+	struct ibagent_group *next; /* of its bucket */
+	struct ibagent_group *next_change;
 	uint32_t gid_index;
 	uint8_t mgid[16];
-	bool joined, told;
+	bool joined, told, changed;
 };
 
 /* So many in a second on average, and as many as `burst` lasts at once: when the next is due */
@@ -61,8 +63,8 @@ struct ibagent {
 	struct hca_ctl_gid gid[IBAGENT_GIDS];
 	struct ibagent_out *out; /* a ring, at its start whenever it is empty */
 	uint32_t out_first, out_count;
-	struct ibagent_group *groups; /* those of which the owner has to be told, or that exist */
-	bool groups_changed;
+	/* those that exist, and a list of changes that the owner has to be told */
+	struct ibagent_group *group[IBAGENT_GROUP_BUCKETS], *first_change, *last_change;
 	uint64_t random;				  /* state, with a seed */
 	struct ibagent_refusal refusal[IBAGENT_REFUSALS]; /* since: when it was */
 
@@ -89,6 +91,9 @@ const struct hca_ctl_gid *ibagent_gid(const struct ibagent *a, const uint8_t own
 /* ibagent_face.c: what the driver calls, and what the state machines call */
 extern const struct hca_driver_cm ibagent_face;
 extern const struct ibcm_ops ibagent_ops;
+
+/* ibagent_groups.c: function of struct ibcm_ops */
+void ibagent_group(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined);
 /* Tell the owner of groups; returns of how many. */
 unsigned int ibagent_tell_groups(struct ibagent *a);
 void ibagent_free_groups(struct ibagent *a);
