@@ -29,7 +29,7 @@ hca_gid_from_ip4(uint8_t gid[16], const void *ip)
 	memcpy(gid + 12, ip, 4);
 }
 
-/* 32 bits of which each depends on each bit of the GID, by a key that peers do not know. */
+/* 32 bits of which each depends on each bit of the GID, by a key that is secret from peers. */
 static inline uint32_t
 hca_gid_hash(const uint8_t gid[16], uint64_t key)
 {

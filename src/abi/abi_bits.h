@@ -30,7 +30,7 @@ typedef uint64_t hca_le64;
 
 /* Value of the bits hi..lo of v (v of 32 or 64 bits, the field of at most 32). */
 #define HCA_BITS(v, hi, lo) ((uint32_t)(((uint64_t)(v)&HCA_MASK64(hi, lo)) >> (lo)))
-/* val placed in the bits hi..lo of a 32-bit word; what does not fit is cut off. */
+/* val placed in the bits hi..lo of a 32-bit word; higher bits are cut off. */
 #define HCA_FIELD(hi, lo, val) ((uint32_t)(((uint64_t)(val) << (lo)) & HCA_MASK64(hi, lo)))
 /* The same for words and fields of up to 64 bits. */
 #define HCA_BITS64(v, hi, lo) (((uint64_t)(v)&HCA_MASK64(hi, lo)) >> (lo))

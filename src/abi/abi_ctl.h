@@ -22,7 +22,7 @@
 
 #define HCA_CTL_FDS_MAX 4u
 
-/* Data of a few operations beside request and answer */
+/* Data of a few operations in addition to request and answer */
 struct hca_ctl_extra {
 	int fds[HCA_CTL_FDS_MAX]; /* of the request; after the call, of the answer */
 	const uint64_t *pages;	  /* REG_MR, REREG_MR: npages page addresses */
@@ -33,11 +33,11 @@ struct hca_ctl_none {
 };
 
 /*
- * What one end speaks beyond the version in the head of its message (abi_ops.h). Libraries and
- * daemons of version 7.0 send 0, which says the same of them, and do not read it.
+ * Versions of one end in addition to the one in the head of its message (abi_ops.h). Libraries and
+ * daemons of version 7.0 send 0, which means the same, and do not read it.
  */
 struct hca_ctl_offer {
-	uint8_t older;	   /* so many versions before that one, too */
+	uint8_t older;	   /* number of older versions that it also supports */
 	uint8_t minor;	   /* of that version */
 	uint16_t features; /* HCA_CTL_FEATURE_* */
 };
@@ -158,20 +158,19 @@ struct hca_ctl_mr {
  * need not be one of the program, but no two segments of a client may overlap. -EBADF: the daemon
  * does not take this file from this client.
  *
- * Without flags the descriptor is open for reading and writing, and the file stays as it is. Of
- * clients that the daemon trusts (root and its own user) it takes any regular file. Of others it
+ * Without flags the descriptor is open for reading and writing, and the file stays as it is. From
+ * clients that the daemon trusts (root and its own user) it takes any regular file. From others it
  * takes files of tmpfs and hugetlbfs, and guards them: an access to a page that the client has
  * removed ends the client. They may have holes, where REG_MR finds no memory (-EFAULT).
  *
- * READ_ONLY: the descriptor is open for reading at least. A region with rights to write to such a
- * segment is refused with -EFAULT. A client that is not trusted passes one that is open for
- * writing, too, or a file that is sealed against shrinking and writing, without holes in the
- * segment.
+ * READ_ONLY: the descriptor is open for reading at least. A region with rights to write to the
+ * segment is refused with -EFAULT. A client that is not trusted passes one that is also open for
+ * writing, or a file that is sealed against shrinking and writing, without holes in the segment.
  *
  * SEAL: the file is a memfd that the client has made for this, sealed against shrinking, and
  * without holes in the segment. The daemon seals a file of up to HCA_CTL_SMALL_FILE bytes against
  * growing, and guards it. It seals a larger file against later writers (F_SEAL_FUTURE_WRITE): the
- * file can then have no holes, and no second device can map it. Of a trusted client nothing is
+ * file can then have no holes, and no second device can map it. Files of a trusted client are not
  * sealed.
  *
  * MEMORY gives /proc/self/mem, open for reading and writing, and /proc/self/maps to the daemon. A
@@ -190,7 +189,7 @@ struct hca_ctl_segment {
 };
 
 /*
- * CHECK_MR: whether the client could register so much now, before it makes the memory accessible.
+ * CHECK_MR: whether the client could register this much now, before it makes the memory accessible.
  * -ENOMEM: a quota or a table of the driver is exhausted, or one of the daemon. Nothing is
  * reserved.
  */
@@ -313,7 +312,7 @@ struct hca_ctl_qp {
 	uint32_t source;
 };
 
-/* What it sends to its groups does not reach it. */
+/* The QP does not receive its own datagrams to its groups. */
 #define HCA_CTL_NO_OWN_GROUP HCA_BIT(31)
 
 /*
@@ -377,14 +376,15 @@ struct hca_ctl_jetty {
 	uint32_t flags;
 	uint32_t token;
 	uint8_t err_timeout;   /* 4.096 us << n until a request is given up, 0: never */
-	uint8_t rnr_retry;     /* 0..7, 7: for ever */
+	uint8_t rnr_retry;     /* 0..7, 7: no limit */
 	uint8_t min_rnr_timer; /* 2 us << n, 0..19 */
 	uint8_t reserved[5];
 };
 
 /*
- * state: enum hca_qp_state: RTS, SQD, ERR or RST. In RST the device does not know it; from there it
- * becomes RTS as it was created, with the same number and well-known numbers, and without a peer.
+ * state: enum hca_qp_state: RTS, SQD, ERR or RST. In RST the device has no such Jetty; from there
+ * it becomes RTS as it was created, with the same number and well-known numbers, and without a
+ * peer.
  */
 struct hca_ctl_jetty_state {
 	uint32_t number;
@@ -402,7 +402,7 @@ struct hca_ctl_bind {
 };
 
 struct hca_ctl_jfr {
-	struct hca_ctl_srq srq; /* first, likewise; cqn is that of the JFR */
+	struct hca_ctl_srq srq; /* first, as above; cqn is that of the JFR */
 	uint32_t flags;
 	uint32_t token;
 	uint8_t min_rnr_timer;
@@ -432,8 +432,8 @@ struct hca_ctl_token {
 /*
  * IMPORT_PEER asks for channels from the address of index gid_index to that of the peer, and does
  * not wait for them: the answer is the number of the import, which QUERY_PEER asks about, again and
- * again, until there is a group of TPs (up 1) or an error, which says why there is none. The import
- * stays until UNIMPORT_PEER, whatever becomes of the channels.
+ * again, until there is a group of TPs (up 1) or an error, which states the reason. The import
+ * stays until UNIMPORT_PEER, even without channels.
  */
 struct hca_ctl_peer {
 	uint8_t eid[16];
@@ -472,7 +472,7 @@ struct hca_ctl_gid {
 
 /*
  * Find the MAC addresses for a path to dgid: of a multicast group by rule, of the port itself, or
- * of a known neighbour. -EHOSTUNREACH: there is none.
+ * of a known neighbour. -EHOSTUNREACH: the neighbour is not known.
  */
 struct hca_ctl_ah {
 	uint8_t dgid[16];
@@ -547,7 +547,7 @@ struct hca_ctl_cm_create {
 	uint32_t reserved;
 };
 
-#define HCA_CTL_CM_REUSE 1u   /* another id that has this flag, too, may have the port */
+#define HCA_CTL_CM_REUSE 1u   /* ids with this flag may share a port */
 #define HCA_CTL_CM_AF_ONLY 2u /* the wildcard of IPv6 is not that of IPv4 */
 
 /* port 0: the daemon chooses one. The answer is the address with its port. */
@@ -585,8 +585,8 @@ struct hca_ctl_cm_listen {
 #define HCA_CTL_CM_PRIVATE_MAX 224u
 
 /*
- * CM_CONNECT, CM_ACCEPT, and what an event tells of the peer. space UDP: qpn and qkey are those
- * of the QP; sidr_status: of the answer (IBTA table 12.11.2).
+ * CM_CONNECT, CM_ACCEPT, and the peer's values in an event. space UDP: qpn and qkey are those of
+ * the QP; sidr_status: of the answer (IBTA table 12.11.2).
  */
 struct hca_ctl_cm_param {
 	uint32_t id;
@@ -601,7 +601,7 @@ struct hca_ctl_cm_param {
 	uint8_t retry_count;	 /* 0..7 */
 	uint8_t rnr_retry_count; /* 0..7 */
 	uint8_t private_len;
-	uint8_t valid; /* CM_ACCEPT: 0: nothing but the id counts: the program's QP is ready */
+	uint8_t valid; /* CM_ACCEPT: 0: only the id counts: the program's QP is ready */
 	uint8_t private[HCA_CTL_CM_PRIVATE_MAX];
 };
 

@@ -42,7 +42,7 @@ enum hca_qp_state {
 	HCA_QPS_COUNT
 };
 
-/* Services by number; what each is: abi_service.h. */
+/* Services by number; their properties: abi_service.h. */
 enum hca_service {
 	HCA_ST_RC = 0,
 	HCA_ST_UC = 1,
@@ -92,8 +92,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dip, 0x30);
 #define HCA_QPC_SIZE 256u
 
 /*
- * QP context, table 3-2-40. Words the table marks unused carry what verbs need: 04h, 50h, 54h, 58h,
- * 68h, 08h[12:11], 08h[5:0], C0h..F3h.
+ * QP context, table 3-2-40. Words that the table marks unused carry attributes of verbs: 04h, 50h,
+ * 54h, 58h, 68h, 08h[12:11], 08h[5:0], C0h..F3h.
  */
 struct hca_qpc {
 	hca_be32 opt_param_mask;      /* 00h HCA_QP_ATTR_* being modified */
@@ -168,7 +168,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 
 /*
  * 04h: 0, or from LEAST to MOST. Requests and retransmissions of the QP keep to it, and to the
- * static rate of the path, where that is less. Of reliable services and UC.
+ * static rate of the path, where that is less. For reliable services and UC.
  */
 #define HCA_QPC_RATE_LIMIT_LEAST 1000u
 #define HCA_QPC_RATE_LIMIT_MOST 400000000u
@@ -186,7 +186,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 #define HCA_QPC_TOKEN HCA_BIT(3)
 /* Latched at RST2RTS, of Jettys: it has to do with one peer only, which BIND_JETTY names. */
 #define HCA_QPC_ONE_PEER HCA_BIT(4)
-/* Latched at RST2INIT, of UD: what it sends to its own groups does not reach it. */
+/* Latched at RST2INIT, for UD: the QP does not receive its own datagrams to its groups. */
 #define HCA_QPC_NO_OWN_GROUP HCA_BIT(5)
 #define HCA_QPC_MAKE_FLAGS(state, service, mig, draining) \
 	(HCA_FIELD(31, 28, state) | HCA_FIELD(23, 16, service) | HCA_FIELD(12, 11, mig) | \
@@ -306,7 +306,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_cqc, moderation, 0x38);
 #define HCA_CQ_STATUS_OVERRUN 9u
 #define HCA_CQ_STATUS_WRITE_FAIL 10u
 #define HCA_CQ_FLAG_TR HCA_BIT(18)    /* start is a virtual address, translated by lkey */
-#define HCA_CQ_FLAG_OI HCA_BIT(17)    /* overrun ignored: what has no room is dropped, no error */
+#define HCA_CQ_FLAG_OI HCA_BIT(17)    /* overrun ignored: CQEs without room are dropped, no error */
 #define HCA_CQ_FLAG_LARGE HCA_BIT(16) /* CQEs of HCA_CQE_LARGE_SIZE */
 #define HCA_CQ_FLAG_WALL HCA_BIT(15)  /* with the wall clock in them; only with LARGE */
 #define HCA_CQ_FLAGS (HCA_CQ_FLAG_OI | HCA_CQ_FLAG_LARGE | HCA_CQ_FLAG_WALL) /* chosen freely */

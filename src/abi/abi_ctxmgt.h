@@ -3,12 +3,12 @@
 #define HCA_ABI_CTXMGT_H
 
 /*
- * What the context management document says about requests to the context manager, and which of
- * its modules may read or write which field of the key-QPC store: tables 2.2, 3.1 and section
- * 5.4.2. The CEU reads and writes everything and has no rows in the access lists.
+ * Requests to the context manager, and the access of its modules to the fields of the key-QPC
+ * store, after the context management document: tables 2.2, 3.1 and section 5.4.2. The CEU reads
+ * and writes everything and has no rows in the access lists.
  *
- * Tables alone. No stage sends or answers such a request, and there is no context manager: stages
- * load and store words of the store, which is cut into cache lines after the access lists
+ * Tables only. No stage sends or answers these requests, and the device has no context manager:
+ * stages load and store words of the store, which is cut into cache lines after the access lists
  * (ctxmgt/qp.h). Payloads and heads of requests (tables 3.2, 5.2, 5.3) have no counterpart. A unit
  * test walks the lists.
  */
@@ -135,7 +135,7 @@ enum hca_ctx_request {
 	X(REQ_PD, 32) \
 	X(REQ_LKEY, 32) \
 	X(REQ_EQN, 8) \
-	/* honoured besides */ \
+	/* also honoured */ \
 	X(USR_PAGE, 32) \
 	X(LOCAL_QPN, 32) \
 	X(ACKTO, 8) \
@@ -232,7 +232,9 @@ enum hca_ctx_field {
 	X(EE, RD_QP_RST, REQ_LKEY, R) \
 	X(EE, RD_QP_RST, REQ_EQN, R)
 
-/* The same for what the document leaves out: words it calls unused, and the engine's own rules. */
+/*
+ * The same for fields that the document omits: words it calls unused, and the engine's own rules.
+ */
 #define HCA_CTX_ACCESS_MORE_LIST(X) \
 	X(DOORBELL, RD_QP_SST, LOCAL_QPN, R) \
 	X(DOORBELL, RD_QP_SST, USR_PAGE, R) \

@@ -2,7 +2,7 @@
 #ifndef HCA_ABI_GID_TEXT_H
 #define HCA_ABI_GID_TEXT_H
 
-/* GIDs as text, for messages; apart from abi_addr.h, because the device knows no sockets. */
+/* GIDs as text, for messages; apart from abi_addr.h, because the device uses no sockets. */
 
 #include <arpa/inet.h>
 

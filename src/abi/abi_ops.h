@@ -14,7 +14,7 @@
  *  caller           EVERY client, or PRIVILEGED: only clients that may send management datagrams;
  *                   the driver refuses others with -EACCES, which the daemon counts as
  *                   refused_request
- *  by               what carries the operation out:
+ *  by               executes the operation:
  *                   DRIVER   driver_op_name(client, request, answer) in src/driver
  *                   EXTRA    the same with struct hca_ctl_extra as the fourth argument
  *                   CHANNEL  the server's end of the socket (src/ipc/server), for EVERY client
@@ -24,18 +24,17 @@
  * their sizes, the dispatch in driver and server, the counters of calls and the inputs of the
  * fuzzers. The order of the rows gives the numbers; HELLO is 0 in every version of the channel.
  *
- * Versions. The number in the heads of messages is raised by what older ends would misunderstand,
+ * Versions. The number in the heads of messages is raised by changes that older ends would misread,
  * also in memory that both ends use: doorbells and sleep words (abi_bar.h), WQEs (abi_wqe.h), CQEs
  * and records (abi_cqe.h), contexts (abi_ctx.h), events (abi_ctl.h). The minor version is raised by
- * what is added: a row at the end of the list, a member at the end of a structure, a feature. Both
- * ends tell their range in HELLO and use the highest version that they have in common. See
+ * additions: a row at the end of the list, a member at the end of a structure, a feature. Both ends
+ * tell their range in HELLO and use the highest version that they have in common. See
  * docs/reference/versions.md.
  *
- * The length of a message says which members it has. From minor version 1 on, what a message does
- * not have is 0; what it has beyond the receiver's structure is ignored in an answer, and refused
- * in a request if it is not 0 (-EOPNOTSUPP). So is an operation that the daemon does not know. A
- * message of minor version 0 has exactly the size of its type. PAGES ends after its last element
- * in all.
+ * The length of a message says which members it has. From minor version 1 on, a missing member is
+ * 0; bytes beyond the receiver's structure are ignored in an answer, and refused in a request if
+ * they are not 0 (-EOPNOTSUPP), as is an operation that the daemon does not have. A message of
+ * minor version 0 has exactly the size of its type. PAGES ends after its last element in all.
  */
 
 #include <stdbool.h>
@@ -45,11 +44,11 @@
 
 #define HCA_CTL_VERSION 7u
 #define HCA_CTL_MINOR 2u
-/* So many versions before it are spoken, too. */
+/* Number of older versions that are also supported. */
 #define HCA_CTL_OLDER 0u
 
 /*
- * Features: what rows have learned since they came. X(NAME, bit, words). One is in force if both
+ * Features: extensions of rows after their release. X(NAME, bit, words). One is in force if both
  * ends name it in HELLO.
  */
 #define HCA_CTL_FEATURE_LIST(X) X(JETTY_RESET, 0, "the state RESET of Jettys")
@@ -250,8 +249,8 @@ hca_ctl_sizes(enum hca_ctl_op op, uint32_t minor)
 }
 
 /*
- * The version that two ends use, each of which speaks one and so many before it: the highest that
- * they have in common, or -1.
+ * The version that two ends use: the highest that both support, or -1. Each end supports one and a
+ * number of older ones.
  */
 static inline int
 hca_ctl_common(uint32_t a, uint32_t a_older, uint32_t b, uint32_t b_older)

@@ -5,7 +5,7 @@
 /*
  * The table of QP transitions: table A1-2, completed with the attributes that InfiniBand requires
  * for reads and atomics (MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC) and with XRC. INIT to INIT changes
- * what is named, as InfiniBand says. A transition that is not in it is illegal.
+ * the named attributes, as InfiniBand says. A transition that is not in it is illegal.
  *
  * HCA_QP_TRANSITION_LIST(X): X(cmd, from, to, service, required, optional)
  *   cmd       name in HCA_CMD_LIST, to be appended to HCA_CMD_

@@ -229,8 +229,8 @@ enum hca_pkt_pos {
 };
 
 /*
- * What a packet does. X(name, direction, access): REQUEST, RESPONSE or neither, OTHER; what the
- * responder must allow, HCA_ACCESS_*.
+ * Role of a packet. X(name, direction, access): REQUEST, RESPONSE or neither, OTHER; the right that
+ * the responder requires, HCA_ACCESS_*.
  */
 #define HCA_PKT_KIND_LIST(X) \
 	X(NONE, OTHER, 0) /* no such opcode; keeps zeroed tables safe */ \

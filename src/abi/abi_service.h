@@ -14,7 +14,7 @@
 #include "abi_roce.h"
 #include "abi_wqe.h"
 
-/* What a QP of a service has. */
+/* Properties of a QP of a service. */
 #define HCA_HAS_SQ 1u
 #define HCA_HAS_RQ 2u /* unless it has an SRQ */
 #define HCA_MAY_SRQ 4u

@@ -3,7 +3,7 @@
 #define HCA_ABI_TP_H
 
 /*
- * What software and device share about UB: the context of a TP and the mailboxes of its commands
+ * UB between software and device: the context of a TP and the mailboxes of its commands
  * (big-endian, as in abi_ctx.h), the units of a Jetty's WQEs and its CQEs (little-endian, as in
  * abi_wqe.h and abi_cqe.h). A Jetty's own context is a QPC, that of a JFR an SRQC. No document has
  * tables of this.
@@ -20,14 +20,14 @@
 #define HCA_TPG_MAX_TPS 16u
 /* Index 0 of the TPs: unreliable packets of the device. */
 #define HCA_TP_UNRELIABLE 0u
-/* Numbers on the wire of what a request addresses: 20 bits. */
+/* Numbers on the wire of the addressed object: 20 bits. */
 #define HCA_TC_MASK 0xfffffu
 #define HCA_TC_JFR HCA_BIT(19) /* [18:0] is an SRQN; else a QPN of 19 bits, or well known */
 #define HCA_TC_NUMBER(tc) HCA_BITS(tc, 18, 0)
 #define HCA_TC_WELL_KNOWN 1024u	    /* numbers below are aliases */
-#define HCA_TC_NONE 0u		    /* as a TC: nobody's */
+#define HCA_TC_NONE 0u		    /* as a TC: no object */
 #define HCA_JETTY_RNR_TIMER_MAX 19u /* largest code of a minimal RNR timer: 2 us << code */
-/* Well-known numbers from here on are anybody's; those below are the driver's. */
+/* Clients may use well-known numbers from here on; the driver uses those below. */
 #define HCA_TC_WELL_KNOWN_FREE 32u
 #define HCA_TOKEN_ID_MASK 0xfffffu
 /* The TokenID of a memory key: MPT index and three bits that change at each reuse. */
@@ -50,7 +50,7 @@ enum hca_tp_state {
 	HCA_TPS_COUNT
 };
 
-/* Transitions that software may ask for; X(from, to). Every state leads to RESET, too. */
+/* Transitions that software may ask for; X(from, to). Every state also leads to RESET. */
 #define HCA_TP_TRANSITION_LIST(X) \
 	X(PASSIVE, ACTIVE) \
 	X(PASSIVE, DRAIN) \
@@ -59,7 +59,7 @@ enum hca_tp_state {
 	X(ACTIVE, ERROR) \
 	X(DRAIN, ERROR)
 
-/* What the receiver does with packets out of order. X(name, number) */
+/* Treatment of packets out of order by the receiver. X(name, number) */
 #define HCA_TP_MODE_LIST(X) \
 	X(DROP, 0) \
 	X(TRACK, 1) \
@@ -303,7 +303,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mbox_bind_jetty, tc, 0x10);
 #define HCA_TOKEN_FLAG_LIST(X) \
 	X(EXPORTED, 0) /* the region is a segment: UB reaches it */ \
 	X(CHECK, 1)    /* requests must have one of the valid values */ \
-	X(SECOND, 2)   /* value[1] is valid, too */
+	X(SECOND, 2)   /* value[1] is also valid */
 
 enum hca_token_flag {
 #define HCA_TOKEN_FLAG_ENUM(name, bit) HCA_TOKEN_##name = 1 << (bit),
@@ -317,13 +317,13 @@ enum hca_token_flag {
 /*
  * Units: next, UB, then as the operation needs: raddr (with a TokenID in rkey), notify, operands
  * (both, each padded to 16 bytes) or byte enables (bit n of byte n >> 3, mask 1 << (n & 7), is
- * payload byte n; padded likewise), the UD unit of an unreliable request; then one inline unit or
- * data units. Operands are little-endian.
+ * payload byte n; same padding), the UD unit of an unreliable request; then one inline unit or data
+ * units. Operands are little-endian.
  */
 struct hca_ub_unit {
 	hca_le32 number;   /* 00h to[31:30] TPN or TPG[23:0] */
 	hca_le32 tc;	   /* 04h hint[31:24] type[21:20] TC[19:0] */
-	hca_le32 token;	   /* 08h value for what is addressed: the segment, of a send the TC */
+	hca_le32 token;	   /* 08h value of the addressed object: the segment, of a send the TC */
 	hca_le32 order;	   /* 0Ch UD operation[19:16] atomic[15:8] E[4] token[3] ODR[2:0] */
 	hca_le64 data;	   /* 10h immediate, or data of the notify */
 	hca_le32 tc_token; /* 18h value for the TC of a write with immediate */
@@ -372,8 +372,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_notify_unit, token_id, 0x08);
 HCA_STATIC_ASSERT_OFFSET(struct hca_notify_unit, token, 0x0c);
 
 /*
- * Operations of a Jetty beside those of HCA_OP_LIST that it has under the same code (SEND,
- * SEND_IMM, RDMA_WRITE, RDMA_WRITE_IMM, RDMA_READ). X(name, code)
+ * Operations of a Jetty in addition to those of HCA_OP_LIST with the same code (SEND, SEND_IMM,
+ * RDMA_WRITE, RDMA_WRITE_IMM, RDMA_READ). X(name, code)
  */
 #define HCA_UB_OP_LIST(X) \
 	X(WRITE_NOTIFY, 0x0c) \

@@ -8,14 +8,12 @@
  * Network byte order, any alignment. Reserved bits are sent as 0 and ignored when received.
  *
  * Each header is one list of fields, HCA_UB_..._FIELDS: X(header, field, word, byte, hi, lo), a
- * field being the bits hi..lo of the big-endian word of so many bits that begins at that byte. From
+ * field being the bits hi..lo of the big-endian word of `word` bits that begins at that byte. From
  * each list are made, with rtph as the example:
  *
- *	struct hca_ub_rtph		its fields in the CPU's order
- *	hca_ub_rtph_psn(p)		one field of the header at p
- *	hca_ub_rtph_set_psn(p, v)	changes one field; what does not fit is cut off
- *	hca_ub_rtph_get(p, &h)		all of them
- *	hca_ub_rtph_put(p, &h)		writes the whole header, reserved bits 0
+ *	struct hca_ub_rtph  its fields in the CPU's order hca_ub_rtph_psn(p)  one field of the header at
+ *	p hca_ub_rtph_set_psn(p, v) changes one field; higher bits are cut off hca_ub_rtph_get(p, &h)
+ *	all of them hca_ub_rtph_put(p, &h)  writes the whole header, reserved bits 0
  *
  * Where the specification is silent or contradicts itself there is a row in HCA_UB_CHOICE_LIST;
  * rows that can be had otherwise are in HCA_UB_SWITCH_LIST.
@@ -228,8 +226,8 @@ HCA_UB_DEFINE(mgmtetah, MGMTETAH);
 /* ---- where we had to choose ---- */
 
 /*
- * What the specification leaves open, or says in two ways, and what is done here. Only these places
- * change to meet a peer that chose otherwise. X(NAME, where it shows, text)
+ * Points that the specification leaves open or contradicts itself in, and the choice made here.
+ * Only these places change to meet a peer that chose otherwise. X(NAME, where it shows, text)
  */
 #define HCA_UB_CHOICE_LIST(X) \
 	X(UDP_CSUM, "UDP checksum", "sent as 0, any value is taken") \
@@ -253,7 +251,7 @@ HCA_UB_DEFINE(mgmtetah, MGMTETAH);
 	  "old value, as drawn: most significant byte first; the other way where the TP says so") \
 	X(CLR_EOR, "UDETAH [23:20]", "1 CLR is AND NOT, 2 EOR is XOR") \
 	X(TPMSN, "TPMSN", "the first operation has 1, responses are counted too") \
-	X(WINDOW, "PSN", "what lies beyond the receiver's window is dropped without an answer") \
+	X(WINDOW, "PSN", "PSNs beyond the receiver's window are dropped without an answer") \
 	X(NLP, "NLP", \
 	  "0 on a TP with one Entity per side; 1 is accepted and sent where it says so") \
 	X(DEAD_TC, "Send to a queue that is gone or in error", \
@@ -262,15 +260,15 @@ HCA_UB_DEFINE(mgmtetah, MGMTETAH);
 	  "1 passes, as no segment is exclusive; sent as 0 but by privileged Jettys")
 
 /*
- * Of these, what can be chosen otherwise: words of `[ub] choices` of the daemon's configuration and
- * bits of softhca_embed_config.ub_choices. By TP: the agent does not offer the flag, and both ends
- * of a channel have it only if both offer it. X(NAME, bit, word, choice, text)
+ * The choices that can be changed: words of `[ub] choices` of the daemon's configuration and bits
+ * of softhca_embed_config.ub_choices. By TP: the agent does not offer the flag, and both ends of a
+ * channel have it only if both offer it. X(NAME, bit, word, choice, text)
  */
 #define HCA_UB_SWITCH_LIST(X) \
 	X(OLD_VALUE_LE, 0, old_value_le, OLD_VALUE, \
 	  "by TP: old values of atomics have their least significant byte first") \
 	X(CLR_EOR_TEXT, 1, clr_eor_text, CLR_EOR, \
-	  "1 is XOR and 2 is AND NOT, as the text beside the names says") \
+	  "1 is XOR and 2 is AND NOT, as the text next to the names says") \
 	X(EDGE, 2, edge, E_BIT, \
 	  "filter of a domain's edge: only requests with E_bit 0 and a TokenValue are executed") \
 	X(NO_TAID, 3, no_taid, BY_TP, "by TP: no TAIDETAH") \
@@ -305,7 +303,7 @@ enum hca_ub_switch {
 
 #define HCA_UB_VERSION 0u /* of transport and transaction headers */
 
-/* What stands behind the RTPH of an opcode. */
+/* Content after the RTPH of an opcode. */
 #define HCA_UB_TP_TA HCA_BIT(0) /* by NLP; only then */
 #define HCA_UB_TP_CETPH HCA_BIT(1)
 #define HCA_UB_TP_SAETPH HCA_BIT(2)
@@ -329,7 +327,7 @@ enum hca_ub_tp_opcode {
 };
 #define HCA_UB_TP_OPCODES 128u
 
-/* What follows the RTPH of opcodes 00 and 01. X(NAME, code, text) */
+/* Headers after the RTPH of opcodes 00 and 01. X(NAME, code, text) */
 #define HCA_UB_NLP_LIST(X) \
 	X(TA, 0, "transaction header") \
 	X(EIDH, 1, "UPIH, EIDH, then transaction header") \
@@ -433,7 +431,7 @@ enum hca_ub_ext_bit {
 /* A set of headers: HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH) */
 #define HCA_UB_EXT(HEADER) HCA_BIT(HCA_UB_EXT_BIT_##HEADER)
 
-/* What else is true of an opcode. */
+/* Further properties of an opcode. */
 #define HCA_UB_OP_OFFERED HCA_BIT(16)	 /* else only printed */
 #define HCA_UB_OP_RESPONSE HCA_BIT(17)	 /* ATAH, not BTAH */
 #define HCA_UB_OP_PAYLOAD HCA_BIT(18)	 /* may carry any */
@@ -452,8 +450,8 @@ enum hca_ub_ext_bit {
 #define HCA_UB_WRITEBACK_ (HCA_UB_ATOMIC_ & ~HCA_UB_OP_OFFERED)
 
 /*
- * Opcodes of BTAH and ATAH: what is always there, and which headers are there by TP. UDETAH may be
- * there in each request. X(NAME, opcode, kind, is, by TP, text)
+ * Opcodes of BTAH and ATAH: headers that are always there, and those that depend on the TP. UDETAH
+ * may be there in each request. X(NAME, opcode, kind, is, by TP, text)
  */
 #define HCA_UB_TA_LIST(X) \
 	X(SEND, 0x00, SEND, HCA_UB_SEND_, 0, "Send") \

@@ -30,7 +30,7 @@ enum hca_wqe_op_flag {
 	HCA_WQE_OP_ATOMIC = 1u << 1,
 	HCA_WQE_OP_READ = 1u << 2,
 	HCA_WQE_OP_INV = 1u << 3, /* imm_data is a key */
-	HCA_WQE_OP_RC = 1u << 4,  /* offered by this service; XRC offers what RC does */
+	HCA_WQE_OP_RC = 1u << 4,  /* offered by this service; XRC offers the same as RC */
 	HCA_WQE_OP_UC = 1u << 5,
 	HCA_WQE_OP_UD = 1u << 6,
 	HCA_WQE_OP_LOCAL = 1u << 7, /* no packet, no data */

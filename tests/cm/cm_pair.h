@@ -4,7 +4,7 @@
 
 /*
  * Two HCAs in this process, and programs at both that connect by address: one thread, which waits
- * for events of either side. What goes wrong fails the test.
+ * for events of either side. An error fails the test.
  */
 
 #include <netinet/in.h>

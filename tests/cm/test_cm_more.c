@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What programs that connect by address need beside connections: listeners of all addresses, ids
- * that move to another channel, options, and groups.
+ * Functions for programs that connect by address, apart from connections: listeners of all
+ * addresses, ids that move to another channel, options, and groups.
  */
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 
 #include "cm_pair.h"
 
-#define LIMIT_S 240 /* what takes longer hangs */
+#define LIMIT_S 240 /* a longer step counts as hung */
 
 static int
 setup(void **state)
@@ -117,7 +117,7 @@ reuse(void **state)
 		softhca_cm_destroy_id(id[i]);
 }
 
-/* Requests that nobody has fetched are refused with their listener. */
+/* Unfetched requests are refused with their listener. */
 static void
 listener_goes(void **state)
 {
@@ -140,7 +140,7 @@ listener_goes(void **state)
 
 /* ---- channels and options ---- */
 
-/* What waits for an id moves with it. */
+/* Waiting events of an id move with it. */
 static void
 moved(void **state)
 {
@@ -312,7 +312,7 @@ groups(void **state)
 	}
 }
 
-/* What is no group, and what is no membership of the id */
+/* Addresses that are no group, and numbers that are no membership of the id */
 static void
 no_group(void **state)
 {

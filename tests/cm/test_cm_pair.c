@@ -12,7 +12,7 @@
 
 #include "cm_pair.h"
 
-#define LIMIT_S 240 /* what takes longer hangs */
+#define LIMIT_S 240 /* a longer step counts as hung */
 
 static int
 setup_threads(void **state)
@@ -78,7 +78,7 @@ data(void **state)
 	}
 }
 
-/* What both ends know of each other */
+/* Values of each end at the other */
 static void
 known(void **state)
 {
@@ -131,7 +131,7 @@ refused(void **state)
 	assert_int_equal(e.status, 28);
 	assert_memory_equal(e.param.private_data, "no room", 8);
 	end_close(&client);
-	/* a request that is destroyed is refused, too */
+	/* destroying a request also refuses it */
 	begin(&client, 0, "", &e);
 	assert_int_equal(softhca_cm_destroy_id(e.id), 0);
 	await(0, SOFTHCA_CM_REJECTED, &e);

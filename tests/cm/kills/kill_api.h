@@ -3,8 +3,8 @@
 #define TESTS_CM_KILLS_KILL_API_H
 
 /*
- * What kill_play.c needs of a library that connects by address: kill_rdmacm.c is on librdmacm and
- * libibverbs, kill_softhca.c on softhca/cm.h. Calls return 0 or a negative errno.
+ * Functions that kill_play.c needs of a library that connects by address: kill_rdmacm.c is on
+ * librdmacm and libibverbs, kill_softhca.c on softhca/cm.h. Calls return 0 or a negative errno.
  */
 
 #include <stdbool.h>
@@ -44,7 +44,7 @@ struct kill_link {
 	enum kill_state state;
 	bool sending, blamed;
 	uint64_t until_ms;   /* its data flow so long */
-	uint32_t sent, want; /* messages; so many before it disconnects */
+	uint32_t sent, want; /* messages until it disconnects */
 };
 
 struct kill_event {
@@ -66,7 +66,7 @@ int kill_accept(struct kill_link *l);
 /* After CONNECT_RESPONSE, which librdmacm keeps for itself */
 int kill_establish(struct kill_link *l);
 int kill_disconnect(struct kill_link *l);
-/* The QP, too */
+/* Also destroys the QP */
 void kill_destroy(struct kill_link *l);
 /* -EAGAIN: none waits */
 int kill_next(struct kill_event *event);

@@ -4,8 +4,8 @@
  * One end of connections, which test_cm_kills.py kills, or which survives: it says when it learns
  * that a connection has ended. Both ends send messages all the time.
  *
- *	cm-kill DEVICE serve ADDRESS PORT		takes every request; port 0: says which
- *	cm-kill DEVICE call ADDRESS PORT LINKS HOW	so many connections at once
+ *	cm-kill DEVICE serve ADDRESS PORT  takes every request; port 0: says which cm-kill DEVICE call
+ *	ADDRESS PORT LINKS HOW LINKS connections at once
  *
  * HOW: churn: each is disconnected after some time and begins again; hold: it stays; once: it
  * ends after some messages. A connection that ends otherwise does not begin again. When the
@@ -275,7 +275,7 @@ finish(void)
 	finishing = true;
 	for (uint32_t i = 0; i < nlinks; i++) {
 		links[i].until_ms = 0;
-		/* what is established carries data to its end */
+		/* established connections carry data until they end */
 		if (hold)
 			links[i].want = links[i].sent + MESSAGES;
 	}

@@ -25,12 +25,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), 'endpoint'))
 from daemon import Daemon, die_with_parent, folder  # noqa: E402
 
-PATIENCE = 240  # seconds, on a busy machine; what takes longer hangs
-PROMPT_S = 1    # what is told by a message of the survivor's daemon
+PATIENCE = 240  # seconds, on a busy machine; a longer step counts as hung
+PROMPT_S = 1    # events that the survivor's daemon reports
 FAMILIES = 'IPv4', 'IPv6'
 OBJECTS = 'qps', 'cqs', 'srqs', 'mrs', 'mws', 'pds', 'xrcds', 'channels', 'ahs'
 CONFIG = {'quota': {'client_share': 100, 'user_share': 100}, 'limits': {'log_qps': 10}}
-# Moments: what the program says before them
+# Moments: the program's line before them
 CLIENT_AT = 'start', 'resolve', 'connect', 'data', 'data', 'disconnect'
 SERVER_AT = 'request', 'accept', 'accept', 'disconnected'
 DELAY_MS = 0.0, 0.3, 1, 5, 30, 150
@@ -93,8 +93,7 @@ class Program:
                 if ns >= since and line and line.startswith(('learned', 'failed'))]
 
     def ended(self, may=(0,)):
-        """By itself."""
-        try:
+        """Alone.""" try:
             status = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.fail('it does not end')
@@ -201,7 +200,7 @@ class Pair:
         for d in reversed(self.daemons):
             d.close()
 
-    # ---- what is left ----
+    # ---- leftovers ----
 
     def ids(self, side):
         run = subprocess.run([os.path.join(self.options.build, 'apps/softhca-ctl'), 'cm', '--json', '--prefix',
@@ -271,10 +270,9 @@ class Round:
         time.sleep(self.delay_ms / 1000)
 
     def kill(self, server, clients):
-        """Returns the survivors that have connections with what is killed."""
-        side = self.kind.sides[0 if self.kind.victim.startswith('server') else 1]
-        self.killed_ns = time.monotonic_ns()
-        if self.kind.victim == 'server':
+        """Returns the survivors that have connections with the killed processes.""" side =
+        self.kind.sides[0 if self.kind.victim.startswith('server') else 1] self.killed_ns =
+        time.monotonic_ns() if self.kind.victim == 'server':
             server.kill()
             return clients
         if self.kind.victim == 'client':
@@ -288,8 +286,7 @@ class Round:
         return [server, *clients]
 
     def learns(self, survivor, expected):
-        """Until it has no connection with what is dead."""
-        if survivor.device_dead:
+        """Waits until it has no connection with the killed processes.""" if survivor.device_dead:
             survivor.ended(may=(0, 1))  # 1: it had just begun
         elif survivor.name.startswith('call'):
             survivor.ended()
