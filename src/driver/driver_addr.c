@@ -244,6 +244,8 @@ why_not(int err)
 		return "there is no route to it";
 	case -EHOSTUNREACH:
 		return "the next hop does not answer";
+	case -ESHUTDOWN:
+		return "the daemon is stopping";
 	default:
 		return strerror(-err);
 	}

@@ -273,6 +273,7 @@ endpoint_destroy(struct endpoint *e)
 {
 	if (e == NULL)
 		return;
+	endpoint_kernel_hurry(&e->kernel); /* those below ask */
 	endpoint_admin_remove(e);
 	endpoint_clients_stop(e);
 	endpoint_cm_stop(e);

@@ -182,6 +182,13 @@ endpoint_kernel_link(struct endpoint_kernif *k, bool up)
 }
 
 void
+endpoint_kernel_hurry(struct endpoint_kernif *k)
+{
+	if (k->kernif != NULL)
+		kernif_hurry(k->kernif);
+}
+
+void
 endpoint_kernel_stop(struct endpoint_kernif *k)
 {
 	set_shown(NULL);

@@ -33,6 +33,8 @@ int endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config
 int endpoint_kernel_start(struct endpoint_kernif *k, struct hca_driver *drv);
 /* Report the state of the port's link; may be repeated. */
 void endpoint_kernel_link(struct endpoint_kernif *k, bool up);
+/* Questions for next hops end at once from now on. */
+void endpoint_kernel_hurry(struct endpoint_kernif *k);
 /* Stop it, before the driver is destroyed. */
 void endpoint_kernel_stop(struct endpoint_kernif *k);
 /* Free it, after the port is closed. */

@@ -61,12 +61,14 @@ kernif_wait(struct kernif *k)
 	return waited < WAIT_NS ? waited : WAIT_NS;
 }
 
-uint64_t
-kernif_patience(const struct kernif *k)
+int
+kernif_waited(const struct kernif *k, uint64_t waited)
 {
 	uint64_t ms = k->cfg.patience_ms != 0 ? k->cfg.patience_ms : KERNIF_PATIENCE_MS;
 
-	return ms * 1000000u;
+	if (kernif_stopping(k) || __atomic_load_n(&k->hurry, __ATOMIC_ACQUIRE))
+		return -ESHUTDOWN;
+	return waited >= ms * 1000000u ? -EHOSTUNREACH : 0;
 }
 
 void
@@ -292,6 +294,15 @@ kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv)
 	k->started = true;
 	pthread_mutex_unlock(&k->lock);
 	return 0;
+}
+
+void
+kernif_hurry(struct kernif *k)
+{
+	__atomic_store_n(&k->hurry, true, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&k->lock);
+	pthread_cond_broadcast(&k->changed);
+	pthread_mutex_unlock(&k->lock);
 }
 
 void

@@ -97,6 +97,11 @@ struct kernif;
 int kernif_create(const struct kernif_config *cfg, struct kernif **out);
 /* Start the threads. When it has returned 0 the GIDs are set and frames flow. */
 int kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv);
+/*
+ * Calls that wait in kernif_resolve() return -ESHUTDOWN, later ones do not wait: before an owner
+ * that ends waits for those that may ask. Any thread.
+ */
+void kernif_hurry(struct kernif *k);
 /* Stop all threads; calls that wait in kernif_resolve() return -ESHUTDOWN. */
 void kernif_stop(struct kernif *k);
 /* Free a stopped kernel interface; k may be NULL. */

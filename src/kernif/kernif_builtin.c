@@ -146,11 +146,14 @@ kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid
 		return 0;
 	for (;;) {
 		err = arp_nd_lookup(k->responder, dgid, vlan_id, kernif_now(), mac, &hop);
-		if (err != -EAGAIN || waited >= kernif_patience(k) || kernif_stopping(k))
+		if (err != -EAGAIN)
+			break;
+		err = kernif_waited(k, waited);
+		if (err != 0)
 			break;
 		waited += kernif_wait(k);
 	}
 	if (err == 0)
 		dest_table_note(&k->dests, sgid_index, dgid, &hop, mac);
-	return err == -EAGAIN ? -EHOSTUNREACH : err;
+	return err;
 }

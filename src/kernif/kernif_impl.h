@@ -67,6 +67,7 @@ struct kernif {
 	struct kernif_stats stats; /* pump counters: written by the pump; others under the lock */
 	bool started;
 	bool stop;	      /* [pub] */
+	bool hurry;	      /* [pub] questions for next hops do not wait */
 	unsigned int waiting; /* threads inside kernif_resolve() */
 	int kick_fd;	      /* eventfd: wakes the pump */
 	pthread_t pump;
@@ -100,8 +101,11 @@ bool kernif_stopping(const struct kernif *k);
  * for an answer.
  */
 uint64_t kernif_wait(struct kernif *k);
-/* kernif_config.patience_ms in ns. */
-uint64_t kernif_patience(const struct kernif *k);
+/*
+ * Judge a question that has waited some ns for an answer: 0: it goes on; -EHOSTUNREACH: it has
+ * waited for kernif_config.patience_ms; -ESHUTDOWN.
+ */
+int kernif_waited(const struct kernif *k, uint64_t waited);
 /*
  * The pump waits for a kick, at most ms milliseconds, and also until fd (if not negative) is
  * readable.

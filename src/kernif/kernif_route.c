@@ -280,6 +280,7 @@ wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8
 		   uint8_t mac[6])
 {
 	uint64_t probe = 0, waited = 0;
+	int err;
 
 	for (;;) {
 		struct neighbour n = find_neighbour(s, ifindex, gid);
@@ -294,8 +295,9 @@ wait_for_neighbour(struct kernif *k, struct nl *s, uint32_t ifindex, const uint8
 			memcpy(mac, n.mac, 6);
 			return 0;
 		}
-		if (waited >= kernif_patience(k) || kernif_stopping(k))
-			return -EHOSTUNREACH;
+		err = kernif_waited(k, waited);
+		if (err != 0)
+			return err;
 		waited += kernif_wait(k);
 	}
 }

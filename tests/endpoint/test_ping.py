@@ -157,7 +157,8 @@ class Ends(Case):
     def test_end(self):
         """Of the daemon, while a ping waits for a MAC address, and while one is under way."""
         self.start()
-        asking = threading.Thread(target=self.ping, args=(NOBODY,))
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(self.ping(NOBODY)))
         running = threading.Thread(target=self.ping, args=(IPS[1], '--count', '1000'))
         running.start()
         while self.counter(0, 'pings_returned') == 0:
@@ -169,6 +170,7 @@ class Ends(Case):
         asking.join(READY_S)
         running.join(READY_S)
         self.assertFalse(asking.is_alive() or running.is_alive())
+        self.assertNotIn('next hop does not answer', answers[0].stderr)  # it is not waited for
         self.assertNotIn('error', self.daemons[0].text())
 
     def test_off(self):
