@@ -21,7 +21,7 @@
  *
  * The program owns its QPs and changes their states itself; softhca_cm_modify_qp() does it in one
  * call. Calls may be made from any thread; they return 0 or a negative errno, with
- * softhca_last_error(). Addresses are struct sockaddr_in and sockaddr_in6.
+ * softhca_last_error(). Addresses are struct sockaddr_in, sockaddr_in6 and softhca_sockaddr_ib.
  */
 
 #include <stddef.h>
@@ -40,6 +40,27 @@ enum softhca_cm_space {
 	SOFTHCA_CM_TCP = 0x0106, /* connections */
 	SOFTHCA_CM_UDP = 0x0111, /* datagrams: SIDR, and multicast */
 	SOFTHCA_CM_IB = 0x013f,
+};
+
+/*
+ * An address of family AF_IB (27): a GID, which an HCA has for each of its IP addresses, and a
+ * service ID in the place of the port. The layout is that of rdma-core's struct sockaddr_ib, and
+ * numbers are in network byte order. The messages of such ids have no IP header, so the private
+ * data of a connect may be longer by 36 bytes, and only a listener of this family takes them. GID
+ * :: is the wildcard, and ::1 is as a loopback address.
+ *
+ * Of an own address the service ID is a port space in bits 16 to 31 (0x0106, 0x0111, 0x013f) and a
+ * port in bits 0 to 15; sid_mask has the bits that are given, and the others are chosen. That of a
+ * destination may be any.
+ */
+struct softhca_sockaddr_ib {
+	uint16_t sib_family;   /* AF_IB */
+	uint16_t sib_pkey;     /* of a destination: one of the HCA, 0xffff */
+	uint32_t sib_flowinfo; /* ignored */
+	uint8_t sib_addr[16];
+	uint64_t sib_sid;
+	uint64_t sib_sid_mask;
+	uint64_t sib_scope_id; /* as sin6_scope_id, in host byte order */
 };
 
 /* Numbers of enum rdma_cm_event_type. */
@@ -74,7 +95,7 @@ struct softhca_cm_id {
 	uint32_t space;	 /* enum softhca_cm_space */
 };
 
-/* Longest private data of each call, in bytes (space TCP; UDP: connect 180 - 36, accept 136). */
+/* Longest private data of each call, in bytes (UD: connect 180, accept 136; AF_IB: see above). */
 #define SOFTHCA_CM_CONNECT_PRIVATE 56
 #define SOFTHCA_CM_ACCEPT_PRIVATE 196
 #define SOFTHCA_CM_REJECT_PRIVATE 148
@@ -173,7 +194,9 @@ SOFTHCA_API int softhca_cm_destroy_id(struct softhca_cm_id *id);
  * @param addr  address and port; port 0: the daemon chooses one
  * @param flags  SOFTHCA_CM_REUSEADDR, SOFTHCA_CM_AFONLY
  * @return  0; -EADDRNOTAVAIL: the HCA does not have this address; -EADDRINUSE: another id has the
- *   port; -EAFNOSUPPORT: not IPv4 or IPv6; -EINVAL: the id has an address
+ *   port; -EAFNOSUPPORT: another address family; -EINVAL: the id has an address; AF_IB:
+ *   -EPROTONOSUPPORT: the service ID is of no port space of the id; -EOPNOTSUPP: the daemon is of
+ *   an older release
  */
 SOFTHCA_API int softhca_cm_bind(struct softhca_cm_id *id, const struct sockaddr *addr,
 				unsigned int flags);

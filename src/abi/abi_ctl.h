@@ -516,12 +516,15 @@ struct hca_ctl_counters {
  * is one record of type HCA_CTL_EVENT_CM for each event that waits; CM_EVENT fetches it.
  *
  * Addresses: family 0 is none; a GID of an IPv4 address is mapped; the wildcards are ::ffff:0.0.0.0
- * and ::. Ports are in host byte order.
+ * and ::. Ports are in host byte order. Family IB (HCA_CTL_FEATURE_CM_IB) is a GID of either
+ * address family without an IP header in messages; its wildcard is ::, and struct
+ * hca_ctl_cm_service has its service ID in the place of the port.
  */
 enum hca_ctl_cm_family {
 	HCA_CTL_CM_NONE = 0,
 	HCA_CTL_CM_IP4 = 4,
 	HCA_CTL_CM_IP6 = 6,
+	HCA_CTL_CM_IB = 27,
 };
 
 struct hca_ctl_cm_addr {
@@ -529,6 +532,14 @@ struct hca_ctl_cm_addr {
 	uint16_t family; /* enum hca_ctl_cm_family */
 	uint16_t port;
 	uint32_t scope; /* kernel interface of a link-local address, 0: any */
+};
+
+/* The rest of an address of family IB */
+struct hca_ctl_cm_service {
+	uint64_t id;   /* service ID: a port space and a port, but of a peer any */
+	uint64_t mask; /* bits of it that are given; the daemon chooses the others */
+	uint16_t pkey;
+	uint16_t reserved[3];
 };
 
 /* Port spaces, as upper part of service IDs (IBTA, annex A11.2) */
@@ -555,6 +566,7 @@ struct hca_ctl_cm_bind {
 	struct hca_ctl_cm_addr addr;
 	uint32_t id;
 	uint32_t flags;
+	struct hca_ctl_cm_service service;
 };
 
 struct hca_ctl_cm_bound {
@@ -570,6 +582,7 @@ struct hca_ctl_cm_resolve {
 	struct hca_ctl_cm_addr src, dst;
 	uint32_t id;
 	uint32_t timeout_ms;
+	struct hca_ctl_cm_service src_service, dst_service;
 };
 
 struct hca_ctl_cm_route {
@@ -670,6 +683,7 @@ struct hca_ctl_cm_info {
 	uint16_t vlan_id;   /* 0xffff: none */
 	uint16_t pkey;
 	uint8_t dmac[6], smac[6];
+	uint64_t src_service_id, dst_service_id; /* of family IB */
 };
 
 /* Attributes of the QP for its way to qp_state: those of mask */

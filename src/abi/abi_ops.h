@@ -51,7 +51,9 @@
  * Features: extensions of rows after their release. X(NAME, bit, words). One is in force if both
  * ends name it in HELLO.
  */
-#define HCA_CTL_FEATURE_LIST(X) X(JETTY_RESET, 0, "the state RESET of Jettys")
+#define HCA_CTL_FEATURE_LIST(X) \
+	X(JETTY_RESET, 0, "the state RESET of Jettys") \
+	X(CM_IB, 1, "addresses of family AF_IB in connection management")
 
 enum hca_ctl_feature {
 #define X(NAME, bit, words) HCA_CTL_FEATURE_##NAME = 1u << (bit),

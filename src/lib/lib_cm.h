@@ -58,9 +58,11 @@ struct lib_cm_id *lib_cm_enter(struct lib_context *ctx, struct lib_cm_channel *c
 void lib_cm_link(struct lib_cm_channel *channel, struct lib_cm_id *id);
 void lib_cm_unlink(struct lib_cm_id *id);
 
-/* lib_cm_addr.c: 0 or -EAFNOSUPPORT, -EINVAL; NULL: no address. */
-int lib_cm_from_sockaddr(const struct sockaddr *from, struct hca_ctl_cm_addr *to);
-void lib_cm_to_sockaddr(const struct hca_ctl_cm_addr *from, struct sockaddr_storage *to);
+/* lib_cm_addr.c: 0 or -EAFNOSUPPORT, -EOPNOTSUPP; NULL: no address. service: of family IB */
+int lib_cm_from_sockaddr(const struct lib_context *ctx, const struct sockaddr *from,
+			 struct hca_ctl_cm_addr *to, struct hca_ctl_cm_service *service);
+void lib_cm_to_sockaddr(const struct hca_ctl_cm_addr *from,
+			const struct hca_ctl_cm_service *service, struct sockaddr_storage *to);
 
 /* Before the control channel is closed: no thread fetches an event any more. */
 void lib_cm_close(struct lib_context *ctx);

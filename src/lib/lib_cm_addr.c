@@ -3,6 +3,7 @@
 /* Socket addresses and those of the control channel, where a GID stands for both families. */
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -33,15 +34,31 @@ from_ip6(const struct sockaddr_in6 *from, struct hca_ctl_cm_addr *to)
 		to->scope = from->sin6_scope_id;
 }
 
+static void
+from_ib(const struct softhca_sockaddr_ib *from, struct hca_ctl_cm_addr *to,
+	struct hca_ctl_cm_service *service)
+{
+	service->id = be64toh(from->sib_sid);
+	service->mask = be64toh(from->sib_sid_mask);
+	service->pkey = ntohs(from->sib_pkey);
+	to->family = HCA_CTL_CM_IB;
+	to->port = (uint16_t)(service->id & service->mask);
+	to->scope = (uint32_t)from->sib_scope_id;
+	memcpy(to->gid, from->sib_addr, sizeof(to->gid));
+}
+
 int
-lib_cm_from_sockaddr(const struct sockaddr *from, struct hca_ctl_cm_addr *to)
+lib_cm_from_sockaddr(const struct lib_context *ctx, const struct sockaddr *from,
+		     struct hca_ctl_cm_addr *to, struct hca_ctl_cm_service *service)
 {
 	union {
 		struct sockaddr_in ip4;
 		struct sockaddr_in6 ip6;
+		struct softhca_sockaddr_ib ib;
 	} addr;
 
 	memset(to, 0, sizeof(*to));
+	memset(service, 0, sizeof(*service));
 	if (from == NULL)
 		return 0;
 	switch (from->sa_family) {
@@ -53,15 +70,35 @@ lib_cm_from_sockaddr(const struct sockaddr *from, struct hca_ctl_cm_addr *to)
 		memcpy(&addr.ip6, from, sizeof(addr.ip6));
 		from_ip6(&addr.ip6, to);
 		return 0;
+	case AF_IB:
+		memcpy(&addr.ib, from, sizeof(addr.ib));
+		from_ib(&addr.ib, to, service);
+		return lib_needs(ctx, HCA_CTL_FEATURE_CM_IB);
 	default:
 		return lib_fail(-EAFNOSUPPORT,
-				"address family %u: only AF_INET and AF_INET6 are supported",
+				"address family %u: AF_INET, AF_INET6 and AF_IB are supported",
 				from->sa_family);
 	}
 }
 
+static struct softhca_sockaddr_ib
+to_ib(const struct hca_ctl_cm_addr *from, const struct hca_ctl_cm_service *service)
+{
+	struct softhca_sockaddr_ib ib = {
+		.sib_family = AF_IB,
+		.sib_pkey = htons(service->pkey),
+		.sib_sid = htobe64(service->id),
+		.sib_sid_mask = htobe64(service->mask),
+		.sib_scope_id = from->scope,
+	};
+
+	memcpy(ib.sib_addr, from->gid, sizeof(ib.sib_addr));
+	return ib;
+}
+
 void
-lib_cm_to_sockaddr(const struct hca_ctl_cm_addr *from, struct sockaddr_storage *to)
+lib_cm_to_sockaddr(const struct hca_ctl_cm_addr *from, const struct hca_ctl_cm_service *service,
+		   struct sockaddr_storage *to)
 {
 	struct sockaddr_in ip4 = {.sin_family = AF_INET, .sin_port = htons(from->port)};
 	struct sockaddr_in6 ip6 = {
@@ -69,6 +106,7 @@ lib_cm_to_sockaddr(const struct hca_ctl_cm_addr *from, struct sockaddr_storage *
 		.sin6_port = htons(from->port),
 		.sin6_scope_id = from->scope,
 	};
+	struct softhca_sockaddr_ib ib;
 
 	memset(to, 0, sizeof(*to));
 	if (from->family == HCA_CTL_CM_IP4) {
@@ -77,5 +115,8 @@ lib_cm_to_sockaddr(const struct hca_ctl_cm_addr *from, struct sockaddr_storage *
 	} else if (from->family == HCA_CTL_CM_IP6) {
 		memcpy(&ip6.sin6_addr, from->gid, sizeof(ip6.sin6_addr));
 		memcpy(to, &ip6, sizeof(ip6));
+	} else if (from->family == HCA_CTL_CM_IB) {
+		ib = to_ib(from, service);
+		memcpy(to, &ib, sizeof(ib));
 	}
 }

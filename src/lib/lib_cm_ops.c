@@ -21,7 +21,7 @@ softhca_cm_bind(struct softhca_cm_id *pub, const struct sockaddr *addr, unsigned
 		return lib_fail(-EINVAL, "no address to bind id %u to", request.id);
 	if ((flags & ~(SOFTHCA_CM_REUSEADDR | SOFTHCA_CM_AFONLY)) != 0)
 		return lib_fail(-EINVAL, "flags %#x of an address to bind", flags);
-	err = lib_cm_from_sockaddr(addr, &request.addr);
+	err = lib_cm_from_sockaddr(lib_cm_ctx(pub), addr, &request.addr, &request.service);
 	return err != 0 ? err : LIB_CALL(lib_cm_ctx(pub), CM_BIND, &request, &bound);
 }
 
@@ -39,15 +39,16 @@ softhca_cm_resolve_addr(struct softhca_cm_id *pub, const struct sockaddr *src,
 		.id = lib_cm_id(pub)->number,
 		.timeout_ms = (uint32_t)timeout_ms,
 	};
+	struct lib_context *ctx = lib_cm_ctx(pub);
 	int err = cm_judge_timeout(timeout_ms);
 
 	if (err == 0 && dst == NULL)
 		err = lib_fail(-EINVAL, "no destination to resolve for id %u", request.id);
 	if (err == 0)
-		err = lib_cm_from_sockaddr(src, &request.src);
+		err = lib_cm_from_sockaddr(ctx, src, &request.src, &request.src_service);
 	if (err == 0)
-		err = lib_cm_from_sockaddr(dst, &request.dst);
-	return err != 0 ? err : LIB_CALL(lib_cm_ctx(pub), CM_RESOLVE, &request, NULL);
+		err = lib_cm_from_sockaddr(ctx, dst, &request.dst, &request.dst_service);
+	return err != 0 ? err : LIB_CALL(ctx, CM_RESOLVE, &request, NULL);
 }
 
 int
@@ -201,13 +202,14 @@ softhca_cm_join(struct softhca_cm_id *pub, const struct sockaddr *addr, unsigned
 		uint32_t *group)
 {
 	struct hca_ctl_cm_join request = {.id = lib_cm_id(pub)->number, .flags = flags};
+	struct hca_ctl_cm_service none;
 	int err;
 
 	if (addr == NULL)
 		return lib_fail(-EINVAL, "no group for id %u to join", request.id);
 	if ((flags & ~SOFTHCA_CM_SEND_ONLY) != 0)
 		return lib_fail(-EINVAL, "flags %#x of a group to join", flags);
-	err = lib_cm_from_sockaddr(addr, &request.addr);
+	err = lib_cm_from_sockaddr(lib_cm_ctx(pub), addr, &request.addr, &none);
 	return err != 0 ? err : LIB_CALL(lib_cm_ctx(pub), CM_JOIN, &request, group);
 }
 
@@ -223,6 +225,19 @@ cm_fill_gid(const struct hca_ctl_cm_addr *addr, bool is, union softhca_gid *gid)
 {
 	if (is && addr->family != HCA_CTL_CM_NONE)
 		memcpy(gid->raw, addr->gid, sizeof(gid->raw));
+}
+
+static void
+cm_fill_addr(const struct hca_ctl_cm_info *answer, const struct hca_ctl_cm_addr *from,
+	     uint64_t service_id, struct sockaddr_storage *to)
+{
+	const struct hca_ctl_cm_service service = {
+		.id = service_id,
+		.mask = service_id != 0 ? UINT64_MAX : 0,
+		.pkey = answer->pkey,
+	};
+
+	lib_cm_to_sockaddr(from, &service, to);
 }
 
 int
@@ -244,8 +259,8 @@ softhca_cm_query(struct softhca_cm_id *pub, struct softhca_cm_info *info)
 	};
 	if (answer.gid_index != HCA_CTL_CM_NO_GID)
 		info->sgid_index = (int32_t)answer.gid_index;
-	lib_cm_to_sockaddr(&answer.src, &info->src);
-	lib_cm_to_sockaddr(&answer.dst, &info->dst);
+	cm_fill_addr(&answer, &answer.src, answer.src_service_id, &info->src);
+	cm_fill_addr(&answer, &answer.dst, answer.dst_service_id, &info->dst);
 	cm_fill_gid(&answer.src, info->sgid_index >= 0, &info->sgid);
 	cm_fill_gid(&answer.dst, true, &info->dgid);
 	memcpy(info->smac, answer.smac, sizeof(info->smac));

@@ -53,6 +53,22 @@ space_name(uint32_t space)
 	}
 }
 
+/* Of its own address; "": it has none */
+static const char *
+family_name(uint16_t family)
+{
+	switch (family) {
+	case HCA_CTL_CM_IP4:
+		return "IPv4";
+	case HCA_CTL_CM_IP6:
+		return "IPv6";
+	case HCA_CTL_CM_IB:
+		return "IB";
+	default:
+		return "";
+	}
+}
+
 /* "": none. The wildcards are 0.0.0.0 and ::. */
 static void
 put_address(struct telemetry_dict *t, const char *name, const char *port,
@@ -76,6 +92,7 @@ add_entry(const struct ibcm_entry *e, struct rte_tel_data *d)
 	telemetry_put_text(&t, "space", space_name(e->space));
 	telemetry_put_text(&t, "state", telemetry_name_in(states, RTE_DIM(states), e->state));
 	telemetry_put_text(&t, "phase", e->phase != NULL ? e->phase : "");
+	telemetry_put_text(&t, "family", family_name(e->src.family));
 	put_address(&t, "source", "source_port", &e->src);
 	put_address(&t, "destination", "destination_port", &e->dst);
 	snprintf(service, sizeof(service), "0x%016llx", (unsigned long long)e->service_id);

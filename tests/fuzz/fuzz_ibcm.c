@@ -213,6 +213,11 @@ bind_and_listen(struct fuzz_input *in)
 		memcpy(b.addr.gid, own[how & 1], 16);
 	b.flags = how >> 2 & 3;
 	b.addr.port = fuzz_u8(in);
+	if (how & 32) {
+		b.addr.family = HCA_CTL_CM_IB;
+		b.service.id = ib_ip_service_id(HCA_CTL_CM_SPACE_TCP, b.addr.port);
+		b.service.mask = how & 64 ? UINT64_MAX : UINT16_MAX;
+	}
 	(void)call(owner, HCA_CTL_CM_BIND, &b, &bound);
 	if (how & 16)
 		(void)call(owner, HCA_CTL_CM_LISTEN, &l, &none);
@@ -234,6 +239,11 @@ resolve(struct fuzz_input *in)
 	if (to & 6)
 		memcpy(r.dst.gid, to & 2 ? own[to & 1] : peer[to & 1], 16);
 	r.dst.port = fuzz_u8(in);
+	if (to & 8) {
+		r.dst.family = HCA_CTL_CM_IB;
+		r.dst_service.id = ib_ip_service_id(HCA_CTL_CM_SPACE_TCP, r.dst.port);
+		r.dst_service.pkey = 0xffff;
+	}
 	err = fuzz_u8(in);
 	world.resolves = false;
 	(void)call(owner, HCA_CTL_CM_RESOLVE, &r, &none);
@@ -395,6 +405,8 @@ way_of_peer(void)
 	return &way;
 }
 
+#define NO_HEADER 0x40 /* bit of the seed: a request of family IB */
+
 static void
 fill_req(struct ib_mad *mad, uint8_t seed, uint8_t port)
 {
@@ -406,7 +418,8 @@ fill_req(struct ib_mad *mad, uint8_t seed, uint8_t port)
 	if (mad->type == IB_MAD_SIDR_REQ) {
 		mad->sidr_req.request = seed;
 		mad->sidr_req.service_id = ib_ip_service_id(HCA_CTL_CM_SPACE_UDP, port);
-		ib_ip_build(&ip, mad->sidr_req.private);
+		if (!(seed & NO_HEADER))
+			ib_ip_build(&ip, mad->sidr_req.private);
 		return;
 	}
 	q->local_comm = seed;
@@ -418,7 +431,8 @@ fill_req(struct ib_mad *mad, uint8_t seed, uint8_t port)
 	q->local_timeout = q->remote_timeout = seed & 31;
 	memcpy(q->primary_local_gid, peer[0], 16);
 	memcpy(q->primary_remote_gid, own[0], 16);
-	ib_ip_build(&ip, q->private);
+	if (!(seed & NO_HEADER))
+		ib_ip_build(&ip, q->private);
 }
 
 static void

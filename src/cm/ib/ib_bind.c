@@ -2,8 +2,8 @@
 
 /*
  * Ports: which ids have which port number of a space. Two ids may have one if both may reuse it, or
- * if no address is of both: wildcards are all addresses of their family, and that of IPv6 is the
- * one of IPv4, too, unless the id has AF_ONLY.
+ * if no address is of both: wildcards are all addresses of their family; that of IPv6 is the one of
+ * IPv4, too, and that of IB the one of both, unless the id has AF_ONLY.
  */
 
 #include <errno.h>
@@ -17,6 +17,7 @@
 #define PORT_LAST 60999u
 
 #define PORT_RANGE (PORT_LAST - PORT_FIRST + 1)
+#define PORT_SPACE_MASK UINT64_C(0xffffffffffff0000) /* of a service ID */
 
 static enum ib_space
 port_space(uint32_t space)
@@ -42,7 +43,7 @@ port_is_of_range(uint16_t number)
 static bool
 port_may(struct ibcm *cm, const struct ib_id *id)
 {
-	enum ib_space space = port_space(id->space);
+	enum ib_space space = port_space(id->port_space);
 
 	if (id->account->user->ports[space] < PORT_RANGE - cm->ports_used[space])
 		return true;
@@ -64,11 +65,16 @@ port_find(const struct ibcm *cm, uint32_t space, uint16_t number)
 	return link == NULL ? NULL : IB_CONTAINER(link, struct ib_port, link);
 }
 
+/* The id has addresses of the family. */
 static bool
 port_covers(const struct ib_id *id, uint16_t family)
 {
-	return id->src.family == family ||
-	       (id->src.family == HCA_CTL_CM_IP6 && !id->af_only && ib_ip_is_any(&id->src));
+	if (id->src.family == family)
+		return true;
+	if (id->af_only || !ib_ip_is_any(&id->src))
+		return false;
+	return id->src.family == HCA_CTL_CM_IB ||
+	       (id->src.family == HCA_CTL_CM_IP6 && family == HCA_CTL_CM_IP4);
 }
 
 static bool
@@ -97,19 +103,19 @@ port_is_free(const struct ib_port *port, const struct ib_id *id, bool reuse)
 static int
 port_join(struct ib_op *op, struct ib_id *id, uint16_t number)
 {
-	struct ib_port *port = port_find(op->cm, id->space, number);
+	struct ib_port *port = port_find(op->cm, id->port_space, number);
 
 	if (port == NULL) {
 		port = calloc(1, sizeof(*port));
 		if (port == NULL)
 			return ib_op_fail(op, -ENOMEM, "no memory for a port");
-		port->space = id->space;
+		port->space = id->port_space;
 		port->number = number;
 		ib_node_init(&port->ids);
-		ib_hash_add(&op->cm->ports, &port->link, port_key(id->space, number));
-		op->cm->ports_used[port_space(id->space)] += port_is_of_range(number);
+		ib_hash_add(&op->cm->ports, &port->link, port_key(id->port_space, number));
+		op->cm->ports_used[port_space(id->port_space)] += port_is_of_range(number);
 	}
-	id->account->user->ports[port_space(id->space)] += port_is_of_range(number);
+	id->account->user->ports[port_space(id->port_space)] += port_is_of_range(number);
 	id->port = port;
 	id->src.port = number;
 	ib_node_push(&port->ids, &id->in_port);
@@ -126,7 +132,7 @@ port_choose(struct ib_op *op, struct ib_id *id)
 	for (uint32_t i = 0; i < PORT_RANGE; i++) {
 		uint16_t number = (uint16_t)(PORT_FIRST + (from + i) % PORT_RANGE);
 
-		if (port_find(op->cm, id->space, number) == NULL)
+		if (port_find(op->cm, id->port_space, number) == NULL)
 			return port_join(op, id, number);
 	}
 	return ib_op_fail(op, -EADDRNOTAVAIL, "all ports of the space are taken");
@@ -139,12 +145,43 @@ port_take(struct ib_op *op, struct ib_id *id, uint16_t number)
 
 	if (number == 0)
 		return port_choose(op, id);
-	port = port_find(op->cm, id->space, number);
+	port = port_find(op->cm, id->port_space, number);
 	if (port != NULL && !port_is_free(port, id, id->reuse))
 		return ib_op_fail(op, -EADDRINUSE, "another id has the port");
 	if (port == NULL && port_is_of_range(number) && !port_may(op->cm, id))
 		return ib_op_fail(op, -EADDRNOTAVAIL, IBCM_WHY_PORTS);
 	return port_join(op, id, number);
+}
+
+/* The first space of the id that fits the bits of the service ID that are given, as in Linux */
+static uint32_t
+port_space_of_service(const struct ib_id *id, const struct hca_ctl_cm_service *service)
+{
+	static const uint32_t spaces[] = {HCA_CTL_CM_SPACE_IB, HCA_CTL_CM_SPACE_TCP,
+					  HCA_CTL_CM_SPACE_UDP};
+
+	for (uint32_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+		uint64_t differs = service->id ^ ib_ip_service_id(spaces[i], 0);
+
+		if ((id->space == HCA_CTL_CM_SPACE_IB || id->space == spaces[i]) &&
+		    (differs & service->mask & PORT_SPACE_MASK) == 0)
+			return spaces[i];
+	}
+	return 0;
+}
+
+static int
+port_get(struct ib_op *op, struct ib_id *id, uint16_t number,
+	 const struct hca_ctl_cm_service *service)
+{
+	id->port_space = id->space;
+	if (id->src.family != HCA_CTL_CM_IB)
+		return port_take(op, id, number);
+	id->port_space = port_space_of_service(id, service);
+	if (id->port_space == 0)
+		return ib_op_fail(op, -EPROTONOSUPPORT,
+				  "the service ID is of no port space of the id");
+	return port_take(op, id, (uint16_t)(service->id & service->mask));
 }
 
 static void
@@ -155,7 +192,8 @@ bind_clear(struct ib_id *id)
 }
 
 int
-ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted, uint32_t flags)
+ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted,
+	const struct hca_ctl_cm_service *service, uint32_t flags)
 {
 	const struct hca_ctl_cm_addr meant = ib_ip_meant(wanted), *addr = &meant;
 	bool reuse = id->reuse, af_only = id->af_only;
@@ -164,7 +202,8 @@ ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted
 	if (id->state != HCA_CTL_CM_IDLE)
 		return ib_op_fail(op, -EINVAL, "the id has an address");
 	if (!ib_ip_is_good(addr))
-		return ib_op_fail(op, -EAFNOSUPPORT, "the address is neither IPv4 nor IPv6");
+		return ib_op_fail(op, -EAFNOSUPPORT,
+				  "the address is neither IPv4 nor IPv6, nor a GID");
 	if (!ib_ip_is_any(addr)) {
 		id->gid_index = ib_gid_find(op->cm, addr);
 		if (id->gid_index == HCA_CTL_CM_NO_GID)
@@ -173,7 +212,7 @@ ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted
 	id->src = *addr;
 	id->reuse |= (flags & HCA_CTL_CM_REUSE) != 0;
 	id->af_only |= (flags & HCA_CTL_CM_AF_ONLY) != 0;
-	err = port_take(op, id, addr->port);
+	err = port_get(op, id, addr->port, service);
 	if (err != 0) {
 		id->reuse = reuse;
 		id->af_only = af_only;
@@ -224,9 +263,13 @@ ib_bind_listens(struct ib_op *op, struct ib_id *id)
 static uint32_t
 port_fitness(const struct ib_id *id, const struct hca_ctl_cm_addr *addr)
 {
+	bool same = id->src.family == addr->family;
+
+	if (!same && id->src.family == HCA_CTL_CM_IB)
+		return 0;
 	if (!ib_ip_is_any(&id->src))
-		return memcmp(id->src.gid, addr->gid, sizeof(addr->gid)) == 0 ? 3 : 0;
-	return id->src.family == addr->family ? 2 : port_covers(id, addr->family) ? 1 : 0;
+		return same && memcmp(id->src.gid, addr->gid, sizeof(addr->gid)) == 0 ? 3 : 0;
+	return same ? 2 : port_covers(id, addr->family) ? 1 : 0;
 }
 
 struct ib_id *
@@ -246,4 +289,10 @@ ib_bind_listener(const struct ibcm *cm, uint32_t space, const struct hca_ctl_cm_
 			best = id;
 	}
 	return best;
+}
+
+uint64_t
+ib_bind_service(const struct ib_id *id)
+{
+	return ib_ip_service_id(id->port_space != 0 ? id->port_space : id->space, id->src.port);
 }

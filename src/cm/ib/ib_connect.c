@@ -41,7 +41,7 @@ connect_begin(struct ibcm *cm, struct ib_id *id, const struct hca_ctl_cm_param *
 	memset(c, 0, sizeof(*c));
 	ib_conn_number(cm, id);
 	c->transaction = cm->cfg.ops->random(cm->cfg.arg);
-	c->service_id = ib_ip_service_id(id->space, id->dst.port);
+	c->service_id = ib_resolve_service(id);
 	c->local_qpn = param->qpn & CONNECT_NUMBER_MASK;
 	c->local_psn = connect_psn(cm);
 	c->transport = id->service;
@@ -83,6 +83,7 @@ connect_req(const struct ibcm *cm, const struct ib_id *id, const struct hca_ctl_
 	struct ib_mad mad = {.type = IB_MAD_REQ, .transaction = c->transaction};
 	struct ib_mad_req *req = &mad.req;
 	struct ib_ip ip = {.src = id->src, .dst = id->dst};
+	uint32_t header = ib_ip_header(id->dst.family);
 
 	req->local_comm = c->local_comm;
 	req->service_id = c->service_id;
@@ -102,8 +103,9 @@ connect_req(const struct ibcm *cm, const struct ib_id *id, const struct hca_ctl_
 	req->srq = param->srq != 0;
 	connect_transport(id, req);
 	connect_path(id, req);
-	ib_ip_build(&ip, req->private);
-	memcpy(req->private + IB_IP_BYTES, param->private, param->private_len);
+	if (header != 0)
+		ib_ip_build(&ip, req->private);
+	memcpy(req->private + header, param->private, param->private_len);
 	return mad;
 }
 
@@ -121,8 +123,8 @@ ib_connect(struct ib_op *op, const struct hca_ctl_cm_param *param)
 		return ib_sidr_connect(op, id, param);
 	if (id->service == HCA_ST_XRC_TGT)
 		return ib_op_fail(op, -EINVAL, "an XRC_RECV QP cannot connect");
-	if (param->private_len > IB_MAD_REQ_PRIVATE - IB_IP_BYTES)
-		return ib_op_fail(op, -EINVAL, "at most 56 bytes of private data");
+	if (param->private_len > IB_MAD_REQ_PRIVATE - ib_ip_header(id->dst.family))
+		return ib_op_fail(op, -EINVAL, "at most 56 bytes of private data (AF_IB: 92)");
 	connect_begin(op->cm, id, param);
 	mad = connect_req(op->cm, id, param);
 	ib_conn_phase(op->cm, id, IB_PHASE_REQ_SENT);

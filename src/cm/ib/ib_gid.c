@@ -27,7 +27,8 @@ ib_gid_any(const struct ibcm *cm, uint16_t family)
 	uint32_t local = HCA_CTL_CM_NO_GID;
 
 	for (uint32_t i = 0; i < cm->gids; i++) {
-		if (!cm->gid[i].valid || ib_ip_family(cm->gid[i].gid) != family)
+		if (!cm->gid[i].valid ||
+		    (family != HCA_CTL_CM_IB && ib_ip_family(cm->gid[i].gid) != family))
 			continue;
 		if (!ib_ip_is_link_local(cm->gid[i].gid))
 			return i;

@@ -215,6 +215,8 @@ struct ib_id {
 	uint32_t state;	 /* enum hca_ctl_cm_state */
 	uint64_t since;
 	struct hca_ctl_cm_addr src, dst;
+	uint32_t port_space;  /* of its port: a bound id of space IB may have one of another */
+	uint64_t dst_service; /* family IB: the service ID that it connects to */
 	bool has_way;
 	struct ibcm_way way;
 	uint32_t gid_index; /* HCA_CTL_CM_NO_GID */
@@ -319,25 +321,33 @@ int ib_event_fetch(struct ib_op *op, uint32_t channel, struct hca_ctl_cm_event *
 void ib_event_move(struct ibcm *cm, struct ib_id *id, struct ib_channel *to);
 
 /* ib_bind.c */
-/* flags: HCA_CTL_CM_REUSE, HCA_CTL_CM_AF_ONLY. After an error the id is as it was. */
-int ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *addr, uint32_t flags);
+/*
+ * service: of an address of family IB. flags: HCA_CTL_CM_REUSE, HCA_CTL_CM_AF_ONLY. After an error
+ * the id is as it was.
+ */
+int ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *addr,
+	    const struct hca_ctl_cm_service *service, uint32_t flags);
 void ib_unbind(struct ibcm *cm, struct ib_id *id);
 /* The operation that has bound it fails. */
 void ib_bind_undo(struct ib_op *op, struct ib_id *id);
 /* It begins to listen: no other id may have the port, even if both may be reused. */
 int ib_bind_listens(struct ib_op *op, struct ib_id *id);
-/* The listener of a space and port that takes requests for the address. */
+/* The listener of a space and port that takes requests for the address: one of its family. */
 struct ib_id *ib_bind_listener(const struct ibcm *cm, uint32_t space,
 			       const struct hca_ctl_cm_addr *addr);
+/* The service ID of its own port */
+uint64_t ib_bind_service(const struct ib_id *id);
 
 /* ib_gid.c */
 uint32_t ib_gid_find(const struct ibcm *cm, const struct hca_ctl_cm_addr *addr);
-/* An address of the family, HCA_CTL_CM_NO_GID: there is none. */
+/* An address of the family (IB: of either), HCA_CTL_CM_NO_GID: there is none. */
 uint32_t ib_gid_any(const struct ibcm *cm, uint16_t family);
 
 /* ib_resolve.c */
 int ib_resolve(struct ib_op *op, const struct hca_ctl_cm_resolve *request);
 int ib_route(struct ib_op *op, const struct hca_ctl_cm_route *request);
+/* The service ID of its destination; 0: it has none */
+uint64_t ib_resolve_service(const struct ib_id *id);
 void ib_resolve_expired(struct ibcm *cm, struct ib_id *id, uint64_t now);
 
 /* ib_conn.c: connections */
@@ -430,6 +440,13 @@ enum ib_drop ib_recv_find(const struct ib_in *in, uint32_t local_comm, struct ib
 /* ib_request.c: requests of peers at listeners */
 /* The partition is the one of this HCA. */
 bool ib_request_pkey_is_good(const struct ibcm *cm, uint16_t pkey);
+/*
+ * The listener that takes the request, with the addresses as it sees them. One of IP needs a header
+ * in the private data that tells the address of the datagram; without such a listener, and without
+ * a header, one of family IB has the service ID.
+ */
+struct ib_id *ib_request_listener(const struct ib_in *in, uint64_t service_id,
+				  const uint8_t *private, struct ib_ip *ip);
 /* A new id for the request: in the phase, as a half; NULL: with *drop. */
 struct ib_id *ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
 			     enum ib_phase phase, enum ib_drop *drop);

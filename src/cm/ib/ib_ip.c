@@ -63,7 +63,7 @@ ip_is_loopback(const struct hca_ctl_cm_addr *addr)
 	if (addr->family == HCA_CTL_CM_IP4)
 		return memcmp(addr->gid, mapped_prefix, sizeof(mapped_prefix)) == 0 &&
 		       addr->gid[IP4_AT] == 127;
-	return addr->family == HCA_CTL_CM_IP6 && memcmp(addr->gid, one, sizeof(one)) == 0;
+	return memcmp(addr->gid, one, sizeof(one)) == 0;
 }
 
 struct hca_ctl_cm_addr
@@ -86,15 +86,14 @@ ib_ip_is_link_local(const uint8_t gid[16])
 bool
 ib_ip_is_multicast(const struct hca_ctl_cm_addr *addr)
 {
-	return addr->family == HCA_CTL_CM_IP4 ? (addr->gid[IP4_AT] & 0xf0) == 0xe0
-					      : addr->gid[0] == 0xff;
+	return ib_ip_family(addr->gid) == HCA_CTL_CM_IP4 ? (addr->gid[IP4_AT] & 0xf0) == 0xe0
+							 : addr->gid[0] == 0xff;
 }
 
 bool
 ib_ip_is_good(const struct hca_ctl_cm_addr *addr)
 {
-	return (addr->family == HCA_CTL_CM_IP4 || addr->family == HCA_CTL_CM_IP6) &&
-	       addr->family == ib_ip_family(addr->gid);
+	return addr->family == HCA_CTL_CM_IB || addr->family == ib_ip_family(addr->gid);
 }
 
 static void
@@ -126,6 +125,12 @@ ip_put(uint8_t *bytes, const struct hca_ctl_cm_addr *addr)
 	uint32_t from = addr->family == HCA_CTL_CM_IP4 ? IP4_AT : 0;
 
 	memcpy(bytes + from, addr->gid + from, sizeof(addr->gid) - from);
+}
+
+uint32_t
+ib_ip_header(uint16_t family)
+{
+	return family == HCA_CTL_CM_IB ? 0 : IB_IP_BYTES;
 }
 
 void

@@ -26,13 +26,15 @@ bool ib_ip_service(uint64_t service_id, uint32_t *space, uint16_t *port);
 /* false: another version, or neither IPv4 nor IPv6. */
 bool ib_ip_parse(const uint8_t bytes[IB_IP_BYTES], struct ib_ip *ip);
 void ib_ip_build(const struct ib_ip *ip, uint8_t bytes[IB_IP_BYTES]);
+/* Bytes of the header in private data between addresses of a family: none between those of IB. */
+uint32_t ib_ip_header(uint16_t family);
 
-/* Addresses: of which family a GID is; whether it is the wildcard of its family. */
+/* Addresses: which IP family a GID has; whether an address is the wildcard of its family. */
 uint16_t ib_ip_family(const uint8_t gid[16]);
 bool ib_ip_is_any(const struct hca_ctl_cm_addr *addr);
 bool ib_ip_is_link_local(const uint8_t gid[16]);
 bool ib_ip_is_multicast(const struct hca_ctl_cm_addr *addr);
-/* The address fits its family. */
+/* The address fits its family; any GID fits IB. */
 bool ib_ip_is_good(const struct hca_ctl_cm_addr *addr);
 struct hca_ctl_cm_addr ib_ip_any(uint16_t family);
 /* Loopback addresses stand for the wildcard of their family, as in Linux. */

@@ -103,20 +103,6 @@ req_judge(const struct ib_in *in, uint8_t *info)
 	return 0;
 }
 
-static struct ib_id *
-req_listener(const struct ib_in *in, struct ib_ip *ip)
-{
-	uint32_t space;
-	uint16_t port;
-
-	if (!ib_ip_service(in->mad->req.service_id, &space, &port) ||
-	    !ib_ip_parse(in->mad->req.private, ip) ||
-	    memcmp(ip->dst.gid, in->from->own, sizeof(ip->dst.gid)) != 0)
-		return NULL;
-	ip->dst.port = port;
-	return ib_bind_listener(in->cm, space, &ip->dst);
-}
-
 static void
 req_learn(struct ibcm *cm, struct ib_id *id, const struct ib_mad_req *req)
 {
@@ -144,7 +130,7 @@ req_learn(struct ibcm *cm, struct ib_id *id, const struct ib_mad_req *req)
 }
 
 static void
-req_fill(struct ib_event *e, const struct ib_mad_req *req)
+req_fill(struct ib_event *e, const struct ib_mad_req *req, uint32_t header)
 {
 	struct hca_ctl_cm_param *p = &e->event.param;
 
@@ -156,9 +142,9 @@ req_fill(struct ib_event *e, const struct ib_mad_req *req)
 	p->flow_control = req->flow_control;
 	p->retry_count = req->retry_count;
 	p->rnr_retry_count = req->rnr_retry_count;
-	p->private_len = IB_MAD_REQ_PRIVATE - IB_IP_BYTES;
+	p->private_len = (uint8_t)(IB_MAD_REQ_PRIVATE - header);
 	p->valid = 1;
-	memcpy(p->private, req->private + IB_IP_BYTES, IB_MAD_REQ_PRIVATE - IB_IP_BYTES);
+	memcpy(p->private, req->private + header, IB_MAD_REQ_PRIVATE - header);
 }
 
 static enum ib_drop
@@ -177,7 +163,7 @@ req_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip)
 	}
 	req_learn(in->cm, id, &in->mad->req);
 	ib_conn_await_program(in->cm, id, in->now);
-	req_fill(e, &in->mad->req);
+	req_fill(e, &in->mad->req, ib_ip_header(ip->dst.family));
 	e->event.param.id = id->number;
 	ib_request_post(in->cm, id, e);
 	return IB_DROP_NONE;
@@ -204,7 +190,7 @@ ib_recv_req(const struct ib_in *in)
 		return IB_DROP_NONE;
 	}
 	reason = req_judge(in, &info);
-	listener = reason != 0 ? NULL : req_listener(in, &ip);
+	listener = reason != 0 ? NULL : ib_request_listener(in, req->service_id, req->private, &ip);
 	if (reason == 0 && (listener == NULL || listener->service == HCA_ST_UD))
 		reason = IB_MAD_REASON_SERVICE_ID;
 	else if (reason == 0 && listener->service != req_service(req))

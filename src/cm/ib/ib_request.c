@@ -47,6 +47,39 @@ ib_request_pkey_is_good(const struct ibcm *cm, uint16_t pkey)
 	return (pkey & REQUEST_PKEY_MASK) == (cm->cfg.pkey & REQUEST_PKEY_MASK);
 }
 
+/* The addresses of the datagram */
+static struct ib_ip
+request_gids(const struct ib_in *in, uint16_t port)
+{
+	struct ib_ip ip = {.src = ib_ip_any(HCA_CTL_CM_IB), .dst = ib_ip_any(HCA_CTL_CM_IB)};
+
+	memcpy(ip.src.gid, in->from->peer, sizeof(ip.src.gid));
+	memcpy(ip.dst.gid, in->from->own, sizeof(ip.dst.gid));
+	ip.dst.port = port;
+	return ip;
+}
+
+struct ib_id *
+ib_request_listener(const struct ib_in *in, uint64_t service_id, const uint8_t *private,
+		    struct ib_ip *ip)
+{
+	struct ib_id *listener = NULL;
+	uint32_t space;
+	uint16_t port;
+
+	if (!ib_ip_service(service_id, &space, &port))
+		return NULL;
+	if (ib_ip_parse(private, ip) &&
+	    memcmp(ip->dst.gid, in->from->own, sizeof(ip->dst.gid)) == 0) {
+		ip->dst.port = port;
+		listener = ib_bind_listener(in->cm, space, &ip->dst);
+	}
+	if (listener != NULL)
+		return listener;
+	*ip = request_gids(in, port);
+	return ib_bind_listener(in->cm, space, &ip->dst);
+}
+
 struct ib_id *
 ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
 	       enum ib_phase phase, enum ib_drop *drop)
@@ -67,6 +100,7 @@ ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_i
 		return NULL;
 	}
 	id->space = listener->space;
+	id->port_space = listener->port_space;
 	id->service = listener->service;
 	id->tos = listener->tos;
 	id->src = ip->dst;

@@ -17,7 +17,10 @@ resolve_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_
 	if (id->state != HCA_CTL_CM_IDLE && id->state != HCA_CTL_CM_BOUND)
 		return ib_op_fail(op, -EINVAL, "the id has a destination");
 	if (!ib_ip_is_good(&r->dst))
-		return ib_op_fail(op, -EAFNOSUPPORT, "the address is neither IPv4 nor IPv6");
+		return ib_op_fail(op, -EAFNOSUPPORT,
+				  "the address is neither IPv4 nor IPv6, nor a GID");
+	if (r->dst.family == HCA_CTL_CM_IB && !ib_request_pkey_is_good(op->cm, r->dst_service.pkey))
+		return ib_op_fail(op, -ENODEV, "the HCA has not the P_Key of the address");
 	if (id->nevents >= RESOLVE_EVENTS_MAX)
 		return ib_op_fail(op, -ENOMEM, "the program does not fetch the events of the id");
 	return 0;
@@ -47,19 +50,23 @@ resolve_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_resolve
 		return 0;
 	if (src.family == HCA_CTL_CM_NONE)
 		src = ib_ip_any(r->dst.family);
-	return ib_bind(op, id, &src, 0);
+	return ib_bind(op, id, &src, &r->src_service, 0);
 }
 
 /* The destination, if the bound id can have it. */
 static int
-resolve_dst(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted)
+resolve_dst(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_resolve *r)
 {
-	struct hca_ctl_cm_addr dst = ib_ip_meant(wanted);
+	struct hca_ctl_cm_addr dst = ib_ip_meant(&r->dst);
 
 	if (id->src.family != dst.family)
-		return ib_op_fail(op, -EINVAL, "the id has an address of the other family");
+		return ib_op_fail(op, -EINVAL, "the id has an address of another family");
 	if (!resolve_own(op->cm, id->gid_index, &dst))
 		return ib_op_fail(op, -EADDRNOTAVAIL, "the HCA has no address of the family");
+	if (dst.family == HCA_CTL_CM_IB) {
+		id->dst_service = r->dst_service.id;
+		dst.port = (uint16_t)id->dst_service;
+	}
 	id->dst = dst;
 	return 0;
 }
@@ -99,12 +106,21 @@ ib_resolve(struct ib_op *op, const struct hca_ctl_cm_resolve *request)
 		err = resolve_bind(op, id, request);
 	if (err != 0)
 		return err;
-	err = resolve_dst(op, id, &request->dst);
+	err = resolve_dst(op, id, request);
 	if (err == 0)
 		resolve_begin(op, id, request->timeout_ms);
 	else if (was_idle)
 		ib_bind_undo(op, id);
 	return err;
+}
+
+uint64_t
+ib_resolve_service(const struct ib_id *id)
+{
+	if (id->c.passive || id->dst.family == HCA_CTL_CM_NONE)
+		return 0;
+	return id->dst.family == HCA_CTL_CM_IB ? id->dst_service
+					       : ib_ip_service_id(id->space, id->dst.port);
 }
 
 static struct ib_id *

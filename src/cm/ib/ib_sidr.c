@@ -24,22 +24,24 @@ ib_sidr_connect(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_para
 {
 	struct ibcm *cm = op->cm;
 	struct ib_ip ip = {.src = id->src, .dst = id->dst};
+	uint32_t header = ib_ip_header(id->dst.family);
 	struct ib_mad mad = {.type = IB_MAD_SIDR_REQ,
 			     .transaction = cm->cfg.ops->random(cm->cfg.arg)};
 
-	if (param->private_len > IB_MAD_SIDR_REQ_PRIVATE - IB_IP_BYTES)
-		return ib_op_fail(op, -EINVAL, "at most 180 bytes of private data");
+	if (param->private_len > IB_MAD_SIDR_REQ_PRIVATE - header)
+		return ib_op_fail(op, -EINVAL, "at most 180 bytes of private data (AF_IB: 216)");
 	memset(&id->c, 0, sizeof(id->c));
 	ib_conn_number(cm, id);
-	id->c.service_id = ib_ip_service_id(id->space, id->dst.port);
+	id->c.service_id = ib_resolve_service(id);
 	id->c.local_qpn = param->qpn;
 	id->c.peer_timeout = SIDR_TIMEOUT;
 	id->c.max_retries = SIDR_RETRIES;
 	mad.sidr_req.request = id->c.local_comm;
 	mad.sidr_req.pkey = cm->cfg.pkey;
 	mad.sidr_req.service_id = id->c.service_id;
-	ib_ip_build(&ip, mad.sidr_req.private);
-	memcpy(mad.sidr_req.private + IB_IP_BYTES, param->private, param->private_len);
+	if (header != 0)
+		ib_ip_build(&ip, mad.sidr_req.private);
+	memcpy(mad.sidr_req.private + header, param->private, param->private_len);
 	ib_conn_phase(cm, id, IB_PHASE_SIDR_SENT);
 	ib_id_state(id, HCA_CTL_CM_CONNECTING, op->now);
 	ib_conn_ask(cm, id, &mad, op->now);
@@ -97,16 +99,9 @@ sidr_refuse(const struct ib_in *in, uint8_t status)
 static struct ib_id *
 sidr_listener(const struct ib_in *in, struct ib_ip *ip)
 {
-	struct ib_id *id;
-	uint32_t space;
-	uint16_t port;
+	const struct ib_mad_sidr_req *req = &in->mad->sidr_req;
+	struct ib_id *id = ib_request_listener(in, req->service_id, req->private, ip);
 
-	if (!ib_ip_service(in->mad->sidr_req.service_id, &space, &port) ||
-	    !ib_ip_parse(in->mad->sidr_req.private, ip) ||
-	    memcmp(ip->dst.gid, in->from->own, sizeof(ip->dst.gid)) != 0)
-		return NULL;
-	ip->dst.port = port;
-	id = ib_bind_listener(in->cm, space, &ip->dst);
 	return id != NULL && id->service == HCA_ST_UD ? id : NULL;
 }
 
@@ -114,6 +109,7 @@ static enum ib_drop
 sidr_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip)
 {
 	const struct ib_mad_sidr_req *req = &in->mad->sidr_req;
+	uint32_t header = ib_ip_header(ip->dst.family);
 	enum ib_drop drop;
 	struct ib_id *id = ib_request_new(in, listener, ip, IB_PHASE_SIDR_RCVD, &drop);
 	struct ib_event *e;
@@ -130,10 +126,9 @@ sidr_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip
 	ib_conn_know_remote(in->cm, id);
 	e->event.param.id = id->number;
 	e->event.param.qkey = SIDR_QKEY;
-	e->event.param.private_len = IB_MAD_SIDR_REQ_PRIVATE - IB_IP_BYTES;
+	e->event.param.private_len = (uint8_t)(IB_MAD_SIDR_REQ_PRIVATE - header);
 	e->event.param.valid = 1;
-	memcpy(e->event.param.private, req->private + IB_IP_BYTES,
-	       IB_MAD_SIDR_REQ_PRIVATE - IB_IP_BYTES);
+	memcpy(e->event.param.private, req->private + header, IB_MAD_SIDR_REQ_PRIVATE - header);
 	ib_request_post(in->cm, id, e);
 	return IB_DROP_NONE;
 }

@@ -253,7 +253,7 @@ op_bind(struct ib_op *op, const struct hca_ctl_cm_bind *r, struct hca_ctl_cm_bou
 
 	if (id == NULL)
 		return -ENOENT;
-	err = ib_bind(op, id, &r->addr, r->flags);
+	err = ib_bind(op, id, &r->addr, &r->service, r->flags);
 	if (err != 0)
 		return err;
 	*bound = (struct hca_ctl_cm_bound){.addr = id->src, .gid_index = id->gid_index};
@@ -286,7 +286,7 @@ op_listen(struct ib_op *op, const struct hca_ctl_cm_listen *r, struct hca_ctl_no
 	if (id == NULL)
 		return -ENOENT;
 	if (id->state == HCA_CTL_CM_IDLE)
-		err = ib_bind(op, id, &any, 0);
+		err = ib_bind(op, id, &any, NULL, 0);
 	if (err != 0)
 		return err;
 	if (id->state != HCA_CTL_CM_BOUND)
@@ -295,7 +295,7 @@ op_listen(struct ib_op *op, const struct hca_ctl_cm_listen *r, struct hca_ctl_no
 	if (err != 0)
 		return err;
 	id->backlog = r->backlog == 0 || r->backlog > most ? most : r->backlog;
-	id->c.service_id = ib_ip_service_id(id->space, id->src.port);
+	id->c.service_id = ib_bind_service(id);
 	return 0;
 }
 
@@ -396,15 +396,17 @@ op_query(struct ib_op *op, const uint32_t *number, struct hca_ctl_cm_info *info)
 {
 	const struct ib_id *id = ib_id_get(op, *number);
 	const struct hca_ctl_gid *gid;
+	uint64_t to;
 
 	if (id == NULL)
 		return -ENOENT;
+	to = ib_resolve_service(id);
 	*info = (struct hca_ctl_cm_info){
 		.src = id->src,
 		.dst = id->dst,
-		.service_id = ib_ip_service_id(id->space, id->dst.port != 0 && !id->c.passive
-								  ? id->dst.port
-								  : id->src.port),
+		.service_id = to != 0 ? to : ib_bind_service(id),
+		.src_service_id = ib_bind_service(id),
+		.dst_service_id = to,
 		.state = id->state,
 		.space = id->space,
 		.gid_index = id->gid_index,

@@ -33,10 +33,9 @@ static void
 refused_address(char *text, size_t size, const struct hca_ctl_cm_addr *addr)
 {
 	char ip[INET6_ADDRSTRLEN];
-	bool six = addr->family == HCA_CTL_CM_IP6;
+	bool six = strchr(hca_gid_text(addr->gid, ip, sizeof(ip)), ':') != NULL;
 
-	snprintf(text, size, "%s%s%s:%u", six ? "[" : "", hca_gid_text(addr->gid, ip, sizeof(ip)),
-		 six ? "]" : "", addr->port);
+	snprintf(text, size, "%s%s%s:%u", six ? "[" : "", ip, six ? "]" : "", addr->port);
 }
 
 void

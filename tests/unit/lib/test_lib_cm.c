@@ -3,6 +3,7 @@
 /* Connection management: what the calls ask of the daemon, and its answers. */
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -324,6 +325,85 @@ query(void **state)
 	assert_string_equal(softhca_cm_event_str(16), "unknown");
 }
 
+/* ---- AF_IB ---- */
+
+static const struct softhca_sockaddr_ib ib_address = {
+	.sib_family = AF_IB,
+	.sib_pkey = 0xff7f, /* 0x7fff */
+	.sib_addr = {0xfe, 0x80, [15] = 9},
+	.sib_sid = UINT64_C(0x2f1d060100000000), /* 0x0106_1d2f */
+	.sib_sid_mask = UINT64_MAX,
+	.sib_scope_id = 4,
+};
+
+static void
+assert_ib(const struct hca_ctl_cm_addr *addr, const struct hca_ctl_cm_service *service)
+{
+	assert_memory_equal(addr->gid, ib_address.sib_addr, 16);
+	assert_int_equal(addr->family, HCA_CTL_CM_IB);
+	assert_int_equal(addr->port, 0x1d2f);
+	assert_int_equal(addr->scope, 4);
+	assert_int_equal(service->id, 0x01061d2f);
+	assert_int_equal(service->mask, UINT64_MAX);
+	assert_int_equal(service->pkey, 0x7fff);
+}
+
+static void
+ib_addresses(void **state)
+{
+	const struct sockaddr *addr = (const struct sockaddr *)&ib_address;
+	struct softhca_sockaddr_ib half = ib_address, told;
+	struct softhca_cm_info info;
+	uint32_t group;
+
+	assert_int_equal(softhca_cm_bind(id, addr, 0), 0);
+	assert_ib(&fake_cm.bind.addr, &fake_cm.bind.service);
+	assert_int_equal(softhca_cm_resolve_addr(id, addr, addr, 1), 0);
+	assert_ib(&fake_cm.resolve.src, &fake_cm.resolve.src_service);
+	assert_ib(&fake_cm.resolve.dst, &fake_cm.resolve.dst_service);
+	assert_int_equal(softhca_cm_resolve_addr(id, NULL, addr, 1), 0);
+	assert_int_equal(fake_cm.resolve.src.family, HCA_CTL_CM_NONE);
+	assert_int_equal(fake_cm.resolve.src_service.id, 0);
+	assert_int_equal(softhca_cm_join(id, addr, 0, &group), 0);
+	assert_int_equal(fake_cm.join.addr.family, HCA_CTL_CM_IB);
+	/* the port is one only where the mask says so */
+	half.sib_sid_mask = htobe64(UINT64_C(0xffffffffffff0000));
+	assert_int_equal(softhca_cm_bind(id, (const struct sockaddr *)&half, 0), 0);
+	assert_int_equal(fake_cm.bind.addr.port, 0);
+	fake_cm.info = (struct hca_ctl_cm_info){
+		.src = fake_cm.resolve.dst,
+		.dst = fake_cm.resolve.dst,
+		.src_service_id = 0x01061d2f,
+		.pkey = 0x7fff,
+	};
+	assert_int_equal(softhca_cm_query(id, &info), 0);
+	assert_memory_equal(&info.src, &ib_address, sizeof(ib_address));
+	memcpy(&told, &info.dst, sizeof(told));
+	assert_int_equal(told.sib_family, AF_IB);
+	assert_int_equal(told.sib_sid, 0); /* of the peer of a listener it is not known */
+	assert_int_equal(told.sib_sid_mask, 0);
+}
+
+/* A daemon that does not know the family is not asked; IP addresses go on. */
+static void
+ib_of_older_daemon(void **state)
+{
+	const struct sockaddr *addr = (const struct sockaddr *)&ib_address;
+	uint32_t *features = &((struct lib_context *)ctx)->features, group = 0;
+	uint32_t had = *features;
+
+	*features &= ~(uint32_t)HCA_CTL_FEATURE_CM_IB;
+	memset(&fake_cm.bind, 0, sizeof(fake_cm.bind));
+	assert_int_equal(softhca_cm_bind(id, addr, 0), -EOPNOTSUPP);
+	assert_non_null(strstr(softhca_last_error(ctx), "AF_IB"));
+	assert_non_null(strstr(softhca_last_error(ctx), "upgrade the daemon"));
+	assert_int_equal(fake_cm.bind.id, 0);
+	assert_int_equal(softhca_cm_resolve_addr(id, NULL, addr, 1), -EOPNOTSUPP);
+	assert_int_equal(softhca_cm_join(id, addr, 0, &group), -EOPNOTSUPP);
+	assert_int_equal(softhca_cm_bind(id, sa("192.0.2.7", 7471), 0), 0);
+	*features = had;
+}
+
 #define INIT_MASK (SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_ACCESS_FLAGS)
 
 static void
@@ -488,6 +568,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(connection, setup, teardown),
 		cmocka_unit_test_setup_teardown(options, setup, teardown),
 		cmocka_unit_test_setup_teardown(query, setup, teardown),
+		cmocka_unit_test_setup_teardown(ib_addresses, setup, teardown),
+		cmocka_unit_test_setup_teardown(ib_of_older_daemon, setup, teardown),
 		cmocka_unit_test_setup_teardown(qp_attributes, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_qp, setup, teardown),
 		cmocka_unit_test_setup_teardown(modify_ud_qp, setup, teardown),
