@@ -21,6 +21,7 @@ MEGABYTES = 100
 PRELOADED = '/usr/lib/%s-linux-gnu/rsocket/librspreload.so' % os.uname().machine
 UDADDY_PORT = 7174  # it has no option for it
 GROUPS = {'IPv4': '239.1.2.3', 'IPv6': 'ff0e::76'}
+AF_IB = '-f', 'gid'
 
 
 def wait_said(program, text):
@@ -95,14 +96,16 @@ def ucmatose(address, *options):
                 'return status 0')
 
 
-def udaddy(address):
-    return Pair(('udaddy', '-b', address, '-c', '5'), ('udaddy', '-s', address, '-c', '5'), UDADDY_PORT,
+def udaddy(address, *options):
+    words = ('udaddy', '-c', '5', *options)
+    return Pair((*words, '-b', address), (*words, '-s', address), UDADDY_PORT,
                 'return status 0', 'return status 0')
 
 
-def mckey(addresses, group):
-    return Pair(('stdbuf', '-oL', 'mckey', '-m', group, '-b', addresses[0]), ('mckey', '-m', group, '-b', addresses[1], '-s'),
-                0, 'return status 0', 'return status 0', ready='receiving data transfers')
+def mckey(addresses, group, option='-m'):
+    return Pair(('stdbuf', '-oL', 'mckey', option, group, '-b', addresses[0]),
+                ('mckey', option, group, '-b', addresses[1], '-s'), 0, 'return status 0', 'return status 0',
+                ready='receiving data transfers')
 
 
 def cmtime(address, connections):
@@ -199,6 +202,21 @@ def timed(make):
     return run
 
 
+def gid_of(address):
+    return address if ':' in address else '::ffff:' + address
+
+
+def af_ib_cases(gid):
+    """Addresses of family AF_IB: the GID of an address, and a service ID."""
+    yield 'ucmatose AF_IB', lambda p: ucmatose(gid_of(p.addresses[gid][0]), *AF_IB)
+    yield 'ucmatose AF_IB 50 -m', lambda p: ucmatose(gid_of(p.addresses[gid][0]), *AF_IB, '-c', '50', '-m')
+    yield 'ucmatose AF_IB -P ib', lambda p: ucmatose(gid_of(p.addresses[gid][0]), *AF_IB, '-P', 'ib')
+    yield 'udaddy AF_IB', lambda p: udaddy(gid_of(p.addresses[gid][0]), *AF_IB)
+    yield 'mckey AF_IB', lambda p: mckey(p.addresses[gid], gid_of(GROUPS[gid]), '-M')
+    yield 'rstream AF_IB', lambda p: stream('rstream', gid_of(p.addresses[gid][0]), (*AF_IB, '-T', 'v'))
+    yield 'riostream AF_IB', lambda p: stream('riostream', gid_of(p.addresses[gid][0]), (*AF_IB, '-T', 'v'))
+
+
 def address_cases(gid):
     yield 'rping', lambda p: rping(p.addresses[gid][0], False)
     yield 'rping -P', lambda p: rping(p.addresses[gid][0], True)
@@ -224,6 +242,7 @@ def address_cases(gid):
                 yield '%s %s' % (program, option), lambda p, a=(program, option): perftest(
                     p, a[0], p.addresses['IPv4'][0], a[1])
     yield 'librspreload', lambda p: preloaded(p, p.addresses[gid][0])
+    yield from af_ib_cases(gid)
 
 
 IPV4_ALONE = (

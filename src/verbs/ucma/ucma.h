@@ -114,6 +114,8 @@ struct ucma_id {
 	struct sockaddr_storage dst;
 	int timeout_ms;
 	struct ucma_group *groups;
+	struct softhca_cm_info info; /* of the first end */
+	bool informed;		     /* it is so; until the next event or command but QUERY */
 };
 
 /* A membership */
@@ -254,6 +256,8 @@ struct ucma_id *ucma_id_new(struct ucma_file *file, uint64_t uid, uint32_t space
 void ucma_id_free(struct ucma_id *id);
 /* An id of the call's file: NULL with *err -ENOENT; -EINVAL: another file has it; -EIO: gone */
 struct ucma_id *ucma_id_get(const struct ucma_call *call, uint32_t number, int *err);
+/* The same, for a command that changes nothing */
+struct ucma_id *ucma_id_look(const struct ucma_call *call, uint32_t number, int *err);
 /* The same of an id that needs an end */
 struct ucma_id *ucma_id_at_hca(const struct ucma_call *call, uint32_t number, int *err);
 int ucma_end_add(const struct ucma_call *call, struct ucma_id *id, struct ucma_hca *hca);
@@ -261,6 +265,20 @@ void ucma_end_drop(struct ucma_id *id, uint32_t i);
 /* Forget all ends but those before n. */
 void ucma_ends_cut(struct ucma_id *id, uint32_t n);
 void ucma_groups_free(struct ucma_id *id);
+
+/* ---- ucma_sockaddr.c ---- */
+
+/* Of the family; 0: an unknown one */
+uint32_t ucma_addr_size(const struct sockaddr_storage *addr);
+/* The family is known and the size that a command gives is the family's. */
+int ucma_addr_judge(const struct ucma_call *call, const struct sockaddr_storage *addr,
+		    uint32_t size);
+/* The wildcard. Loopback addresses stand for it, as in Linux. */
+bool ucma_addr_is_any(const struct sockaddr_storage *addr);
+/* In host byte order; 0: none is given */
+uint16_t ucma_addr_port(const struct sockaddr_storage *addr);
+void ucma_addr_set_port(struct sockaddr_storage *addr, uint16_t port);
+union softhca_gid ucma_addr_gid(const struct sockaddr_storage *addr);
 
 /* ---- ucma_addr.c ---- */
 

@@ -22,34 +22,6 @@ bind_flags(const struct ucma_id *id)
 	       (value[SOFTHCA_CM_OPTION_AFONLY] != 0 ? SOFTHCA_CM_AFONLY : 0);
 }
 
-/* Loopback addresses stand for the wildcard, as in Linux. */
-static bool
-addr_is_any(const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in *in = (const void *)addr;
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-
-	if (addr->ss_family == AF_INET)
-		return in->sin_addr.s_addr == htonl(INADDR_ANY) ||
-		       (ntohl(in->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
-	return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) || IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-}
-
-/* At the same place in both families */
-static in_port_t *
-addr_port(struct sockaddr_storage *addr)
-{
-	return &((struct sockaddr_in *)(void *)addr)->sin_port;
-}
-
-static int
-addr_judge(const struct ucma_call *call, const struct sockaddr_storage *addr)
-{
-	if (addr->ss_family == AF_INET || addr->ss_family == AF_INET6)
-		return 0;
-	return ucma_front_refuse(EAFNOSUPPORT, call->name, "address family %u", addr->ss_family);
-}
-
 /* ---- bind ---- */
 
 /* The id has one end more, which is bound. */
@@ -85,15 +57,15 @@ bind_one(const struct ucma_call *call, struct ucma_id *id, const struct ucma_hca
 	return ucma_front_result(reason, call->name);
 }
 
-/* The port of the last end */
+/* The address gets the port of the last end. */
 static int
-bound_port(struct ucma_id *id, in_port_t *port)
+take_port(const struct ucma_id *id, struct sockaddr_storage *addr)
 {
 	struct softhca_cm_info info;
 	int err = softhca_cm_query(id->ends[id->num_ends - 1].id, &info);
 
 	if (err == 0)
-		*port = *addr_port(&info.src);
+		ucma_addr_set_port(addr, ucma_addr_port(&info.src));
 	return err;
 }
 
@@ -107,8 +79,8 @@ bind_all(const struct ucma_call *call, struct ucma_id *id, const struct ucma_hca
 
 	for (uint32_t i = 0; i < list->n; i++) {
 		err = bind_at(call, id, list->hcas[i], &with_port);
-		if (err == 0 && *addr_port(&with_port) == 0)
-			err = bound_port(id, addr_port(&with_port));
+		if (err == 0 && ucma_addr_port(&with_port) == 0)
+			err = take_port(id, &with_port);
 		if (err != 0)
 			reason = err;
 		if (err != 0 && err != -EOPNOTSUPP && err != -EIO)
@@ -124,7 +96,7 @@ static int
 bind_any(const struct ucma_call *call, struct ucma_id *id, const struct ucma_hca_list *list,
 	 struct sockaddr_storage *addr)
 {
-	int tries = *addr_port(addr) == 0 ? PORT_TRIES : 1, err;
+	int tries = ucma_addr_port(addr) == 0 ? PORT_TRIES : 1, err;
 
 	do {
 		err = bind_all(call, id, list, addr);
@@ -137,18 +109,16 @@ id_bind(const struct ucma_call *call, struct ucma_id *id, const struct sockaddr_
 {
 	struct sockaddr_storage addr = *from;
 	struct ucma_hca_list list;
-	int err = addr_judge(call, &addr);
+	int err;
 
-	if (err != 0)
-		return err;
 	if (id->bound || id->progress != UCMA_UNRESOLVED)
 		return ucma_front_refuse(EINVAL, call->name, "the id has an address");
 	ucma_ends_cut(id, 0);
 	err = ucma_hca_list(NULL, &list);
 	if (err != 0)
 		return err;
-	err = addr_is_any(&addr) ? bind_any(call, id, &list, &addr)
-				 : bind_one(call, id, &list, &addr);
+	err = ucma_addr_is_any(&addr) ? bind_any(call, id, &list, &addr)
+				      : bind_one(call, id, &list, &addr);
 	ucma_hca_list_free(&list);
 	id->bound = err == 0;
 	return err;
@@ -225,9 +195,9 @@ ucma_resolve_done(struct ucma_id *id)
 
 /* A source address that says something */
 static bool
-source_is_given(struct sockaddr_storage *src)
+source_is_given(const struct sockaddr_storage *src)
 {
-	return src->ss_family != 0 && (!addr_is_any(src) || *addr_port(src) != 0);
+	return src->ss_family != 0 && (!ucma_addr_is_any(src) || ucma_addr_port(src) != 0);
 }
 
 static int
@@ -247,15 +217,11 @@ resolve_begin(const struct ucma_call *call, struct ucma_id *id)
 }
 
 static int
-id_resolve(const struct ucma_call *call, struct ucma_id *id, struct sockaddr_storage *src,
+id_resolve(const struct ucma_call *call, struct ucma_id *id, const struct sockaddr_storage *src,
 	   const struct sockaddr_storage *dst)
 {
-	int err = addr_judge(call, dst);
+	int err = 0;
 
-	if (err == 0 && src->ss_family != 0)
-		err = addr_judge(call, src);
-	if (err != 0)
-		return err;
 	if (id->progress != UCMA_UNRESOLVED)
 		return ucma_front_refuse(EINVAL, call->name, "the id has a destination");
 	if (!id->bound && source_is_given(src))
@@ -275,19 +241,13 @@ storage_from(struct sockaddr_storage *to, const void *from, size_t bytes)
 	memcpy(to, from, bytes);
 }
 
-/* The size that a command gives must be that of its family. */
+/* The older commands have room for IP addresses. */
 static int
-size_judge(const struct ucma_call *call, const struct sockaddr_storage *addr, unsigned int size)
+ip_judge(const struct ucma_call *call, const struct sockaddr_storage *addr)
 {
-	unsigned int right = addr->ss_family == AF_INET	   ? sizeof(struct sockaddr_in)
-			     : addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-							   : 0;
-
-	if (right == 0)
-		return addr_judge(call, addr);
-	if (size == right)
+	if (addr->ss_family == AF_INET || addr->ss_family == AF_INET6)
 		return 0;
-	return ucma_front_refuse(EINVAL, call->name, "an address of %u bytes", size);
+	return ucma_front_refuse(EAFNOSUPPORT, call->name, "address family %u", addr->ss_family);
 }
 
 int
@@ -300,7 +260,10 @@ ucma_bind_ip(const struct ucma_call *call, const void *data)
 
 	storage_from(&addr, &cmd->addr, sizeof(cmd->addr));
 	id = ucma_id_get(call, cmd->id, &err);
-	return id != NULL ? id_bind(call, id, &addr) : err;
+	if (id == NULL)
+		return err;
+	err = ip_judge(call, &addr);
+	return err != 0 ? err : id_bind(call, id, &addr);
 }
 
 int
@@ -317,7 +280,7 @@ ucma_bind(const struct ucma_call *call, const void *data)
 		return err;
 	if (cmd->reserved != 0)
 		return -EINVAL;
-	err = size_judge(call, &addr, cmd->addr_size);
+	err = ucma_addr_judge(call, &addr, cmd->addr_size);
 	return err != 0 ? err : id_bind(call, id, &addr);
 }
 
@@ -333,6 +296,11 @@ ucma_resolve_ip(const struct ucma_call *call, const void *data)
 	storage_from(&dst, &cmd->dst_addr, sizeof(cmd->dst_addr));
 	id = ucma_id_get(call, cmd->id, &err);
 	if (id == NULL)
+		return err;
+	err = ip_judge(call, &dst);
+	if (err == 0 && src.ss_family != 0)
+		err = ip_judge(call, &src);
+	if (err != 0)
 		return err;
 	id->timeout_ms = (int)cmd->timeout_ms;
 	return id_resolve(call, id, &src, &dst);
@@ -353,9 +321,9 @@ ucma_resolve_addr(const struct ucma_call *call, const void *data)
 		return err;
 	if (cmd->reserved != 0)
 		return -EINVAL;
-	err = size_judge(call, &dst, cmd->dst_size);
+	err = ucma_addr_judge(call, &dst, cmd->dst_size);
 	if (err == 0 && cmd->src_size != 0)
-		err = size_judge(call, &src, cmd->src_size);
+		err = ucma_addr_judge(call, &src, cmd->src_size);
 	if (err != 0)
 		return err;
 	id->timeout_ms = (int)cmd->timeout_ms;

@@ -298,16 +298,15 @@ group_join(const struct ucma_call *call, struct ucma_id *id, const struct rdma_u
 static int
 join_judge(const struct ucma_call *call, const struct rdma_ucm_join_mcast *cmd)
 {
-	unsigned int family = ((const struct sockaddr *)(const void *)&cmd->addr)->sa_family;
-	unsigned int size = family == AF_INET	 ? sizeof(struct sockaddr_in)
-			    : family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						 : 0;
+	struct sockaddr_storage addr;
+	int err;
 
 	if (call->out < sizeof(struct rdma_ucm_create_id_resp))
 		return -ENOSPC;
-	if (size == 0 || cmd->addr_size != size)
-		return ucma_front_refuse(EINVAL, call->name, "an address of family %u, %u bytes",
-					 family, cmd->addr_size);
+	memcpy(&addr, &cmd->addr, sizeof(addr));
+	err = ucma_addr_judge(call, &addr, cmd->addr_size);
+	if (err != 0)
+		return err;
 	if (cmd->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
 		return ucma_front_refuse(EINVAL, call->name, "flags %u", cmd->join_flags);
 	return 0;

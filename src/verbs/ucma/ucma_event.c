@@ -138,6 +138,7 @@ event_lost_one(struct ucma_id *id, const struct softhca_cm_id *end)
 static bool
 event_apply(const struct ucma_call *call, struct ucma_id *id, const struct softhca_cm_event *event)
 {
+	id->informed = false;
 	switch (event->type) {
 	case SOFTHCA_CM_ADDR_RESOLVED:
 		ucma_resolve_done(id);

@@ -61,21 +61,6 @@ hca_open(struct ibv_device *device, int *err)
 
 /* ---- the order in which they are asked ---- */
 
-static void
-addr_to_gid(const struct sockaddr_storage *addr, union softhca_gid *gid)
-{
-	const struct sockaddr_in *in = (const void *)addr;
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-
-	memset(gid, 0, sizeof(*gid));
-	if (addr->ss_family == AF_INET6) {
-		memcpy(gid->raw, &in6->sin6_addr, sizeof(gid->raw));
-		return;
-	}
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, &in->sin_addr, 4);
-}
-
 static unsigned int
 common_bits(const union softhca_gid *a, const union softhca_gid *b)
 {
@@ -109,11 +94,10 @@ static void
 list_sort(struct ucma_hca_list *list, const struct sockaddr_storage *dst)
 {
 	unsigned int nearness[list->n], bits;
-	union softhca_gid gid;
+	union softhca_gid gid = ucma_addr_gid(dst);
 	struct ucma_hca *hca;
 	uint32_t j;
 
-	addr_to_gid(dst, &gid);
 	for (uint32_t i = 0; i < list->n; i++) {
 		hca = list->hcas[i];
 		bits = hca_nearness(hca, &gid);

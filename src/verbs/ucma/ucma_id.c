@@ -88,13 +88,23 @@ id_find(const struct ucma_call *call, uint32_t number, int *err)
 }
 
 struct ucma_id *
-ucma_id_get(const struct ucma_call *call, uint32_t number, int *err)
+ucma_id_look(const struct ucma_call *call, uint32_t number, int *err)
 {
 	struct ucma_id *id = id_find(call, number, err);
 
 	if (id != NULL && id->gone)
 		*err = -EIO;
 	return *err == 0 ? id : NULL;
+}
+
+struct ucma_id *
+ucma_id_get(const struct ucma_call *call, uint32_t number, int *err)
+{
+	struct ucma_id *id = ucma_id_look(call, number, err);
+
+	if (id != NULL)
+		id->informed = false;
+	return id;
 }
 
 struct ucma_id *

@@ -15,23 +15,29 @@
 #define PATH_LIFE_TIME 18   /* 4.096 us * 2^18 */
 #define PATH_HOP_LIMIT 64
 
-/* Zeros of an id without an address; the device is not known (sgid_index < 0) before it has one. */
+/*
+ * Zeros of an id without an address; the device is not known (sgid_index < 0) before it has one.
+ * librdmacm asks three times for one event: the daemon is asked once.
+ */
 static int
-id_ask(const struct ucma_call *call, const struct ucma_id *id, struct softhca_cm_info *info)
+id_ask(const struct ucma_call *call, struct ucma_id *id, const struct softhca_cm_info **info)
 {
-	memset(info, 0, sizeof(*info));
-	info->sgid_index = -1;
-	if (id->num_ends == 0)
-		return 0;
-	return ucma_front_result(softhca_cm_query(id->ends[0].id, info), call->name);
+	static const struct softhca_cm_info none = {.sgid_index = -1};
+	int err = 0;
+
+	*info = id->num_ends == 0 ? &none : &id->info;
+	if (id->num_ends != 0 && !id->informed)
+		err = ucma_front_result(softhca_cm_query(id->ends[0].id, &id->info), call->name);
+	id->informed = id->num_ends != 0 && err == 0;
+	return err;
 }
 
-static uint32_t
-addr_size(const struct sockaddr_storage *addr)
+/* QUERY_ROUTE has room for IP addresses only, as in Linux. */
+static void
+ip_addr(const struct sockaddr_storage *from, struct sockaddr_in6 *to)
 {
-	return addr->ss_family == AF_INET    ? sizeof(struct sockaddr_in)
-	       : addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					     : 0;
+	if (from->ss_family == AF_INET || from->ss_family == AF_INET6)
+		memcpy(to, from, ucma_addr_size(from));
 }
 
 /* ---- QUERY_ROUTE ---- */
@@ -75,22 +81,22 @@ ucma_query_route(const struct ucma_call *call, const void *data)
 {
 	const struct rdma_ucm_query *cmd = data;
 	struct rdma_ucm_query_route_resp resp = {0};
-	struct softhca_cm_info info;
+	const struct softhca_cm_info *info;
 	struct ucma_id *id;
 	int err;
 
 	if (call->out < offsetof(struct rdma_ucm_query_route_resp, ibdev_index))
 		return -ENOSPC;
-	id = ucma_id_get(call, cmd->id, &err);
+	id = ucma_id_look(call, cmd->id, &err);
 	if (id == NULL)
 		return err;
 	err = id_ask(call, id, &info);
 	if (err != 0)
 		return err;
-	memcpy(&resp.src_addr, &info.src, addr_size(&info.src));
-	memcpy(&resp.dst_addr, &info.dst, addr_size(&info.dst));
-	if (info.sgid_index >= 0)
-		route_device(id, &info, &resp);
+	ip_addr(&info->src, &resp.src_addr);
+	ip_addr(&info->dst, &resp.dst_addr);
+	if (info->sgid_index >= 0)
+		route_device(id, info, &resp);
 	return ucma_answer(call, cmd->response, &resp, sizeof(resp));
 }
 
@@ -109,10 +115,10 @@ query_device(const struct ucma_id *id, const struct softhca_cm_info *info,
 }
 
 static int
-query_addr(const struct ucma_call *call, const struct ucma_id *id, uint64_t response)
+query_addr(const struct ucma_call *call, struct ucma_id *id, uint64_t response)
 {
 	struct rdma_ucm_query_addr_resp resp = {0};
-	struct softhca_cm_info info;
+	const struct softhca_cm_info *info;
 	int err;
 
 	if (call->out < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
@@ -120,44 +126,45 @@ query_addr(const struct ucma_call *call, const struct ucma_id *id, uint64_t resp
 	err = id_ask(call, id, &info);
 	if (err != 0)
 		return err;
-	resp.src_size = (uint16_t)addr_size(&info.src);
-	resp.dst_size = (uint16_t)addr_size(&info.dst);
-	memcpy(&resp.src_addr, &info.src, resp.src_size);
-	memcpy(&resp.dst_addr, &info.dst, resp.dst_size);
-	query_device(id, &info, &resp);
+	resp.src_size = (uint16_t)ucma_addr_size(&info->src);
+	resp.dst_size = (uint16_t)ucma_addr_size(&info->dst);
+	memcpy(&resp.src_addr, &info->src, resp.src_size);
+	memcpy(&resp.dst_addr, &info->dst, resp.dst_size);
+	query_device(id, info, &resp);
 	return ucma_answer(call, response, &resp, sizeof(resp));
 }
 
-/* struct sockaddr_ib, which is in no installed header of the kernel */
-#define UCMA_AF_IB 27
-struct ucma_sockaddr_ib {
-	uint16_t family;
-	__be16 pkey;
-	__be32 flowinfo;
-	uint8_t addr[16];
-	__be64 sid;
-	__be64 sid_mask;
-	uint64_t scope_id;
-};
-
-static void
-gid_addr(const struct softhca_cm_info *info, const union softhca_gid *gid, void *to)
+/* The service ID that an IP address and the port space of an id stand for, but of no address */
+static uint64_t
+ip_service(const struct ucma_id *id, const struct sockaddr_storage *addr)
 {
-	struct ucma_sockaddr_ib addr = {
-		.family = UCMA_AF_IB,
-		.pkey = htobe16(info->pkey),
-		.sid = htobe64(info->service_id),
+	return addr->ss_family == 0 ? 0 : (uint64_t)id->space << 16 | ucma_addr_port(addr);
+}
+
+/* An address as one of family AF_IB */
+static void
+gid_addr(const struct ucma_id *id, const struct softhca_cm_info *info,
+	 const struct sockaddr_storage *from, const union softhca_gid *gid, void *to)
+{
+	struct softhca_sockaddr_ib addr = {
+		.sib_family = AF_IB,
+		.sib_pkey = htobe16(info->pkey),
+		.sib_sid = htobe64(ip_service(id, from)),
 	};
 
-	memcpy(addr.addr, gid->raw, sizeof(addr.addr));
+	if (from->ss_family == AF_IB) {
+		memcpy(to, from, sizeof(addr));
+		return;
+	}
+	memcpy(addr.sib_addr, gid->raw, sizeof(addr.sib_addr));
 	memcpy(to, &addr, sizeof(addr));
 }
 
 static int
-query_gid(const struct ucma_call *call, const struct ucma_id *id, uint64_t response)
+query_gid(const struct ucma_call *call, struct ucma_id *id, uint64_t response)
 {
 	struct rdma_ucm_query_addr_resp resp = {0};
-	struct softhca_cm_info info;
+	const struct softhca_cm_info *info;
 	int err;
 
 	if (call->out < offsetof(struct rdma_ucm_query_addr_resp, ibdev_index))
@@ -165,10 +172,10 @@ query_gid(const struct ucma_call *call, const struct ucma_id *id, uint64_t respo
 	err = id_ask(call, id, &info);
 	if (err != 0)
 		return err;
-	query_device(id, &info, &resp);
-	resp.src_size = resp.dst_size = sizeof(struct ucma_sockaddr_ib);
-	gid_addr(&info, &info.sgid, &resp.src_addr);
-	gid_addr(&info, &info.dgid, &resp.dst_addr);
+	query_device(id, info, &resp);
+	resp.src_size = resp.dst_size = sizeof(struct softhca_sockaddr_ib);
+	gid_addr(id, info, &info->src, &info->sgid, &resp.src_addr);
+	gid_addr(id, info, &info->dst, &info->dgid, &resp.dst_addr);
 	return ucma_answer(call, response, &resp, sizeof(resp));
 }
 
@@ -195,6 +202,7 @@ path_fill(const struct ucma_id *id, const struct softhca_cm_info *info,
 {
 	uint8_t tos = (uint8_t)id->options.value[SOFTHCA_CM_OPTION_TOS];
 	struct ucma_path path = {
+		.service_id = htobe64(info->service_id),
 		.flow_label_hop_limit = htobe32(PATH_HOP_LIMIT),
 		.traffic_class = tos,
 		.reversible_numb_path = 0x81,
@@ -212,13 +220,13 @@ path_fill(const struct ucma_id *id, const struct softhca_cm_info *info,
 }
 
 static int
-query_path(const struct ucma_call *call, const struct ucma_id *id, uint64_t response)
+query_path(const struct ucma_call *call, struct ucma_id *id, uint64_t response)
 {
 	struct {
 		struct rdma_ucm_query_path_resp head;
 		struct ib_path_rec_data path;
 	} resp = {0};
-	struct softhca_cm_info info;
+	const struct softhca_cm_info *info;
 	size_t bytes = sizeof(resp.head);
 	int err;
 
@@ -229,7 +237,7 @@ query_path(const struct ucma_call *call, const struct ucma_id *id, uint64_t resp
 		return err;
 	if (id->routed) {
 		resp.head.num_paths = 1;
-		path_fill(id, &info, &resp.path);
+		path_fill(id, info, &resp.path);
 		bytes = call->out >= sizeof(resp) ? sizeof(resp) : bytes;
 	}
 	return ucma_answer(call, response, &resp, bytes);
@@ -242,7 +250,7 @@ ucma_query(const struct ucma_call *call, const void *data)
 	struct ucma_id *id;
 	int err;
 
-	id = ucma_id_get(call, cmd->id, &err);
+	id = ucma_id_look(call, cmd->id, &err);
 	if (id == NULL)
 		return err;
 	switch (cmd->option) {

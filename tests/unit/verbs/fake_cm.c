@@ -45,7 +45,7 @@ static struct ibv_device devices[FAKE_HCAS];
 static int num_devices;
 static struct fake_counts counts;
 static struct fake_id *all;
-static bool dead[FAKE_HCAS];
+static bool dead[FAKE_HCAS], older[FAKE_HCAS];
 static struct fake_hca *opened[FAKE_HCAS];
 
 static void
@@ -65,6 +65,12 @@ void
 fake_begin(int hcas)
 {
 	num_devices = hcas;
+}
+
+void
+fake_set_older(int hca, bool is)
+{
+	older[hca] = is;
 }
 
 struct fake_counts
@@ -375,44 +381,30 @@ softhca_cm_migrate(struct softhca_cm_id *pub, struct softhca_cm_channel *to)
 
 /* ---- addresses ---- */
 
-static void
-to_gid(const struct sockaddr_storage *addr, union softhca_gid *gid)
-{
-	const struct sockaddr_in *in = (const void *)addr;
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-
-	memset(gid, 0, sizeof(*gid));
-	if (addr->ss_family == AF_INET6) {
-		memcpy(gid->raw, &in6->sin6_addr, 16);
-		return;
-	}
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, &in->sin_addr, 4);
-}
-
 static bool
 gid_is_any(const union softhca_gid *gid)
 {
 	static const uint8_t zeros[10];
 
 	return memcmp(gid->raw, zeros, 10) == 0 &&
-	       (memcmp(gid->raw + 12, zeros, 4) == 0 || gid->raw[12] == 127);
+	       (memcmp(gid->raw + 12, zeros, 3) == 0 || gid->raw[12] == 127);
 }
 
-static in_port_t *
-to_port(struct sockaddr_storage *addr)
+/* An address of a family that the daemon does not know yet */
+static bool
+is_too_new(const struct fake_id *id, const struct sockaddr *addr)
 {
-	return &((struct sockaddr_in *)(void *)addr)->sin_port;
+	return addr->sa_family == AF_IB && older[id->channel->hca->number];
 }
 
 static bool
-port_in_use(int hca, in_port_t port)
+port_in_use(int hca, uint16_t port)
 {
-	if (hca == 1 && port == htons(40000))
+	if (hca == 1 && port == 40000)
 		return true;
 	for (const struct fake_id *id = all; id != NULL; id = id->next)
 		if (id->bound && id->channel->hca->number == hca &&
-		    ((const struct sockaddr_in *)(const void *)&id->src)->sin_port == port)
+		    ucma_addr_port(&id->src) == port)
 			return true;
 	return false;
 }
@@ -420,20 +412,20 @@ port_in_use(int hca, in_port_t port)
 static int
 id_bind(struct fake_id *id, const struct sockaddr *addr, unsigned int flags)
 {
-	static in_port_t next = 40000;
+	static uint16_t next = 40000;
 	int hca = id->channel->hca->number;
 	union softhca_gid gid, own;
 
-	memcpy(&id->src, addr,
-	       addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-					  : sizeof(struct sockaddr_in6));
-	to_gid(&id->src, &gid);
-	hca_gid(hca, addr->sa_family == AF_INET, &own);
+	if (is_too_new(id, addr))
+		return -EOPNOTSUPP;
+	memcpy(&id->src, addr, ucma_addr_size((const struct sockaddr_storage *)addr));
+	gid = ucma_addr_gid(&id->src);
+	hca_gid(hca, gid.raw[10] == 0xff, &own);
 	if (!gid_is_any(&gid) && memcmp(&gid, &own, sizeof(gid)) != 0)
 		return -EADDRNOTAVAIL;
-	if (*to_port(&id->src) == 0)
-		*to_port(&id->src) = htons(next++);
-	else if (port_in_use(hca, *to_port(&id->src)) && (flags & SOFTHCA_CM_REUSEADDR) == 0)
+	if (ucma_addr_port(&id->src) == 0)
+		ucma_addr_set_port(&id->src, next++);
+	else if (port_in_use(hca, ucma_addr_port(&id->src)) && (flags & SOFTHCA_CM_REUSEADDR) == 0)
 		return -EADDRINUSE;
 	id->bound = true;
 	return 0;
@@ -468,10 +460,10 @@ softhca_cm_resolve_addr(struct softhca_cm_id *pub, const struct sockaddr *src,
 	lock();
 	if (id->listening || id->resolved)
 		return unlock(-EINVAL);
-	memcpy(&id->dst, dst,
-	       dst->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-					 : sizeof(struct sockaddr_in6));
-	to_gid(&id->dst, &gid);
+	if (is_too_new(id, dst))
+		return unlock(-EOPNOTSUPP);
+	memcpy(&id->dst, dst, ucma_addr_size((const struct sockaddr_storage *)dst));
+	gid = ucma_addr_gid(&id->dst);
 	if (!reaches(id->channel->hca->number, &gid)) {
 		event_add(id, SOFTHCA_CM_ADDR_ERROR, -ENETUNREACH);
 		return unlock(0);
@@ -493,21 +485,29 @@ softhca_cm_resolve_route(struct softhca_cm_id *id, int timeout_ms)
 	return unlock(0);
 }
 
+static bool
+gid_is_ip4(const struct fake_id *id)
+{
+	return ucma_addr_gid(id->resolved ? &id->dst : &id->src).raw[10] == 0xff;
+}
+
 int
 softhca_cm_query(struct softhca_cm_id *pub, struct softhca_cm_info *info)
 {
 	struct fake_id *id = (struct fake_id *)pub;
 
 	lock();
+	counts.queries++;
 	memset(info, 0, sizeof(*info));
 	info->src = id->src;
 	info->dst = id->dst;
 	info->pkey = 0xffff;
 	info->path_mtu = 3;
-	to_gid(&id->src, &info->sgid);
+	info->sgid = ucma_addr_gid(&id->src);
 	info->sgid_index = id->resolved || !gid_is_any(&info->sgid) ? 0 : -1;
-	hca_gid(id->channel->hca->number, id->src.ss_family == AF_INET, &info->sgid);
-	to_gid(&id->dst, &info->dgid);
+	info->service_id = (uint64_t)id->pub.space << 16 | ucma_addr_port(&id->dst);
+	hca_gid(id->channel->hca->number, gid_is_ip4(id), &info->sgid);
+	info->dgid = ucma_addr_gid(&id->dst);
 	info->port_num = info->sgid_index == 0 ? 1 : 0;
 	return unlock(0);
 }
@@ -535,12 +535,13 @@ find_listener(struct fake_id *id)
 {
 	union softhca_gid dst, own;
 
-	to_gid(&id->dst, &dst);
+	dst = ucma_addr_gid(&id->dst);
 	for (struct fake_id *other = all; other != NULL; other = other->next) {
-		hca_gid(other->channel->hca->number, id->dst.ss_family == AF_INET, &own);
+		hca_gid(other->channel->hca->number, dst.raw[10] == 0xff, &own);
 		if (other->listening && other->pub.space == id->pub.space &&
 		    memcmp(&own, &dst, sizeof(own)) == 0 &&
-		    *to_port(&other->src) == *to_port(&id->dst))
+		    (other->src.ss_family == AF_IB) == (id->dst.ss_family == AF_IB) &&
+		    ucma_addr_port(&other->src) == ucma_addr_port(&id->dst))
 			return other;
 	}
 	return NULL;

@@ -8,6 +8,7 @@
  * Events are there at once. HCA 0 chooses port 40000 first, which is in use at HCA 1.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FAKE_HCAS 2
@@ -15,11 +16,14 @@
 struct fake_counts {
 	int contexts, channels, ids, groups; /* that there are */
 	int opened;			     /* contexts that were opened in all */
+	int queries;			     /* softhca_cm_query() in all */
 };
 
 /* So many HCAs are in the list from now on; counts are of all. */
 void fake_begin(int hcas);
 struct fake_counts fake_counts(void);
+/* The daemon of an HCA is of a release without AF_IB. */
+void fake_set_older(int hca, bool is);
 /* The daemon of an HCA ends, and another one begins with the next open. */
 void fake_die(int hca);
 

@@ -2,8 +2,9 @@
 
 /*
  * A program of the system's librdmacm, which knows nothing of softhca: connections between all
- * addresses of the devices that there are, QPs of librdmacm and of the program, ids that move, many
- * ids, a listener with a wildcard, ids that are destroyed while they connect.
+ * addresses of the devices that there are, also as GIDs (AF_IB), QPs of librdmacm and of the
+ * program, ids that move, many ids, a listener with a wildcard, ids that are destroyed while they
+ * connect.
  */
 
 #include <arpa/inet.h>
@@ -138,10 +139,10 @@ listener_begin(struct rdma_event_channel *channel, struct rdma_cm_id **id)
 }
 
 static void
-client_resolve(struct rdma_event_channel *channel, struct end *end, struct sockaddr_in to)
+client_resolve(struct rdma_event_channel *channel, struct end *end, void *to)
 {
 	CHECK(rdma_create_id(channel, &end->id, end, RDMA_PS_TCP) == 0);
-	CHECK(rdma_resolve_addr(end->id, NULL, (struct sockaddr *)&to, 2000) == 0);
+	CHECK(rdma_resolve_addr(end->id, NULL, to, 2000) == 0);
 	event_take(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
 	CHECK(end->id->verbs != NULL);
 	CHECK(rdma_resolve_route(end->id, 2000) == 0);
@@ -214,40 +215,140 @@ talk(struct end *a, struct end *b)
 	}
 }
 
+/* The client is routed to the listener. move: its id goes to the channel of the servers. */
+static void
+pair_run(struct rdma_event_channel *clients, struct rdma_event_channel *servers, struct end *client,
+	 bool own, bool move)
+{
+	struct rdma_conn_param param;
+	struct end server;
+
+	qp_make(client, own);
+	param = param_of(client);
+	CHECK(rdma_connect(client->id, &param) == 0);
+	server_accept(servers, &server, own);
+	client_finish(clients, client, own);
+	event_take(servers, RDMA_CM_EVENT_ESTABLISHED);
+	if (move) {
+		CHECK(rdma_migrate_id(client->id, servers) == 0);
+		clients = servers;
+	}
+	talk(client, &server);
+	talk(&server, client);
+	CHECK(rdma_disconnect(client->id) == 0);
+	event_take(servers, RDMA_CM_EVENT_DISCONNECTED);
+	event_take(clients, RDMA_CM_EVENT_DISCONNECTED);
+	end_free(client, own);
+	end_free(&server, own);
+}
+
 static void
 connect_pair(struct sockaddr_in to, bool own, bool move)
 {
 	struct rdma_event_channel *clients = rdma_create_event_channel();
 	struct rdma_event_channel *servers = rdma_create_event_channel();
 	struct rdma_cm_id *listener;
-	struct end client, server;
-	struct rdma_conn_param param;
+	struct end client;
 
 	CHECK(clients != NULL && servers != NULL);
 	to.sin_port = htons(listener_begin(servers, &listener));
-	client_resolve(clients, &client, to);
-	qp_make(&client, own);
-	param = param_of(&client);
-	CHECK(rdma_connect(client.id, &param) == 0);
-	server_accept(servers, &server, own);
-	client_finish(clients, &client, own);
-	event_take(servers, RDMA_CM_EVENT_ESTABLISHED);
-	if (move) {
-		CHECK(rdma_migrate_id(client.id, servers) == 0);
-		rdma_destroy_event_channel(clients);
-		clients = servers;
-	}
-	talk(&client, &server);
-	talk(&server, &client);
-	CHECK(rdma_disconnect(client.id) == 0);
-	event_take(servers, RDMA_CM_EVENT_DISCONNECTED);
-	event_take(clients, RDMA_CM_EVENT_DISCONNECTED);
-	end_free(&client, own);
-	end_free(&server, own);
+	client_resolve(clients, &client, &to);
+	pair_run(clients, servers, &client, own, move);
 	CHECK(rdma_destroy_id(listener) == 0);
 	rdma_destroy_event_channel(servers);
-	if (!move)
-		rdma_destroy_event_channel(clients);
+	rdma_destroy_event_channel(clients);
+}
+
+/* ---- addresses of family AF_IB ---- */
+
+static struct rdma_addrinfo *
+gid_info(const char *gid, const char *port, int flags)
+{
+	const struct rdma_addrinfo hints = {
+		.ai_flags = RAI_NUMERICHOST | RAI_FAMILY | flags,
+		.ai_family = AF_IB,
+		.ai_port_space = RDMA_PS_TCP,
+		.ai_qp_type = IBV_QPT_RC,
+	};
+	struct rdma_addrinfo *info;
+
+	CHECK(rdma_getaddrinfo(gid, port, &hints, &info) == 0);
+	return info;
+}
+
+static void
+gid_listen(struct rdma_event_channel *channel, struct rdma_cm_id **id, const char *gid,
+	   char port[8])
+{
+	struct rdma_addrinfo *info = gid_info(gid, NULL, RAI_PASSIVE);
+
+	CHECK(rdma_create_id(channel, id, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_bind_addr(*id, info->ai_src_addr) == 0);
+	CHECK((*id)->verbs != NULL);
+	CHECK(rdma_listen(*id, 0) == 0);
+	snprintf(port, 8, "%u", ntohs(rdma_get_src_port(*id)));
+	rdma_freeaddrinfo(info);
+}
+
+/* What librdmacm has learned: both GIDs are that one, and so are those of the path. */
+static void
+gid_known(const struct rdma_cm_id *id, const char *text)
+{
+	const struct rdma_ib_addr *addr = &id->route.addr.addr.ibaddr;
+	const struct ibv_sa_path_rec *path = id->route.path_rec;
+	union ibv_gid gid;
+
+	CHECK(inet_pton(AF_INET6, text, gid.raw) == 1);
+	CHECK(memcmp(&addr->sgid, &gid, sizeof(gid)) == 0);
+	CHECK(memcmp(&addr->dgid, &gid, sizeof(gid)) == 0);
+	CHECK(addr->pkey == 0xffff);
+	CHECK(id->route.addr.src_addr.sa_family == AF_IB);
+	CHECK(id->route.num_paths == 1);
+	CHECK(memcmp(&path->sgid, &gid, sizeof(gid)) == 0);
+	CHECK(memcmp(&path->dgid, &gid, sizeof(gid)) == 0);
+	CHECK(path->pkey == 0xffff && path->hop_limit == 64 && path->reversible == 1);
+	CHECK(path->mtu >= IBV_MTU_256 && path->mtu <= IBV_MTU_4096);
+}
+
+static void
+gid_pair(const char *gid)
+{
+	struct rdma_event_channel *clients = rdma_create_event_channel();
+	struct rdma_event_channel *servers = rdma_create_event_channel();
+	struct rdma_addrinfo *info;
+	struct rdma_cm_id *listener;
+	struct end client;
+	char port[8];
+
+	CHECK(clients != NULL && servers != NULL);
+	gid_listen(servers, &listener, gid, port);
+	info = gid_info(gid, port, 0);
+	CHECK(info->ai_family == AF_IB);
+	client_resolve(clients, &client, info->ai_dst_addr);
+	gid_known(client.id, gid);
+	pair_run(clients, servers, &client, false, false);
+	rdma_freeaddrinfo(info);
+	CHECK(rdma_destroy_id(listener) == 0);
+	rdma_destroy_event_channel(servers);
+	rdma_destroy_event_channel(clients);
+}
+
+/* To each GID of the device: those of IPv4 and of IPv6 addresses */
+static void
+gid_pairs(struct ibv_context *context)
+{
+	char text[INET6_ADDRSTRLEN];
+	union ibv_gid gid, zero = {0};
+	int kinds[2] = {0};
+
+	for (int i = 0; i < 16 && ibv_query_gid(context, PORT, i, &gid) == 0; i++) {
+		if (memcmp(&gid, &zero, sizeof(gid)) == 0)
+			continue;
+		CHECK(inet_ntop(AF_INET6, gid.raw, text, sizeof(text)) != NULL);
+		gid_pair(text);
+		kinds[gid.raw[10] == 0xff]++;
+	}
+	CHECK(kinds[0] > 0 && kinds[1] > 0);
 }
 
 /* The listener hears of an id that is gone before it is accepted, and of nothing later. */
@@ -262,7 +363,7 @@ destroy_early(struct sockaddr_in to)
 
 	CHECK(channel != NULL);
 	to.sin_port = htons(listener_begin(channel, &listener));
-	client_resolve(channel, &client, to);
+	client_resolve(channel, &client, &to);
 	qp_make(&client, false);
 	param = param_of(&client);
 	CHECK(rdma_connect(client.id, &param) == 0);
@@ -287,7 +388,7 @@ refused(struct sockaddr_in to)
 
 	CHECK(channel != NULL);
 	to.sin_port = htons(9);
-	client_resolve(channel, &client, to);
+	client_resolve(channel, &client, &to);
 	qp_make(&client, false);
 	param = param_of(&client);
 	CHECK(rdma_connect(client.id, &param) == 0);
@@ -332,6 +433,7 @@ main(void)
 		connect_pair(addr, false, false);
 		connect_pair(addr, true, false);
 		connect_pair(addr, false, true);
+		gid_pairs(devices[i]);
 		destroy_early(addr);
 		refused(addr);
 		many(addr);
