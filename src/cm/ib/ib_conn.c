@@ -167,6 +167,16 @@ ib_conn_repeat(struct ibcm *cm, struct ib_id *id)
 }
 
 void
+ib_conn_follow(struct ib_id *id, const struct ibcm_way *from)
+{
+	static const uint8_t unknown[6];
+
+	id->way.doubted = false;
+	if (memcmp(from->dmac, unknown, sizeof(unknown)) != 0)
+		memcpy(id->way.dmac, from->dmac, sizeof(id->way.dmac));
+}
+
+void
 ib_conn_patience(struct ibcm *cm, struct ib_id *id, uint32_t service_timeout, uint64_t now)
 {
 	if (id->c.mras >= id->c.max_retries)
@@ -335,6 +345,7 @@ conn_unanswered(struct ibcm *cm, struct ib_id *id, uint64_t now)
 		}
 		id->c.tries++;
 	}
+	id->way.doubted = true;
 	ib_conn_repeat(cm, id);
 	conn_await(cm, id, 2 * id->c.wait, now);
 }

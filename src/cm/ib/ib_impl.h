@@ -365,6 +365,8 @@ void ib_conn_phase(struct ibcm *cm, struct ib_id *id, enum ib_phase phase);
 /* Send, and again until an answer comes. */
 void ib_conn_ask(struct ibcm *cm, struct ib_id *id, const struct ib_mad *mad, uint64_t now);
 void ib_conn_repeat(struct ibcm *cm, struct ib_id *id);
+/* A message of the connection has come: answers go where it came from. */
+void ib_conn_follow(struct ib_id *id, const struct ibcm_way *from);
 /* The peer needs more time. */
 void ib_conn_patience(struct ibcm *cm, struct ib_id *id, uint32_t service_timeout, uint64_t now);
 /* The program has to answer a REQ or REP: an MRA goes when the time for that is nearly over. */

@@ -54,8 +54,10 @@ recv_find_pair(const struct ib_in *in, uint32_t local_comm, uint32_t remote_comm
 
 	if (drop != IB_DROP_NONE)
 		return drop;
-	return (*id)->c.remote_comm == 0 || (*id)->c.remote_comm == remote_comm ? IB_DROP_NONE
-										: IB_DROP_unknown;
+	if ((*id)->c.remote_comm != 0 && (*id)->c.remote_comm != remote_comm)
+		return IB_DROP_unknown;
+	ib_conn_follow(*id, in->from);
+	return IB_DROP_NONE;
 }
 
 static enum ib_drop

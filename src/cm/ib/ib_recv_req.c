@@ -23,6 +23,7 @@ static void
 req_again(const struct ib_in *in, struct ib_id *id)
 {
 	in->cm->counters.duplicates++;
+	ib_conn_follow(id, in->from);
 	switch (id->phase) {
 	case IB_PHASE_REQ_RCVD:
 		ib_send_mra(in->cm, id);

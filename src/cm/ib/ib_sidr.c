@@ -143,6 +143,7 @@ ib_recv_sidr_req(const struct ib_in *in)
 
 	if (old != NULL) {
 		in->cm->counters.duplicates++;
+		ib_conn_follow(old, in->from);
 		if (old->phase == IB_PHASE_SIDR_DONE)
 			ib_conn_repeat(in->cm, old);
 		return IB_DROP_NONE;

@@ -30,6 +30,7 @@ struct ibcm_way {
 	uint32_t gid_index;
 	uint8_t dmac[6]; /* of the next hop; 0: not known: the owner finds it */
 	uint8_t hop_limit, traffic_class;
+	bool doubted; /* messages had no answer: the peer may have another next hop by now */
 };
 
 struct ibcm_client {

@@ -205,14 +205,19 @@ cmagent_hop_resolve(struct cmagent_hops *hs, struct cmagent_hop *h)
 
 /* ---- for the agent ---- */
 
+/* A known place is asked for again when it is older than `fresh` ns. */
+static void
+ask_again(struct cmagent_hops *hs, struct cmagent_hop *h, uint64_t fresh)
+{
+	if (h->state == CMAGENT_HOP_KNOWN && hs->cfg.now(hs->cfg.now_arg) - h->known_at > fresh)
+		ask(hs, h, CMAGENT_HOP_AGAIN);
+}
+
 /* Of the place, if it is known; when it is old it is asked for again. */
 static bool
 use(struct cmagent_hops *hs, struct cmagent_hop *h, struct hca_ctl_ah *ah)
 {
-	uint64_t now = hs->cfg.now(hs->cfg.now_arg);
-
-	if (h->state == CMAGENT_HOP_KNOWN && now - h->known_at > CMAGENT_HOP_FRESH_NS)
-		ask(hs, h, CMAGENT_HOP_AGAIN);
+	ask_again(hs, h, CMAGENT_HOP_FRESH_NS);
 	if (!is_known(h))
 		return false;
 	h->used = ++hs->uses;
@@ -256,14 +261,30 @@ look_for(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16],
 	return h;
 }
 
-void
-cmagent_hops_look(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16])
+static void
+look(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16], uint64_t fresh)
 {
+	struct cmagent_hop *h;
+
 	if (!hs->cfg.asks)
 		return;
 	pthread_mutex_lock(&hs->lock);
-	(void)look_for(hs, own, peer, &agent_itself);
+	h = look_for(hs, own, peer, &agent_itself);
+	if (h != NULL)
+		ask_again(hs, h, fresh);
 	pthread_mutex_unlock(&hs->lock);
+}
+
+void
+cmagent_hops_look(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16])
+{
+	look(hs, own, peer, CMAGENT_HOP_FRESH_NS);
+}
+
+void
+cmagent_hops_doubt(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16])
+{
+	look(hs, own, peer, CMAGENT_HOP_DOUBT_NS);
 }
 
 void

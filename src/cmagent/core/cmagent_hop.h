@@ -28,8 +28,10 @@
 
 #define CMAGENT_HOP_THREADS 8u
 #define CMAGENT_HOP_OF_STATION 8u
-/* What has been known for longer is asked for again. */
+/* A known address is asked for again after this time. */
 #define CMAGENT_HOP_FRESH_NS UINT64_C(10000000000)
+/* The same for a peer that does not answer. */
+#define CMAGENT_HOP_DOUBT_NS UINT64_C(500000000)
 
 /* Counters of places and of tickets: X(name, text) */
 #define CMAGENT_HOP_PLACE_LIST(X) \
@@ -168,6 +170,8 @@ bool cmagent_hops_find(struct cmagent_hops *hs, const uint8_t own[16], const uin
 		       struct hca_ctl_ah *ah);
 /* Look for a peer that the agent itself needs. */
 void cmagent_hops_look(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16]);
+/* As cmagent_hops_look(), for a peer that does not answer at the known address. */
+void cmagent_hops_doubt(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16]);
 /* A client has asked for this peer. */
 void cmagent_hops_learn(struct cmagent_hops *hs, const uint8_t own[16], const uint8_t peer[16],
 			const struct hca_ctl_ah *ah);

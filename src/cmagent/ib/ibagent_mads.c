@@ -203,6 +203,20 @@ is_station(const uint8_t mac[6])
 	return (mac[0] & 1) == 0 && memcmp(mac, none, sizeof(none)) != 0;
 }
 
+/* The next hop is looked for, because the peer does not answer; false: not known yet. */
+static bool
+mad_find_again(struct ibagent *a, const struct ibcm_way *way, struct hca_ctl_ah *ah)
+{
+	struct hca_ctl_ah found;
+
+	cmagent_hops_doubt(&a->hops, way->own, ah->dgid);
+	if (!cmagent_hops_find(&a->hops, way->own, ah->dgid, &found) ||
+	    found.sgid_index != ah->sgid_index)
+		return false;
+	memcpy(ah->dmac, found.dmac, sizeof(ah->dmac));
+	return true;
+}
+
 /*
  * A neighbour that the driver knows; else the next hop that was found for the peer, or the station
  * that its datagram came from. Without any it is looked for: the state machines repeat the message.
@@ -220,6 +234,8 @@ mad_find_hop(struct ibagent *a, const struct ibcm_way *way, struct hca_ctl_ah *a
 		cmagent_hops_look(&a->hops, way->own, ah->dgid);
 		return cmagent_hops_find(&a->hops, way->own, ah->dgid, ah);
 	}
+	if (way->doubted && mad_find_again(a, way, ah))
+		return true;
 	ibagent_count(a, IBAGENT_mads_returned);
 	memcpy(ah->dmac, way->dmac, sizeof(ah->dmac));
 	return true;

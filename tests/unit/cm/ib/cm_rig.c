@@ -199,13 +199,16 @@ static void
 rig_deliver(struct rig *r, const struct rig_message *m)
 {
 	struct ibcm_way from = {.hop_limit = 64};
-	uint32_t end, index;
+	uint32_t end, index, sender;
 
 	if (!rig_is_end(r, m->way.peer, &end, &index))
 		return;
 	memcpy(from.own, m->way.peer, sizeof(from.own));
 	memcpy(from.peer, m->way.own, sizeof(from.peer));
 	from.gid_index = index;
+	if (rig_is_end(r, m->way.own, &sender, &index))
+		memcpy(from.dmac,
+		       (const uint8_t[6]){2, [4] = r->moved[sender], (uint8_t)(1 + sender)}, 6);
 	ibcm_input(r->cm[end], &from, m->mad, sizeof(m->mad), r->now);
 }
 

@@ -63,7 +63,8 @@ struct rig {
 	uint64_t latest;       /* delay */
 	struct rig_wait wait[RIG_ENDS][64];
 	uint32_t nwait[RIG_ENDS];
-	bool mute; /* resolutions are not answered */
+	bool mute;		 /* resolutions are not answered */
+	uint8_t moved[RIG_ENDS]; /* byte 4 of the MAC address that MADs of the end come from */
 	uint32_t joined[RIG_ENDS], left[RIG_ENDS];
 	const char *why;
 };

@@ -120,6 +120,66 @@ test_disconnect(void **state)
 	}
 }
 
+static void
+expect_way(const struct rig_sent *s, uint8_t moved, bool doubted)
+{
+	const uint8_t mac[6] = {2, [4] = moved, 1};
+
+	assert_int_equal(s->end, 1);
+	assert_memory_equal(s->way.dmac, mac, sizeof(mac));
+	assert_int_equal(s->way.doubted, doubted);
+}
+
+/* The peer has another MAC address: messages go there when one has come, else they are doubted. */
+static void
+test_peer_moves(void **state)
+{
+	uint32_t child, id, sent;
+
+	rig_begin(&r, 1, NULL);
+	id = connected(0, 1, RIG_IP4, &child);
+	r.moved[0] = 9;
+	r.fate = rig_lost;
+	sent = r.sent;
+	assert_int_equal(rig_disconnect(&r, 1, SERVER, child), 0);
+	rig_run(&r, RIG_SECOND);
+	assert_int_equal(r.sent, sent + 3);
+	expect_way(&r.log[sent], 0, false);
+	expect_way(&r.log[sent + 1], 0, true);
+	expect_way(&r.log[sent + 2], 0, true);
+	/* the DREQ of the peer arrives */
+	r.fate = NULL;
+	assert_int_equal(rig_disconnect(&r, 0, CLIENT, id), 0);
+	rig_run(&r, RIG_MS + 1);
+	assert_int_equal(r.log[r.sent - 1].mad.type, IB_MAD_DREP);
+	expect_way(&r.log[r.sent - 1], 9, false);
+	rig_run(&r, 10 * RIG_MS);
+	expect_end(0, CLIENT, id);
+	expect_end(1, SERVER, child);
+	rig_end(&r);
+}
+
+/* A request is repeated from another MAC address: its answer goes there. */
+static void
+test_request_moves(void **state)
+{
+	struct hca_ctl_cm_event e;
+	uint32_t id;
+
+	rig_begin(&r, 1, NULL);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	id = rig_routed(&r, 0, CLIENT, CH, HCA_CTL_CM_SPACE_TCP, r.gid[1][RIG_IP4], PORT);
+	assert_int_equal(rig_connect(&r, 0, CLIENT, id, QP_A, NULL), 0);
+	rig_run(&r, 10 * RIG_MS);
+	r.moved[0] = 9;
+	rig_run(&r, RIG_SECOND / 2);
+	e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	assert_int_equal(rig_accept(&r, 1, SERVER, e.id, QP_B, NULL), 0);
+	assert_int_equal(r.log[r.sent - 1].mad.type, IB_MAD_REP);
+	expect_way(&r.log[r.sent - 1], 9, false);
+	rig_end(&r);
+}
+
 /* The connection outlives its id until TIMEWAIT is over; the peer is told. */
 static void
 test_destroy_established(void **state)
@@ -386,6 +446,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_disconnect),
+		cmocka_unit_test(test_peer_moves),
+		cmocka_unit_test(test_request_moves),
 		cmocka_unit_test(test_destroy_established),
 		cmocka_unit_test(test_forget),
 		cmocka_unit_test(test_reject),
