@@ -94,14 +94,31 @@ group_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_jo
 	return 0;
 }
 
+/* As Linux: an id cannot use two Q_Keys, and needs its address. The program leaves the group. */
+static int
+group_fault(const struct ibcm *cm, const struct ib_id *id)
+{
+	if (id->space == HCA_CTL_CM_SPACE_UDP && id->qkey != 0 && id->qkey != GROUP_QKEY)
+		return -EINVAL;
+	return id->gid_index < cm->gids && cm->gid[id->gid_index].valid ? 0 : -EADDRNOTAVAIL;
+}
+
 static void
 group_tell(struct ibcm *cm, struct ib_id *id, const struct ib_member *m)
 {
-	struct ib_event *e = ib_event_new(cm, id, HCA_CTL_CM_EV_MULTICAST_JOIN, 0);
+	int err = group_fault(cm, id);
+	struct ib_event *e = ib_event_new(cm, id,
+					  err == 0 ? HCA_CTL_CM_EV_MULTICAST_JOIN
+						   : HCA_CTL_CM_EV_MULTICAST_ERROR,
+					  err);
 
 	if (e == NULL)
 		return;
 	e->event.group = m->number;
+	if (err != 0) {
+		ib_event_post(cm, e);
+		return;
+	}
 	e->event.param.id = id->number;
 	e->event.param.qpn = GROUP_QPN;
 	e->event.param.qkey = id->qkey != 0 ? id->qkey : GROUP_QKEY;

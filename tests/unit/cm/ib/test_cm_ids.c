@@ -546,6 +546,37 @@ test_groups(void **state)
 	rig_end(&r);
 }
 
+/* The peer's datagrams have another Q_Key than the group; the address has gone. */
+static void
+test_groups_fail(void **state)
+{
+	static const char group[] = {(char)239, 1, 2, 3, 0};
+	struct hca_ctl_gid gone = {.vlan_id = 0xffff};
+	struct hca_ctl_cm_param param;
+	struct hca_ctl_cm_event e;
+	uint32_t child, number, id = asked(&child);
+
+	param = rig_param(child, 5, NULL);
+	param.qkey = 0x1111;
+	assert_int_equal(rig_call(&r, 1, SERVER, HCA_CTL_CM_ACCEPT, &param, &none), 0);
+	rig_run(&r, 5 * RIG_MS);
+	(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_ESTABLISHED);
+	assert_int_equal(join(id, group, 0, &number), 0);
+	e = rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_MULTICAST_ERROR);
+	assert_int_equal(e.status, -EINVAL);
+	assert_int_equal(e.group, number);
+	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_LEAVE, &number, &none), 0);
+
+	id = rig_create(&r, 0, CLIENT, CH, UDP);
+	assert_int_equal(bind_how(id, ONE4, 0, 0), 0);
+	ibcm_set_gid(r.cm[0], RIG_IP4, &gone, r.now);
+	(void)rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_ADDR_CHANGE);
+	assert_int_equal(join(id, group, 0, &number), 0);
+	e = rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_MULTICAST_ERROR);
+	assert_int_equal(e.status, -EADDRNOTAVAIL);
+	rig_end(&r);
+}
+
 /* ---- addresses and the HCA ---- */
 
 static void
@@ -687,6 +718,7 @@ main(void)
 		cmocka_unit_test(test_datagrams_refused),
 		cmocka_unit_test(test_datagrams_pkey),
 		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_groups_fail),
 		cmocka_unit_test(test_address_changes),
 		cmocka_unit_test(test_dead),
 		cmocka_unit_test(test_own_address),
