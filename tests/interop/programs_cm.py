@@ -184,15 +184,6 @@ def preloaded(place, address):
         (*words, 'send', sent, address, str(port)), port), MEGABYTES)
 
 
-def fio(place, verb, address):
-    """The client writes for fio in any case; what it does to the memory of the server is the verb."""
-    port = str(free_port())
-    base = 'fio', '--ioengine=rdma', '--port=' + port, '--bs=65536', '--size=20m', '--iodepth=4'
-    return Pair((*base, '--name=server', '--rw=read'),
-                (*base, '--name=client', '--rw=write', '--verb=' + verb, '--hostname=' + address), int(port),
-                r'err= 0', r'err= 0').run(place)
-
-
 def timed(make):
     def run(place):
         begun = time.monotonic()
@@ -247,7 +238,6 @@ def address_cases(gid):
 
 IPV4_ALONE = (
     ('rcopy', lambda p: rcopy(p, p.addresses['IPv4'][0])),
-    ('fio write', lambda p: fio(p, 'write', p.addresses['IPv4'][0])),
 )
 
 
@@ -261,13 +251,17 @@ def there(name):
     return os.path.exists(needs(name)) if needs(name).startswith('/') else shutil.which(needs(name))
 
 
+def named(cases, prefix='librdmacm IPv4 '):
+    for name, make in cases:
+        yield prefix + name, timed(make), there(name)
+
+
 def all_cases():
     """(name, function of a place, whether its program is installed)"""
     for gid in GROUPS:
         for name, make in address_cases(gid):
             yield 'librdmacm %s %s' % (gid, name), timed(make), there(name)
-    for name, make in IPV4_ALONE:
-        yield 'librdmacm IPv4 %s' % name, timed(make), there(name)
+    yield from named(IPV4_ALONE)
 
 
 # ---- what looks for the address of an interface of the kernel ----
