@@ -7,7 +7,8 @@
  *
  * Losses (timeout, sequence NAK, missing response) count against retry_cnt, RNR NAKs against
  * rnr_retry; progress resets both. All of them make RTC go back to una, and so does foreign memory
- * of this side that did not answer in time, which counts against neither.
+ * that did not answer in time, which counts against neither: of this side, or of the peer, whose
+ * RNR NAK then may be for a packet that takes no receive.
  */
 
 #include <errno.h>
@@ -204,7 +205,8 @@ rnr_nak(struct hca_rrc_run *run, uint32_t code)
 	hca_rrc_note_progress(run);
 	if (q->flags & HCA_RRC_HOLD)
 		return;
-	if (allowed != HCA_RNR_RETRY_FOREVER) {
+	/* of another packet it says that the peer's memory does not answer in time */
+	if (allowed != HCA_RNR_RETRY_FOREVER && hca_rrc_takes_receive(run)) {
 		if (q->rnr_retries >= allowed) {
 			hca_rrc_fail(run, HCA_SYND_RNR_RETRY_EXC);
 			return;
