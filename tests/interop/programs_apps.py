@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Storage, machines and servers of Debian that connect by the system's librdmacm, for tests/interop/programs."""
 import os
+import socket
+import time
 
-from programs_cm import Pair
+from programs_cm import Pair, begin, digest, random_file, wait_listener
 from verbs_rig import Failed, free_port
 
 BLOCK = 65536
@@ -47,4 +49,104 @@ def fio(place, verb, address):
     return '20 MB, data checked'
 
 
-IPV4_ALONE = tuple(('fio ' + verb, lambda p, v=verb: fio(p, v, p.addresses['IPv4'][0])) for verb in DEPTHS)
+# ---- iSER: tgtd, and QEMU's block driver on libiscsi ----
+
+TARGET = 'iqn.2026-11.test:disk'
+INITIATOR = 'iqn.2008-11.org.linux-kvm'  # of qemu-img
+
+
+def tgt_configure(place, server, control, image):
+    """A target with the image; tgtd judges the initiator's name too."""
+    environment = {'TGT_IPC_SOCKET': os.path.join(place.place, 'tgt')}
+    of = '--tid', '1'
+    for words in (('--op', 'new', '--mode', 'target', *of, '-T', TARGET),
+                  ('--op', 'new', '--mode', 'logicalunit', *of, '--lun', '1', '-b', image),
+                  ('--op', 'bind', '--mode', 'target', *of, '-I', 'ALL'),
+                  ('--op', 'bind', '--mode', 'target', *of, '-Q', INITIATOR)):
+        try:
+            place.finish(place.begin('tgtadm', '-C', control, '--lld', 'iser', *words, options=(), **environment))
+        except Failed as failed:
+            raise Failed(str(failed), failed.said + '\n-- server:\n' + server.said()) from None
+
+
+def tgt(place, address):
+    """20 MB to a disk and from it, in requests of 64 KiB: this libiscsi serves none above 256 KiB."""
+    port = 10000 + os.getpid() % 20000  # tgtd keeps it in a short
+    image = random_file(place, 'disk', 20)
+    sent, received = random_file(place, 'sent', 20), os.path.join(place.place, 'received')
+    server = begin(place, 0, ('tgtd', '-f', '-C', '1', '--iscsi', 'portal=127.0.0.1:%d' % free_port(), '--iser',
+                              'port=%d,pool_sz_mb=128' % port), TGT_IPC_SOCKET=os.path.join(place.place, 'tgt'))
+    wait_listener(place, port, server)
+    tgt_configure(place, server, '1', image)
+    url = 'iser://%s:%d/%s/1' % (address, port, TARGET)
+    try:
+        for source, target, file in (url, received, received), (sent, url, image):
+            expected = digest(image if source == url else sent)
+            place.finish(begin(place, 1, ('qemu-img', 'dd', '-f', 'raw', '-O', 'raw', 'bs=64k', 'if=' + source,
+                                          'of=' + target)))
+            if digest(file) != expected:
+                raise Failed('the copy differs')
+    except Failed as failed:
+        raise Failed(str(failed), failed.said + '\n-- server:\n' + server.said()) from None
+    server.kill()
+    return '20 MB each way, compared'
+
+
+# ---- QEMU moves a machine ----
+
+GUEST_MB = 128
+MOVED_AT, MOVED_MB = 32 << 20, 48
+
+
+class Machine:
+    """One that stands still, and its monitor."""
+
+    def __init__(self, place, side, name, *words):
+        self.path = os.path.join(place.place, name)
+        self.program = begin(place, side, (
+            'qemu-system-x86_64', '-accel', 'tcg', '-M', 'pc', '-m', str(GUEST_MB), '-nodefaults', '-display', 'none',
+            '-S', '-monitor', 'unix:%s,server=on,wait=off' % self.path, *words))
+
+    def ask(self, command, patience=60):
+        """What the monitor answers."""
+        deadline = time.monotonic() + patience
+        with socket.socket(socket.AF_UNIX) as s:
+            while s.connect_ex(self.path) != 0:
+                if time.monotonic() > deadline or self.program.returncode is not None:
+                    raise Failed('QEMU has no monitor', self.program.said())
+                time.sleep(0.05)
+            s.settimeout(patience)
+            s.sendall(command.encode() + b'\n')
+            text = b''
+            while text.count(b'(qemu) ') < 2:
+                got = s.recv(65536)
+                if not got:
+                    raise Failed('QEMU has ended', self.program.said())
+                text += got
+        return text.decode(errors='replace')
+
+
+def qemu(place, address):
+    """The memory of a machine arrives at another host as it was."""
+    port = free_port()
+    image, moved = random_file(place, 'memory', MOVED_MB), os.path.join(place.place, 'moved')
+    target = Machine(place, 0, 'there', '-incoming', 'rdma:%s:%d' % (address, port))
+    wait_listener(place, port, target.program)
+    source = Machine(place, 1, 'here', '-device', 'loader,file=%s,addr=%#x,force-raw=on' % (image, MOVED_AT))
+    source.ask('migrate rdma:%s:%d' % (address, port), 120)
+    said = source.ask('info migrate')
+    if 'Migration status: completed' not in said:
+        raise Failed('the machine has not moved', '\n-- '.join((said, source.program.said(), target.program.said())))
+    said = target.ask('pmemsave %#x %d "%s"' % (MOVED_AT, MOVED_MB << 20, moved))
+    if not os.path.exists(moved):
+        raise Failed('no memory saved', said)
+    if digest(moved) != digest(image):
+        raise Failed('its memory differs')
+    return '%d MB, %d compared' % (GUEST_MB, MOVED_MB)
+
+
+IPV4_ALONE = (
+    *(('fio ' + verb, lambda p, v=verb: fio(p, v, p.addresses['IPv4'][0])) for verb in DEPTHS),
+    ('tgtd iSER', lambda p: tgt(p, p.addresses['IPv4'][0])),
+    ('qemu-system-x86_64 migrate', lambda p: qemu(p, p.addresses['IPv4'][0])),
+)

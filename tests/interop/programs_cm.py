@@ -140,12 +140,12 @@ def perftest(place, program, address, *options):
                 raise
 
 
-def random_file(place, megabytes):
-    path = os.path.join(place.place, 'sent')
+def random_file(place, name, megabytes):
+    path = os.path.join(place.place, name)
     with open(path, 'wb') as file:
         for _ in range(megabytes):
             file.write(os.urandom(1 << 20))
-    os.chmod(path, 0o644)
+    os.chmod(path, 0o666)
     return path
 
 
@@ -155,7 +155,7 @@ def digest(path):
 
 
 def copy_compared(place, make, megabytes):
-    sent, received = random_file(place, megabytes), os.path.join(place.place, 'received')
+    sent, received = random_file(place, 'sent', megabytes), os.path.join(place.place, 'received')
     try:
         make(sent, received).run(place)
         if digest(sent) != digest(received):
