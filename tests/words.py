@@ -122,7 +122,7 @@ def count(tree):
         bare = STRING.sub(blank, text)
         lines = text.split('\n')
         for match in IDIOM.finditer(bare):
-            number = text.count('\n', 0, match.start() + len(match.group()) - len(match.group().lstrip()))
+            number = text.count('\n', 0, match.end() - 1)
             found.append(Line(room, path, number + 1, match.lastgroup, lines[number].strip()))
     return words, found
 

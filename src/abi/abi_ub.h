@@ -11,9 +11,11 @@
  * field being the bits hi..lo of the big-endian word of `word` bits that begins at that byte. From
  * each list are made, with rtph as the example:
  *
- *	struct hca_ub_rtph  its fields in the CPU's order hca_ub_rtph_psn(p)  one field of the header at
- *	p hca_ub_rtph_set_psn(p, v) changes one field; higher bits are cut off hca_ub_rtph_get(p, &h)
- *	all of them hca_ub_rtph_put(p, &h)  writes the whole header, reserved bits 0
+ *	struct hca_ub_rtph		its fields in the CPU's order
+ *	hca_ub_rtph_psn(p)		one field of the header at p
+ *	hca_ub_rtph_set_psn(p, v)	changes one field; higher bits are cut off
+ *	hca_ub_rtph_get(p, &h)		all of them
+ *	hca_ub_rtph_put(p, &h)		writes the whole header, reserved bits 0
  *
  * Where the specification is silent or contradicts itself there is a row in HCA_UB_CHOICE_LIST;
  * rows that can be had otherwise are in HCA_UB_SWITCH_LIST.

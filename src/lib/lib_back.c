@@ -253,7 +253,7 @@ back_list(struct back *b)
 	return b->list != NULL ? 0 : lib_maps_list(&b->list, &b->count, &b->bytes);
 }
 
-/* Free what no mapping shows any more. */
+/* Free the pages of a file that no mapping shows any more. */
 static void
 punch_free(const struct lib_share *share, uint64_t offset, uint64_t bytes)
 {
@@ -296,7 +296,10 @@ back_elsewhere(struct back *b, uint64_t offset, uint64_t bytes)
 	punch_free(b->share, offset, bytes);
 }
 
-/* Returns the bytes from `offset` on that one mapping has, or that none has, where they were. */
+/*
+ * Handles the bytes from `offset` on that one mapping has, or that no mapping has; returns their
+ * number.
+ */
 static uint64_t
 back_next(struct back *b, uint64_t offset, uint64_t bytes)
 {
@@ -354,7 +357,7 @@ is_alone(const struct lib_share *share, uint64_t slot)
 	return first == share && (behind == NULL || behind->offset >= slot + LIB_SLOT);
 }
 
-/* The rest of a slot that has no regions: make private what is mapped, and free what is not. */
+/* The rest of a slot that has no regions: make its mapped pages private and free the others. */
 static void
 back_slot(struct back *b, uint64_t slot)
 {

@@ -3,8 +3,8 @@
 #define LIB_CM_H
 
 /*
- * Connection management in the library: what a context knows of its channels and ids. The ids
- * themselves, with ports and connections, are in the daemon; an event names an id by its number.
+ * Connection management in the library: the channels and ids of a context. The ids themselves, with
+ * ports and connections, are in the daemon; an event names an id by its number.
  *
  * The lock is held while an event is fetched and its id is looked up: the id of a CONNECT_REQUEST
  * is in the table before another thread can fetch its next event. Order: this lock, then the lock

@@ -128,7 +128,7 @@ cm_fetch(struct lib_context *ctx, const struct lib_cm_channel *channel, struct s
 	return err;
 }
 
-/* Tell an id of the channel that does not know of the end. */
+/* Report the end of the device to an id of the channel that has not been told. */
 static int
 cm_tell_removal(struct lib_context *ctx, const struct lib_cm_channel *channel,
 		struct softhca_cm_event *to)

@@ -219,7 +219,7 @@ softhca_cm_leave(struct softhca_cm_id *pub, uint32_t group)
 	return LIB_CALL(lib_cm_ctx(pub), CM_LEAVE, &group, NULL);
 }
 
-/* The GID of an address that is one of a host, and not the wildcard of a listener */
+/* The GID of the address of a host; the wildcard of a listener has none */
 static void
 cm_fill_gid(const struct hca_ctl_cm_addr *addr, bool is, union softhca_gid *gid)
 {

@@ -65,7 +65,7 @@ softhca_cm_init_qp_attr(struct softhca_cm_id *pub, uint32_t qp_state, struct sof
 	return 0;
 }
 
-/* A QP of datagrams needs nothing of its peer. */
+/* A QP of datagrams needs no attribute of its peer. */
 static int
 cm_step(struct softhca_cm_id *pub, struct softhca_qp *qp, uint32_t qp_state)
 {

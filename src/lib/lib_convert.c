@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Makes memory of the program shared when a region needs it. Of a shared mapping the file is found;
- * private anonymous memory is exchanged in place, only the pages of the region, for pages of a
- * sparse file. Other data on these pages is preserved.
+ * Makes memory of the program shared when a region needs it. The library finds the file of a shared
+ * mapping; private anonymous memory is exchanged in place, only the pages of the region, for pages
+ * of a sparse file. Other data on these pages is preserved.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define FOUND_ALIGN UINT64_C(0x200000)
 /* The largest size, and the alignment, of glibc's heaps of threads */
 #define ARENA_ALIGN (UINT64_C(64) << 20)
-/* Writers wait for the exchange of so many bytes. */
+/* Bytes of one exchange; writers wait for it. */
 #define STEP UINT64_C(0x200000)
 
 /* ---- judging ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What regions lie in: parts of pieces, or memory that is accessed in place. */
+/* The memory of regions: parts of pieces, or memory that is accessed in place. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -165,7 +165,7 @@ cover_link(struct lib_context *ctx, struct lib_cover *cover)
 	ctx->covers = cover;
 }
 
-/* ---- taking what is mapped ---- */
+/* ---- taking mapped memory ---- */
 
 static int
 mapping_at(const struct lib_maps *maps, uint64_t va, struct lib_mapping *m)

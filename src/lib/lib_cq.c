@@ -17,7 +17,7 @@
 
 #define PAGE 4096u
 
-/* What every completion has, and what only those of 64 bytes have */
+/* Fields of every completion, and fields of those of 64 bytes only */
 #define WC_FIELDS \
 	(SOFTHCA_WC_EX_WITH_BYTE_LEN | SOFTHCA_WC_EX_WITH_IMM | SOFTHCA_WC_EX_WITH_QP_NUM | \
 	 SOFTHCA_WC_EX_WITH_SRC_QP | SOFTHCA_WC_EX_WITH_SLID | SOFTHCA_WC_EX_WITH_SL | \
@@ -272,7 +272,7 @@ lib_cq_unlock(struct lib_cq *cq)
 		lib_lock_drop(&cq->lock);
 }
 
-/* Wait for one of them without the other: who reads one may poll the other. */
+/* Wait for one of them without holding the other: a thread that reads one may poll the other. */
 void
 lib_cq_lock_pair(struct lib_cq *a, struct lib_cq *b)
 {

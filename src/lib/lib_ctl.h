@@ -66,7 +66,7 @@ struct softhca_ctl_ops {
 
 	/*
 	 * Called in the child of fork(), where calls are refused: closes the child's copies of the
-	 * channel's descriptors. NULL: there are none.
+	 * channel's descriptors. NULL: the channel has no descriptors.
 	 */
 	void (*leave)(void *arg);
 };

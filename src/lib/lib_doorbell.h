@@ -6,9 +6,9 @@
  * Producer side of the doorbell FIFO of a UAR page, which never loses a doorbell. The order is:
  * take a slot, write to the queue, fill the slot. A slot that was taken must be filled.
  *
- * When the FIFO is full nothing waits: the first WQE of a chain announces the chain, and the mark
- * of the QP is set (struct hca_uar_page). No other state is needed: the device finds such a chain
- * by its mark or at the next doorbell of the QP, whichever is first.
+ * When the FIFO is full the caller does not wait: the first WQE of a chain announces the chain, and
+ * the mark of the QP is set (struct hca_uar_page). No other state is needed: the device finds the
+ * chain by its mark or at the next doorbell of the QP, whichever is first.
  */
 
 #include <errno.h>

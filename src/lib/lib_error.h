@@ -6,7 +6,7 @@
 int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *lib_reason(void);
 
-/* What this thread has recorded, with errno: kept over a cleanup that may fail, too. */
+/* The reason and errno that this thread has recorded: saved across a cleanup that may also fail. */
 struct lib_error {
 	int number;
 	char reason[256];

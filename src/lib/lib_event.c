@@ -134,8 +134,8 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 
 /*
  * A read that does not wait although the descriptor is blocking: another thread may take the event
- * that poll() has seen, and nobody would run the engine. Where it is not permitted: poll() and
- * read().
+ * that poll() has seen, and no thread would run the engine. Where the kernel does not permit it:
+ * poll() and read().
  */
 static ssize_t
 read_ready(int fd, struct hca_ctl_event *event)

@@ -16,7 +16,7 @@
 #include "lib_hold.h"
 #include "lib_sys.h"
 
-/* What the functions here and the kernel's calls use of the stack, around the current frame */
+/* Stack that the functions here and the kernel's calls use, around the current frame */
 #define STACK_BELOW 16384u
 #define STACK_ABOVE 1024u
 /* More than the C library's data of a thread; on x86 the program's TLS lies before it. */
@@ -42,7 +42,7 @@ refuse(int err)
 		strerror(err));
 }
 
-/* The descriptor must handle faults of the kernel, too: read(2) must wait, not fail. */
+/* The descriptor must also handle faults of the kernel: read(2) must wait, not fail. */
 static int
 open_fd(void)
 {
@@ -282,7 +282,7 @@ lib_hold_absent(struct lib_hold *hold, uint64_t va, uint64_t bytes)
 	return lib_hold_fail(err, va);
 }
 
-/* Private memory that replaces the range is not registered; what is left of the range still is. */
+/* Private memory that replaces the range is not registered; the rest of the range is. */
 void
 lib_hold_absent_end(const struct lib_hold *hold)
 {

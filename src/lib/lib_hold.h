@@ -21,7 +21,7 @@ int lib_hold_ready(void);
 
 /*
  * Move the mapping `fresh` of `bytes` (all pages present, not in use) to [va, va + bytes) with the
- * contents of the memory there. On error nothing has changed and the caller keeps `fresh`.
+ * contents of the memory there. On error the mappings are unchanged and the caller keeps `fresh`.
  */
 int lib_hold_exchange(uint64_t va, uint64_t bytes, void *fresh);
 
@@ -32,7 +32,7 @@ struct lib_hold {
 
 /*
  * Block threads that touch absent pages of a shared mapping, from now until lib_hold_absent_end(),
- * when they repeat their access to what is mapped there then.
+ * when they repeat their access to the mapping at that time.
  */
 int lib_hold_absent(struct lib_hold *hold, uint64_t va, uint64_t bytes);
 void lib_hold_absent_end(const struct lib_hold *hold);

@@ -3,7 +3,7 @@
 #define LIB_INSIDE_H
 
 /*
- * What other libraries of this tree use of this one: its functions are hidden, so they are handed
+ * Functions of this library for other libraries of this tree: they are hidden, so they are handed
  * over in a table. Both libraries are of one release; `bytes` lets the other see that they are not.
  */
 

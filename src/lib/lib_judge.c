@@ -15,7 +15,7 @@
 #define HUGE_PAGE UINT64_C(0x200000)
 #define MANY_PAGES 4096u /* a daemon uses larger pages for more (ipc_translate.c) */
 
-/* What has been seen of the memory */
+/* Properties of the memory seen so far */
 struct judged {
 	bool writes;
 	bool private, shared;
@@ -79,8 +79,8 @@ end_of(const struct hca_ctl_mr *request)
 }
 
 /*
- * A daemon uses pages of 2 MiB where all of them lie in one segment. Of private memory exactly the
- * range becomes one, of shared memory perhaps more.
+ * A daemon uses pages of 2 MiB where all of them lie in one segment. Private memory becomes a
+ * segment of exactly the range, shared memory possibly a larger one.
  */
 static uint64_t
 entries_of(const struct judged *j, uint64_t first, uint64_t end)

@@ -18,12 +18,12 @@
 	 SOFTHCA_ACCESS_MW_BIND)
 
 /**
- * Judge the memory of a region by what is mapped now.
+ * Judge the memory of a region by the present mappings.
  *
  * @param request  range and rights; with `pages` npages pages of page_size bytes
  * @param pages  NULL: [va, va + length)
- * @param need  what the region will need if its private memory is exchanged: at least so much.
- *   bytes 0: there is no private memory
+ * @param need  the least memory that the region needs if its private memory is exchanged bytes 0:
+ *   there is no private memory
  * @return  0, or -EFAULT: a part is not mapped, cannot be read, or cannot be written and the rights
  *   ask for that
  */

@@ -136,7 +136,7 @@ reset_locks(struct lib_context *ctx)
 			lib_lock_drop(&ctx->srqs[i]->wq.lock);
 }
 
-/* What the child has of a context of its parent */
+/* The child's part of a context of its parent */
 static void
 leave(struct lib_context *ctx)
 {

@@ -3,10 +3,10 @@
 #define LIB_LOCK_H
 
 /*
- * The lock of a queue. It is held for tens of ns, so a waiting thread spins; after a while it
- * yields, because with fewer CPUs than threads the holder may not be running. Only that of a CQ is
- * held for longer: while a program reads completions (start_poll). Who waits for it holds no other
- * lock that a program may need meanwhile.
+ * The lock of a queue. It is held for tens of ns, so a waiting thread spins; after LIB_LOCK_SPINS
+ * turns it yields, because with fewer CPUs than threads the holder may not be running. Only the
+ * lock of a CQ is held for longer: while a program reads completions (start_poll). A thread that
+ * waits for it holds no other lock that a program may need meanwhile.
  */
 
 #include <sched.h>

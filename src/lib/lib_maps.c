@@ -164,8 +164,8 @@ maps_text(int fd, char **text, size_t *room)
 }
 
 /*
- * One descriptor for the process, so that a registration needs no other, and fork() can find what
- * to copy when all are in use. Its numbers tell whether the program has closed it meanwhile.
+ * One descriptor for the process, so that a registration needs no other, and fork() can find the
+ * memory to copy when all are in use. Its numbers tell whether the program has closed it meanwhile.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -436,7 +436,7 @@ lib_maps_file(const struct lib_mapping *mapping, bool write)
 	char path[80];
 	int fd = maps_open_file(mapping, O_RDWR);
 
-	/* for reading alone one that can write is better: a daemon of another user takes it, too */
+	/* for reading alone one that can write is better: a daemon of another user also takes it */
 	if (fd < 0 && !write)
 		fd = maps_open_file(mapping, O_RDONLY);
 	if (fd >= 0)

@@ -44,14 +44,14 @@ void lib_maps_end(struct lib_maps *maps);
 /**
  * Find the mapping that contains va, or else the first one behind it.
  *
- * @return  0, or -ENOENT: there is none
+ * @return  0, or -ENOENT: no such mapping
  */
 int lib_maps_from(const struct lib_maps *maps, uint64_t va, struct lib_mapping *mapping);
 
 /** The same with a view for this call alone. */
 int lib_maps_next(uint64_t va, struct lib_mapping *mapping);
 
-/** Find the mapping that contains va; 0, or -EFAULT: there is none. */
+/** Find the mapping that contains va; 0, or -EFAULT: va is not mapped. */
 int lib_maps_find(uint64_t va, struct lib_mapping *mapping);
 
 /**
@@ -68,7 +68,7 @@ void lib_maps_list_free(struct lib_mapping *mappings, size_t bytes);
 /** PROT_* of a mapping. */
 int lib_maps_protection(const struct lib_mapping *mapping);
 
-/** In the child of fork(): close what shows the mappings of the parent. */
+/** In the child of fork(): close the descriptor that shows the mappings of the parent. */
 void lib_maps_forget(void);
 
 /** Whether the memory at va has a protection key other than 0 (pkeys(7)). */

@@ -67,7 +67,7 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 	return err;
 }
 
-/* Flags that the device does not know */
+/* Flags that the device does not support */
 #define IGNORED \
 	(SOFTHCA_ACCESS_HUGETLB | SOFTHCA_ACCESS_OPTIONAL_RANGE | SOFTHCA_ACCESS_KEEP_PRIVATE)
 
@@ -410,7 +410,10 @@ softhca_mr_is_slow(const struct softhca_mr *pub)
 	return ((const struct lib_mr *)pub)->slow;
 }
 
-/* For a new translation: what access says, but on demand if the region is so already. */
+/*
+ * For a new translation: the kind that access selects, or on demand if the region is on demand
+ * already.
+ */
 static uint32_t
 kept_access(const struct lib_mr *mr, uint32_t access)
 {

@@ -132,7 +132,7 @@ check_mask(const struct hca_qp_transition *t, uint32_t mask, const char *from, c
 	X(DEST_QPN, dest_qp_num) \
 	X(RATE_LIMIT, rate_limit)
 
-/* What the mask does not name is not read, and 0. */
+/* Attributes that the mask does not name are not read, and 0. */
 static struct softhca_qp_attr
 named_attrs(const struct softhca_qp_attr *attr, uint32_t mask)
 {
@@ -146,7 +146,7 @@ named_attrs(const struct softhca_qp_attr *attr, uint32_t mask)
 	return named;
 }
 
-/* Upper bounds of single attributes; what is not named is 0. X(value, limit, name) */
+/* Upper bounds of single attributes; an attribute that is not named is 0. X(value, limit, name) */
 #define ATTR_LIMITS(X) \
 	X(attr->path_mtu, ctx->info.max_mtu, "path_mtu") \
 	X(attr->dest_qp_num, 0xfffffeu, "dest_qp_num") \

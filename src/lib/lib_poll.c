@@ -259,7 +259,7 @@ poll_once(struct lib_cq *cq, int num, struct softhca_wc *wc)
 }
 
 /*
- * A program that polls an empty CQ of a dead daemon must not wait for ever. Not with manual
+ * A program that polls an empty CQ of a dead daemon must not wait without end. Not with manual
  * progress.
  */
 static inline int
@@ -325,7 +325,7 @@ return_shown(struct lib_cq *cq)
 	cq->shown = NULL;
 }
 
-/* Show the next completion. False: there is none. */
+/* Show the next completion. False: the CQ is empty. */
 static bool
 show_next(struct lib_cq *cq)
 {
@@ -412,7 +412,7 @@ shown(const struct softhca_cq *pub)
 	return cqe != NULL ? cqe : &none;
 }
 
-/* What the opcode of a receive says; NULL: a send or an error */
+/* Row for the opcode of a receive; NULL: a send or an error */
 static inline const struct recv_kind *
 recv_kind_of(const struct hca_cqe *cqe)
 {
@@ -502,7 +502,7 @@ softhca_wc_read_dlid_path_bits(const struct softhca_cq *cq)
 	return 0;
 }
 
-/* What only CQEs of 64 bytes have; of others 0 */
+/* Fields of CQEs of 64 bytes; 0 in others */
 static const struct hca_cqe_more *
 shown_more(const struct softhca_cq *pub)
 {

@@ -41,7 +41,7 @@ times(uint32_t a, uint32_t b)
 	return product < UINT32_MAX ? (uint32_t)product : UINT32_MAX;
 }
 
-/* What works on foreign memory, which on-demand regions are. */
+/* Operations that work on foreign memory, as which on-demand regions are accessed. */
 static struct softhca_odp_caps
 odp_caps(const struct hca_ctl_info *info)
 {

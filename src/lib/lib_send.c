@@ -47,9 +47,9 @@ static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 };
 
 /*
- * Requests that are posted without what belongs to them: the service does not offer the opcode, so
- * the device completes them with an error. What the caller has done wrong is no error of post_send
- * in verbs.
+ * Requests that are posted without their operands: the service does not offer the opcode, so the
+ * device completes them with an error. In verbs this mistake of the caller is no error of
+ * post_send.
  */
 static const struct send_op refused_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 #define X(name, code, wr, wc, flags, bth) [SOFTHCA_WR_##wr] = {.op = code},
@@ -494,8 +494,8 @@ add_any(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
 }
 
 /*
- * A good request with one SGE and nothing beside it but an address and a key: it is judged and
- * built without a call, so that nothing has to be saved around one.
+ * A valid request with one SGE, an address and a key, and no other operand: it is judged and built
+ * without a call, so that no register has to be saved around one.
  */
 static inline bool
 is_plain(const struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The table of shared pieces, their attachments, and what the program shares itself. */
+/* The table of shared pieces, their attachments, and memory that the program shares itself. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -336,7 +336,7 @@ lib_share_abandon(struct lib_context *ctx)
 	pthread_mutex_unlock(&lib_share_lock);
 }
 
-/* ---- what the program names itself ---- */
+/* ---- memory that the program names itself ---- */
 
 static struct lib_share *
 find_given(uint64_t va, uint64_t length)

@@ -3,7 +3,7 @@
 #define LIB_SHARE_H
 
 /*
- * Memory of this process that lies in files of shared memory, so that a daemon can map it, too: a
+ * Memory of this process that lies in files of shared memory, so that a daemon can also map it: a
  * table for the whole process. A piece is attached to a context when the first region or queue of
  * that context lies in it. Contexts of embedded HCAs do not need this.
  *
@@ -18,9 +18,9 @@
  * files of that size, which any number of devices may have; each larger one has a file of its own,
  * which the first device seals (abi_ctl.h). CONVERTED lies in the files of lib_sparse.h.
  *
- * What the program sees of this is the contract in docs/use.md, "Memory of programs". The library
- * asks the kernel what is mapped each time it needs to know it: a program may change its mappings
- * at any time between two calls.
+ * The effects on a program are the contract in docs/use.md, "Memory of programs". The library reads
+ * the mappings from the kernel each time it needs them: a program may change its mappings at any
+ * time between two calls.
  *
  * One lock protects the table; all functions may be called from any thread. Errors are a negative
  * errno with lib_fail().
@@ -49,7 +49,7 @@ enum lib_share_kind {
 struct lib_cover;
 
 /**
- * Cover memory with pieces attached to ctx: what is mapped there now.
+ * Cover the presently mapped memory with pieces attached to ctx.
  *
  * @param convert  private memory may be converted
  * @return  0 or a negative errno; -EOPNOTSUPP: the memory cannot be shared, but accessed as foreign
@@ -61,8 +61,8 @@ int lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, bool c
 int lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t npages,
 			 uint64_t size, bool convert, struct lib_cover **cover);
 /**
- * Write the addresses under which the daemon knows covered memory into a request, which has those
- * of the program: va and shift, or a list of pages.
+ * Write the daemon's addresses of covered memory into a request, which has those of the program: va
+ * and shift, or a list of pages.
  *
  * @param listed  the cover was taken of a list of pages
  * @param list  the new list, to be freed; NULL: the request has none
@@ -87,8 +87,8 @@ void lib_share_queue_free(void *mem);
 /* Drop attachments and covers of a context that is being closed. */
 void lib_share_forget(struct lib_context *ctx);
 /*
- * Before that, if the device may still access the memory: what the pool has attached to the context
- * is not given out again.
+ * Before that, if the device may still access the memory: the pool does not give out again the
+ * memory attached to the context.
  */
 void lib_share_abandon(struct lib_context *ctx);
 

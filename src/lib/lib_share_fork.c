@@ -19,9 +19,9 @@
  * here, of all mappings of the sparse files, and the child puts it in place. As for all memory,
  * concurrent stores of other threads may be in the copy or not.
  *
- * Converted memory may be heap, with the objects of this library in the same pages. So what the
- * child needs to put the copies in place is in mappings of its own: the list, and one with all
- * copies, because the process may have few mappings left.
+ * Converted memory may be heap, with the objects of this library in the same pages. So the data
+ * with which the child puts the copies in place is in mappings of its own: the list, and one with
+ * all copies, because the process may have few mappings left.
  */
 static struct {
 	struct lib_mapping *list; /* of the sparse files alone */

@@ -3,7 +3,7 @@
 #define LIB_SHARE_IMPL_H
 
 /*
- * Shared by lib_share.c (the table), lib_cover.c (what regions use), lib_pool.c (memory that the
+ * Shared by lib_share.c (the table), lib_cover.c (memory of regions), lib_pool.c (memory that the
  * library gives out) and lib_convert.c (memory of the program). All functions are called with
  * lib_share_lock held.
  */
@@ -31,7 +31,7 @@ struct lib_attachment {
 struct lib_share {
 	struct lib_share *next; /* GIVEN */
 	/*
-	 * What the daemon knows the first byte as. QUEUE, ALLOC: its address, which the library has
+	 * The daemon's address of the first byte. QUEUE, ALLOC: its address, which the library has
 	 * given out itself. Others: the address + n << LIB_NAME_SHIFT, n > 0: addresses that the
 	 * program has unmapped and uses again have another name while regions use the old pages.
 	 */
@@ -97,7 +97,7 @@ int lib_pool_take(uint64_t bytes, uint32_t page, struct lib_file **file, uint64_
 void lib_pool_give(struct lib_file *file, uint64_t bytes, uint64_t offset);
 /* Descriptor of the file; -1: a device has sealed it, so that no other one can map it. */
 int lib_pool_fd(const struct lib_file *file);
-/* Take nothing more from the file: a device may still access what is given back to it. */
+/* Take no more pages from the file: a device may still access the pages given back to it. */
 void lib_pool_retire(struct lib_file *file);
 /* Note that a device has mapped the file. */
 void lib_pool_attached(struct lib_file *file);
@@ -117,7 +117,7 @@ void lib_pool_forget(void);
 int lib_convert_judge(const struct lib_context *ctx, const struct lib_mapping *m, uint64_t va,
 		      uint64_t end, bool may_convert);
 /**
- * The piece that memory of a mapping lies in, which is made if there is none yet.
+ * The piece that memory of a mapping lies in, which is made if it does not exist yet.
  *
  * @param va, end  the part that is needed: the piece contains va, and may end before `end`
  * @return  the piece, or NULL with lib_fail(); -EOPNOTSUPP: use it as foreign memory
@@ -147,9 +147,9 @@ void lib_back_pages(struct lib_share *share, uint64_t offset, uint64_t bytes);
 void lib_back_end(struct lib_share *share);
 /** Take a page off the list of those to be tried again. */
 void lib_back_unstick(struct lib_share *share, uint64_t page);
-/** Try again what lib_back_pages() could not do, for some pages, if it is time. */
+/** Try again the pages that lib_back_pages() could not replace, some at a time, if it is time. */
 void lib_back_retry(void);
-/* Forget what is to be tried again, in the child of fork(). */
+/* Forget the pages to be tried again, in the child of fork(). */
 void lib_back_forget(void);
 
 #endif

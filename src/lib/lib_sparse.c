@@ -88,7 +88,7 @@ sparse_is_mapped(const struct lib_sparse *f, const struct lib_mapping *list, uin
 	return false;
 }
 
-/* Forget full files that nothing uses. Without a list of the mappings they are kept. */
+/* Forget full files without users. Without a list of the mappings they are kept. */
 static void
 sparse_tidy(void)
 {
@@ -193,7 +193,7 @@ lib_sparse_numbers(const struct lib_sparse *file, dev_t *dev, ino_t *inode)
 	*inode = file->inode;
 }
 
-/* What cannot be freed costs memory until the file is closed. */
+/* Pages that cannot be freed take memory until the file is closed. */
 void
 lib_sparse_punch(const struct lib_sparse *file, uint64_t offset, uint64_t bytes)
 {

@@ -37,7 +37,7 @@ void lib_sparse_give(struct lib_sparse *file);
 /** The file with these numbers, with a reference; NULL: it is none of these files. */
 struct lib_sparse *lib_sparse_of(dev_t dev, ino_t inode);
 
-/** Whether it is one of these files. */
+/** Whether the descriptor is of one of these files. */
 bool lib_sparse_has(dev_t dev, ino_t inode);
 
 /** Whether there is any. */

@@ -200,7 +200,7 @@ is_polled(struct lib_cq *cq)
 /*
  * The context's lock is held, but not while this waits. Completions of destroyed QPs with WQEs of
  * the SRQ may still be in any CQ, and pollers free these WQEs; after each CQ's lock was seen free,
- * none is doing so.
+ * no poller is freeing them.
  */
 static void
 leave_srq(struct lib_context *ctx, struct lib_srq *srq)

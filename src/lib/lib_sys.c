@@ -64,7 +64,7 @@ lib_sys_populate(void *at, size_t bytes, bool write)
 		return 0;
 	if (errno != EINVAL)
 		return -1;
-	/* an unknown advice is an error for no pages, too; else these cannot be accessed */
+	/* an unknown advice is an error even for no pages; else these cannot be accessed */
 	if (lib_sys_madvise(NULL, 0, advice) != 0)
 		return 0;
 	errno = EFAULT;

@@ -129,7 +129,7 @@ struct lib_wq {
 };
 
 /*
- * The same queue as used by poll_cq, under the CQ's lock. It has its own copy of what it reads,
+ * The same queue as used by poll_cq, under the CQ's lock. It has its own copy of these fields,
  * because posts change their cache line all the time.
  */
 struct lib_polled {
@@ -222,7 +222,7 @@ _Static_assert(offsetof(struct lib_qp, rq_polled) == 4 * HCA_CACHE_LINE,
 
 struct lib_pd {
 	struct softhca_pd pub;
-	uint32_t ahs; /* number of address handles, which the driver does not know */
+	uint32_t ahs; /* number of address handles, which are not in the driver */
 };
 
 struct lib_mr {
@@ -256,7 +256,7 @@ lib_qp_ctx(const struct lib_qp *qp)
 	return lib_ctx(qp->pub.context);
 }
 
-/* Manual progress: post_send runs the engine when so many requests have been posted. */
+/* Manual progress: post_send runs the engine after this number of posted requests. */
 #define LIB_POSTED_MAX 32u
 
 static inline void
@@ -281,7 +281,7 @@ lib_posted(struct lib_context *ctx, uint32_t n)
 		__atomic_store_n(&ctx->posted, posted, __ATOMIC_RELAXED);
 }
 
-/* Find the QP of a QPN in this context; all 24 bits are compared. NULL: there is none. */
+/* Find the QP of a QPN in this context; all 24 bits are compared. NULL: not found. */
 static inline struct lib_qp *
 lib_find_qp(const struct lib_context *ctx, uint32_t qpn)
 {
@@ -290,7 +290,7 @@ lib_find_qp(const struct lib_context *ctx, uint32_t qpn)
 	return qp != NULL && qp->pub.qp_num == qpn ? qp : NULL;
 }
 
-/* Find the SRQ of an SRQN in this context; all bits are compared. NULL: there is none. */
+/* Find the SRQ of an SRQN in this context; all bits are compared. NULL: not found. */
 static inline struct lib_srq *
 lib_find_srq(const struct lib_context *ctx, uint32_t srqn)
 {
@@ -301,8 +301,8 @@ lib_find_srq(const struct lib_context *ctx, uint32_t srqn)
 
 /*
  * lib_context.c: zeroed host memory for objects that are in no table (PDs, MRs, AHs, channels, XRC
- * domains). softhca_close() frees those that the program has not. NULL with the reason set: there
- * is no memory for `what`.
+ * domains). softhca_close() frees those that the program has not. NULL with the reason set: no
+ * memory for the object that the last argument names.
  */
 void *lib_object_new(struct lib_context *ctx, size_t bytes, const char *what);
 /* Free an object that the control channel has refused; returns NULL. */
@@ -331,9 +331,8 @@ uint32_t lib_log2_up(uint32_t n);
 uint32_t lib_service_of(uint32_t qp_type);
 
 /*
- * lib_event.c: of a context that is being closed. Wait until no thread waits for events, but not
- * for ever; after that, leave the context to threads that did not go in time. False: there are
- * none.
+ * lib_event.c: for a context that is being closed. Wait a limited time until no thread waits for
+ * events; after that, leave the context to the threads that remain. False: no thread remains.
  */
 void lib_event_end(struct lib_context *ctx);
 bool lib_event_leave(struct lib_context *ctx);
@@ -346,8 +345,8 @@ void lib_event_end_wait(struct lib_context *ctx, uint32_t *readers);
 /* Wait until no thread waits. False: some did not leave in time. */
 bool lib_event_no_readers(struct lib_context *ctx, const uint32_t *readers);
 /*
- * Read one whole record; with manual progress the engine runs meanwhile. -EAGAIN: there is none and
- * fd is O_NONBLOCK; -EINTR; -EIO: the channel has ended; -EPERM: in a forked child.
+ * Read one whole record; with manual progress the engine runs meanwhile. -EAGAIN: no record and fd
+ * is O_NONBLOCK; -EINTR; -EIO: the channel has ended; -EPERM: in a forked child.
  */
 int lib_event_read(struct lib_context *ctx, int fd, struct hca_ctl_event *event);
 

@@ -8,7 +8,7 @@
 
 #include "urma_impl.h"
 
-/* What the library takes for its own of struct lib_context must be what the other library means. */
+/* Both libraries must have the same struct lib_context. */
 static int
 same_release(void)
 {
@@ -169,7 +169,7 @@ urma_get_device_by_name(char *name)
 	return d == NULL ? NULL : &d->device;
 }
 
-/* ---- what a device has ---- */
+/* ---- attributes of a device ---- */
 
 static int
 open_device(const urma_device_t *dev, struct softhca_context **lib)

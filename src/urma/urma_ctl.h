@@ -3,8 +3,9 @@
 #define URMA_CTL_H
 
 /*
- * What this library asks of the driver, beyond what verbs objects need. A table, so that tests have
- * a driver of their own. Each function returns 0 or a negative errno with the reason set.
+ * Operations of the driver that this library uses in addition to those of verbs objects. A table,
+ * so that tests have a driver of their own. Each function returns 0 or a negative errno with the
+ * reason set.
  */
 
 #include "abi_tp.h"
@@ -16,7 +17,7 @@ struct urma_ctl_jetty {
 	uint32_t pdn;
 	uint32_t send_cqn, recv_cqn;
 	uint32_t srqn;	     /* of the JFR it shares, with share_jfr */
-	uint32_t token;	     /* with check_token: what senders must have */
+	uint32_t token;	     /* with check_token: the value that senders must have */
 	uint32_t well_known; /* asked for: 32..1023; 0: none */
 	uint8_t log_sq, log_sq_stride, log_rq, log_rq_stride;
 	uint8_t priority, rnr_retry, err_timeout, min_rnr_timer;
@@ -60,7 +61,7 @@ struct urma_ctl {
 	int (*modify_jetty)(struct lib_context *ctx, uint32_t number, uint32_t state);
 	int (*query_jetty)(struct lib_context *ctx, uint32_t number, struct urma_ctl_state *now);
 	int (*destroy_jetty)(struct lib_context *ctx, uint32_t number);
-	/* Its one peer, the Jetty tc of the host eid; HCA_TC_NONE: nobody any more */
+	/* Its one peer, the Jetty tc of the host eid; HCA_TC_NONE: no peer any more */
 	int (*bind_jetty)(struct lib_context *ctx, uint32_t number, const uint8_t eid[16],
 			  uint32_t tc);
 	int (*create_jfr)(struct lib_context *ctx, const struct urma_ctl_jfr *request,
@@ -78,7 +79,7 @@ struct urma_ctl {
 	int (*tp_eid)(struct lib_context *ctx, uint32_t tpn, uint8_t eid[16]);
 };
 
-/* The operations of the context's driver; what it has none for is -EOPNOTSUPP. */
+/* The operations of the context's driver; a missing one returns -EOPNOTSUPP. */
 extern const struct urma_ctl urma_ctl_driver __attribute__((visibility("hidden")));
 
 #endif

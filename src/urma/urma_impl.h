@@ -20,7 +20,7 @@ struct urma_eid_of {
 
 struct urma_ctx {
 	urma_context_t pub;
-	urma_device_t device; /* what pub.dev points to */
+	urma_device_t device; /* target of pub.dev */
 	struct lib_context *lib;
 	struct softhca_pd *pd; /* of everything in it */
 	const struct urma_ctl *ctl;
@@ -28,7 +28,7 @@ struct urma_ctx {
 	pthread_mutex_t lock;
 	uint32_t objects;	   /* that are left; under the lock, as all below */
 	struct urma_queue **queue; /* Jettys and JFSs, by number & queue_mask */
-	struct urma_jfrq **jfrq;   /* JFRs, likewise */
+	struct urma_jfrq **jfrq;   /* JFRs, in the same way */
 	uint32_t queue_mask, jfrq_mask;
 	struct urma_eid_of eid_of[URMA_EID_CACHE];
 };
@@ -75,9 +75,9 @@ struct urma_queue {
 	struct lib_wq sq;
 	uint32_t tail; /* of sq: completed; written by polls */
 	uint32_t max_inline;
-	uint32_t state;	 /* urma_jetty_state_t, as this side knows it */
+	uint32_t state;	 /* urma_jetty_state_t, as this side has set it */
 	bool flushed;	 /* FLUSH_DONE has come */
-	uint32_t unseen; /* in RESET: the last requests, of which the device knew nothing */
+	uint32_t unseen; /* in RESET: the last requests, which the device has not read */
 	bool announces;
 	struct lib_cq *send_cq, *recv_cq;
 	struct urma_rq rq; /* buf NULL: none of its own */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Jettys and JFSs: both are a send queue, a Jetty has receives besides. States: urma_life.c. */
+/* Jettys and JFSs: both have a send queue, a Jetty also has receives. States: urma_life.c. */
 
 #include "urma_impl.h"
 
@@ -185,7 +185,10 @@ enter_queue(struct urma_ctx *ctx, struct urma_queue *q)
 	return 0;
 }
 
-/* Polls look the object up with their CQ's lock held: when both were forgotten none has it. */
+/*
+ * Polls look the object up with their CQ's lock held: after urma_jfc_forget() of both CQs no poll
+ * uses it.
+ */
 static void
 leave_queue(struct urma_ctx *ctx, struct urma_queue *q)
 {

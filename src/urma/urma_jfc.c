@@ -170,7 +170,7 @@ take_events(struct urma_jfce_obj *e, uint32_t cnt, urma_jfc_t *jfc[])
 	return (int)got;
 }
 
-/* Where nobody else runs the engine, waiting is looking again. */
+/* If no other thread runs the engine, the caller polls instead of sleeping. */
 static void
 wait_for_event(const struct urma_jfce_obj *e, int ms)
 {

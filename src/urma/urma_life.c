@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * States of Jettys and JFSs. In RESET the device does not know the object: all that was posted has
- * its completion before. READY starts its queues empty, under the same number.
+ * States of Jettys and JFSs. In RESET the device has no such object: every posted request has its
+ * completion before. READY starts its queues empty, under the same number.
  */
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #include "urma_impl.h"
 
-/* How long the device may take to flush what was posted. */
+/* How long the device may take to flush the posted requests. */
 #define FLUSH_NS INT64_C(1000000000)
 #define PAUSE_NS 20000
 #define PAUSE_NS_MAX 1000000
@@ -163,7 +163,7 @@ life_is_over(struct urma_queue *q)
 {
 	if (life_has_completions(q))
 		return urma_fail(-EAGAIN, "the queue has completions: poll its JFCs");
-	/* those without a completion are over, too */
+	/* those without a completion are also finished */
 	if (q->unseen != 0 && q->tail != q->sq.head) {
 		if (q->sq.head - q->tail > q->unseen)
 			q->tail = q->sq.head - q->unseen;
@@ -185,7 +185,7 @@ life_clear_receives(struct urma_rq *rq)
 	__atomic_store_n(&rq->record->producer, 0, __ATOMIC_RELEASE);
 }
 
-/* Nothing of the old life is left in the queues, neither announcements. */
+/* The queues keep no request or announcement of the old life. */
 static void
 life_clear(struct urma_queue *q)
 {

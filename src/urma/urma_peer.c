@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Jettys and JFRs of peers: channels to their hosts, and what requests must say of them. */
+/* Jettys and JFRs of peers: channels to their hosts, and their fields in requests. */
 
 #include <string.h>
 

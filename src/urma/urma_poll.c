@@ -51,7 +51,7 @@ recv_opcode(uint8_t opcode)
 	}
 }
 
-/* By its whole number; NULL: there is none any more. */
+/* By its whole number; NULL: not found, or deleted. */
 static struct urma_queue *
 find_queue(const struct urma_ctx *ctx, uint32_t number, bool is_jfs)
 {
@@ -77,7 +77,7 @@ is_of_no_request(uint8_t status)
 	return status == HCA_UB_STATUS_FLUSH_DONE || status == HCA_UB_STATUS_SUSPEND_DONE;
 }
 
-/* Requests complete in order; those without a completion are over, too. */
+/* Requests complete in order; those without a completion are also finished. */
 static inline uint64_t
 sq_take(struct urma_queue *q, uint32_t wqe_offset)
 {
@@ -101,8 +101,8 @@ take_send(struct urma_queue *q, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 }
 
 /*
- * Who has sent an unreliable message stands in front of it. What came by a channel has no such
- * bytes, so its first ones are there: only a peer with the wrong mode sends it.
+ * The address of the sender stands in front of an unreliable message. A message by a channel has
+ * data in its place: only a peer with the wrong mode sends one.
  */
 static void
 take_head(const struct urma_rq *rq, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
@@ -169,7 +169,7 @@ take_jfr(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, uint32_t number, ur
 	return true;
 }
 
-/* False: of nobody (any more); the CQE is skipped. */
+/* False: its object does not exist (any more); the CQE is skipped. */
 static bool
 take_cqe(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
@@ -255,7 +255,7 @@ poll_locked(struct urma_ctx *ctx, struct lib_cq *cq, int cr_cnt, urma_cr_t *cr)
 	return got;
 }
 
-/* ---- who has sent ---- */
+/* ---- senders ---- */
 
 static bool
 cached(struct urma_ctx *ctx, uint32_t tpn, urma_eid_t *eid)
@@ -271,7 +271,7 @@ cached(struct urma_ctx *ctx, uint32_t tpn, urma_eid_t *eid)
 	return hit;
 }
 
-/* The EID of a channel does not change. Zeros: the driver does not know it (any more). */
+/* The EID of a channel does not change. Zeros: the driver does not have it (any more). */
 static void
 find_eid(struct urma_ctx *ctx, uint32_t tpn, urma_eid_t *eid)
 {
@@ -298,7 +298,7 @@ poll_once(struct urma_ctx *ctx, struct lib_cq *cq, int cr_cnt, urma_cr_t *cr)
 	return got;
 }
 
-/* A program that polls a JFC of a dead daemon must not wait for ever. */
+/* A program that polls a JFC of a dead daemon must not wait without end. */
 static int
 found_nothing(struct urma_ctx *ctx)
 {

@@ -89,7 +89,7 @@ post_list(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *w
 	return 0;
 }
 
-/* In ERROR the device flushes what is posted only if it is told of it. */
+/* In ERROR the device flushes a receive only if a doorbell announces it. */
 static void
 kick_if_asked(struct urma_ctx *ctx, const struct urma_rq *rq, uint32_t qpn)
 {

@@ -38,8 +38,8 @@ judge_next(const struct urma_queue *q, uint32_t head, const urma_jfs_wr_t *wr, s
 }
 
 /*
- * As many of the usual requests as follow, behind the WQE `previous`; returns the last WQE. r: the
- * request of that WQE; afterwards what it is says nothing.
+ * Posts all plain requests that follow, behind the WQE `previous`; returns the last WQE. r: the
+ * request of that WQE; its contents are undefined afterwards.
  */
 static inline uint8_t *
 add_plain(struct urma_queue *q, urma_jfs_wr_t **wr, uint32_t *head, uint8_t *previous,

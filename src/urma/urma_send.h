@@ -47,7 +47,7 @@ struct request {
 	bool plain;	   /* judge_plain() has taken it */
 };
 
-/* ---- what the short and the general way share ---- */
+/* ---- shared by the short and the general way ---- */
 
 static inline bool
 is_imported(const struct urma_queue *q, const urma_target_seg_t *tseg)

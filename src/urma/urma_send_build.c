@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The WQE of a request: the next unit, the UB unit, and what else it has (abi_tp.h). */
+/* The WQE of a request: the next unit, the UB unit, and its other units (abi_tp.h). */
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the requests are, and whether one can be posted: all that can be seen on this side. */
+/* Kinds of requests, and the checks before a post that this side can make. */
 
 #include <string.h>
 
@@ -113,7 +113,7 @@ judge_local(const struct urma_queue *q, struct request *r)
 	return 0;
 }
 
-/* Only what can be seen here; the peer has the last word. */
+/* Only the checks possible here; the peer checks again. */
 static int
 judge_range(const struct urma_queue *q, const urma_sge_t *sge, uint64_t len)
 {

@@ -3,13 +3,13 @@
 #define URMA_SEND_PLAIN_H
 
 /*
- * The usual requests of urma_send.c, which alone includes this: Writes, Reads and Sends of one SGE
- * that nothing speaks against, and Writes like the one before them.
+ * The usual requests of urma_send.c, which alone includes this: valid Writes, Reads and Sends of
+ * one SGE, and Writes like the one before them.
  */
 
 #include "urma_send.h"
 
-/* Of a WQE with one SGE: next unit, UB unit, data unit. */
+/* Units of a WQE with one SGE: next, UB, data. */
 #define PLAIN_UNITS \
 	((sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + \
 	  sizeof(struct hca_data_unit)) / \
@@ -20,7 +20,7 @@
 
 /* ---- judging ---- */
 
-/* What is below the segment is far above it, too. */
+/* An address below the segment wraps to an offset far above it. */
 static inline bool
 is_within(const urma_seg_t *seg, uint64_t addr, uint32_t len)
 {
@@ -28,8 +28,8 @@ is_within(const urma_seg_t *seg, uint64_t addr, uint32_t len)
 }
 
 /*
- * The usual request: a Write, Read or Send of one SGE that nothing speaks against. False: it has to
- * be judged in the general way, which says what is wrong.
+ * The usual request: a valid Write, Read or Send of one SGE. False: judge it in the general way,
+ * which reports the error.
  */
 static inline __attribute__((always_inline)) bool
 judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)

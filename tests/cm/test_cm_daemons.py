@@ -14,9 +14,10 @@ import unittest
 sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, ended, folder  # noqa: E402
 
-BINARY, HELLO, CONNECT = [os.path.abspath(path) for path in sys.argv[2:5]] LIMIT_S = 240  # a longer
-step counts as hung ADDRESSES = [('10.68.0.%d' % n, '2001:db8:68::%d' % n) for n in (1, 2)] TEXT =
-'hello over a connection\n'
+BINARY, HELLO, CONNECT = [os.path.abspath(path) for path in sys.argv[2:5]]
+LIMIT_S = 240  # a longer run counts as hung
+ADDRESSES = [('10.68.0.%d' % n, '2001:db8:68::%d' % n) for n in (1, 2)]
+TEXT = 'hello over a connection\n'
 
 
 class Case(unittest.TestCase):

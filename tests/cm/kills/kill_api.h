@@ -3,13 +3,8 @@
 #define TESTS_CM_KILLS_KILL_API_H
 
 /*
-<<<<<<< HEAD
- * Functions that kill_play.c needs of a library that connects by address: kill_rdmacm.c is on
- * librdmacm and libibverbs, kill_softhca.c on softhca/cm.h. Calls return 0 or a negative errno.
-=======
  * The library under kill_play.c, which connects by address: kill_rdmacm.c is on librdmacm and
  * libibverbs, kill_softhca.c on softhca/cm.h. Calls return 0 or a negative errno.
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
  */
 
 #include <stdbool.h>
@@ -49,11 +44,7 @@ struct kill_link {
 	enum kill_state state;
 	bool sending, blamed;
 	uint64_t until_ms;   /* its data flow so long */
-<<<<<<< HEAD
-	uint32_t sent, want; /* messages until it disconnects */
-=======
 	uint32_t sent, want; /* messages; it disconnects after want */
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
 };
 
 struct kill_event {
@@ -75,11 +66,7 @@ int kill_accept(struct kill_link *l);
 /* After CONNECT_RESPONSE, which librdmacm keeps for itself */
 int kill_establish(struct kill_link *l);
 int kill_disconnect(struct kill_link *l);
-<<<<<<< HEAD
-/* Also destroys the QP */
-=======
 /* With the QP */
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
 void kill_destroy(struct kill_link *l);
 /* -EAGAIN: none waits */
 int kill_next(struct kill_event *event);

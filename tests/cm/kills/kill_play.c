@@ -4,13 +4,8 @@
  * One end of connections, which test_cm_kills.py kills, or which survives: it says when it learns
  * that a connection has ended. Both ends send messages all the time.
  *
-<<<<<<< HEAD
- *	cm-kill DEVICE serve ADDRESS PORT  takes every request; port 0: says which cm-kill DEVICE call
- *	ADDRESS PORT LINKS HOW LINKS connections at once
-=======
  *	cm-kill DEVICE serve ADDRESS PORT		takes every request; port 0: says which
  *	cm-kill DEVICE call ADDRESS PORT LINKS HOW	LINKS connections at once
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
  *
  * HOW: churn: each is disconnected after some time and begins again; hold: it stays; once: it
  * ends after some messages. A connection that ends otherwise does not begin again. When the
@@ -280,11 +275,7 @@ finish(void)
 	finishing = true;
 	for (uint32_t i = 0; i < nlinks; i++) {
 		links[i].until_ms = 0;
-<<<<<<< HEAD
-		/* established connections carry data until they end */
-=======
 		/* an established connection carries data to its end */
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
 		if (hold)
 			links[i].want = links[i].sent + MESSAGES;
 	}

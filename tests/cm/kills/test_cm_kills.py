@@ -25,21 +25,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), 'endpoint'))
 from daemon import Daemon, die_with_parent, folder  # noqa: E402
 
-<<<<<<< HEAD
-PATIENCE = 240  # seconds, on a busy machine; a longer step counts as hung
-PROMPT_S = 1    # events that the survivor's daemon reports
-FAMILIES = 'IPv4', 'IPv6'
-OBJECTS = 'qps', 'cqs', 'srqs', 'mrs', 'mws', 'pds', 'xrcds', 'channels', 'ahs'
-CONFIG = {'quota': {'client_share': 100, 'user_share': 100}, 'limits': {'log_qps': 10}}
-# Moments: the program's line before them
-=======
 PATIENCE = 240  # seconds, on a busy machine
 PROMPT_S = 1    # for a survivor that a message tells
 FAMILIES = 'IPv4', 'IPv6'
 OBJECTS = 'qps', 'cqs', 'srqs', 'mrs', 'mws', 'pds', 'xrcds', 'channels', 'ahs'
 CONFIG = {'quota': {'client_share': 100, 'user_share': 100}, 'limits': {'log_qps': 10}}
 # Moments: lines of the program before them
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
 CLIENT_AT = 'start', 'resolve', 'connect', 'data', 'data', 'disconnect'
 SERVER_AT = 'request', 'accept', 'accept', 'disconnected'
 DELAY_MS = 0.0, 0.3, 1, 5, 30, 150
@@ -102,12 +93,8 @@ class Program:
                 if ns >= since and line and line.startswith(('learned', 'failed'))]
 
     def ended(self, may=(0,)):
-<<<<<<< HEAD
-        """Alone.""" try:
-=======
         """Without a signal."""
         try:
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
             status = self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.fail('it does not end')
@@ -214,11 +201,7 @@ class Pair:
         for d in reversed(self.daemons):
             d.close()
 
-<<<<<<< HEAD
-    # ---- leftovers ----
-=======
     # ---- ids, counters and objects ----
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
 
     def ids(self, side):
         run = subprocess.run([os.path.join(self.options.build, 'apps/softhca-ctl'), 'cm', '--json', '--prefix',
@@ -288,16 +271,10 @@ class Round:
         time.sleep(self.delay_ms / 1000)
 
     def kill(self, server, clients):
-<<<<<<< HEAD
-        """Returns the survivors that have connections with the killed processes.""" side =
-        self.kind.sides[0 if self.kind.victim.startswith('server') else 1] self.killed_ns =
-        time.monotonic_ns() if self.kind.victim == 'server':
-=======
         """Returns the survivors with connections to the victim."""
         side = self.kind.sides[0 if self.kind.victim.startswith('server') else 1]
         self.killed_ns = time.monotonic_ns()
         if self.kind.victim == 'server':
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
             server.kill()
             return clients
         if self.kind.victim == 'client':
@@ -311,12 +288,8 @@ class Round:
         return [server, *clients]
 
     def learns(self, survivor, expected):
-<<<<<<< HEAD
-        """Waits until it has no connection with the killed processes.""" if survivor.device_dead:
-=======
         """Until it has no connection with the victim."""
         if survivor.device_dead:
->>>>>>> 5c6e20a3 (tests: plain words in the comments of cm/kills)
             survivor.ended(may=(0, 1))  # 1: it had just begun
         elif survivor.name.startswith('call'):
             survivor.ended()
