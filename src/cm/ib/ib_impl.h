@@ -449,11 +449,14 @@ bool ib_request_pkey_is_good(const struct ibcm *cm, uint16_t pkey);
  */
 struct ib_id *ib_request_listener(const struct ib_in *in, uint64_t service_id,
 				  const uint8_t *private, struct ib_ip *ip);
-/* A new id for the request: in the phase, as a half; NULL: with *drop. */
-struct ib_id *ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
-			     enum ib_phase phase, enum ib_drop *drop);
-/* Its CONNECT_REQUEST waits. */
-void ib_request_post(struct ibcm *cm, struct ib_id *id, struct ib_event *event);
+/*
+ * A new id of the listener's client for the request: in the phase, as a half. begin() fills the
+ * connection and its CONNECT_REQUEST, which waits then.
+ */
+enum ib_drop ib_request_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
+			     enum ib_phase phase,
+			     void (*begin)(const struct ib_in *in, struct ib_id *id,
+					   struct ib_event *e));
 /* The request is over before the program has answered it. */
 void ib_request_gone(struct ibcm *cm, struct ib_id *id, uint32_t type, int32_t status,
 		     uint64_t now);

@@ -148,26 +148,12 @@ req_fill(struct ib_event *e, const struct ib_mad_req *req, uint32_t header)
 	memcpy(p->private, req->private + header, IB_MAD_REQ_PRIVATE - header);
 }
 
-static enum ib_drop
-req_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip)
+static void
+req_begin(const struct ib_in *in, struct ib_id *id, struct ib_event *e)
 {
-	enum ib_drop drop;
-	struct ib_id *id = ib_request_new(in, listener, ip, IB_PHASE_REQ_RCVD, &drop);
-	struct ib_event *e;
-
-	if (id == NULL)
-		return drop;
-	e = ib_event_new(in->cm, id, HCA_CTL_CM_EV_CONNECT_REQUEST, 0);
-	if (e == NULL) {
-		ib_request_gone(in->cm, id, 0, 0, in->now);
-		return IB_DROP_memory;
-	}
 	req_learn(in->cm, id, &in->mad->req);
 	ib_conn_await_program(in->cm, id, in->now);
-	req_fill(e, &in->mad->req, ib_ip_header(ip->dst.family));
-	e->event.param.id = id->number;
-	ib_request_post(in->cm, id, e);
-	return IB_DROP_NONE;
+	req_fill(e, &in->mad->req, ib_ip_header(id->src.family));
 }
 
 enum ib_drop
@@ -200,5 +186,5 @@ ib_recv_req(const struct ib_in *in)
 		req_reject(in, reason, &info, reason == IB_MAD_REASON_MTU ? 1 : 0);
 		return IB_DROP_NONE;
 	}
-	return req_take(in, listener, &ip);
+	return ib_request_take(in, listener, &ip, IB_PHASE_REQ_RCVD, req_begin);
 }

@@ -80,9 +80,9 @@ ib_request_listener(const struct ib_in *in, uint64_t service_id, const uint8_t *
 	return ib_bind_listener(in->cm, space, &ip->dst);
 }
 
-struct ib_id *
-ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
-	       enum ib_phase phase, enum ib_drop *drop)
+static struct ib_id *
+request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
+	    enum ib_phase phase, enum ib_drop *drop)
 {
 	struct ib_id *id;
 
@@ -117,11 +117,27 @@ ib_request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_i
 	return id;
 }
 
-void
-ib_request_post(struct ibcm *cm, struct ib_id *id, struct ib_event *event)
+enum ib_drop
+ib_request_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip,
+		enum ib_phase phase,
+		void (*begin)(const struct ib_in *in, struct ib_id *id, struct ib_event *e))
 {
-	event->event.listener = id->listener->number;
-	ib_event_post(cm, event);
+	enum ib_drop drop;
+	struct ib_id *id = request_new(in, listener, ip, phase, &drop);
+	struct ib_event *e;
+
+	if (id == NULL)
+		return drop;
+	e = ib_event_new(in->cm, id, HCA_CTL_CM_EV_CONNECT_REQUEST, 0);
+	if (e == NULL) {
+		ib_request_gone(in->cm, id, 0, 0, in->now);
+		return IB_DROP_memory;
+	}
+	begin(in, id, e);
+	e->event.param.id = id->number;
+	e->event.listener = listener->number;
+	ib_event_post(in->cm, e);
+	return IB_DROP_NONE;
 }
 
 void

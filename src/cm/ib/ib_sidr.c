@@ -105,32 +105,19 @@ sidr_listener(const struct ib_in *in, struct ib_ip *ip)
 	return id != NULL && id->service == HCA_ST_UD ? id : NULL;
 }
 
-static enum ib_drop
-sidr_take(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *ip)
+static void
+sidr_begin(const struct ib_in *in, struct ib_id *id, struct ib_event *e)
 {
 	const struct ib_mad_sidr_req *req = &in->mad->sidr_req;
-	uint32_t header = ib_ip_header(ip->dst.family);
-	enum ib_drop drop;
-	struct ib_id *id = ib_request_new(in, listener, ip, IB_PHASE_SIDR_RCVD, &drop);
-	struct ib_event *e;
+	uint32_t header = ib_ip_header(id->src.family);
 
-	if (id == NULL)
-		return drop;
-	e = ib_event_new(in->cm, id, HCA_CTL_CM_EV_CONNECT_REQUEST, 0);
-	if (e == NULL) {
-		ib_request_gone(in->cm, id, 0, 0, in->now);
-		return IB_DROP_memory;
-	}
 	id->c.remote_comm = req->request;
 	id->c.service_id = req->service_id;
 	ib_conn_know_remote(in->cm, id);
-	e->event.param.id = id->number;
 	e->event.param.qkey = SIDR_QKEY;
 	e->event.param.private_len = (uint8_t)(IB_MAD_SIDR_REQ_PRIVATE - header);
 	e->event.param.valid = 1;
 	memcpy(e->event.param.private, req->private + header, IB_MAD_SIDR_REQ_PRIVATE - header);
-	ib_request_post(in->cm, id, e);
-	return IB_DROP_NONE;
 }
 
 enum ib_drop
@@ -152,7 +139,7 @@ ib_recv_sidr_req(const struct ib_in *in)
 	listener = ib_request_pkey_is_good(in->cm, in->mad->sidr_req.pkey) ? sidr_listener(in, &ip)
 									   : NULL;
 	if (listener != NULL)
-		return sidr_take(in, listener, &ip);
+		return ib_request_take(in, listener, &ip, IB_PHASE_SIDR_RCVD, sidr_begin);
 	sidr_refuse(in, IB_MAD_SIDR_SERVICE_ID);
 	return IB_DROP_NONE;
 }
