@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "abi_cmd.h"
 #include "ibagent_impl.h"
@@ -201,11 +200,8 @@ agent_end_cm(struct ibagent *a)
 static void
 agent_seed(struct ibagent *a)
 {
-	a->random = a->cfg.seed;
-	if (a->cfg.seed != 0)
-		a->hash_key = a->cfg.seed;
-	else if (getrandom(&a->hash_key, sizeof(a->hash_key), 0) != sizeof(a->hash_key))
-		a->hash_key = (uintptr_t)a;
+	a->random.seed = a->cfg.seed;
+	a->hash_key = a->cfg.seed != 0 ? a->cfg.seed : cmagent_random(&a->random);
 }
 
 int

@@ -6,7 +6,6 @@
  */
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "ibagent_impl.h"
 
@@ -180,16 +179,7 @@ ops_resolve(void *arg, uint64_t ticket, const struct ibcm_wish *wish)
 static uint64_t
 ops_random(void *arg)
 {
-	struct ibagent *a = arg;
-	uint64_t value;
-
-	if (a->cfg.seed == 0 && getrandom(&value, sizeof(value), 0) == sizeof(value))
-		return value;
-	/* splitmix64 */
-	value = a->random += UINT64_C(0x9e3779b97f4a7c15);
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return value ^ value >> 31;
+	return cmagent_random(&((struct ibagent *)arg)->random);
 }
 
 const struct ibcm_ops ibagent_ops = {

@@ -9,6 +9,7 @@
 #include "abi_bar.h"
 #include "cmagent_hop.h"
 #include "cmagent_loop.h"
+#include "cmagent_random.h"
 #include "gsi_mail.h"
 #include "ibagent.h"
 
@@ -65,7 +66,7 @@ struct ibagent {
 	uint32_t out_first, out_count;
 	/* those that exist, and a list of changes that the owner has to be told */
 	struct ibagent_group *group[IBAGENT_GROUP_BUCKETS], *first_change, *last_change;
-	uint64_t random;				  /* state, with a seed */
+	struct cmagent_random random;
 	struct ibagent_refusal refusal[IBAGENT_REFUSALS]; /* since: when it was */
 
 	/* of the thread that runs the agent */

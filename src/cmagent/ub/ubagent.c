@@ -356,7 +356,7 @@ ubagent_create(const struct ubagent_config *config, struct ubagent **agent)
 	if (a == NULL)
 		return -ENOMEM;
 	a->cfg = *config;
-	a->random = config->seed;
+	a->random.seed = config->seed;
 	a->loop.wake_fd = a->mail.channel_fd = -1;
 	take_defaults(&a->cfg);
 	err = open_all(a);

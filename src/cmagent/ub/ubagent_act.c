@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "ubagent_impl.h"
 
@@ -272,20 +271,10 @@ act(void *arg, const struct ubcm_action *action)
 	return 0;
 }
 
-/* splitmix64 with a seed, for tests */
 static uint64_t
 random_number(void *arg)
 {
-	struct ubagent *a = arg;
-	uint64_t z;
-
-	if (a->cfg.seed == 0 && getrandom(&z, sizeof(z), 0) == (ssize_t)sizeof(z))
-		return z;
-	a->random += UINT64_C(0x9e3779b97f4a7c15);
-	z = a->random;
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return cmagent_random(&((struct ubagent *)arg)->random);
 }
 
 /* Packets sent and taken since the TPs were made */

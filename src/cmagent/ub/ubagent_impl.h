@@ -11,6 +11,7 @@
 #include "cmagent_hop.h"
 #include "cmagent_loop.h"
 #include "cmagent_mail.h"
+#include "cmagent_random.h"
 #include "ubagent.h"
 
 /* ---- messages: ubagent_mail.c ---- */
@@ -86,7 +87,7 @@ struct ubagent {
 	const struct cmagent_mail_letter *answering; /* the message that ubcm has; NULL: none */
 	uint32_t *group;			     /* by index of the link; NO_GROUP */
 	uint32_t log_tps, nlinks;
-	uint64_t random; /* state, with a seed */
+	struct cmagent_random random;
 	uint64_t counter[UBAGENT_COUNTERS];
 	struct ubcm_counters shown; /* a copy for other threads, of single words */
 };
