@@ -56,7 +56,7 @@ INITIATOR = 'iqn.2008-11.org.linux-kvm'  # of qemu-img
 
 
 def tgt_configure(place, server, control, image):
-    """A target with the image; tgtd judges the initiator's name too."""
+    """A target with the image. tgtd judges the name of the initiator and its address."""
     environment = {'TGT_IPC_SOCKET': os.path.join(place.place, 'tgt')}
     of = '--tid', '1'
     for words in (('--op', 'new', '--mode', 'target', *of, '-T', TARGET),
