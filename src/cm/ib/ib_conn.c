@@ -131,23 +131,31 @@ conn_full_wait(const struct ib_id *id)
 	return ib_time(id->c.peer_timeout) + ib_time(id->c.ack_timeout);
 }
 
-static void
-conn_await(struct ibcm *cm, struct ib_id *id, uint64_t wait, uint64_t now)
+static struct cm_repeat_rule
+conn_rule(const struct ib_id *id)
 {
-	uint64_t full = conn_full_wait(id);
+	return (struct cm_repeat_rule){.first = ib_time(CONN_FIRST_WAIT),
+				       .longest = conn_full_wait(id),
+				       .repeats = id->c.max_retries};
+}
 
-	id->c.wait = wait < full ? wait : full;
-	ib_heap_set(&cm->timers, &id->timer, now + id->c.wait);
+/* The message in c.mad has been sent, or may be sent later. */
+static void
+conn_await(struct ibcm *cm, struct ib_id *id, uint64_t now)
+{
+	struct cm_repeat_rule rule = conn_rule(id);
+
+	id->c.mras = 0;
+	id->c.patience = 0;
+	ib_heap_set(&cm->timers, &id->timer, cm_repeat_begin(&rule, &id->c.repeat, now));
 }
 
 void
 ib_conn_ask(struct ibcm *cm, struct ib_id *id, const struct ib_mad *mad, uint64_t now)
 {
-	id->c.tries = id->c.mras = 0;
-	id->c.patience = 0;
 	ib_mad_build(mad, id->c.mad);
 	ib_send_bytes(cm, &id->way, mad->type, id->c.mad);
-	conn_await(cm, id, ib_time(CONN_FIRST_WAIT), now);
+	conn_await(cm, id, now);
 }
 
 static const uint8_t conn_message[IB_PHASES] = {
@@ -179,11 +187,13 @@ ib_conn_follow(struct ib_id *id, const struct ibcm_way *from)
 void
 ib_conn_patience(struct ibcm *cm, struct ib_id *id, uint32_t service_timeout, uint64_t now)
 {
+	struct cm_repeat_rule rule = conn_rule(id);
+
 	if (id->c.mras >= id->c.max_retries)
 		return;
 	id->c.mras++;
 	id->c.patience = now + ib_time(service_timeout) + ib_time(id->c.ack_timeout);
-	conn_await(cm, id, 2 * id->c.wait, now);
+	ib_heap_set(&cm->timers, &id->timer, cm_repeat_later(&rule, &id->c.repeat, now));
 }
 
 void
@@ -265,10 +275,8 @@ conn_withdraw(struct ibcm *cm, struct ib_id *id, uint64_t now)
 	ib_send_rej(cm, id, IB_MAD_REASON_CONSUMER, NULL, 0);
 	ib_conn_phase(cm, id, IB_PHASE_DREQ_SENT);
 	id->c.leaving = true;
-	id->c.tries = id->c.mras = 0;
-	id->c.patience = 0;
 	ib_mad_build(&mad, id->c.mad);
-	conn_await(cm, id, ib_time(CONN_FIRST_WAIT), now);
+	conn_await(cm, id, now);
 }
 
 void
@@ -338,16 +346,18 @@ conn_give_up(struct ibcm *cm, struct ib_id *id, uint64_t now)
 static void
 conn_unanswered(struct ibcm *cm, struct ib_id *id, uint64_t now)
 {
-	if (now >= id->c.patience) {
-		if (id->c.tries >= id->c.max_retries) {
-			conn_give_up(cm, id, now);
-			return;
-		}
-		id->c.tries++;
+	struct cm_repeat_rule rule = conn_rule(id);
+	uint64_t due;
+
+	if (now < id->c.patience) {
+		due = cm_repeat_later(&rule, &id->c.repeat, now);
+	} else if (!cm_repeat_again(&rule, &id->c.repeat, now, &due)) {
+		conn_give_up(cm, id, now);
+		return;
 	}
 	id->way.doubted = true;
 	ib_conn_repeat(cm, id);
-	conn_await(cm, id, 2 * id->c.wait, now);
+	ib_heap_set(&cm->timers, &id->timer, due);
 }
 
 void

@@ -10,6 +10,7 @@
  * is over.
  */
 
+#include "cm_repeat.h"
 #include "ib_ip.h"
 #include "ib_mad.h"
 #include "ib_node.h"
@@ -196,9 +197,9 @@ struct ib_connection {
 	uint8_t own_timeout;  /* so long the peer waits for us: exponent */
 	uint8_t peer_timeout; /* so long we wait for the peer */
 	uint8_t max_retries;
-	uint8_t tries, mras;
+	uint8_t mras;
 	uint32_t repeats;	     /* since it began, for operators */
-	uint64_t wait;		     /* until the next repetition */
+	struct cm_repeat repeat;     /* of the message that waits for an answer */
 	uint64_t patience;	     /* the peer has asked to wait until then */
 	uint8_t mad[IBCM_MAD_BYTES]; /* that is repeated */
 };

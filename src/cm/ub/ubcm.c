@@ -195,7 +195,7 @@ expired(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 		ubcm_link_leave(cm, l, now);
 	} else if (l->state == LINK_DRAINING) {
 		ubcm_link_end(cm, l, UBCM_STATUS_IDLE, false, now);
-	} else if (cm_repeat_again(&ubcm_repeats, &l->tries, now, &l->deadline)) {
+	} else if (cm_repeat_again(&ubcm_repeats, &l->repeat, now, &l->deadline)) {
 		repeat(cm, l);
 	} else {
 		give_up(cm, l, now);

@@ -28,9 +28,9 @@ struct ubcm_link {
 	bool has_cookie;
 	enum cm_share_kind kind; /* of what the peer's account pays */
 	uint32_t charged;	 /* TPNs */
-	uint32_t retried;	 /* tries + 1 when the last RETRY was taken */
+	uint32_t retried;	 /* repeat.tries + 1 when the last RETRY was taken */
 	uint16_t generation;	 /* of the handle */
-	uint32_t tries;		 /* repetitions of the message that waits for an answer */
+	struct cm_repeat repeat; /* of the message that waits for an answer */
 	uint32_t users;
 	uint32_t dead, drained; /* sets of TPs */
 	uint64_t deadline;

@@ -2,7 +2,9 @@
 
 #include "ubcm_impl.h"
 
-const struct cm_repeat_rule ubcm_repeats = {.first = UBCM_FIRST_WAIT, .repeats = UBCM_REPEATS};
+const struct cm_repeat_rule ubcm_repeats = {.first = UBCM_FIRST_WAIT,
+					    .longest = CM_REPEAT_UNBOUNDED,
+					    .repeats = UBCM_REPEATS};
 
 uint32_t
 ubcm_link_handle(const struct ubcm *cm, const struct ubcm_link *l)
@@ -99,7 +101,7 @@ ubcm_link_new(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint32_t
 void
 ubcm_link_await(struct ubcm_link *l, uint64_t now)
 {
-	l->deadline = cm_repeat_begin(&ubcm_repeats, &l->tries, now);
+	l->deadline = cm_repeat_begin(&ubcm_repeats, &l->repeat, now);
 }
 
 void

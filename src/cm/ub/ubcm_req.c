@@ -146,9 +146,9 @@ ubcm_take_retry(const struct ubcm_in *in)
 
 	if (l == NULL)
 		return UBCM_DROP_unknown;
-	if (l->state != LINK_ASKING || l->retried == l->tries + 1)
+	if (l->state != LINK_ASKING || l->retried == l->repeat.tries + 1)
 		return UBCM_DROP_state;
-	l->retried = l->tries + 1;
+	l->retried = l->repeat.tries + 1;
 	l->has_cookie = true;
 	l->cookie = in->m->cookie;
 	ubcm_send(in->cm, l, UBCM_REQ, UBCM_STATUS_OK);

@@ -54,24 +54,47 @@ test_cookie(void **state)
 static void
 test_repeat(void **state)
 {
-	const struct cm_repeat_rule rule = {.first = 100, .repeats = 3}, once = {.first = 7};
+	const struct cm_repeat_rule rule = {.first = 100,
+					    .longest = CM_REPEAT_UNBOUNDED,
+					    .repeats = 3};
+	const struct cm_repeat_rule once = {.first = 7, .longest = CM_REPEAT_UNBOUNDED};
+	struct cm_repeat r = {.tries = 9};
 	uint64_t begun = 5000, due = 0;
-	uint32_t tries = 9;
 
-	due = cm_repeat_begin(&rule, &tries, begun);
+	due = cm_repeat_begin(&rule, &r, begun);
 	assert_int_equal(due, begun + 100);
 	for (uint32_t n = 1; n <= 3; n++) {
 		uint64_t now = due;
 
-		assert_true(cm_repeat_again(&rule, &tries, now, &due));
-		assert_int_equal(tries, n);
+		assert_true(cm_repeat_again(&rule, &r, now, &due));
+		assert_int_equal(r.tries, n);
 		assert_int_equal(due, now + (100u << n));
 	}
-	assert_false(cm_repeat_again(&rule, &tries, due, &due));
+	assert_false(cm_repeat_again(&rule, &r, due, &due));
 	assert_int_equal(due - begun, cm_repeat_whole(&rule));
-	due = cm_repeat_begin(&once, &tries, 0);
-	assert_false(cm_repeat_again(&once, &tries, due, &due));
+	due = cm_repeat_begin(&once, &r, 0);
+	assert_false(cm_repeat_again(&once, &r, due, &due));
 	assert_int_equal(cm_repeat_whole(&once), 7);
+}
+
+/* A longest wait, also of the first one; a wait that does not count grows as the others. */
+static void
+test_repeat_longest(void **state)
+{
+	const struct cm_repeat_rule rule = {.first = 100, .longest = 350, .repeats = 3};
+	const struct cm_repeat_rule low = {.first = 100, .longest = 60, .repeats = 1};
+	struct cm_repeat r;
+	uint64_t due;
+
+	assert_int_equal(cm_repeat_begin(&rule, &r, 0), 100);
+	assert_int_equal(cm_repeat_later(&rule, &r, 1000), 1200);
+	assert_int_equal(r.tries, 0);
+	for (uint32_t n = 1; n <= 3; n++) {
+		assert_true(cm_repeat_again(&rule, &r, 2000, &due));
+		assert_int_equal(due, 2350);
+	}
+	assert_false(cm_repeat_again(&rule, &r, 2000, &due));
+	assert_int_equal(cm_repeat_begin(&low, &r, 0), 60);
 }
 
 /* ---- pairs ---- */
@@ -205,9 +228,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_siphash),	     cmocka_unit_test(test_cookie),
-		cmocka_unit_test(test_repeat),	     cmocka_unit_test(test_pairs),
-		cmocka_unit_test(test_pairs_of_one), cmocka_unit_test(test_share_limits),
-		cmocka_unit_test(test_share),
+		cmocka_unit_test(test_repeat),	     cmocka_unit_test(test_repeat_longest),
+		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_pairs_of_one),
+		cmocka_unit_test(test_share_limits), cmocka_unit_test(test_share),
 	};
 
 	return cmocka_run_group_tests_name("cm_core", tests, NULL, NULL);
