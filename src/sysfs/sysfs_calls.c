@@ -2,11 +2,11 @@
 
 /*
  * Functions of the C library that take a path, for a preloaded library: paths of RDMA devices lead
- * to the files of softhca-run, all others where they always lead. A program that makes system calls
- * by itself (Go, static programs) does not come by here.
+ * to the files of softhca-run, all others where they always lead. A program that makes its own
+ * system calls (Go, static programs) does not use them.
  */
 
-/* Names with and without 64 are different functions here, and none is inline. */
+/* Names with and without 64 are different functions here, without inline forms. */
 #undef _FILE_OFFSET_BITS
 #undef _FORTIFY_SOURCE
 
@@ -94,7 +94,7 @@ typedef int openat_2_fn(int dir, const char *path, int flags);
 		return next(dir, sysfs_path(path, buf), flags, mode); \
 	}
 
-/* What headers make of open() in programs that are built with checks */
+/* Replacements of open() by the headers in programs that are built with checks */
 #define OPEN_2(name) \
 	EXPORT int name(const char *path, int flags); \
 	int name(const char *path, int flags) \
@@ -181,7 +181,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure");
 		return next(sysfs_path(path, buf), st); \
 	}
 
-/* A node stands in the tree as a link, which is not what the program asks about. */
+/* A node stands in the tree as a link, but the program asks about the node. */
 #define LSTAT(name, type) \
 	EXPORT int name(const char *restrict path, type *restrict st) \
 	{ \
@@ -193,7 +193,7 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure");
 						  : next(there, st); \
 	}
 
-/* Of programs that were built before the C library had stat() as a function */
+/* For programs that were built before the C library had stat() as a function */
 #define XSTAT(name, type, now) \
 	EXPORT int name(int version, const char *path, type *st); \
 	int name(int version, const char *path, type *st) \

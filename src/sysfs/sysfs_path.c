@@ -11,7 +11,7 @@
 
 #define NODES "/dev/infiniband"
 
-/* Whoever names a folder of these names all that is in it. */
+/* The name of one of these folders includes its contents. */
 static const char *const shown[] = {
 	"/sys/class/infiniband",
 	"/sys/class/infiniband_verbs",

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Threads and signal handlers with little stack open files, too. */
+/* Threads and signal handlers with little stack also open files. */
 #define SYSFS_PATH_MAX 1024
 
 /**
@@ -26,8 +26,8 @@ const char *sysfs_path(const char *path, char *buf);
 bool sysfs_is_node(const char *answer, const char *path);
 
 /**
- * What the program is told in place of a path that was resolved: the folder is taken off its
- * front, in place. Returns `resolved`, which may be NULL.
+ * The path that the program gets for a resolved one: without the folder at its front, in place.
+ * Returns `resolved`, which may be NULL.
  */
 char *sysfs_path_back(char *resolved);
 

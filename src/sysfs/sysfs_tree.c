@@ -37,7 +37,7 @@ folder_failed(struct folder *f, int err)
 		f->err = -err;
 }
 
-/* What failed in `sub` has failed in `f`. */
+/* An error of `sub` is an error of `f`. */
 static void
 folder_join(struct folder *f, const struct folder *sub)
 {
@@ -278,7 +278,7 @@ write_port(struct folder *t, struct softhca_context *ctx)
 	write_device_counters(t, ctx);
 }
 
-/* What RoCE has no values for reads as in the kernel. */
+/* Files without a value for RoCE read as in the kernel. */
 static void
 write_port_constants(struct folder *t)
 {

@@ -13,8 +13,8 @@
  *	sys/class/infiniband_mad/abi_version
  *	dev/infiniband/uverbsN                              a link to /dev/null
  *
- * A value that changes is written into the file that is there, so that readers of an overlay over
- * the folder find it too.
+ * A value that changes is written into the existing file, so that readers of an overlay over the
+ * folder also find it.
  */
 
 #include <softhca/softhca.h>
@@ -34,7 +34,7 @@ struct sysfs_device {
 int sysfs_write(const char *root, const struct sysfs_device *device);
 
 /**
- * Write what changes: port state, GIDs, P_Keys, counters.
+ * Write the changing values: port state, GIDs, P_Keys, counters.
  *
  * @return  0 or the negative errno of the first failure, -EIO if the device is gone
  */

@@ -6,7 +6,7 @@
  * libibverbs.so.1 over libsofthca. Regions, windows and address handles of verbs are those of
  * libsofthca, as are work requests and completions: they have one layout (front_layout.c). Every
  * other object of verbs is the first member of an object here that holds the object of libsofthca;
- * what libsofthca hands back (events) carries a pointer to it.
+ * events of libsofthca carry a pointer to it.
  *
  * Functions fail as the manual pages of verbs say: with a positive errno, or with NULL or -1 and
  * errno. SOFTHCA_DEBUG=1 in the environment prints the reason of every failure.
@@ -42,7 +42,7 @@ struct front_device {
 	int index;
 	int number;		   /* in dev_name: that of no other device that is in use */
 	uint32_t users;		   /* lists and contexts; under the lock of front_device.c */
-	struct front_device *next; /* in use; under that lock, as what follows */
+	struct front_device *next; /* in use; under that lock, as the members below */
 	bool has_guid;
 	uint64_t guid;
 };
@@ -53,7 +53,7 @@ struct front_context {
 	struct front_device *device;
 	struct front_live *objects; /* under the lock of front_live.c */
 	bool like_mlx5;		    /* front_like.c */
-	/* front_fault.c: what ops.poll_cq is without faults */
+	/* front_fault.c: ops.poll_cq without faults */
 	int (*poll_cq)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 };
 
@@ -108,8 +108,8 @@ int front_result(int result, const char *call);
 /* The same of softhca_open(): the reason is explained by front_explain_device(). */
 int front_result_of_open(int result, const char *call);
 /*
- * What keeps the program from a device: a line on stderr with SOFTHCA_DEBUG, and, of a program that
- * softhca-run has started, the first one always.
+ * The reason why a program gets no device: a line on stderr with SOFTHCA_DEBUG, and for a program
+ * of softhca-run always the first one.
  */
 void front_explain_device(int err, const char *call, const char *reason);
 
@@ -120,7 +120,7 @@ void *front_failed(const char *call);
 /* Refuse a call here: sets errno, returns it. */
 int front_refuse(int err, const char *call, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* What a program may want to know of a call that succeeds: a line on stderr with SOFTHCA_DEBUG. */
+/* A note on a call that succeeds: a line on stderr with SOFTHCA_DEBUG. */
 bool front_notes(void); /* whether there will be a line */
 void front_note(const char *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define FRONT_REFUSE(err, ...) front_refuse(err, __func__, __VA_ARGS__)
@@ -143,8 +143,8 @@ struct front_kind {
 /*
  * front_live.c: a new object is entered, or destroyed again if there is no memory for that (NULL);
  * an object is destroyed if it is there (else EINVAL) and has the handle and the context that it
- * got (else ENOENT, as from the kernel); all of a context that is closed are freed.
- * pd: the object's, or NULL; a parent domain counts what is in it, and what is moved to it.
+ * got (else ENOENT, as from the kernel); all of a context that is closed are freed. pd: the
+ * object's, or NULL; a parent domain counts the objects in it, and those moved to it.
  */
 void *front_enter(void *object, const struct front_kind *kind, struct ibv_context *context,
 		  struct ibv_pd *pd, const char *call);
@@ -219,8 +219,8 @@ front_pd_hca(const struct ibv_pd *pd)
 }
 
 /*
- * The handles of verbs mean nothing here, but a program that has overwritten one gets an error, as
- * from the kernel (ENOENT), and not what it did not name. NULL names nothing.
+ * The handles of verbs are not used here, but a program that has overwritten one gets an error, as
+ * from the kernel (ENOENT). NULL names no object.
  */
 #define FRONT_IS_GARBLED(object, number) ((object) != NULL && (object)->handle != (number))
 #define FRONT_GARBLED(call, object) \

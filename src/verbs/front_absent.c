@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Names that libibverbs.so.1 must have for programs and providers to load, and that do nothing
- * here: the interface between libibverbs and the providers of other devices, of which none is
- * looked for, and the interface of 2006 (nodes IBVERBS_1.0), whose structures no program of today
- * has.
+ * Names that libibverbs.so.1 must have for programs and providers to load, and that have no
+ * function here: the interface between libibverbs and the providers of other devices, which are not
+ * loaded, and the interface of 2006 (nodes IBVERBS_1.0), whose structures no program of today has.
  */
 
 #include <errno.h>
@@ -262,7 +261,7 @@ X(65)
 
 #define OLD_NAME(name, node) __asm__(".symver front_old_" #name ", ibv_" #name "@" node)
 
-/* X(name without ibv_, type, what it returns) */
+/* X(name without ibv_, type, return value) */
 #define OLD_CALLS(X) \
 	X(alloc_pd, void *, NULL) \
 	X(dealloc_pd, int, ENOSYS) \

@@ -69,7 +69,7 @@ context_free(struct front_context *ctx)
 	free(ctx);
 }
 
-/* What is left in it is freed with it. In a forked child it stays. */
+/* Objects left in it are freed with it. In a forked child it stays. */
 static int
 context_destroy(void *object, const char *call)
 {
@@ -88,9 +88,9 @@ context_destroy(void *object, const char *call)
 static const struct front_kind context_kind = {"context", 0, context_destroy, NULL};
 
 /*
- * There is no device file. cmd_fd is a file of memory that names the device, sealed: whoever gets
- * it can open the device (ibv_import_device()), with his own rights, but cannot change what others
- * find there. With the token of the context in it he shares its PDs, if he is the same user.
+ * There is no device file. cmd_fd is a file of memory that names the device, sealed: a process that
+ * gets it can open the device (ibv_import_device()), with its own rights, but cannot change the
+ * file. With the token of the context in it the process shares its PDs, if its user is the same.
  */
 #define TOKEN_MAGIC "softhca-context"
 #define TOKEN_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -138,7 +138,7 @@ token_new(const struct front_device *device, struct softhca_context *hca)
 	return fd;
 }
 
-/* Only a sealed file of memory is read: reading it does not wait for anybody. */
+/* Only a sealed file of memory is read: reading it does not block. */
 static bool
 token_read(int fd, struct token *token)
 {
@@ -180,7 +180,7 @@ context_new(struct front_device *device, struct softhca_context *hca, int cmd_fd
 	return pub;
 }
 
-/* A daemon of an earlier release lacks what came later; the calls of it are refused. */
+/* A daemon of an earlier release lacks later features; their calls are refused. */
 static void
 note_older(struct softhca_context *hca, const char *call)
 {

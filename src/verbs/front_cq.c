@@ -200,7 +200,7 @@ front_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	return FRONT_RESULT(softhca_modify_cq(front_cq_hca(cq), &request));
 }
 
-/* Without a channel there is nobody to tell; other devices say nothing about that. */
+/* Without a channel no thread gets the event; other devices accept the call. */
 int
 front_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {

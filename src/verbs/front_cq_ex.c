@@ -12,7 +12,7 @@ hca_of(struct ibv_cq_ex *pub)
 	return ((struct front_cq *)pub)->hca;
 }
 
-/* 0: a completion is shown; ENOENT: there is none; or another errno, which is explained */
+/* 0: a completion is shown; ENOENT: no completion; or another errno, which is explained */
 static inline int
 show(struct ibv_cq_ex *pub, int result, const char *call)
 {

@@ -19,7 +19,7 @@
 
 /*
  * The devices that are in a list or a context. Programs compare the pointers of one list with those
- * of another to see what has come and gone (librdmacm does), so a device stays the same in all.
+ * of another to detect new and removed devices (librdmacm does), so a device stays the same in all.
  */
 static struct front_device *devices;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,10 +76,10 @@ front_device_drop(struct front_device *device)
 
 /* ---- making devices ---- */
 
-/* What a device is known by */
+/* Identity of a device */
 struct identity {
 	const char *open_name;
-	const char *name; /* of so many bytes */
+	const char *name; /* `bytes` bytes, not terminated */
 	size_t bytes;
 	const struct softhca_device *found; /* NULL: named by SOFTHCA_DEVICE */
 	int index;
@@ -282,7 +282,7 @@ ibv_free_device_list(struct ibv_device **list)
 	free(list);
 }
 
-/* ---- what is known of a device ---- */
+/* ---- attributes of a device ---- */
 
 const char *
 ibv_get_device_name(struct ibv_device *device)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How calls of verbs fail, and what SOFTHCA_DEBUG=1 says about it. What keeps a program of
- * softhca-run from its device is said without that.
+ * Errors of verbs calls, and the messages of SOFTHCA_DEBUG=1. A program of softhca-run that gets no
+ * device prints the reason without it.
  */
 
 #include <errno.h>

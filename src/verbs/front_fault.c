@@ -2,12 +2,12 @@
 
 /*
  * SOFTHCA_VERBS_FAULTS: calls that fail and completions that are errors, so that programs can test
- * what they do then. Without it nothing here is on the data path: contexts and CQs get other
+ * their error handling. Without it this file is not on the data path: contexts and CQs get other
  * functions only with it.
  *
  * A completion that becomes an error leaves the queues as a device does: the QP is moved to the
- * error state, which flushes what is outstanding, and what had completed on that queue behind the
- * error is shown as flushed. The peer sees what it sees of a QP that has failed: no answers.
+ * error state, which flushes outstanding requests, and requests that had completed on that queue
+ * after the error are shown as flushed. The peer sees a failed QP: no answers.
  */
 
 #include <errno.h>

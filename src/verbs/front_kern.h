@@ -27,7 +27,7 @@ FRONT_API int ibv_dontfork_range(void *base, size_t size);
 FRONT_API int ibv_dofork_range(void *base, size_t size);
 FRONT_API const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
-/* What the kernel's sysfs tells of GIDs, as numbers */
+/* The kernel's sysfs values of GIDs, as numbers */
 enum ibv_gid_type_sysfs {
 	IBV_GID_TYPE_SYSFS_IB_ROCE_V1,
 	IBV_GID_TYPE_SYSFS_ROCE_V2,

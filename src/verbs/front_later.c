@@ -2,7 +2,7 @@
 
 /*
  * Calls that libibverbs has had since rdma-core 57 (nodes IBVERBS_1.15 to 1.18). They are declared
- * here, because the header of Debian 12 does not know them; a newer header declares them alike.
+ * here, because the header of Debian 12 lacks them; a newer header declares them in the same way.
  * Structures that a caller fills have their layout here, under another name.
  */
 
@@ -139,7 +139,7 @@ is_inside(const struct front_buf *buf, const char *addr, size_t length)
 	       length <= buf->size - (size_t)(addr - buf->addr);
 }
 
-/* What is asked for, with the errors that libibverbs gives for it */
+/* The request, with the errors of libibverbs for it */
 static int
 judge_region(const struct ibv_pd *pd, const struct front_mr_attr *attr)
 {
@@ -202,7 +202,7 @@ ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *p
 	return err;
 }
 
-/* ---- what the device does not offer ---- */
+/* ---- not offered by the device ---- */
 
 #define NO_MEMORY "the device has no memory of its own"
 #define NO_HANDLES "the device takes no hints about caches"

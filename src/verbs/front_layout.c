@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What passes between verbs and libsofthca as it is has one layout. */
+/* Structures that verbs and libsofthca exchange without conversion have one layout. */
 
 #include "front.h"
 

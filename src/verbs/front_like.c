@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SOFTHCA_LIKE=mlx5: what some programs expect of the devices they know, and of no others. IDs of
+ * SOFTHCA_LIKE=mlx5: values that some programs expect of certain devices, and of no others. IDs of
  * a ConnectX-5, and in wc.sl of a datagram its kind, as those devices write it in place of a
- * service level on Ethernet: bit 3 for UDP, below it 1 for an IPv6 header and 2 for IPv4. UCX up
- * to 1.18 finds the address of a datagram by it; where it is 0 it takes an IPv4 header for IPv6,
- * and drops all.
+ * service level on Ethernet: bit 3 for UDP, below it 1 for an IPv6 header and 2 for IPv4. UCX up to
+ * 1.18 finds the address of a datagram by it; where it is 0 it takes an IPv4 header for IPv6, and
+ * drops all.
  */
 
 #include <errno.h>

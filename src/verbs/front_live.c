@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The objects that live. Programs destroy objects twice, or in two threads; they are told so,
- * because what is destroyed is looked up here before it is touched. What a closed context leaves is
- * freed.
+ * The live objects. Programs destroy objects twice, or in two threads; the second call fails,
+ * because the object is looked up here before it is touched. Objects of a closed context are freed.
  */
 
 #include <errno.h>
@@ -187,7 +186,7 @@ front_move(const void *object, struct ibv_pd *pd)
 	unlock();
 }
 
-/* Whoever takes it destroys it. */
+/* The caller that takes it destroys it. */
 static struct front_live *
 take(const void *object, const struct front_kind *kind)
 {

@@ -19,7 +19,7 @@ mr_destroy(void *mr, const char *call)
 static const struct front_kind mr_kind = {"region", offsetof(struct ibv_mr, handle), mr_destroy,
 					  NULL};
 
-/* Give a region of libsofthca what verbs have in it. */
+/* Fill the members of verbs in a region of libsofthca. */
 static struct ibv_mr *
 mr_of(struct softhca_mr *hca, struct ibv_pd *pd, void *addr, const struct front_kind *kind,
       const char *call)
@@ -114,7 +114,7 @@ ibv_dereg_mr(struct ibv_mr *mr)
 	return FRONT_DESTROY(mr, &mr_kind);
 }
 
-/* What libibverbs itself refuses, before the device is asked */
+/* Checks of libibverbs itself, before the device is asked */
 static int
 judge_rereg(int flags, const void *addr, size_t length, int access)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Queue pairs: creation, destruction, multicast groups, and what is asked about a QP. */
+/* Queue pairs: creation, destruction, multicast groups, and queries of a QP. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include "front.h"
 
-/* What a type does not use is not looked at: programs leave there what was there. */
+/* Members that a type does not use are not read: programs leave them unset. */
 static void
 drop_unused(struct ibv_qp_init_attr_ex *attr)
 {
@@ -21,7 +21,7 @@ drop_unused(struct ibv_qp_init_attr_ex *attr)
 	}
 }
 
-/* Padding of what a device writes by PCI is a hint, and there is none. */
+/* Padding of writes by PCI is a hint, and no write of this device passes PCI. */
 #define CREATE_FLAGS \
 	(IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SOURCE_QPN | \
 	 IBV_QP_CREATE_PCI_WRITE_END_PADDING)
@@ -282,7 +282,7 @@ ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 		softhca_detach_mcast(front_qp(qp)->hca, (const union softhca_gid *)gid, lid));
 }
 
-/* Nothing promises it: what is retransmitted may be written again. */
+/* Not guaranteed: retransmitted data may be written again. */
 int
 ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {

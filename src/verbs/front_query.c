@@ -71,7 +71,7 @@ ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device_att
 	return err;
 }
 
-/* What is not filled in here is not offered, and 0. */
+/* Fields not set here are of features that are not offered, and 0. */
 int
 front_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -172,7 +172,7 @@ front_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_
 	return 0;
 }
 
-/* Its callers know the structure without port_cap_flags2. */
+/* Its callers use the structure without port_cap_flags2. */
 int
 ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
 {

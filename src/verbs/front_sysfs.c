@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Files of sysfs. Where the kernel has no such file a device of ours says what can be said of it
- * without a session.
+ * Files of sysfs. Where the kernel has no file for a device of softhca, the values that are known
+ * without a session are returned.
  */
 
 #include <errno.h>

@@ -2,7 +2,8 @@
 
 /*
  * Counters of embedded devices as files. softhca-run --sysfs writes the files of the kernel before
- * the program starts; what only this process can read it writes when it looks there (src/sysfs).
+ * the program starts; this process writes the values that only it can read, when it opens the files
+ * (src/sysfs).
  */
 
 #include <dlfcn.h>
@@ -19,7 +20,7 @@
 static struct sysfs_device watched[WATCHED_MAX];
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A child of fork() that finds the lock taken reads what was written last. */
+/* A child of fork() that finds the lock taken reads the values written last. */
 static void
 refresh(const char *root)
 {

@@ -11,7 +11,7 @@
 
 #include "front.h"
 
-/* What a request still waits for */
+/* Parts that a request still needs */
 #define NEEDS_DATA 1u
 #define NEEDS_PEER 2u /* the address of a datagram, or the SRQ of XRC */
 
@@ -21,7 +21,7 @@ struct front_batch {
 	struct softhca_sge sge; /* of wr, if it has one */
 	uint32_t needs;		/* wr waits for these setters; 0: it has been added */
 	uint32_t peer;		/* NEEDS_PEER if the type of the QP has that, else 0 */
-	int err;		/* what has been refused here, and explained; else 0 */
+	int err;		/* error of a request refused and explained here; else 0 */
 	uint32_t max_sges;
 	uint32_t max_inline;
 	struct softhca_sge *sges; /* data that waits for the peer, and inline data in pieces */
@@ -34,7 +34,7 @@ batch_of(struct ibv_qp_ex *pub)
 	return ((struct front_qp *)pub)->batch;
 }
 
-/* Nothing of the batch will be posted. */
+/* No request of the batch will be posted. */
 static void
 spoil(struct front_batch *batch, int err, const char *reason)
 {
@@ -49,7 +49,7 @@ add(struct front_batch *batch)
 	(void)softhca_wr_add(&batch->hca, &batch->wr);
 }
 
-/* The next request begins, or there is none, and this one still waits. */
+/* The next request begins, or the batch ends, and this one is incomplete. */
 static __attribute__((noinline)) void
 end_waiting(struct front_batch *batch)
 {
@@ -97,7 +97,7 @@ begin_local(struct ibv_qp_ex *pub, uint32_t opcode)
 	return wr;
 }
 
-/* Of a request with data; its peer is needed where the QP has peers. */
+/* Parts of a request with data; its peer is needed where the QP has peers. */
 static inline struct softhca_send_wr *
 begin_data(struct ibv_qp_ex *pub, uint32_t opcode)
 {
@@ -354,7 +354,7 @@ wr_abort(struct ibv_qp_ex *pub)
 	softhca_wr_abort(&batch_of(pub)->hca);
 }
 
-/* ---- what a QP has ---- */
+/* ---- functions of a QP ---- */
 
 #define RDMA_WRITES (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
 #define SENDS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
@@ -381,7 +381,7 @@ offered(enum ibv_qp_type type)
 	}
 }
 
-/* All functions are there, whatever was asked for: what the type does not offer fails by itself. */
+/* All functions are set, also unrequested ones: those that the type does not offer fail. */
 static void
 fill_ops(struct ibv_qp_ex *pub)
 {

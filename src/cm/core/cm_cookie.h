@@ -3,9 +3,9 @@
 #define CM_CORE_CM_COOKIE_H
 
 /*
- * Cookies: what a peer must repeat before this end keeps anything for it. One is a keyed hash of
- * both addresses, the transaction and the time, so nothing is stored and only the receiver at that
- * address can know it. It is good for one to two periods of CM_COOKIE_PERIOD_NS.
+ * Cookies: a peer must repeat one before this end keeps any state for it. A cookie is a keyed hash
+ * of both addresses, the transaction and the time, so this end stores none and only the receiver at
+ * that address has it. It is good for one to two periods of CM_COOKIE_PERIOD_NS.
  */
 
 #include <stdbool.h>

@@ -4,10 +4,10 @@
 
 /*
  * A table of entries, known by their indexes, by a pair of addresses: an own one and a peer's.
- * Peers choose addresses, but do not know the key of the hash. Several entries may have the same
- * pair; they are found in the order of their indexes, so what is found does not depend on the key.
+ * Peers choose addresses, but the key of the hash is secret. Several entries may have the same
+ * pair; they are found in the order of their indexes, so the result does not depend on the key.
  *
- * The memory is the caller's, who also keeps the addresses. The caller serializes.
+ * The caller owns the memory and keeps the addresses. The caller serializes.
  */
 
 #include <stddef.h>

@@ -55,7 +55,7 @@ share_find(const struct cm_share *s, const uint8_t address[16])
 	return NULL;
 }
 
-/* Limits can be smaller than what is used: what a limit does not have is 0. */
+/* Limits can be smaller than the use: the rest of a limit is then 0. */
 static uint32_t
 share_rest(uint32_t limit, uint32_t used)
 {

@@ -3,11 +3,11 @@
 #define CM_CORE_CM_SHARE_H
 
 /*
- * What peers may take of a stock that local users need, too: an account for each address and for
- * all of them. It counts units and knows nothing of what they are used for. Peers take
- * units as halves, which become open ones when the handshake is complete. The caller serializes.
+ * Shares of peers in a stock that local users also need: an account for each address and for all of
+ * them. It counts units of any kind. Peers take units as halves, which become open ones when the
+ * handshake is complete. The caller serializes.
  *
- *	all = reserve (local users alone) + what peers may have; of the latter at most `half` are
+ *	all = reserve (local users alone) + share of peers; of the latter at most `half` are
  *	halves, and one address has at most `address`
  */
 
@@ -55,11 +55,11 @@ struct cm_share {
 /*
  * The limits of a stock of `all` units, of which a link takes up to `link`: a quarter is the
  * reserve of local users, a quarter may be halves, a quarter one address's. A half may be a whole
- * link, and an address may have two, if what peers may have is enough for that.
+ * link, and an address may have two, if the share of peers is large enough.
  */
 struct cm_share_limits cm_share_limits(uint32_t all, uint32_t link);
 
-/* Begin with rows for so many addresses as limits.peers. */
+/* Begin with rows for limits.peers addresses. */
 void cm_share_init(struct cm_share *s, const struct cm_share_limits *limits,
 		   struct cm_share_row *row);
 

@@ -9,7 +9,7 @@
 #include "ibping_impl.h"
 
 #define SECOND UINT64_C(1000000000)
-/* of the answers in any second to one address, so many may come at once */
+/* answers to one address that may leave at once, counted in IBPING_ANSWERS of any second */
 #define BURST 20u
 #define EVERY (SECOND / (IBPING_ANSWERS - BURST))
 #define ALL_BURST 100u

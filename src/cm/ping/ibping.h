@@ -5,10 +5,10 @@
 /*
  * Pings between HCAs of softhca: datagrams on QP 1 that the peer's daemon answers. A ping is a MAD
  * of a vendor's class (IBTA volume 1, section 16.6: range 2, with an OUI), 256 bytes, and so is its
- * answer. A padded one is longer, to try what the path carries; its answer has 64 bytes, and it is
- * sent only to a peer that has answered a MAD: another implementation may lose a receive of its
- * QP 1 to a datagram that is longer than a MAD. A peer that answers no ping gets a DREQ for a
- * connection that does not exist, which every connection manager answers with a DREP.
+ * answer. A padded one is longer, to find the largest size that the path carries; its answer has 64
+ * bytes, and it is sent only to a peer that has answered a MAD: another implementation may lose a
+ * receive of its QP 1 to a datagram that is longer than a MAD. A peer that answers no ping gets a
+ * DREQ for a connection that does not exist, which every connection manager answers with a DREP.
  *
  * No answer is longer than its question, and there are at most IBPING_ANSWERS a second for one
  * address, so that a forged source gains nothing.
@@ -77,7 +77,7 @@ bool ibping_input(struct ibping *p, const struct ibcm_way *from, uint8_t traffic
  * Fetch a datagram that is to be sent to QP 1 of way->peer now.
  *
  * @return
- *   Its length; 0: there is none before ibping_deadline().
+ *   Its length; 0: no datagram before ibping_deadline().
  */
 size_t ibping_output(struct ibping *p, struct ibcm_way *way, uint8_t bytes[IBPING_BYTES_MAX],
 		     uint64_t now);
@@ -96,10 +96,10 @@ struct ibping_request {
 
 /* Number of the session; -EINVAL, -EBUSY: there are as many as may be, -ENOMEM. */
 int ibping_begin(struct ibping *p, const struct ibping_request *request, uint64_t now);
-/* It need not have come to its end; -ENOENT. Sessions that nothing is asked about end, too. */
+/* It need not have come to its end; -ENOENT. Sessions that are not queried also end. */
 int ibping_end(struct ibping *p, uint32_t number);
 
-/* What a peer is, by what has answered. */
+/* Kind of a peer, by its answers. */
 enum ibping_peer {
 	IBPING_SILENT,
 	IBPING_SOFTHCA,

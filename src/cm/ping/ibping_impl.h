@@ -8,13 +8,13 @@
 
 #define IBPING_SHORT 64u /* bytes of the answer to a padded ping */
 
-/* What a datagram says, by ibping_message.c. */
+/* Contents of a datagram, by ibping_message.c. */
 enum ibping_kind {
 	IBPING_OTHER, /* none of pings */
 	IBPING_BAD,
 	IBPING_QUESTION,
 	IBPING_ANSWER,
-	IBPING_REFUSAL, /* a management agent that does not know the class */
+	IBPING_REFUSAL, /* a management agent without the class */
 	IBPING_OF_CM,	/* a message of connection management that answers one */
 };
 
@@ -29,7 +29,7 @@ void ibping_parse(const uint8_t *bytes, size_t len, struct ibping_message *m);
 /* Write a question of len bytes, or the answer to one (its traffic class); returns its length. */
 size_t ibping_question(uint8_t *bytes, uint64_t tid, uint32_t len);
 size_t ibping_answer(uint8_t *bytes, const struct ibping_message *question);
-/* A DREQ for a connection that does not exist; ids: two numbers of 32 bits that nobody has. */
+/* A DREQ for a connection that does not exist; ids: two unused numbers of 32 bits. */
 size_t ibping_dreq(uint8_t *bytes, uint64_t tid, uint64_t ids);
 
 /* ---- answers that are to be sent ---- */

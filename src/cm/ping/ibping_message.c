@@ -48,7 +48,7 @@ _Static_assert(sizeof(struct mad) == IBPING_SHORT, "as on the wire");
 /* Not assigned by IEEE: locally administered. */
 static const uint8_t oui[3] = {0x02, 0x53, 0x48};
 
-/* Of the vendor's class; len is at least that of a short answer. */
+/* A MAD of the vendor's class; len is at least that of a short answer. */
 static enum ibping_kind
 kind_of(const struct mad *h, size_t len)
 {

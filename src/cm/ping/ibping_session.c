@@ -205,7 +205,7 @@ session_answered(struct ibping_session *s, uint32_t serial, uint8_t back,
 	if (serial < s->stage_serial)
 		return;
 	s->answered = true;
-	/* what comes next need not wait */
+	/* the next ping need not wait */
 	if (s->stage == IBPING_HELLO || s->stage == IBPING_SIZES)
 		s->next = now;
 	else if (s->result.sent == s->request.count && s->result.received == s->result.sent)

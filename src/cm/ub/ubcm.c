@@ -175,7 +175,7 @@ repeat(struct ubcm *cm, struct ubcm_link *l)
 		  l->state == LINK_LEAVING ? UBCM_STATUS_IDLE : UBCM_STATUS_OK);
 }
 
-/* Nobody has answered. The peer, which may have seen some of it, is told. */
+/* No answer came. The peer, which may have received a message, gets a DISC. */
 static void
 give_up(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {

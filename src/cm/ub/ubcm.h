@@ -3,12 +3,12 @@
 #define CM_UB_UBCM_H
 
 /*
- * Setting up and ending the channels of an HCA: a link is what two HCAs have between an address of
- * each, a group of TPs. It is made at the first import of a peer, shared by all clients of the HCA,
- * and goes when nobody has imported it for 60 s or one of its TPs is dead.
+ * Setting up and ending the channels of an HCA: a link joins an address of each of two HCAs by a
+ * group of TPs. The first import of a peer makes it, all clients of the HCA share it, and it ends
+ * after 60 s without an import or when one of its TPs is dead.
  *
  * State machines without I/O: messages and the time go in, messages and actions come out through
- * functions of the owner, who moves messages (unreliable sends to Jetty 0 of the peer) and turns
+ * functions of the owner, which moves messages (unreliable sends to Jetty 0 of the peer) and turns
  * actions into calls of its driver. One struct ubcm for each HCA. The caller serializes all calls;
  * the functions of struct ubcm_ops must not call back. Times are ns of a clock that does not jump.
  *
@@ -33,11 +33,11 @@
 #define UBCM_REPEATS 7u
 /* A link without users ends after so long. */
 #define UBCM_IDLE (60000 * UBCM_MS)
-/* Open operations have so many timeouts to end, and at least UBCM_FIRST_WAIT. */
+/* Timeouts within which open operations must end; the time is at least UBCM_FIRST_WAIT. */
 #define UBCM_DRAIN_RTOS 4u
 /*
- * The number of a TP that may have been used rests so many of the largest timeouts of this end's
- * configuration, each at most UBCM_RTO_MOST, unless there is no other one.
+ * The number of a TP that may have been used rests for this number of the largest timeouts of this
+ * end's configuration, each at most UBCM_RTO_MOST, unless no other number is free.
  */
 #define UBCM_REST_RTOS 2u
 /* A link without local users that never carried a packet can be reclaimed after so long. */
@@ -45,7 +45,7 @@
 /* The traffic of links is asked for at most so often. */
 #define UBCM_SAMPLE_EVERY (10 * UBCM_MS)
 #define UBCM_RTO_MOST (60000 * UBCM_MS)
-/* The base where it is automatic: what a TP has before its first round trip. */
+/* The base where it is automatic: the value of a TP before its first round trip. */
 #define UBCM_RTO_AUTO UBCM_MS
 
 #define UBCM_NEVER UINT64_MAX
@@ -60,9 +60,9 @@ struct ubcm_tp {
 };
 
 /*
- * What the owner has to do; TPs that are in ERROR stay there, but for DESTROY. X(NAME)
+ * Actions of the owner; TPs that are in ERROR stay there, but for DESTROY. X(NAME)
  *
- *  CREATE    TPs in the state of the action, then the TPG; may fail, nothing of it is left then
+ *  CREATE    TPs in the state of the action, then the TPG; may fail, and leaves none of them then
  *  ACTIVATE  TPs from PASSIVE to ACTIVE; a packet may have brought some of them there already
  *  DRAIN     TPs to DRAIN; ubcm_event(DRAINED) may tell that one has nothing open any more
  *  FAIL      TPs to ERROR; DESTROY follows
@@ -119,11 +119,11 @@ struct ubcm_config {
 	struct ubcm_limits limits; /* of every TP */
 	struct ubcm_timer timer;
 	uint32_t tps;	    /* of a link that is asked for, 1..16 */
-	uint32_t log_tps;   /* TPNs are indexes of so many bits below a tag, 1..HCA_TP_MAX_LOG */
+	uint32_t log_tps;   /* TPNs are indexes of log_tps bits below a tag, 1..HCA_TP_MAX_LOG */
 	uint32_t max_links; /* 1..UBCM_LINKS_MAX */
 };
 
-/* What there is now, in TPNs: X(name, text) */
+/* Present use, in TPNs: X(name, text) */
 #define UBCM_GAUGE_LIST(X) \
 	X(half, "peers have begun and not confirmed") \
 	X(peers, "peers have, with those") \
@@ -161,7 +161,10 @@ struct ubcm;
 
 /* Bytes of a struct ubcm for *cfg, 0: a value of it is out of range. */
 size_t ubcm_bytes(const struct ubcm_config *cfg);
-/* Begin in so many bytes at mem, aligned as malloc() does; *cfg is copied. There is no more. */
+/*
+ * Begin in ubcm_bytes() bytes at mem, aligned as malloc() does; *cfg is copied. ubcm uses no other
+ * memory.
+ */
 struct ubcm *ubcm_init(void *mem, const struct ubcm_config *cfg);
 /* Tell all peers (best effort), and end all links. */
 void ubcm_end(struct ubcm *cm, uint64_t now);
@@ -190,10 +193,10 @@ enum ubcm_event {
 	UBCM_DRAINED, /* it is in DRAIN and has nothing open */
 };
 
-/* Something has happened to a TP; of a TPN of nobody: nothing. */
+/* Report an event of a TP; an event of a TPN without link is ignored. */
 void ubcm_event(struct ubcm *cm, uint32_t tpn, enum ubcm_event event, uint64_t now);
 
-/* Do what is due; when the next is: UBCM_NEVER, nothing. */
+/* Do the work that is due; returns the time of the next. UBCM_NEVER: no work waits. */
 void ubcm_tick(struct ubcm *cm, uint64_t now);
 uint64_t ubcm_deadline(const struct ubcm *cm);
 

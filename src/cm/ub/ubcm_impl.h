@@ -16,7 +16,7 @@ enum link_state {
 	LINK_ANSWERED, /* REP is sent, RTU or a packet is awaited */
 	LINK_OPEN,
 	LINK_LEAVING,  /* DISC is sent, its answer is awaited */
-	LINK_DRAINING, /* both ends know; open operations may end */
+	LINK_DRAINING, /* both ends have agreed; open operations may end */
 };
 
 struct ubcm_link {
@@ -26,7 +26,7 @@ struct ubcm_link {
 	bool again;	/* asked after the peer's own REQ had led nowhere */
 	bool confirmed; /* both ends have the TPs, which may have been used */
 	bool has_cookie;
-	enum cm_share_kind kind; /* of what the peer's account pays */
+	enum cm_share_kind kind; /* share that the peer's account pays from */
 	uint32_t charged;	 /* TPNs */
 	uint32_t retried;	 /* repeat.tries + 1 when the last RETRY was taken */
 	uint16_t generation;	 /* of the handle */
@@ -45,11 +45,11 @@ struct ubcm_link {
 	struct ubcm_timer timer;
 };
 
-/* What an index of TPNs is used for. */
+/* Use of an index of TPNs. */
 struct ubcm_number {
-	uint64_t rests; /* until then nobody gets it */
+	uint64_t rests; /* not given out until then */
 	uint32_t tpn;
-	uint32_t link; /* index + 1; 0: nobody's */
+	uint32_t link; /* index + 1; 0: none */
 };
 
 struct ubcm {
@@ -74,7 +74,7 @@ uint32_t ubcm_resting_numbers(const struct ubcm *cm, uint64_t now);
 uint32_t ubcm_take_numbers(struct ubcm *cm, struct ubcm_link *l, uint32_t n, uint64_t now);
 /* Those from the index `from` on rest. */
 void ubcm_drop_numbers(struct ubcm *cm, struct ubcm_link *l, uint32_t from, uint64_t now);
-/* The link of a TPN, and which of its TPs it is; NULL: nobody's. */
+/* The link of a TPN, and which of its TPs it is; NULL: no link has it. */
 struct ubcm_link *ubcm_link_of_tpn(struct ubcm *cm, uint32_t tpn, uint32_t *which);
 
 /* ubcm_limits.c */
@@ -94,14 +94,14 @@ int ubcm_link_act(struct ubcm *cm, const struct ubcm_link *l, struct ubcm_action
 void ubcm_link_ask(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
 /* It may be used from now on. */
 void ubcm_link_open(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
-/* Nobody uses it: begin to wait for the end. */
+/* The link has no users: begin to wait for the end. */
 void ubcm_link_idle(struct ubcm_link *l, uint64_t now);
 void ubcm_link_leave(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
 void ubcm_link_drain(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
 /* Its end, at once. tell: the peer gets a DISC. */
 void ubcm_link_end(struct ubcm *cm, struct ubcm_link *l, enum ubcm_status status, bool tell,
 		   uint64_t now);
-/* The peer does not go on with what it asked for: users get a REQ of this end instead, once. */
+/* The peer does not complete its request: users get a REQ of this end instead, once. */
 void ubcm_link_abandoned(struct ubcm *cm, struct ubcm_link *l, enum ubcm_status status,
 			 uint64_t now);
 /* The message that is sent now waits for an answer. */
@@ -120,7 +120,7 @@ uint32_t ubcm_room_for_peer(struct ubcm *cm, const uint8_t *peer, uint32_t want,
 void ubcm_room_for_own(struct ubcm *cm, uint64_t now);
 /* A half gives way. */
 void ubcm_room_end_half(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
-/* Note what the link has carried, if it has no users. */
+/* Note the traffic of the link, if it has no users. */
 void ubcm_room_look(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
 
 /* ubcm_send.c */
@@ -130,7 +130,7 @@ void ubcm_send(struct ubcm *cm, const struct ubcm_link *l, enum ubcm_type type,
 /* A message about a transaction that no link has. */
 void ubcm_send_bare(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, enum ubcm_type type,
 		    enum ubcm_status status, uint64_t transaction);
-/* What a peer must repeat with its REQ. */
+/* The cookie that a peer must repeat with its REQ. */
 void ubcm_send_retry(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, uint64_t transaction,
 		     uint64_t cookie);
 

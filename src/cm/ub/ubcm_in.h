@@ -2,7 +2,7 @@
 #ifndef CM_UB_UBCM_IN_H
 #define CM_UB_UBCM_IN_H
 
-/* A message that has come, and what its functions share: ubcm_recv.c, ubcm_req.c. */
+/* A received message, for the functions of ubcm_recv.c, ubcm_req.c. */
 
 #include "ubcm_impl.h"
 

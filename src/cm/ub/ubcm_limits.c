@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What two ends agree on. Each function gives the same, whichever end is a. */
+/* Agreement of two ends. Each function gives the same, whichever end is a. */
 
 #include "ubcm_impl.h"
 
@@ -58,7 +58,7 @@ ubcm_timer_equal(const struct ubcm_timer *a, const struct ubcm_timer *b)
 	       a->ooo_every == b->ooo_every;
 }
 
-/* 2^(7 * 15) us would be longer than anybody waits. */
+/* 2^(7 * 15) us is beyond any practical timeout. */
 uint64_t
 ubcm_rto_largest(const struct ubcm_timer *t)
 {

@@ -167,7 +167,7 @@ ubcm_link_join(struct ubcm *cm, struct ubcm_link *l, struct ubcm_link *from, uin
 	ubcm_link_end(cm, from, UBCM_STATUS_RESTARTED, false, now);
 }
 
-/* Who has joined a link that the other end gives up must import anew. */
+/* Clients of a link that the peer closed must import the peer again. */
 static void
 users_down(struct ubcm *cm, struct ubcm_link *l, enum ubcm_status status)
 {

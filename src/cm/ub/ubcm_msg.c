@@ -53,7 +53,7 @@ put_32(uint8_t *p, uint32_t v)
 	hca_put_be32(p, v);
 }
 
-/* ---- what each type of TLV and message is ---- */
+/* ---- types of TLVs and messages ---- */
 
 static const struct {
 	uint8_t bytes, most;

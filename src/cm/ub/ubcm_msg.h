@@ -8,8 +8,8 @@
  *	version 8 | type 8 | length 16 (of all) | transaction 64 | status 16 | 0 16 | TLVs
  *	TLV: type 16 | length 16 (of the value) | value | zeros up to a multiple of 4
  *
- * UB defines no such procedure; all of this is ours. Reserved bytes are sent as 0 and ignored, TLVs
- * of unknown types are skipped, so later versions can add what older ones need not understand.
+ * UB defines no procedure for this; all of it is ours. Reserved bytes are sent as 0 and ignored,
+ * TLVs of unknown types are skipped, so later versions can add TLVs that older ones skip.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@
 #define UBCM_MSG_MAX 1024u /* one packet of the smallest MTU */
 #define UBCM_MSG_TPS HCA_TPG_MAX_TPS
 
-/* What a message has besides ENTITY. */
+/* TLVs of a message in addition to ENTITY. */
 #define UBCM_HAS_TPS HCA_BIT(0)
 #define UBCM_HAS_TIMER HCA_BIT(1)
 #define UBCM_HAS_COOKIE HCA_BIT(2)
@@ -81,7 +81,7 @@ enum ubcm_tlv {
 	X(ack_every, 8, 6) \
 	X(ooo_every, 8, 7)
 
-/* X(NAME, code, text): of REJ and DISC, and what the users of a link are told */
+/* X(NAME, code, text): of REJ and DISC, and for the users of a link */
 #define UBCM_STATUS_LIST(X) \
 	X(OK, 0, "done") \
 	X(NO_RESOURCES, 1, "no more channels") \
@@ -100,7 +100,7 @@ enum ubcm_status {
 #undef UBCM_STATUS_ENUM
 };
 
-/* Why a message is dropped: X(name, text). The first part is what ubcm_msg_parse() returns. */
+/* Why a message is dropped: X(name, text). The first part are results of ubcm_msg_parse(). */
 #define UBCM_DROP_LIST(X) \
 	X(none, "not at all") \
 	X(length, "shorter or longer than it says") \
@@ -125,7 +125,10 @@ enum ubcm_drop {
 	UBCM_DROPS
 };
 
-/* What one end of a TP can do; agreed are the smaller numbers, and the flags that both have. */
+/*
+ * Capabilities of one end of a TP; the agreement has the smaller numbers, and the flags that both
+ * have.
+ */
 struct ubcm_limits {
 	uint16_t window;   /* packets: 128, 256 .. 2048 */
 	uint16_t sack;	   /* bits: 64, 128 .. 1024 */
@@ -164,8 +167,8 @@ struct ubcm_msg {
 
 /*
  * Judge and read the message of exactly len bytes. UBCM_DROP_none: *m is complete, every value in
- * range, all TPNs different; else the reason, and *m means nothing. It believes no address: the
- * caller compares the EIDs with those of the packet.
+ * range, all TPNs different; else the reason, and *m is undefined. It checks no address: the caller
+ * compares the EIDs with those of the packet.
  */
 enum ubcm_drop ubcm_msg_parse(const uint8_t *bytes, size_t len, struct ubcm_msg *m);
 

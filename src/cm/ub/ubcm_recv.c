@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What each message does; REQ and RETRY: ubcm_req.c. A function returns why it did nothing,
- * UBCM_DROP_none if it did: a message that is dropped has changed nothing.
+ * Handlers of messages; REQ and RETRY: ubcm_req.c. A function returns the reason of a drop, or
+ * UBCM_DROP_none: a dropped message changes no state.
  */
 
 #include "ubcm_in.h"
@@ -60,7 +60,7 @@ ubcm_in_reply(const struct ubcm_in *in, enum ubcm_type type, enum ubcm_status st
 	ubcm_send_bare(in->cm, in->own, in->peer, type, status, in->m->transaction);
 }
 
-/* ---- what both ends of a REQ do ---- */
+/* ---- both ends of a REQ ---- */
 
 /* Pair the TPs and agree; TPNs of this end that have no partner go back. */
 void
@@ -153,7 +153,7 @@ take_rep(const struct ubcm_in *in)
 
 /* ---- RTU ---- */
 
-/* The peer has begun anew: what else there is with it leads to nobody. */
+/* The peer has restarted: its other links have no peer any more. */
 static void
 end_older(struct ubcm *cm, const struct ubcm_link *l, uint64_t now)
 {
@@ -164,7 +164,9 @@ end_older(struct ubcm *cm, const struct ubcm_link *l, uint64_t now)
 			ubcm_link_end(cm, old, UBCM_STATUS_RESTARTED, false, now);
 }
 
-/* Users of this end that ask, too, have the same channels; until now theirs could still be made. */
+/*
+ * Users of this end that also ask get the same channels; until now their own could still be made.
+ */
 static void
 join_asking(struct ubcm *cm, struct ubcm_link *l, uint64_t now)
 {
@@ -303,8 +305,8 @@ ubcm_input(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, const uint8
 /* ---- events of TPs ---- */
 
 /*
- * A group lives and dies as one: its other TPs may be dead at the peer, who is told, and the next
- * import makes all of them anew.
+ * A group lives and dies as one: its other TPs may be dead at the peer, which gets a DISC, and the
+ * next import makes all of them again.
  */
 static void
 tp_died(struct ubcm *cm, struct ubcm_link *l, uint64_t now)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * REQ and RETRY: how peers begin links. Nothing is kept for a peer before it has repeated a cookie,
- * which only the receiver at its address has; what is kept then is bounded (ubcm_room.c).
+ * REQ and RETRY: how peers begin links. This end keeps no state for a peer before it has repeated a
+ * cookie, which only the receiver at its address has; the state after that is bounded
+ * (ubcm_room.c).
  */
 
 #include "ubcm_in.h"
@@ -27,7 +28,7 @@ halves(const struct ubcm_in *in, struct ubcm_link **oldest)
 	return n;
 }
 
-/* This end asks too. */
+/* This end also asks. */
 static struct ubcm_link *
 asking(const struct ubcm_in *in)
 {
@@ -37,7 +38,7 @@ asking(const struct ubcm_in *in)
 	return NULL;
 }
 
-/* What the REP of this end has set up, if the peer may not have its RTU yet. */
+/* The link that a REP to this end has opened, if this end's RTU may not have arrived yet. */
 static struct ubcm_link *
 just_opened(const struct ubcm_in *in)
 {
@@ -48,7 +49,7 @@ just_opened(const struct ubcm_in *in)
 	return NULL;
 }
 
-/* The TPs must be there before the peer knows of them. */
+/* The TPs must exist before the peer gets their numbers. */
 static void
 answer(const struct ubcm_in *in, struct ubcm_link *l)
 {

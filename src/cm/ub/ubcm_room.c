@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Room for one more link: which one gives way, and to whom. A half gives way to a newer half. An
- * open link without local users gives way if it carries nothing, whatever its peer says: peers get
- * the place of such a link of a peer, local users also that of one of their own.
+ * Room for one more link: which one gives way, and to which. A half gives way to a newer half. An
+ * open link without local users gives way if it carries no packets, without the peer's consent:
+ * peers get the place of a peer's link, local users also that of one of their own.
  */
 
 #include "ubcm_impl.h"

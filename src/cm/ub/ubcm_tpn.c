@@ -2,9 +2,9 @@
 
 /*
  * TPNs: a random tag above an index. An index whose TP may have been used rests, so that late
- * packets find no TP at all. Where there is no other one, that which has rested longest is used
- * before its time, with another tag: a late packet names another TPN then. So peers that make many
- * indexes rest keep nobody out.
+ * packets find no TP at all. If no other index is free, the one that has rested longest is used
+ * before its time, with another tag: a late packet then names another TPN. So peers that make many
+ * indexes rest cannot block others.
  */
 
 #include "ubcm_impl.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Places: MAC addresses that an agent uses for what it sends. Only peers that receive at their
+ * Places: MAC addresses that an agent uses for its datagrams. Only peers that receive at their
  * address get so far; those that do and have no MAC address, such as a station that makes addresses
- * up, keep busy one thread and a few places for each MAC address. What has been known for a while
- * is asked for again, and used meanwhile.
+ * up, keep busy one thread and a few places for each MAC address. An address older than
+ * CMAGENT_HOP_FRESH_NS is resolved again, and used meanwhile.
  */
 
 #include <errno.h>
@@ -213,7 +213,7 @@ ask_again(struct cmagent_hops *hs, struct cmagent_hop *h, uint64_t fresh)
 		ask(hs, h, CMAGENT_HOP_AGAIN);
 }
 
-/* Of the place, if it is known; when it is old it is asked for again. */
+/* The address of the place, if it is known; an old one is resolved again. */
 static bool
 use(struct cmagent_hops *hs, struct cmagent_hop *h, struct hca_ctl_ah *ah)
 {

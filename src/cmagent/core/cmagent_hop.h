@@ -5,17 +5,16 @@
 /*
  * Next hops of an agent's peers. To find the MAC address of one may take seconds, so threads of
  * their own ask the driver. There are two ways to wait:
- *   a place, for an agent that sends datagrams (cmagent_hops_find() and others): what is known is
- *   used for a while, and a datagram waits until its sender can be answered;
- *   a ticket, for a client that has asked for the way to an address (cmagent_hops_ask()): it is
- *   answered once, and finds the source address, too.
+ *   a place, for an agent that sends datagrams (cmagent_hops_find() and others): a known address is
+ *   used for CMAGENT_HOP_FRESH_NS, and a datagram waits until its sender can be answered; a ticket,
+ *   for a client that has asked for the way to an address (cmagent_hops_ask()): it is answered
+ *   once, and also finds the source address.
  *
- * Those who ask for addresses that do not answer must not make others wait. A station of the
- * segment gets CMAGENT_HOP_OF_STATION places and one thread; a client of the driver one thread, and
- * tickets as long as it has no more than are left; clients and the agent itself together half of
- * the threads.
+ * Askers for addresses that do not answer must not make others wait. A station of the segment gets
+ * CMAGENT_HOP_OF_STATION places and one thread; a client of the driver gets one thread, and as many
+ * tickets as it leaves to others; clients and the agent itself together half of the threads.
  *
- * Without threads (config.asks is false) the driver has a table and nothing waits for a neighbour.
+ * Without threads (config.asks is false) the driver has a table and no call waits for a neighbour.
  *
  * Lock: a leaf; it is taken under the driver's lock and an agent's.
  */
@@ -75,7 +74,7 @@ enum cmagent_hop_state {
 	CMAGENT_HOP_AGAIN, /* known, and looked for again */
 };
 
-/* Who asks: a station of the segment, by its MAC address (0: not known), or the agent itself. */
+/* The asker: a station of the segment, by its MAC address (0: not known), or the agent itself. */
 struct cmagent_hop_asker {
 	bool station;
 	uint8_t mac[6];
@@ -152,12 +151,12 @@ struct cmagent_hops {
 	uint64_t counter[CMAGENT_HOP_COUNTERS];
 };
 
-/* 0 or a negative errno; then cmagent_hops_close() ends what there is. No thread runs yet. */
+/* 0 or a negative errno; then cmagent_hops_close() frees the rest. No thread runs yet. */
 int cmagent_hops_open(struct cmagent_hops *hs, const struct cmagent_hops_config *config);
 int cmagent_hops_start(struct cmagent_hops *hs);
 /* The threads end after their present question. */
 void cmagent_hops_stop(struct cmagent_hops *hs);
-/* Also of what is zeroed. */
+/* Accepts a zeroed structure. */
 void cmagent_hops_close(struct cmagent_hops *hs);
 
 uint64_t cmagent_hops_counter(const struct cmagent_hops *hs, enum cmagent_hop_counter which);
@@ -198,7 +197,10 @@ unsigned int cmagent_hops_deliver(struct cmagent_hops *hs,
 int cmagent_hops_ask(struct cmagent_hops *hs, const struct cmagent_hop_wish *wish);
 /* The client has ended: its tickets are not answered any more. */
 void cmagent_hops_forget(struct cmagent_hops *hs, uint32_t client);
-/* The next answer; false: there is none. By the agent, without a lock: may call the driver. */
+/*
+ * The next answer; false: no answer waits. Called by the agent, without a lock: may call the
+ * driver.
+ */
 bool cmagent_hops_answer(struct cmagent_hops *hs, struct cmagent_hop_answer *answer);
 
 /* ---- for the files of this unit; the lock is held ---- */

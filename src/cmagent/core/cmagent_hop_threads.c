@@ -33,7 +33,7 @@ cmagent_gid_index(struct hca_driver *drv, const uint8_t own[16])
 	return CMAGENT_HOP_NO_GID;
 }
 
-/* One question, with the lock given back meanwhile; false: there is none. */
+/* One question, with the lock released meanwhile; false: no question waits. */
 static bool
 answer_one(struct cmagent_hops *hs)
 {

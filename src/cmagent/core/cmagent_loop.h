@@ -3,7 +3,7 @@
 #define CMAGENT_CORE_LOOP_H
 
 /*
- * When an agent works. With a thread of its own it sleeps until a datagram comes, somebody wakes it
+ * When an agent works. With a thread of its own it sleeps until a datagram comes, a caller wakes it
  * (cmagent_loop_wake()) or the next deadline; without one the composition calls
  * cmagent_loop_poll(), outside of the driver and of the engine. One thread at a time has the right
  * to run.
@@ -40,21 +40,21 @@ struct cmagent_loop {
 	int wake_fd; /* eventfd; -1: no thread */
 	int stop;
 	int busy;
-	uint32_t asked; /* somebody wants the agent to look */
+	uint32_t asked; /* cmagent_loop_wake() was called */
 };
 
 /* 0 or a negative errno; no thread runs yet. The first turn is due at once. */
 int cmagent_loop_open(struct cmagent_loop *loop, const struct cmagent_loop_config *config);
-/* Of what is open: start the thread, if there is one; 0 or a negative errno. */
+/* Start the thread of an open loop, if it has one; 0 or a negative errno. */
 int cmagent_loop_start(struct cmagent_loop *loop);
 /* The thread ends after its turn. */
 void cmagent_loop_stop(struct cmagent_loop *loop);
-/* Also of what is not open, but whose wake_fd is -1. */
+/* Accepts a loop that is not open, with wake_fd -1. */
 void cmagent_loop_close(struct cmagent_loop *loop);
 
 /* The agent looks. Any thread, also under the locks of the driver: never blocks. */
 void cmagent_loop_wake(struct cmagent_loop *loop);
-/* Do what is due; returns how much that was. Returns at once if another thread is at it. */
+/* Do the work that is due; returns its amount. Returns at once if another thread is running. */
 unsigned int cmagent_loop_poll(struct cmagent_loop *loop);
 
 #endif

@@ -5,8 +5,8 @@
 /*
  * The datagrams of an agent: a client of the driver with one queue of sends, one of receives and a
  * CQ in memory of its own, used as the device's ABI says. Each send and each receive has a place
- * for one message. What depends on the wire (which object has the queues, how a WQE names the peer,
- * what a CQE tells) is in a form: a table of functions.
+ * for one message. A form has the parts that depend on the wire (object with the queues, address in
+ * a WQE, fields of a CQE): a table of functions.
  *
  * One thread at a time calls these functions: that of the agent.
  */
@@ -45,9 +45,9 @@ struct cmagent_mail_letter {
 	uint32_t slot;
 };
 
-/* What a completion was. */
+/* Kind of a completion. */
 enum cmagent_mail_kind {
-	CMAGENT_MAIL_NONE, /* there is none */
+	CMAGENT_MAIL_NONE, /* no completion */
 	CMAGENT_MAIL_SENT,
 	CMAGENT_MAIL_BAD,    /* a receive without a datagram, which was given back */
 	CMAGENT_MAIL_LETTER, /* to be given back */
@@ -64,8 +64,8 @@ struct cmagent_mail_form {
 	void (*address)(void *units, const struct cmagent_mail_to *to);
 	bool (*refused)(const void *cqe); /* a send: the device has not carried it out */
 	/*
-	 * The offset of a receive's WQE, and how many bytes it has taken, with what the CQE tells
-	 * of the sender; false: it holds no datagram.
+	 * The offset of a receive's WQE, the number of bytes received, and the sender in the CQE;
+	 * false: it holds no datagram.
 	 */
 	bool (*receive)(const void *cqe, uint32_t *wqe, uint32_t *bytes,
 			struct cmagent_mail_letter *l);
@@ -114,7 +114,7 @@ struct hca_ctl_qp cmagent_mail_queues(const struct cmagent_mail *m, uint32_t ser
  *   0 or a negative errno with hca_driver_reason(): then nothing is left, and channel_fd is -1.
  */
 int cmagent_mail_open(struct cmagent_mail *m, const struct cmagent_mail_config *config);
-/* Also of what is not open, but zeroed, with channel_fd -1. */
+/* Accepts a zeroed structure with channel_fd -1. */
 void cmagent_mail_close(struct cmagent_mail *m);
 
 /**
@@ -126,7 +126,7 @@ void cmagent_mail_close(struct cmagent_mail *m);
 bool cmagent_mail_send(struct cmagent_mail *m, const struct cmagent_mail_to *to,
 		       const uint8_t *bytes, size_t len);
 
-/* Ask for an event of the next completion; what is there already must be looked for afterwards. */
+/* Ask for an event of the next completion; poll once more afterwards. */
 void cmagent_mail_arm(struct cmagent_mail *m);
 /* Whether there is a completion. */
 bool cmagent_mail_due(const struct cmagent_mail *m);
@@ -136,8 +136,8 @@ enum cmagent_mail_kind cmagent_mail_take(struct cmagent_mail *m,
 void cmagent_mail_give_back(struct cmagent_mail *m, uint32_t slot);
 
 /*
- * The last messages leave, if the device takes them within 20 ms; what is received is ignored.
- * progress: lets the engine run; NULL: it runs by itself.
+ * Send the last messages, if the device takes them within 20 ms; received ones are ignored.
+ * progress: lets the engine run; NULL: it runs in its own threads.
  */
 void cmagent_mail_farewell(struct cmagent_mail *m, void (*progress)(void *arg), void *arg);
 

@@ -25,8 +25,8 @@ int gsi_mail_open(struct cmagent_mail *m, struct hca_driver *drv, bool events);
 
 /*
  * A send that the device refuses (its GID entry has gone) stops the queue of sends. Make it ready
- * again, as soon as all sends have completed; nothing if none was refused. Calls the driver: not
- * with a lock that is taken below the driver's.
+ * again, as soon as all sends have completed; no effect if no send was refused. Calls the driver:
+ * not with a lock that is taken below the driver's.
  */
 void gsi_mail_recover(struct cmagent_mail *m);
 

@@ -7,12 +7,12 @@
  * the driver, which brings the operations of clients, and to the addresses of the host. The QP is
  * that of a client of the driver like any other, which the host has.
  *
- * Who runs it: with `thread` a thread of its own, which sleeps on datagrams, on what clients have
- * begun, and until the next deadline. Without it the thread that runs the engine calls
- * ibagent_poll(), outside of the driver and of the engine.
+ * Threads: with `thread` a thread of its own, which sleeps on datagrams, on operations of clients,
+ * and until the next deadline. Without it the thread that runs the engine calls ibagent_poll(),
+ * outside of the driver and of the engine.
  *
- * Locks: one mutex around the state machines, taken under the driver's; what they want of the
- * driver and of the network waits in queues until the agent runs, without locks.
+ * Locks: one mutex around the state machines, taken under the driver's; their requests to the
+ * driver and to the network wait in queues until the agent runs, without locks.
  *
  * Datagrams that come faster than the rates below are dropped and counted: those of one address by
  * the agent, those of all by the device (gsi_no_receive), because the agent stops to take them.
@@ -34,7 +34,7 @@ struct ibagent_config {
 	uint64_t seed; /* of numbers that peers must not guess; 0: from the system */
 	/*
 	 * ns of a clock that does not jump; wakes the worker that checks doorbells (may be NULL);
-	 * lets the engine run, NULL: it runs by itself.
+	 * lets the engine run, NULL: it runs in its own threads.
 	 */
 	uint64_t (*now)(void *arg);
 	void (*kick)(void *arg);
@@ -53,7 +53,7 @@ struct ibagent_config {
 	uint32_t address_rate; /* from one address [20000] */
 };
 
-/* Counters beside those of ibcm: X(name, text) */
+/* Counters in addition to those of ibcm: X(name, text) */
 #define IBAGENT_COUNTER_LIST(X) \
 	X(mads_sent, "management datagrams given to the device") \
 	X(mads_returned, "of these, to the MAC address that the peer's came from") \
@@ -87,7 +87,7 @@ int ibagent_create(const struct ibagent_config *config, struct ibagent **agent);
 /* Peers are told, as far as there is time. NULL: nothing. */
 void ibagent_destroy(struct ibagent *agent);
 
-/* Do what is due; returns how much that was. Returns at once if another thread is at it. */
+/* Do the work that is due; returns its amount. Returns at once if another thread is running. */
 unsigned int ibagent_poll(struct ibagent *agent);
 
 uint64_t ibagent_counter(const struct ibagent *agent, enum ibagent_counter which);
@@ -96,7 +96,7 @@ uint64_t ibagent_counter(const struct ibagent *agent, enum ibagent_counter which
 unsigned int ibagent_list(struct ibagent *agent, uint32_t from, struct ibcm_entry *out,
 			  unsigned int max);
 
-/* What programs are refused that newcomers trip over: X(name, errno of an operation or 0, text) */
+/* Refusals that are common with new users: X(name, errno of an operation or 0, text) */
 #define IBAGENT_REFUSAL_LIST(X) \
 	X(port_taken, -EADDRINUSE, "addresses and ports that others have") \
 	X(foreign_address, -EADDRNOTAVAIL, "addresses that are not the HCA's") \
@@ -116,7 +116,7 @@ struct ibagent_refusal {
 	/* of the last one */
 	uint64_t since; /* ns that have passed */
 	uint32_t owner; /* UAR page; 0: not known */
-	char text[128]; /* what was wanted, or why not */
+	char text[128]; /* the request, or the reason of the refusal */
 };
 
 /* Its name; NULL: there are no more. Any thread. */

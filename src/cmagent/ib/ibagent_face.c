@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Both sides of the state machines: what the driver brings for clients, under its lock, and what
- * the state machines want. The latter is queued, because the driver must not be called.
+ * Both sides of the state machines: calls of the driver for clients, under its lock, and calls of
+ * the state machines. The latter is queued, because the driver must not be called.
  */
 
 #include <string.h>
 
 #include "ibagent_impl.h"
 
-/* ---- what the driver calls ---- */
+/* ---- calls of the driver ---- */
 
 /* The thread of a client leaves the state machines: the agent runs if there is more to do. */
 static void
@@ -125,7 +125,7 @@ ibagent_list(struct ibagent *agent, uint32_t from, struct ibcm_entry *out, unsig
 	return n;
 }
 
-/* ---- what the state machines call; the lock is held ---- */
+/* ---- calls of the state machines; the lock is held ---- */
 
 const struct hca_ctl_gid *
 ibagent_gid(const struct ibagent *a, const uint8_t own[16], uint16_t vlan_id, uint32_t *index)

@@ -36,7 +36,9 @@ struct ibagent_group {
 	bool joined, told, changed;
 };
 
-/* So many in a second on average, and as many as `burst` lasts at once: when the next is due */
+/*
+ * A rate per second on average, with a burst that lasts `burst` ns: time at which the next is due
+ */
 struct ibagent_bucket {
 	uint64_t next;
 };
@@ -45,7 +47,7 @@ struct ibagent_rate {
 	uint64_t every, burst; /* ns */
 };
 
-/* A ping, or the answer to one, that has found no room in the mail yet; len 0: there is none */
+/* A ping, or the answer to one, that has found no room in the mail yet; len 0: no datagram */
 struct ibagent_ping {
 	struct ibcm_way way;
 	size_t len;
@@ -57,7 +59,7 @@ struct ibagent {
 	struct cmagent_mail mail;
 	struct cmagent_hops hops;
 
-	/* the state machines, and what they want; under the lock */
+	/* the state machines, and their requests; under the lock */
 	pthread_mutex_t lock;
 	struct ibcm *cm;
 	struct ibping *ping;
@@ -73,7 +75,7 @@ struct ibagent {
 	struct ibagent_out sending; /* has found no room in the mail yet */
 	bool has_sending;
 	struct ibagent_ping pinging;
-	bool dead; /* atomic: the state machines know that the device is */
+	bool dead; /* atomic: the state machines have been told that the device is dead */
 	uint64_t hash_key;
 	struct ibagent_rate rate, first_rate, address_rate;
 	struct ibagent_bucket all, first, address[IBAGENT_BUCKETS];
@@ -89,7 +91,7 @@ uint64_t ibagent_now(const struct ibagent *a);
 const struct hca_ctl_gid *ibagent_gid(const struct ibagent *a, const uint8_t own[16],
 				      uint16_t vlan_id, uint32_t *index);
 
-/* ibagent_face.c: what the driver calls, and what the state machines call */
+/* ibagent_face.c: calls of the driver, and calls of the state machines */
 extern const struct hca_driver_cm ibagent_face;
 extern const struct ibcm_ops ibagent_ops;
 
@@ -101,7 +103,7 @@ void ibagent_free_groups(struct ibagent *a);
 
 /* ibagent_mads.c */
 void ibagent_set_rates(struct ibagent *a);
-/* Receive and send what there is and may be; returns how much that was. */
+/* Receive and send datagrams within the limits; returns their number. */
 unsigned int ibagent_receive(struct ibagent *a, uint64_t now);
 unsigned int ibagent_send(struct ibagent *a);
 /* The entry that a datagram leaves from; its index UINT32_MAX: it has gone. The lock is held. */
@@ -117,14 +119,14 @@ void ibagent_refused_way(struct ibagent *a, const uint8_t dst[16], int err);
 
 /* ibagent_ping.c */
 int ibagent_ping_open(struct ibagent *a);
-/* A datagram that is one of pings; the lock is held. */
+/* A datagram of a ping; the lock is held. */
 bool ibagent_ping_input(struct ibagent *a, const struct ibcm_way *from,
 			const struct cmagent_mail_letter *l);
 unsigned int ibagent_ping_send(struct ibagent *a);
 
 /* ibagent_ways.c: the destinations that clients have asked for. Ask: with the lock. */
 void ibagent_ask(struct ibagent *a, uint64_t ticket, const struct ibcm_wish *wish);
-/* Tell the state machines what has been found; returns how much. */
+/* Pass found addresses to the state machines; returns their number. */
 unsigned int ibagent_answers(struct ibagent *a);
 
 #endif

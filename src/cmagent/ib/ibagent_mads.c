@@ -12,7 +12,7 @@
 #define RATE 50000u
 #define FIRST_RATE 25000u
 #define ADDRESS_RATE 20000u
-#define BURST_NS (SECOND / 20) /* what may come at once, as time at that rate */
+#define BURST_NS (SECOND / 20) /* largest burst, as time at that rate */
 #define TURN 256u	       /* receives of a turn */
 #define NO_VLAN 0xffffu
 #define VLAN_ID_MASK 0xfffu
@@ -174,7 +174,7 @@ ibagent_from(const struct ibagent *a, const struct ibcm_way *way, struct hca_ctl
 		ah->sgid_index = UINT32_MAX;
 }
 
-/* The next datagram that waits, with the entry that it leaves from; false: there is none. */
+/* The next datagram that waits, with the entry that it leaves from; false: no datagram waits. */
 static bool
 mad_next(struct ibagent *a, struct hca_ctl_ah *ah)
 {
@@ -218,7 +218,7 @@ mad_find_again(struct ibagent *a, const struct ibcm_way *way, struct hca_ctl_ah 
 }
 
 /*
- * A neighbour that the driver knows; else the next hop that was found for the peer, or the station
+ * A neighbour in the driver's table; else the next hop that was found for the peer, or the station
  * that its datagram came from. Without any it is looked for: the state machines repeat the message.
  */
 static bool

@@ -23,7 +23,7 @@ ibagent_ping_open(struct ibagent *a)
 	return a->ping != NULL ? 0 : -ENOMEM;
 }
 
-/* The time is read for each, because it is what is measured. */
+/* The time is read for each, because the round trip is measured. */
 bool
 ibagent_ping_input(struct ibagent *a, const struct ibcm_way *from,
 		   const struct cmagent_mail_letter *l)
@@ -31,7 +31,7 @@ ibagent_ping_input(struct ibagent *a, const struct ibcm_way *from,
 	return ibping_input(a->ping, from, l->traffic_class, l->bytes, l->len, ibagent_now(a));
 }
 
-/* False: there is none. */
+/* False: no datagram is due. */
 static bool
 ping_next(struct ibagent *a, struct hca_ctl_ah *ah)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What programs were refused, for operators: how often, and the words of the last time. */
+/* Refused requests of programs, for operators: their number, and the last reason. */
 
 #include <errno.h>
 #include <stdio.h>

@@ -26,7 +26,7 @@ ibagent_ask(struct ibagent *a, uint64_t ticket, const struct ibcm_wish *wish)
 		ibagent_count(a, IBAGENT_ways_lost); /* the timeout of the client ends it */
 }
 
-/* What the state machines tell clients of it */
+/* Error that the state machines report to clients */
 static int
 way_error(int err)
 {

@@ -36,11 +36,11 @@ ubagent_counter(const struct ubagent *agent, enum ubagent_counter which)
 	return __atomic_load_n(&agent->counter[which], __ATOMIC_RELAXED);
 }
 
-/* ---- what is due ---- */
+/* ---- work that is due ---- */
 
 /*
- * A program may have seen a request fail and import its peer anew before the event of the dead TP
- * is here: the group that it would join is looked at.
+ * A program may have seen a request fail and import its peer again before the event of the dead TP
+ * arrives: check the group that it would join.
  */
 static void
 look_for_dead(struct ubagent *a, const struct import *i, uint64_t now)
@@ -231,7 +231,7 @@ mode_of(const struct ubagent_config *c)
 	return c->rule == HCA_TP_RULE_NAK + 1 ? HCA_TP_MODE_DROP : HCA_TP_MODE_SACK;
 }
 
-/* What is offered to peers: all that the letter of the specification wants, but for choices. */
+/* Offer to peers: all features of the specification's text, except for choices. */
 static uint8_t
 flags_of(const struct ubagent_config *c)
 {

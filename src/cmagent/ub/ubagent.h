@@ -8,10 +8,10 @@
  * keeps the account of which client has imported which peer. A client of the driver like any
  * other, but for the right to number 0.
  *
- * Who runs it: with `thread` a thread of its own, which sleeps on messages, on what clients ask
- * (the driver calls hca_driver_agent) and until the next deadline; its calls of the driver hold no
- * lock that a client or a worker waits for, but the driver's own during a command. Without it
- * whoever runs the engine calls ubagent_poll(), outside of the driver and of the engine.
+ * Threads: with `thread` a thread of its own, which sleeps on messages, on requests of clients (the
+ * driver calls hca_driver_agent) and until the next deadline; its calls of the driver hold only the
+ * driver's own lock, during a command. Without it the thread that runs the engine calls
+ * ubagent_poll(), outside of the driver and of the engine.
  *
  * It never waits for the MAC address of a peer: other threads do (cmagent_hop.h). They look for
  * peers that have proved that they receive at their address; the answer to any other one goes back
@@ -32,28 +32,28 @@ struct ubagent;
 struct ubagent_config {
 	struct hca_driver *drv;
 	bool thread;
-	bool asks;     /* the driver may have to ask for MAC addresses, which takes a while */
+	bool asks;     /* the driver may have to ask for MAC addresses, which can take seconds */
 	uint64_t seed; /* of numbers that peers must not guess; 0: from the system */
 	/* ns of a clock that does not jump; wakes the worker that checks doorbells; lets the engine
-	 * run, NULL: it runs by itself. Argument: arg */
+	 * run, NULL: it runs in its own threads. Argument: arg */
 	uint64_t (*now)(void *arg);
 	void (*kick)(void *arg);
 	void (*progress)(void *arg);
 	void *arg;
-	/* 0: the default of what follows */
+	/* 0: the default of the members below */
 	uint32_t tps;	     /* of a link, 1..16 [4] */
 	uint32_t window;     /* packets [1024] */
 	uint32_t rule;	     /* HCA_TP_RULE_* + 1 [TIME] */
 	uint32_t spray;	     /* log2 of source ports + 1 [no spray] */
 	uint32_t reorder_us; /* [0, with spray 25] */
-	uint32_t timeout_us; /* until what nobody has acknowledged is sent again [by round trips] */
+	uint32_t timeout_us; /* until an unacknowledged packet is sent again [by round trips] */
 	uint32_t mode;	     /* of the receiver, HCA_TP_MODE_* + 1 [as the rule needs] */
 	uint32_t sack;	     /* bits of the largest TPSACK, 64, 128 .. 1024 [1024] */
 	uint32_t exponent;   /* of timeouts, 0..7, + 1 [1] */
-	uint32_t choices;    /* enum hca_ub_switch, a set: what is not offered [none] */
+	uint32_t choices;    /* enum hca_ub_switch, a set: features not offered [none] */
 };
 
-/* Counters beside those of ubcm and of next hops: X(name, text) */
+/* Counters in addition to those of ubcm and of next hops: X(name, text) */
 #define UBAGENT_COUNTER_LIST(X) \
 	X(sent, "messages given to the device") \
 	X(not_sent, "messages dropped: no room, or no address") \
@@ -75,7 +75,7 @@ int ubagent_create(const struct ubagent_config *config, struct ubagent **agent);
 /* Peers are told, as far as there is time; all channels end. No client calls any more. */
 void ubagent_destroy(struct ubagent *agent);
 
-/* Do what is due; returns how much that was. Returns at once if another thread is at it. */
+/* Do the work that is due; returns its amount. Returns at once if another thread is running. */
 unsigned int ubagent_poll(struct ubagent *agent);
 
 uint64_t ubagent_counter(const struct ubagent *agent, enum ubagent_counter which);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Who has imported which peer. The driver adds and takes away for clients, under its own lock; the
+ * Imports of peers by clients. The driver adds and takes away for clients, under its own lock; the
  * agent is told by a list. A group's number is not used again while an import names it: requests of
- * somebody who has not noticed the end of his channels must not reach another peer.
+ * a client that has not noticed the end of its channels must not reach another peer.
  */
 
 #include <errno.h>
@@ -13,7 +13,10 @@
 
 #include "ubagent_impl.h"
 
-/* While so many of the groups have ended and are named, a user may name so many of them. */
+/*
+ * While 1/GONE_SHARE of the groups have ended and are still named, a user may name
+ * 1/GONE_OF_USER_SHARE of the groups.
+ */
 #define GONE_SHARE 4u
 #define GONE_OF_USER_SHARE 16u
 #define GENERATION_BITS (32u - IMPORT_LOG_MAX)
@@ -147,7 +150,7 @@ account_group_gone(struct account *a, uint32_t group)
 	return !a->gone[group];
 }
 
-/* ---- what links tell ---- */
+/* ---- events of links ---- */
 
 static bool
 is_of(const struct import *i, uint32_t link)
@@ -337,7 +340,7 @@ face_forget(void *arg, uint32_t owner)
 	cmagent_loop_wake(&((struct ubagent *)arg)->loop);
 }
 
-/* Called by workers, too: without the lock. */
+/* Also called by workers: without the lock. */
 static void
 face_event(void *arg, uint32_t tpn)
 {

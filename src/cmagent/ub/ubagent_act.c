@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What ubcm orders, as calls of the driver. */
+/* Orders of ubcm, as calls of the driver. */
 
 #include <errno.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 #define HOPS 64u
 /*
- * Source ports of channels: each has a range of its own of 256, and begins there behind as many as
- * the one before it has. So channels of a group take other paths, too, where paths are chosen by
- * the low bits of the port.
+ * Source ports of channels: each has a range of its own of 256, and begins there after the ports of
+ * the channel before it. So channels of a group also take different paths, where paths are chosen
+ * by the low bits of the port.
  */
 #define FIRST_PORT 0xc000u
 #define PORTS_LOG 8u
@@ -28,7 +28,10 @@ checked(struct ubagent *a, int err)
 
 /* ---- messages ---- */
 
-/* To where the message came from that is answered, whoever looks for the peer's MAC address. */
+/*
+ * To the station that sent the answered message, independent of a search for the peer's MAC
+ * address.
+ */
 static bool
 return_path(const struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca_ctl_ah *ah)
 {
@@ -49,7 +52,7 @@ return_path(const struct ubagent *a, const uint8_t *own, const uint8_t *peer, st
 	return true;
 }
 
-/* Without a message to answer there are local users, who need the peer. */
+/* Without a message to answer the link has local users, which need the peer. */
 static bool
 find_path(struct ubagent *a, const uint8_t *own, const uint8_t *peer, struct hca_ctl_ah *ah)
 {

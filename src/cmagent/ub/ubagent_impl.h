@@ -18,7 +18,7 @@
 
 int ubagent_mail_open(struct ubagent *a);
 
-/* ---- who has imported what: ubagent_account.c; under its lock, a leaf ---- */
+/* ---- imports of clients: ubagent_account.c; under its lock, a leaf ---- */
 
 enum import_state {
 	IMPORT_FREE,
@@ -72,7 +72,7 @@ bool account_due(struct account *a);
 uint32_t account_end(struct account *a, struct import *i);
 void account_up(struct account *a, uint32_t link, uint32_t group);
 void account_down(struct account *a, uint32_t link, uint32_t status);
-/* The TPs of a group are gone. True: nobody names it. */
+/* The TPs of a group are gone. True: no import names it. */
 bool account_group_gone(struct account *a, uint32_t group);
 
 /* ---- the agent ---- */
@@ -92,11 +92,11 @@ struct ubagent {
 	struct ubcm_counters shown; /* a copy for other threads, of single words */
 };
 
-/* What the driver calls: ubagent_account.c */
+/* Calls of the driver: ubagent_account.c */
 extern const struct hca_driver_agent ubagent_face;
 void ubagent_count(struct ubagent *a, enum ubagent_counter which);
 
-/* ubagent_act.c: what ubcm orders */
+/* ubagent_act.c: orders of ubcm */
 extern const struct ubcm_ops ubagent_ops;
 void ubagent_give_group(struct ubagent *a, uint32_t group);
 

@@ -45,8 +45,8 @@ jetty_refused(const void *cqe)
 }
 
 /*
- * What came over a channel is no message of the setting up of channels. Nor is what has an
- * immediate: it takes the place of the frame's MAC address, so its sender could name any station.
+ * A message over a channel is not one of channel set-up. Neither is one with an immediate: the
+ * immediate takes the place of the frame's MAC address, so its sender could name any station.
  */
 static bool
 jetty_receive(const void *entry, uint32_t *wqe, uint32_t *bytes, struct cmagent_mail_letter *l)

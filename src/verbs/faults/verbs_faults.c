@@ -160,7 +160,7 @@ take_number(uint32_t *to, const char *value, uint32_t min)
 	return NULL;
 }
 
-/* What was expected, or NULL. */
+/* The expected text, or NULL. */
 static const char *
 take_pair(struct verbs_fault *f, const char *key, const char *value)
 {

@@ -86,8 +86,8 @@ struct verbs_fault {
 bool verbs_fault_is(const char *text);
 
 /*
- * Parse the first fault of *rest, which is moved on, or NULL at the end. 0, or -EINVAL with what
- * was expected and found in why.
+ * Parse the first fault of *rest, which is moved on, or NULL at the end. 0, or -EINVAL with the
+ * expected and the found text in why.
  */
 int verbs_fault_parse(const char **rest, struct verbs_fault *out, char *why, size_t size);
 

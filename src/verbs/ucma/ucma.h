@@ -7,14 +7,14 @@
  * library that reach the device come here (ucma_hook.c), and the commands of <rdma/rdma_user_cm.h>
  * are carried out with <softhca/cm.h>.
  *
- * A file is what one open() of the device made: an epoll descriptor with the channel of each HCA
- * that the file uses, and a mark by which a duplicate is known. An id of the process has an end (an
- * id of libsofthca) at each HCA that it uses: none before it has an address, one at each HCA if
- * that is a wildcard, else one.
+ * A file is the result of one open() of the device: an epoll descriptor with the channel of each
+ * HCA that the file uses, and a mark by which a duplicate is known. An id of the process has an end
+ * (an id of libsofthca) at each HCA that it uses: no end before it has an address, one at each HCA
+ * if that is a wildcard, else one.
  *
- * Locks, in this order: of one file or two (by address), hca_lock, lock. Nothing waits under them
- * but for an answer of a daemon. What a file holds is under its lock; which file an id belongs to
- * changes under those of both and `lock`.
+ * Locks, in this order: of one file or two (by address), hca_lock, lock. Under them a thread waits
+ * only for an answer of a daemon. The contents of a file are under its lock; an id moves between
+ * files under the locks of both and `lock`.
  */
 
 #include <netinet/in.h>
@@ -81,7 +81,7 @@ struct ucma_end {
 	struct softhca_cm_id *id;
 };
 
-/* What SET_OPTION has said before there was an end */
+/* Values of SET_OPTION before the id had an end */
 #define UCMA_OPTIONS 4u
 struct ucma_options {
 	bool set[UCMA_OPTIONS];
@@ -91,7 +91,7 @@ struct ucma_options {
 enum ucma_progress {
 	UCMA_UNRESOLVED,
 	UCMA_RESOLVING,
-	UCMA_RESOLVED, /* has a destination, which a request has, too */
+	UCMA_RESOLVED, /* has a destination, as a request also has */
 };
 
 struct ucma_id {
@@ -109,7 +109,7 @@ struct ucma_id {
 	bool bound;		    /* by BIND or LISTEN */
 	bool routed;		    /* has a path */
 	bool gone;		    /* its HCA has gone */
-	struct ucma_hca_list asked; /* by RESOLVE: so many of them */
+	struct ucma_hca_list asked; /* by RESOLVE: their number */
 	uint32_t num_asked;
 	struct sockaddr_storage dst;
 	int timeout_ms;
@@ -156,7 +156,7 @@ struct ucma_state {
 
 extern struct ucma_state ucma;
 
-/* ---- ucma_front.c: what is asked of the rest of the library ---- */
+/* ---- ucma_front.c: calls of the rest of the library ---- */
 
 /* The devices of now, with a reference to each; NULL with errno. */
 struct ibv_device **ucma_front_devices(int *n);
@@ -237,11 +237,11 @@ UCMA_COMMANDS(X)
 
 /*
  * All HCAs that can be opened, those with the addresses most like dst first (NULL: in the order of
- * the devices). The list keeps them; 0, or a negative errno: there is none.
+ * the devices). The list keeps them; 0, or a negative errno: no HCA.
  */
 int ucma_hca_list(const struct sockaddr_storage *dst, struct ucma_hca_list *list);
 void ucma_hca_list_free(struct ucma_hca_list *list);
-/* The channel of the file at an HCA, which is made if there is none */
+/* The channel of the file at an HCA, which is made if missing */
 int ucma_source_get(const struct ucma_call *call, struct ucma_hca *hca,
 		    struct ucma_source **source);
 /* The daemon has ended. */

@@ -40,7 +40,9 @@ bind_at(const struct ucma_call *call, struct ucma_id *id, struct ucma_hca *hca,
 	return err;
 }
 
-/* At the HCA that has the address. What keeps from it says more than that others have it not. */
+/*
+ * At the HCA that has the address. Its error says more than the ones of HCAs without the address.
+ */
 static int
 bind_one(const struct ucma_call *call, struct ucma_id *id, const struct ucma_hca_list *list,
 	 const struct sockaddr_storage *addr)

@@ -22,7 +22,7 @@ struct ucma_command {
 	size_t least;
 };
 
-/* What programs of older headers do not have is at the end of a structure. */
+/* Members that older headers lack are at the end of a structure. */
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
 static const struct ucma_command commands[] = {

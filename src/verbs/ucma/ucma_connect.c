@@ -12,7 +12,7 @@
 #define REASON_CONSUMER 28
 #define REASON_VENDOR_OPTION 35
 
-/* As the kernel: what is larger than the field of three bits is 7. */
+/* As the kernel: values above the field of three bits become 7. */
 static uint8_t
 retries(uint8_t count)
 {

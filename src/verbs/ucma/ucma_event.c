@@ -16,7 +16,7 @@
 
 #include "ucma.h"
 
-/* What older callers do not know is at the end. */
+/* Members that older callers lack are at the end. */
 #define RESP_LEAST offsetof(struct rdma_ucm_event_resp, reserved)
 
 /* ---- the answer ---- */
@@ -134,7 +134,7 @@ event_lost_one(struct ucma_id *id, const struct softhca_cm_id *end)
 	return true;
 }
 
-/* What the event means for the id; false: it is not for the program. */
+/* Effect of the event on the id; false: it is not for the program. */
 static bool
 event_apply(const struct ucma_call *call, struct ucma_id *id, const struct softhca_cm_event *event)
 {

@@ -2,9 +2,10 @@
 
 /*
  * Files: their descriptors, and when they end. As with the kernel's device a file lives as long as
- * a descriptor of it, and as a call that uses it. Of descriptors we see the first one; duplicates
- * are known by what /proc tells of an epoll descriptor, and whether some are left after close() by
- * another epoll descriptor (watch) that contains the file: it leaves that with its last reference.
+ * a descriptor of it, and as a call that uses it. Only the first descriptor passes through open();
+ * duplicates are found by the entry of an epoll descriptor in /proc, and those left after close()
+ * by another epoll descriptor (watch) that contains the file: it leaves that with its last
+ * reference.
  */
 
 #include <errno.h>
@@ -80,7 +81,7 @@ mark_make(void)
 	return ucma.mark >= 0 ? 0 : -errno;
 }
 
-/* The text of /proc/self/fdinfo/FD; an empty one if there is none */
+/* The text of /proc/self/fdinfo/FD; an empty one if it does not exist */
 static void
 fdinfo_read(int fd, char *text, size_t bytes)
 {
@@ -386,7 +387,7 @@ ucma_close(int fd, int (*close_fd)(int fd))
 	return result;
 }
 
-/* One file that has ended; NULL: none is left. */
+/* One file that has ended; NULL: no more. */
 static struct ucma_file *
 sweep_take(void)
 {

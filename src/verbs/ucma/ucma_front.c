@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the device of connection management takes from the rest of the library */
+/* Calls of the device of connection management into the rest of the library */
 
 #include <errno.h>
 #include <stdarg.h>

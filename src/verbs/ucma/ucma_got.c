@@ -19,7 +19,7 @@
 #define GOT_IS_ADDRESS(type) false /* librdmacm finds no device */
 #endif
 
-/* What the dynamic section of a library tells */
+/* Contents of the dynamic section of a library */
 struct got_library {
 	ElfW(Addr) base, end;
 	ElfW(Addr) relro, relro_bytes;

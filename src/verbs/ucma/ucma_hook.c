@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The calls by which librdmacm reaches the device. What it calls for other files goes on to where
- * it would have gone: the C library, or a preloaded library that stands before it.
+ * The calls by which librdmacm reaches the device. Calls for other files go on to their original
+ * target: the C library, or a preloaded library that stands before it.
  */
 
 #include <errno.h>
@@ -86,7 +86,7 @@ OPENAT_CALLS(X)
 
 /* ---- fstat ---- */
 
-/* Where the kernel has the device, too, librdmacm knows its number from there. */
+/* Where the kernel also has the device, librdmacm reads its number there. */
 static dev_t
 device_number(void)
 {
@@ -132,7 +132,7 @@ stat_device(int fd, struct stat *st)
 STAT_CALLS(X)
 #undef X
 
-/* Of a library that was linked before glibc 2.33 */
+/* Name in a library that was linked before glibc 2.33 */
 #define OLD_STAT_CALLS(X) \
 	X(__fxstat) \
 	X(__fxstat64)
@@ -154,7 +154,7 @@ OLD_STAT_CALLS(X)
 
 static void *write_from, *close_from;
 
-/* Most of what librdmacm writes are commands; a descriptor of another kind is seen at once. */
+/* Most writes of librdmacm are commands; a descriptor of another kind is seen at once. */
 static ssize_t
 hook_write(int fd, const void *data, size_t bytes)
 {

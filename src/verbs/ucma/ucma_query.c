@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What is asked of an id: addresses, path, attributes of its QP. */
+/* Queries of an id: addresses, path, attributes of its QP. */
 
 #include <endian.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Addresses of the families that the device knows: AF_INET, AF_INET6, AF_IB. */
+/* Addresses of the families of the device: AF_INET, AF_INET6, AF_IB. */
 
 #include <endian.h>
 #include <errno.h>
