@@ -385,7 +385,8 @@ SOFTHCA_API int softhca_cm_leave(struct softhca_cm_id *id, uint32_t group);
  * @param channel  channel of events
  * @param event  event
  * @return  0; -EAGAIN: no event waits (O_NONBLOCK); -EINTR: a signal handler has run; -EIO: the
- *   device is dead, after one DEVICE_REMOVAL for each id
+ *   device is dead, after one DEVICE_REMOVAL for each id; -ENOMEM: a CONNECT_REQUEST was refused,
+ *   as there is no memory for its id
  */
 SOFTHCA_API int softhca_cm_get_event(struct softhca_cm_channel *channel,
 				     struct softhca_cm_event *event);
