@@ -51,7 +51,7 @@ WALLS = {
     'src/endpoint': {'src/endpoint', 'src/host', 'src/cmagent/ub', 'src/cm/ub', 'src/cm/ib', 'src/cm/ping', 'src/cmagent/core', 'src/cmagent/ib',
                      'src/telemetry', 'src/kernif', 'src/device', 'src/driver', 'src/ipc/server', 'src/finding', 'src/abi', 'dpdk', 'libc'},
     'src/sysfs': {'src/sysfs', 'include', 'libc'},
-    'src/verbs': {'src/verbs', 'src/sysfs', 'include', 'verbs', 'libc'},
+    'src/verbs': {'src/verbs', 'src/sysfs', 'src/abi', 'include', 'verbs', 'libc'},
     'apps': {'apps', 'src/finding', 'src/sysfs', 'src/verbs', 'include', 'src/abi', 'src/embed', 'src/endpoint', 'dpdk', 'jansson', 'libc'},
 }
 

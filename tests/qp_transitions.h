@@ -7,9 +7,15 @@
  * atomics and XRC: written down once more, so that the tests do not believe the table of the code.
  *
  * T_LIST(X): X(from, to, command, services, required, optional). STATE may stand in all of them.
+ *
+ * Attributes that table A1-3 does not have are optional where src/abi/abi_qp_attr.h says so;
+ * unit/abi/test_tables.c has their masks.
  */
 
+#include <stddef.h>
 #include <stdint.h>
+
+#include "abi_qp_attr.h"
 
 enum {
 	T_STATE = 1 << 0,
@@ -33,8 +39,6 @@ enum {
 	T_MIG = 1 << 18,
 	T_CAP = 1 << 19,
 	T_DEST = 1 << 20,
-	T_ATTRS = 21, /* and bits beyond mean nothing, but */
-	T_RATE = 1 << 25,
 };
 
 /* Services are bits of their numbers: RC 0, UC 1, UD 3, XRC_INI 6, XRC_TGT 7. */
@@ -50,8 +54,8 @@ enum {
 
 #define T_RTS_LIST(X, from, command) \
 	X(from, RTS, command, T_UD, 0, T_CUR | T_QKEY) \
-	X(from, RTS, command, T_UC | T_INI, 0, T_CUR | T_ALT | T_ACCESS | T_MIG | T_RATE) \
-	X(from, RTS, command, T_RC, 0, T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG | T_RATE) \
+	X(from, RTS, command, T_UC | T_INI, 0, T_CUR | T_ALT | T_ACCESS | T_MIG) \
+	X(from, RTS, command, T_RC, 0, T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG) \
 	X(from, RTS, command, T_TGT, 0, T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG)
 
 #define T_LIST(X) \
@@ -78,11 +82,11 @@ enum {
 	  T_AV | T_MTU | T_DEST | T_RQ_PSN | T_MIN_RNR | T_MAX_DEST, T_ALT | T_ACCESS | T_PKEY) \
 	X(INIT, RTR, INIT2RTR, T_INI, T_AV | T_MTU | T_DEST, T_ALT | T_ACCESS | T_PKEY | T_RQ_PSN) \
 	X(RTR, RTS, RTR2RTS, T_UD, T_SQ_PSN, T_CUR | T_QKEY) \
-	X(RTR, RTS, RTR2RTS, T_UC, T_SQ_PSN, T_CUR | T_ALT | T_ACCESS | T_MIG | T_RATE) \
+	X(RTR, RTS, RTR2RTS, T_UC, T_SQ_PSN, T_CUR | T_ALT | T_ACCESS | T_MIG) \
 	X(RTR, RTS, RTR2RTS, T_RC, T_TIMEOUT | T_RETRY | T_RNR_RETRY | T_SQ_PSN | T_MAX_RD, \
-	  T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG | T_RATE) \
+	  T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG) \
 	X(RTR, RTS, RTR2RTS, T_INI, T_TIMEOUT | T_RETRY | T_RNR_RETRY | T_SQ_PSN | T_MAX_RD, \
-	  T_CUR | T_ALT | T_ACCESS | T_MIG | T_RATE) \
+	  T_CUR | T_ALT | T_ACCESS | T_MIG) \
 	X(RTR, RTS, RTR2RTS, T_TGT, T_SQ_PSN | T_TIMEOUT, \
 	  T_CUR | T_ALT | T_ACCESS | T_MIN_RNR | T_MIG) \
 	T_RTS_LIST(X, RTS, RTS2RTS) \
@@ -100,5 +104,25 @@ enum {
 	  T_PORT | T_AV | T_TIMEOUT | T_ALT | T_ACCESS | T_PKEY | T_MIN_RNR | T_MIG | T_MAX_DEST) \
 	X(SQE, RTS, SQERR2RTS, T_UD, 0, T_CUR | T_QKEY) \
 	X(SQE, RTS, SQERR2RTS, T_UC, 0, T_CUR | T_ACCESS)
+
+/*
+ * Rows of a table of the attributes beyond table A1-3, by transition and service:
+ * HCA_QP_TRANSITION_LIST(T_MORE_ROW), with the names of states that the test has.
+ */
+struct t_more {
+	uint32_t from, to, service, attrs;
+};
+#define T_MORE_ROW(cmd, from, to, service, required, optional) \
+	{from, to, HCA_ST_##service, ((required) | (optional)) & ~HCA_MASK(20, 0)},
+
+static inline uint32_t
+t_more_of(const struct t_more *rows, size_t n, const struct t_more *wanted)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].from == wanted->from && rows[i].to == wanted->to &&
+		    rows[i].service == wanted->service)
+			return rows[i].attrs;
+	return 0;
+}
 
 #endif

@@ -40,6 +40,19 @@ typedef uint64_t hca_le64;
 /* Word v with its bits hi..lo replaced by val. */
 #define HCA_SET_BITS(v, hi, lo, val) (((uint32_t)(v) & ~HCA_MASK(hi, lo)) | HCA_FIELD(hi, lo, val))
 
+/*
+ * Bits of a 32-bit word that the macro get(word) reads, as a constant: of HCA_QPC_MTU they are
+ * HCA_MASK(31, 29).
+ */
+#define HCA_BITS_OF_1(get, n) (get(HCA_BIT(n)) != 0 ? HCA_BIT(n) : 0u)
+#define HCA_BITS_OF_4(get, n) \
+	(HCA_BITS_OF_1(get, n) | HCA_BITS_OF_1(get, (n) + 1) | HCA_BITS_OF_1(get, (n) + 2) | \
+	 HCA_BITS_OF_1(get, (n) + 3))
+#define HCA_BITS_OF(get) \
+	(HCA_BITS_OF_4(get, 0) | HCA_BITS_OF_4(get, 4) | HCA_BITS_OF_4(get, 8) | \
+	 HCA_BITS_OF_4(get, 12) | HCA_BITS_OF_4(get, 16) | HCA_BITS_OF_4(get, 20) | \
+	 HCA_BITS_OF_4(get, 24) | HCA_BITS_OF_4(get, 28))
+
 #define HCA_STATIC_ASSERT_OFFSET(type, field, offset) \
 	_Static_assert(offsetof(type, field) == (offset), #type "." #field " not at " #offset)
 #define HCA_STATIC_ASSERT_SIZE(type, size) \

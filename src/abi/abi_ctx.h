@@ -21,6 +21,7 @@ enum hca_mtu {
 };
 /* Bytes of a valid code (1..5). */
 #define HCA_MTU_BYTES(mtu) (128u << (mtu))
+#define HCA_MTU_MAX HCA_MTU_4096
 #define HCA_MTU_VALID(mtu) ((mtu) >= HCA_MTU_256 && (mtu) <= HCA_MTU_4096)
 
 /* ---- queue pair, tables 3-2-40 .. 3-2-42 ---- */
@@ -166,12 +167,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, wqe_counters, 0xbc);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, alt_path, 0xc0);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 
-/*
- * 04h: 0, or from LEAST to MOST. Requests and retransmissions of the QP keep to it, and to the
- * static rate of the path, where that is less. For reliable services and UC.
- */
-#define HCA_QPC_RATE_LIMIT_LEAST 1000u
-#define HCA_QPC_RATE_LIMIT_MOST 400000000u
+/* All of a word, where an attribute has it to itself. */
+#define HCA_QPC_WORD(w) ((uint32_t)(w))
 
 /* 08h flags, table 3-2-42 */
 #define HCA_QPC_STATE(flags) HCA_BITS(flags, 31, 28)
@@ -226,6 +223,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 
 /* 28h */
 #define HCA_QPC_SL(w) HCA_BITS(w, 31, 28)
+#define HCA_QPC_SL_MASK 7u /* the priority of a VLAN tag has three bits */
 #define HCA_QPC_TCLASS(w) HCA_BITS(w, 27, 20)
 #define HCA_QPC_FLOW_LABEL(w) HCA_BITS(w, 19, 0)
 #define HCA_QPC_MAKE_SL_TCLASS_FLOW(sl, tclass, flow_label) \
@@ -524,6 +522,9 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_ACCESS_ZERO_BASED HCA_BIT(5)
 #define HCA_ACCESS_ON_DEMAND HCA_BIT(6)
 #define HCA_ACCESS_MASK HCA_MASK(6, 0)
+/* those that a QP grants its peer */
+#define HCA_ACCESS_REMOTE \
+	(HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
 
 /*
  * Protection domain numbers: domain[10:0] is the UAR page and DMA domain of the client that has

@@ -3,23 +3,14 @@
 #define HCA_ABI_QP_ATTR_H
 
 /*
- * The table of QP transitions: table A1-2, completed with the attributes that InfiniBand requires
- * for reads and atomics (MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC) and with XRC. INIT to INIT changes
- * the named attributes, as InfiniBand says. A transition that is not in it is illegal.
- *
- * HCA_QP_TRANSITION_LIST(X): X(cmd, from, to, service, required, optional)
- *   cmd       name in HCA_CMD_LIST, to be appended to HCA_CMD_
- *   from, to  states, to be appended to HCA_QPS_
- *   service   to be appended to HCA_ST_
- *   required, optional  masks of HCA_QP_ATTR_*; STATE is optional in every row; anything else is
- *             refused
- *
- * RD has no rows: it is not offered. Jettys and JFSs have no path and no peer, so one transition
- * makes them ready.
+ * Attributes of a QP: which there are, where each stands in the mailbox of MODIFY_QP and QUERY_QP,
+ * which values it has, and which transition takes it. The library, the device, both front ends of
+ * verbs and the tests are made from these lists. docs/recipes.md: "An attribute of a QP".
  */
 
 #include "abi_cmd.h"
 #include "abi_ctx.h"
+#include "abi_roce.h"
 
 /* Attributes of MODIFY_QP, table A1-3: bits of hca_qpc.opt_param_mask. X(name, bit) */
 #define HCA_QP_ATTR_LIST(X) \
@@ -52,6 +43,135 @@ enum hca_qp_attr_mask {
 #undef HCA_QP_ATTR_ENUM
 };
 
+/*
+ * Attributes in words of the mailbox:
+ * X(attribute, member, word, field, min, max, limit, rule, verbs)
+ *   attribute  name in HCA_QP_ATTR_LIST; one may have several rows
+ *   member     of struct softhca_qp_attr
+ *   word       of struct hca_qpc
+ *   field      part of the word, which HCA_QPC_##field() reads
+ *   min, max   values that the device takes; it has no other check unless qp_judge.c says so
+ *   limit      largest value that the library takes; info is struct hca_ctl_info of the HCA
+ *   rule       enum hca_qp_attr_rule: how the library treats other values
+ *   verbs      KERNEL: a member of the same name in struct ibv_qp_attr and ib_uverbs_qp_attr;
+ *              IBV: in struct ibv_qp_attr; OWN: not known to verbs
+ */
+#define HCA_QP_FIELD_LIST(X) \
+	X(ACCESS_FLAGS, qp_access_flags, access_flags, WORD, 0, HCA_ACCESS_MASK, \
+	  HCA_ACCESS_REMOTE, CUT, KERNEL) \
+	X(PKEY_INDEX, pkey_index, path.port_pkey, PKEY_INDEX, 0, HCA_ATTR_ANY, \
+	  info->pkey_entries - 1, RANGE, KERNEL) \
+	X(PORT, port_num, path.port_pkey, PORT, 1, HCA_PORTS, info->num_ports, RANGE, KERNEL) \
+	X(QKEY, qkey, qkey, WORD, 0, HCA_ATTR_ANY, HCA_ATTR_ANY, RANGE, KERNEL) \
+	X(PATH_MTU, path_mtu, sizes, MTU, HCA_MTU_256, HCA_MTU_MAX, info->max_mtu, RANGE, KERNEL) \
+	X(TIMEOUT, timeout, path.ackto, ACKTO, 0, HCA_ACK_TIMEOUT_MAX, HCA_ACK_TIMEOUT_MAX, RANGE, \
+	  KERNEL) \
+	X(RETRY_CNT, retry_cnt, rd_atomic, RETRY_CNT, 0, HCA_RETRY_MAX, HCA_RETRY_MAX, RANGE, \
+	  KERNEL) \
+	X(RNR_RETRY, rnr_retry, path.rnr_retry, RNR_RETRY, 0, HCA_RNR_RETRY_FOREVER, \
+	  HCA_RNR_RETRY_FOREVER, RANGE, KERNEL) \
+	X(RQ_PSN, rq_psn, rnr_nextrecvpsn, EPSN, 0, HCA_PSN_MASK, HCA_PSN_MASK, CUT, KERNEL) \
+	X(MAX_QP_RD_ATOMIC, max_rd_atomic, rd_atomic, MAX_RD_ATOMIC, 0, HCA_RD_ATOMIC_MAX, \
+	  info->max_rd_atomic, RANGE, KERNEL) \
+	X(ALT_PATH, alt_pkey_index, alt_path.port_pkey, PKEY_INDEX, 0, HCA_ATTR_ANY, \
+	  info->pkey_entries - 1, RANGE, KERNEL) \
+	X(ALT_PATH, alt_port_num, alt_path.port_pkey, PORT, 1, HCA_PORTS, info->num_ports, RANGE, \
+	  KERNEL) \
+	X(ALT_PATH, alt_timeout, alt_path.ackto, ACKTO, 0, HCA_ACK_TIMEOUT_MAX, \
+	  HCA_ACK_TIMEOUT_MAX, RANGE, KERNEL) \
+	X(MIN_RNR_TIMER, min_rnr_timer, rnr_nextrecvpsn, MIN_RNR_TIMER, 0, HCA_RNR_TIMER_MAX, \
+	  HCA_RNR_TIMER_MAX, RANGE, KERNEL) \
+	X(SQ_PSN, sq_psn, next_send_psn, WORD, 0, HCA_PSN_MASK, HCA_PSN_MASK, CUT, KERNEL) \
+	X(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, rd_atomic, MAX_DEST_RD_ATOMIC, 0, \
+	  HCA_RD_ATOMIC_MAX, info->max_dest_rd_atomic, RANGE, KERNEL) \
+	X(PATH_MIG_STATE, path_mig_state, flags, MIG, 0, HCA_ATTR_ANY, HCA_MIG_REARM, RANGE, \
+	  KERNEL) \
+	X(DEST_QPN, dest_qp_num, remote_qpn, WORD, HCA_QPN_GSI + 1, HCA_QPN_MULTICAST - 1, \
+	  HCA_QPN_MULTICAST - 1, RANGE, KERNEL) \
+	X(RATE_LIMIT, rate_limit, rate_limit, WORD, HCA_RATE_LIMIT_MIN, HCA_RATE_LIMIT_MAX, \
+	  HCA_RATE_LIMIT_MAX, OPTION, IBV)
+
+/* How the library treats values outside of min..limit. */
+enum hca_qp_attr_rule {
+	HCA_QP_ATTR_RANGE,  /* refuses them */
+	HCA_QP_ATTR_OPTION, /* refuses them, except 0: none */
+	HCA_QP_ATTR_CUT,    /* limit is a mask: drops other bits; the device refuses them */
+};
+
+#define HCA_ATTR_ANY UINT32_MAX
+#define HCA_PORTS 1u /* of an HCA */
+#define HCA_ACK_TIMEOUT_MAX 31u
+#define HCA_RNR_TIMER_MAX 31u
+/*
+ * kb/s. Requests and retransmissions of the QP keep to it, and to the static rate of the path,
+ * where that is less. Reliable services and UC have one.
+ */
+#define HCA_RATE_LIMIT_MIN 1000u
+#define HCA_RATE_LIMIT_MAX 400000000u
+
+/*
+ * The same for the parts of an address: for AV, ah_attr and path; for ALT_PATH, alt_ah_attr and
+ * alt_path. The GID of the address stands in rgid, MAC and IP addresses come from the driver.
+ */
+#define HCA_QP_PATH_LIST(X, attribute, ah, p) \
+	X(attribute, ah.sgid_index, p.ackto, GID_INDEX, 0, HCA_ATTR_ANY, info->gid_entries - 1, \
+	  RANGE, IBV) \
+	X(attribute, ah.static_rate, p.ackto, STATIC_RATE, 0, HCA_ATTR_ANY, HCA_ATTR_ANY, RANGE, \
+	  IBV) \
+	X(attribute, ah.hop_limit, p.ackto, HOP_LIMIT, 0, HCA_ATTR_ANY, HCA_ATTR_ANY, RANGE, IBV) \
+	X(attribute, ah.sl, p.sl_tclass_flow, SL, 0, HCA_ATTR_ANY, HCA_QPC_SL_MASK, CUT, IBV) \
+	X(attribute, ah.traffic_class, p.sl_tclass_flow, TCLASS, 0, HCA_ATTR_ANY, HCA_ATTR_ANY, \
+	  RANGE, IBV) \
+	X(attribute, ah.flow_label, p.sl_tclass_flow, FLOW_LABEL, 0, HCA_ATTR_ANY, HCA_ATTR_ANY, \
+	  CUT, IBV)
+
+/* Parts of attributes that only the mailbox has: X(attribute, word, bits) */
+#define HCA_QP_WORD_LIST(X) \
+	X(PATH_MTU, sizes, HCA_MASK(28, 24)) \
+	HCA_QP_PATH_WORD_LIST(X, AV, path) \
+	HCA_QP_PATH_WORD_LIST(X, ALT_PATH, alt_path)
+#define HCA_QP_PATH_WORD_LIST(X, attribute, p) \
+	X(attribute, p.rnr_retry, HCA_MASK(23, 16)) \
+	X(attribute, p.rgid[0], HCA_MASK(31, 0)) \
+	X(attribute, p.rgid[4], HCA_MASK(31, 0)) \
+	X(attribute, p.rgid[8], HCA_MASK(31, 0)) \
+	X(attribute, p.rgid[12], HCA_MASK(31, 0)) \
+	X(attribute, p.mac_lo, HCA_MASK(31, 0)) \
+	X(attribute, p.smac_hi, HCA_MASK(31, 0)) \
+	X(attribute, p.dmac_hi, HCA_MASK(31, 0)) \
+	X(attribute, p.sip, HCA_MASK(31, 0)) \
+	X(attribute, p.dip, HCA_MASK(31, 0))
+
+/* Rows of both lists. */
+#define HCA_QP_VALUE_LIST(X) \
+	HCA_QP_FIELD_LIST(X) \
+	HCA_QP_PATH_LIST(X, AV, ah_attr, path) \
+	HCA_QP_PATH_LIST(X, ALT_PATH, alt_ah_attr, alt_path)
+
+/* Members of struct softhca_qp_attr that are not made from rows above. X(attribute, member) */
+#define HCA_QP_MEMBER_LIST(X) \
+	X(STATE, qp_state) \
+	X(CUR_STATE, cur_qp_state) \
+	X(EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify) \
+	X(AV, ah_attr) \
+	X(ALT_PATH, alt_ah_attr) \
+	X(CAP, cap)
+
+/*
+ * The table of QP transitions: table A1-2, completed with the attributes that InfiniBand requires
+ * for reads and atomics (MAX_QP_RD_ATOMIC, MAX_DEST_RD_ATOMIC) and with XRC. INIT to INIT changes
+ * the named attributes, as InfiniBand says. A transition that is not in it is illegal.
+ *
+ * HCA_QP_TRANSITION_LIST(X): X(cmd, from, to, service, required, optional)
+ *   cmd       name in HCA_CMD_LIST, to be appended to HCA_CMD_
+ *   from, to  states, to be appended to HCA_QPS_
+ *   service   to be appended to HCA_ST_
+ *   required, optional  masks of HCA_QP_ATTR_*; STATE is optional in every row; anything else is
+ *             refused
+ *
+ * RD has no rows: it is not offered. Jettys and JFSs have no path and no peer, so one transition
+ * makes them ready.
+ */
 #define HCA_QPA(name) ((uint32_t)HCA_QP_ATTR_##name)
 
 /* The row a service has in every transition to RST and ERR. */

@@ -16,8 +16,6 @@
 
 #define DEFAULT_HOP_LIMIT 64u
 #define MSG_MAX_LOG 31u
-#define SL_MASK 7u /* the priority of a VLAN tag has three bits */
-#define PSN_MASK 0xffffffu
 
 static const struct hca_qp_transition transitions[] = {
 	HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)};
@@ -37,7 +35,12 @@ static const uint8_t sw_state[HCA_QPS_COUNT] = {
 static const uint8_t hw_mig[] = {
 	[SOFTHCA_MIG_MIGRATED] = HCA_MIG_MIGRATED,
 	[SOFTHCA_MIG_REARM] = HCA_MIG_REARM,
-	[SOFTHCA_MIG_ARMED] = HCA_MIG_ARMED,
+};
+
+static const uint8_t sw_mig[] = {
+	[HCA_MIG_ARMED] = SOFTHCA_MIG_ARMED,
+	[HCA_MIG_REARM] = SOFTHCA_MIG_REARM,
+	[HCA_MIG_MIGRATED] = SOFTHCA_MIG_MIGRATED,
 };
 
 static const char *const attr_names[] = {
@@ -46,13 +49,15 @@ static const char *const attr_names[] = {
 #undef ATTR_NAME
 };
 
-_Static_assert((uint32_t)SOFTHCA_QP_DEST_QPN == (uint32_t)HCA_QP_ATTR_DEST_QPN &&
-		       (uint32_t)SOFTHCA_QP_MIN_RNR_TIMER == (uint32_t)HCA_QP_ATTR_MIN_RNR_TIMER,
-	       "the attribute bits of verbs are those of table A1-3");
-_Static_assert((uint32_t)SOFTHCA_QP_RATE_LIMIT == (uint32_t)HCA_QP_ATTR_RATE_LIMIT &&
-		       SOFTHCA_RATE_LIMIT_LEAST == HCA_QPC_RATE_LIMIT_LEAST &&
-		       SOFTHCA_RATE_LIMIT_MOST == HCA_QPC_RATE_LIMIT_MOST,
+#define ASSERT_BIT(name, bit) \
+	_Static_assert((uint32_t)SOFTHCA_QP_##name == (uint32_t)HCA_QP_ATTR_##name, #name);
+HCA_QP_ATTR_LIST(ASSERT_BIT)
+#undef ASSERT_BIT
+_Static_assert(SOFTHCA_RATE_LIMIT_LEAST == HCA_RATE_LIMIT_MIN &&
+		       SOFTHCA_RATE_LIMIT_MOST == HCA_RATE_LIMIT_MAX,
 	       "rate limits");
+_Static_assert((uint32_t)SOFTHCA_MIG_REARM == (uint32_t)HCA_MIG_REARM,
+	       "limit of path_mig_state before it is coded");
 
 static const struct hca_qp_transition *
 find_transition(uint32_t from, uint32_t to, uint32_t service)
@@ -104,149 +109,97 @@ check_mask(const struct hca_qp_transition *t, uint32_t mask, const char *from, c
 	return 0;
 }
 
-/* The members that each bit of the mask names. X(bit, member) */
-#define ATTR_MEMBERS(X) \
-	X(STATE, qp_state) \
-	X(CUR_STATE, cur_qp_state) \
-	X(EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify) \
-	X(ACCESS_FLAGS, qp_access_flags) \
-	X(PKEY_INDEX, pkey_index) \
-	X(PORT, port_num) \
-	X(QKEY, qkey) \
-	X(AV, ah_attr) \
-	X(PATH_MTU, path_mtu) \
-	X(TIMEOUT, timeout) \
-	X(RETRY_CNT, retry_cnt) \
-	X(RNR_RETRY, rnr_retry) \
-	X(RQ_PSN, rq_psn) \
-	X(MAX_QP_RD_ATOMIC, max_rd_atomic) \
-	X(ALT_PATH, alt_ah_attr) \
-	X(ALT_PATH, alt_pkey_index) \
-	X(ALT_PATH, alt_port_num) \
-	X(ALT_PATH, alt_timeout) \
-	X(MIN_RNR_TIMER, min_rnr_timer) \
-	X(SQ_PSN, sq_psn) \
-	X(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
-	X(PATH_MIG_STATE, path_mig_state) \
-	X(CAP, cap) \
-	X(DEST_QPN, dest_qp_num) \
-	X(RATE_LIMIT, rate_limit)
-
 /* Attributes that the mask does not name are not read, and 0. */
 static struct softhca_qp_attr
 named_attrs(const struct softhca_qp_attr *attr, uint32_t mask)
 {
 	struct softhca_qp_attr named = {0};
 
-#define COPY(bit, member) \
-	if ((mask & SOFTHCA_QP_##bit) != 0) \
+#define COPY(attribute, member, ...) \
+	if ((mask & HCA_QP_ATTR_##attribute) != 0) \
 		named.member = attr->member;
-	ATTR_MEMBERS(COPY)
+	HCA_QP_FIELD_LIST(COPY)
+	HCA_QP_MEMBER_LIST(COPY)
 #undef COPY
 	return named;
 }
 
-/* Upper bounds of single attributes; an attribute that is not named is 0. X(value, limit, name) */
-#define ATTR_LIMITS(X) \
-	X(attr->path_mtu, ctx->info.max_mtu, "path_mtu") \
-	X(attr->dest_qp_num, 0xfffffeu, "dest_qp_num") \
-	X(attr->timeout, 31u, "timeout") \
-	X(attr->retry_cnt, 7u, "retry_cnt") \
-	X(attr->rnr_retry, 7u, "rnr_retry") \
-	X(attr->min_rnr_timer, 31u, "min_rnr_timer") \
-	X(attr->max_rd_atomic, ctx->info.max_rd_atomic, "max_rd_atomic") \
-	X(attr->max_dest_rd_atomic, ctx->info.max_dest_rd_atomic, "max_dest_rd_atomic") \
-	X(attr->port_num, ctx->info.num_ports, "port_num") \
-	X(attr->pkey_index, ctx->info.pkey_entries - 1, "pkey_index") \
-	X(attr->ah_attr.sgid_index, ctx->info.gid_entries - 1, "sgid_index") \
-	X(attr->alt_ah_attr.sgid_index, ctx->info.gid_entries - 1, "alternate sgid_index") \
-	X(attr->alt_pkey_index, ctx->info.pkey_entries - 1, "alt_pkey_index") \
-	X(attr->alt_port_num, ctx->info.num_ports, "alt_port_num") \
-	X(attr->alt_timeout, 31u, "alt_timeout") \
-	X(attr->path_mig_state, (uint32_t)SOFTHCA_MIG_ARMED, "path_mig_state") \
-	X(attr->rate_limit, SOFTHCA_RATE_LIMIT_MOST, "rate_limit")
+static int
+check_value(const char *name, uint32_t value, uint32_t min, uint32_t max,
+	    enum hca_qp_attr_rule rule)
+{
+	bool option = rule == HCA_QP_ATTR_OPTION;
+
+	if (rule == HCA_QP_ATTR_CUT || (value >= min && value <= max) || (option && value == 0))
+		return 0;
+	return lib_fail(-EINVAL, "%s %u: must be %s%u..%u", name, value, option ? "0 or " : "", min,
+			max);
+}
 
 static int
-check_values(const struct lib_context *ctx, const struct softhca_qp_attr *attr, uint32_t mask)
+check_values(const struct hca_ctl_info *info, const struct softhca_qp_attr *attr, uint32_t mask)
 {
 	int err;
 
-#define CHECK_LIMIT(value, limit, name) \
-	if ((uint32_t)(value) > (limit)) \
-		return lib_fail(-EINVAL, "%s %u, at most %u", name, (uint32_t)(value), limit);
-	ATTR_LIMITS(CHECK_LIMIT)
-#undef CHECK_LIMIT
-	if ((mask & SOFTHCA_QP_PATH_MTU) != 0 && !HCA_MTU_VALID(attr->path_mtu))
-		return lib_fail(-EINVAL, "path_mtu %u is not one of 1..5", attr->path_mtu);
-	if (((mask & SOFTHCA_QP_PORT) != 0 && attr->port_num == 0) ||
-	    ((mask & SOFTHCA_QP_ALT_PATH) != 0 && attr->alt_port_num == 0))
-		return lib_fail(-EINVAL, "ports count from 1");
 	if (attr->path_mig_state == SOFTHCA_MIG_ARMED)
-		return lib_fail(-EINVAL, "the device arms a QP that is in REARM by itself");
-	if (attr->rate_limit != 0 && attr->rate_limit < SOFTHCA_RATE_LIMIT_LEAST)
-		return lib_fail(-EINVAL, "rate_limit %u, at least %u kb/s", attr->rate_limit,
-				SOFTHCA_RATE_LIMIT_LEAST);
+		return lib_fail(-EINVAL, "path_mig_state ARMED: only the device sets it, of a QP "
+					 "in REARM");
+#define CHECK(attribute, member, word, field, min, max, limit, rule, verbs) \
+	if ((mask & HCA_QP_ATTR_##attribute) != 0) { \
+		err = check_value(#member, attr->member, min, limit, HCA_QP_ATTR_##rule); \
+		if (err != 0) \
+			return err; \
+	}
+	HCA_QP_VALUE_LIST(CHECK)
+#undef CHECK
 	err = lib_check_rate(attr->ah_attr.static_rate);
 	return err != 0 ? err : lib_check_rate(attr->alt_ah_attr.static_rate);
 }
 
-/* Bits beyond the width of a field are cut off, as other devices do. */
+/* Bits beyond the width of the field are cut off, as other devices do. */
 static void
-fill_path(struct hca_qpc_path *path, const struct softhca_ah_attr *ah)
+put_field(hca_be32 *word, uint32_t bits, uint32_t value)
 {
-	uint32_t acks = hca_be32_to_cpu(path->ackto);
-	uint32_t hops = ah->hop_limit != 0 ? ah->hop_limit : DEFAULT_HOP_LIMIT;
+	*word |= hca_cpu_to_be32(value << __builtin_ctz(bits) & bits);
+}
 
-	path->ackto = hca_cpu_to_be32(
-		HCA_QPC_MAKE_ACKTO(HCA_QPC_ACKTO(acks), ah->sgid_index, ah->static_rate, hops));
-	path->sl_tclass_flow = hca_cpu_to_be32(
-		HCA_QPC_MAKE_SL_TCLASS_FLOW(ah->sl & SL_MASK, ah->traffic_class, ah->flow_label));
+static void
+fill_address(struct hca_qpc_path *path, const struct softhca_ah_attr *ah)
+{
 	memcpy(path->rgid, ah->dgid.raw, sizeof(path->rgid));
-}
-
-static uint32_t
-hw_access(uint32_t access)
-{
-	return access &
-	       (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC);
+	if (ah->hop_limit == 0)
+		put_field(&path->ackto, HCA_BITS_OF(HCA_QPC_HOP_LIMIT), DEFAULT_HOP_LIMIT);
 }
 
 static void
-fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *attr, uint32_t mask,
+fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *named, uint32_t mask,
 	     uint32_t to, struct hca_qpc *qpc)
 {
-	uint32_t mig = hw_mig[attr->path_mig_state];
+	struct softhca_qp_attr attr = *named;
 
+	attr.path_mig_state = hw_mig[attr.path_mig_state];
 	memset(qpc, 0, sizeof(*qpc));
 	qpc->opt_param_mask = hca_cpu_to_be32(mask | HCA_QP_ATTR_STATE);
-	qpc->flags =
-		hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, lib_service_of(qp->pub.qp_type), mig, 0));
-	qpc->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(attr->path_mtu, MSG_MAX_LOG,
-							qp->rq.log_stride, qp->sq.log_stride));
+	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, lib_service_of(qp->pub.qp_type), 0, 0));
+	qpc->sizes = hca_cpu_to_be32(
+		HCA_QPC_MAKE_SIZES(0, MSG_MAX_LOG, qp->rq.log_stride, qp->sq.log_stride));
 	qpc->local_qpn = hca_cpu_to_be32(qp->pub.qp_num);
-	qpc->remote_qpn = hca_cpu_to_be32(attr->dest_qp_num);
-	qpc->path.port_pkey =
-		hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(attr->port_num, attr->pkey_index));
-	qpc->path.rnr_retry = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_RETRY(attr->rnr_retry, 1));
-	qpc->path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(attr->timeout, 0, 0, 0));
+	qpc->path.rnr_retry = hca_cpu_to_be32(HCA_QPC_HAS_GRH);
+/* by rule: the bits that are kept */
+#define CUT_RANGE(limit) UINT32_MAX
+#define CUT_OPTION(limit) UINT32_MAX
+#define CUT_CUT(limit) (limit)
+#define FILL(attribute, member, word, field, min, max, limit, rule, verbs) \
+	put_field(&qpc->word, HCA_BITS_OF(HCA_QPC_##field), (attr.member) & (CUT_##rule(limit)));
+	HCA_QP_VALUE_LIST(FILL)
+#undef FILL
+#undef CUT_RANGE
+#undef CUT_OPTION
+#undef CUT_CUT
 	if ((mask & SOFTHCA_QP_AV) != 0)
-		fill_path(&qpc->path, &attr->ah_attr);
-	if ((mask & SOFTHCA_QP_ALT_PATH) != 0) {
-		qpc->alt_path.port_pkey = hca_cpu_to_be32(
-			HCA_QPC_MAKE_PORT_PKEY(attr->alt_port_num, attr->alt_pkey_index));
-		qpc->alt_path.ackto =
-			hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(attr->alt_timeout, 0, 0, 0));
-		fill_path(&qpc->alt_path, &attr->alt_ah_attr);
-	}
-	qpc->access_flags = hca_cpu_to_be32(hw_access(attr->qp_access_flags));
-	qpc->rd_atomic =
-		hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(attr->max_rd_atomic,
-						       attr->max_dest_rd_atomic, attr->retry_cnt));
-	qpc->next_send_psn = hca_cpu_to_be32(attr->sq_psn & PSN_MASK);
-	qpc->rnr_nextrecvpsn =
-		hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(attr->min_rnr_timer, attr->rq_psn));
-	qpc->qkey = hca_cpu_to_be32(attr->qkey);
-	qpc->rate_limit = hca_cpu_to_be32(attr->rate_limit);
+		fill_address(&qpc->path, &attr.ah_attr);
+	if ((mask & SOFTHCA_QP_ALT_PATH) != 0)
+		fill_address(&qpc->alt_path, &attr.alt_ah_attr);
 }
 
 int
@@ -344,7 +297,7 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *given, u
 				softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
 	err = check_mask(t, mask, softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
 	if (err == 0)
-		err = check_values(lib_qp_ctx(qp), &attr, mask);
+		err = check_values(&lib_qp_ctx(qp)->info, &attr, mask);
 	if (err != 0)
 		return err;
 	/* for the device, naming the attribute requests the event */
@@ -354,21 +307,11 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *given, u
 }
 
 static void
-read_path(const struct hca_qpc_path *path, struct softhca_ah_attr *ah, uint8_t *timeout)
+read_address(const struct hca_qpc_path *path, struct softhca_ah_attr *ah)
 {
-	uint32_t acks = hca_be32_to_cpu(path->ackto);
-	uint32_t flow = hca_be32_to_cpu(path->sl_tclass_flow);
-
-	ah->sgid_index = (uint8_t)HCA_QPC_GID_INDEX(acks);
-	ah->static_rate = (uint8_t)HCA_QPC_STATIC_RATE(acks);
-	ah->hop_limit = (uint8_t)HCA_QPC_HOP_LIMIT(acks);
-	ah->sl = (uint8_t)HCA_QPC_SL(flow);
-	ah->traffic_class = (uint8_t)HCA_QPC_TCLASS(flow);
-	ah->flow_label = HCA_QPC_FLOW_LABEL(flow);
 	ah->port_num = (uint8_t)HCA_QPC_PORT(hca_be32_to_cpu(path->port_pkey));
 	ah->is_global = 1;
 	memcpy(ah->dgid.raw, path->rgid, sizeof(ah->dgid.raw));
-	*timeout = (uint8_t)HCA_QPC_ACKTO(acks);
 }
 
 static void
@@ -376,34 +319,17 @@ read_mailbox(const struct hca_qpc *qpc, struct softhca_qp_attr *attr)
 {
 	uint32_t flags = hca_be32_to_cpu(qpc->flags);
 	uint32_t state = HCA_QPC_STATE(flags);
-	uint32_t rd_atomic = hca_be32_to_cpu(qpc->rd_atomic);
-	uint32_t rnr_epsn = hca_be32_to_cpu(qpc->rnr_nextrecvpsn);
 
+#define READ(attribute, member, word, field, ...) \
+	attr->member = (__typeof__(attr->member))HCA_QPC_##field(hca_be32_to_cpu(qpc->word));
+	HCA_QP_VALUE_LIST(READ)
+#undef READ
+	attr->path_mig_state = sw_mig[attr->path_mig_state];
 	attr->qp_state = state < HCA_QPS_COUNT ? sw_state[state] : SOFTHCA_QPS_ERR;
 	attr->cur_qp_state = attr->qp_state;
-	attr->path_mtu = HCA_QPC_MTU(hca_be32_to_cpu(qpc->sizes));
-	attr->path_mig_state = HCA_QPC_MIG(flags) == HCA_MIG_ARMED   ? SOFTHCA_MIG_ARMED
-			       : HCA_QPC_MIG(flags) == HCA_MIG_REARM ? SOFTHCA_MIG_REARM
-								     : SOFTHCA_MIG_MIGRATED;
-	attr->rate_limit = hca_be32_to_cpu(qpc->rate_limit);
 	attr->sq_draining = (flags & HCA_QPC_DRAINING) != 0;
-	attr->qkey = hca_be32_to_cpu(qpc->qkey);
-	attr->rq_psn = HCA_QPC_EPSN(rnr_epsn);
-	attr->min_rnr_timer = (uint8_t)HCA_QPC_MIN_RNR_TIMER(rnr_epsn);
-	attr->sq_psn = hca_be32_to_cpu(qpc->next_send_psn) & PSN_MASK;
-	attr->dest_qp_num = hca_be32_to_cpu(qpc->remote_qpn) & HCA_QPN_MASK;
-	attr->qp_access_flags = hca_be32_to_cpu(qpc->access_flags) & HCA_ACCESS_MASK;
-	attr->max_rd_atomic = (uint8_t)HCA_QPC_MAX_RD_ATOMIC(rd_atomic);
-	attr->max_dest_rd_atomic = (uint8_t)HCA_QPC_MAX_DEST_RD_ATOMIC(rd_atomic);
-	attr->retry_cnt = (uint8_t)HCA_QPC_RETRY_CNT(rd_atomic);
-	attr->rnr_retry = (uint8_t)HCA_QPC_RNR_RETRY(hca_be32_to_cpu(qpc->path.rnr_retry));
-	attr->pkey_index = (uint16_t)HCA_QPC_PKEY_INDEX(hca_be32_to_cpu(qpc->path.port_pkey));
-	attr->alt_pkey_index =
-		(uint16_t)HCA_QPC_PKEY_INDEX(hca_be32_to_cpu(qpc->alt_path.port_pkey));
-	read_path(&qpc->path, &attr->ah_attr, &attr->timeout);
-	read_path(&qpc->alt_path, &attr->alt_ah_attr, &attr->alt_timeout);
-	attr->port_num = attr->ah_attr.port_num;
-	attr->alt_port_num = attr->alt_ah_attr.port_num;
+	read_address(&qpc->path, &attr->ah_attr);
+	read_address(&qpc->alt_path, &attr->alt_ah_attr);
 }
 
 int

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "front_kern.h"
+#include "front_qp_members.h"
 
 void
 ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *src)
@@ -35,33 +36,12 @@ cap_from_kern(const struct ib_uverbs_qp_attr *src)
 }
 
 void
-ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
+ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from)
 {
-	dst->qp_state = (enum ibv_qp_state)src->qp_state;
-	dst->cur_qp_state = (enum ibv_qp_state)src->cur_qp_state;
-	dst->path_mtu = (enum ibv_mtu)src->path_mtu;
-	dst->path_mig_state = (enum ibv_mig_state)src->path_mig_state;
-	dst->qkey = src->qkey;
-	dst->rq_psn = src->rq_psn;
-	dst->sq_psn = src->sq_psn;
-	dst->dest_qp_num = src->dest_qp_num;
-	dst->qp_access_flags = src->qp_access_flags;
-	dst->cap = cap_from_kern(src);
-	ibv_copy_ah_attr_from_kern(&dst->ah_attr, &src->ah_attr);
-	ibv_copy_ah_attr_from_kern(&dst->alt_ah_attr, &src->alt_ah_attr);
-	dst->pkey_index = src->pkey_index;
-	dst->alt_pkey_index = src->alt_pkey_index;
-	dst->en_sqd_async_notify = src->en_sqd_async_notify;
-	dst->sq_draining = src->sq_draining;
-	dst->max_rd_atomic = src->max_rd_atomic;
-	dst->max_dest_rd_atomic = src->max_dest_rd_atomic;
-	dst->min_rnr_timer = src->min_rnr_timer;
-	dst->port_num = src->port_num;
-	dst->timeout = src->timeout;
-	dst->retry_cnt = src->retry_cnt;
-	dst->rnr_retry = src->rnr_retry;
-	dst->alt_port_num = src->alt_port_num;
-	dst->alt_timeout = src->alt_timeout;
+	FRONT_COPY_KERNEL
+	to->cap = cap_from_kern(from);
+	ibv_copy_ah_attr_from_kern(&to->ah_attr, &from->ah_attr);
+	ibv_copy_ah_attr_from_kern(&to->alt_ah_attr, &from->alt_ah_attr);
 }
 
 /* Members that both records have under the same name */

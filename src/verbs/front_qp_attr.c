@@ -6,40 +6,13 @@
 #include <string.h>
 
 #include "front.h"
-
-/* Members that both structures have under the same name */
-#define COMMON(_) \
-	_(qkey) \
-	_(rq_psn) \
-	_(sq_psn) \
-	_(dest_qp_num) \
-	_(qp_access_flags) \
-	_(pkey_index) \
-	_(alt_pkey_index) \
-	_(en_sqd_async_notify) \
-	_(sq_draining) \
-	_(max_rd_atomic) \
-	_(max_dest_rd_atomic) \
-	_(min_rnr_timer) \
-	_(port_num) \
-	_(timeout) \
-	_(retry_cnt) \
-	_(rnr_retry) \
-	_(alt_port_num) \
-	_(alt_timeout) \
-	_(rate_limit)
+#include "front_qp_members.h"
 
 static int
 attr_to(const struct ibv_qp_attr *from, uint32_t mask, struct softhca_qp_attr *to, const char *call)
 {
 	memset(to, 0, sizeof(*to));
-#define _(name) to->name = from->name;
-	COMMON(_)
-#undef _
-	to->qp_state = from->qp_state;
-	to->cur_qp_state = from->cur_qp_state;
-	to->path_mtu = from->path_mtu;
-	to->path_mig_state = from->path_mig_state;
+	FRONT_COPY_IBV
 	memcpy(&to->cap, &from->cap, sizeof(to->cap));
 	if ((mask & IBV_QP_AV) != 0 && front_path(&from->ah_attr, &to->ah_attr, call) != 0)
 		return EINVAL;
@@ -53,13 +26,7 @@ static void
 attr_from(const struct softhca_qp_attr *from, struct ibv_qp_attr *to)
 {
 	memset(to, 0, sizeof(*to));
-#define _(name) to->name = from->name;
-	COMMON(_)
-#undef _
-	to->qp_state = (enum ibv_qp_state)from->qp_state;
-	to->cur_qp_state = (enum ibv_qp_state)from->cur_qp_state;
-	to->path_mtu = (enum ibv_mtu)from->path_mtu;
-	to->path_mig_state = (enum ibv_mig_state)from->path_mig_state;
+	FRONT_COPY_IBV
 	memcpy(&to->cap, &from->cap, sizeof(to->cap));
 	front_path_back(&from->ah_attr, &to->ah_attr);
 	front_path_back(&from->alt_ah_attr, &to->alt_ah_attr);
@@ -91,6 +58,9 @@ ibv_modify_qp(struct ibv_qp *pub, struct ibv_qp_attr *attr, int attr_mask)
 
 	if (err != 0)
 		return err;
+	if ((mask & FRONT_OWN_ATTRS) != 0)
+		return FRONT_REFUSE(EINVAL, "attributes %#x are not known to verbs",
+				    mask & FRONT_OWN_ATTRS);
 	err = attr_to(attr, mask, &request, __func__);
 	if (err == 0)
 		err = FRONT_RESULT(softhca_modify_qp(qp->hca, &request, mask));

@@ -37,6 +37,18 @@ def lists():
         yield '#undef X'
 
 
+def attributes():
+    """Where each attribute of a QP stands in its mailbox."""
+    yield '#define X(name, member, word, field, ...) printf("attribute " #name " " #member " %zu %x\\n", ' \
+          'offsetof(struct hca_qpc, word), HCA_BITS_OF(HCA_QPC_##field));'
+    yield 'HCA_QP_VALUE_LIST(X)'
+    yield '#undef X'
+    yield '#define X(name, word, bits) printf("attribute " #name " %zu %x\\n", ' \
+          'offsetof(struct hca_qpc, word), (unsigned int)(bits));'
+    yield 'HCA_QP_WORD_LIST(X)'
+    yield '#undef X'
+
+
 def numbers(text):
     for name, value in re.findall(r'^#define (\w+)[ \t]+(\S.*)$', text, re.M):
         if not value.endswith('\\') and not value.startswith(('"', '_')) and not INSIDE.search(name):
@@ -58,7 +70,7 @@ def bits(text):
 
 def statements(headers):
     texts = [text for name, text in headers.items() if name.startswith('abi/')]
-    lines = list(lists()) + [line for text in texts for line in list(numbers(text)) + list(bits(text))]
+    lines = list(lists()) + list(attributes()) + [line for text in texts for line in list(numbers(text)) + list(bits(text))]
     return OPERATIONS + '\n'.join(lines)
 
 

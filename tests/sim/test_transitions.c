@@ -50,6 +50,8 @@ static const struct service {
 	{"XRC target", SOFTHCA_QPT_XRC_RECV, T_TGT},
 };
 
+static const struct t_more more[] = {HCA_QP_TRANSITION_LIST(T_MORE_ROW)};
+
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 struct one {
@@ -129,81 +131,47 @@ random_address(struct one *o)
 	return a;
 }
 
+static uint32_t
+random_value(struct sim_rng *r, uint32_t min, uint32_t max, enum hca_qp_attr_rule rule)
+{
+	uint32_t value = min + sim_below(r, max == HCA_ATTR_ANY ? max : max - min + 1);
+
+	return rule == HCA_QP_ATTR_CUT ? value & max : value;
+}
+
 /* Valid values of all attributes. */
 static struct softhca_qp_attr
 random_attr(struct one *o, uint32_t to)
 {
+	const struct hca_ctl_info *info = &((struct lib_context *)o->ctx)->info;
+	struct softhca_qp_attr a = {.qp_state = to, .cur_qp_state = o->qp->state};
 	struct sim_rng *r = &o->rng;
-	struct softhca_qp_attr a = {
-		.qp_state = to,
-		.cur_qp_state = o->qp->state,
-		.path_mtu = 1 + sim_below(r, 5),
-		.path_mig_state = SOFTHCA_MIG_MIGRATED,
-		.qkey = sim_below(r, UINT32_MAX),
-		.rq_psn = sim_below(r, 1 << 24),
-		.sq_psn = sim_below(r, 1 << 24),
-		.dest_qp_num = 2 + sim_below(r, 0xfffff0),
-		.qp_access_flags = sim_below(r, 16) &
-				   (SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
-				    SOFTHCA_ACCESS_REMOTE_ATOMIC),
-		.ah_attr = random_address(o),
-		.alt_ah_attr = random_address(o),
-		.pkey_index = (uint16_t)sim_below(r, 2),
-		.alt_pkey_index = (uint16_t)sim_below(r, 2),
-		.max_rd_atomic = (uint8_t)sim_below(r, 17),
-		.max_dest_rd_atomic = (uint8_t)sim_below(r, 17),
-		.min_rnr_timer = (uint8_t)sim_below(r, 32),
-		.port_num = 1,
-		.timeout = (uint8_t)sim_below(r, 32),
-		.retry_cnt = (uint8_t)sim_below(r, 8),
-		.rnr_retry = (uint8_t)sim_below(r, 8),
-		.alt_port_num = 1,
-		.alt_timeout = (uint8_t)sim_below(r, 32),
-		.rate_limit = SOFTHCA_RATE_LIMIT_LEAST + sim_below(r, 1 << 20),
-	};
 
+#define RANDOM(attr, member, word, field, min, max, limit, rule, verbs) \
+	a.member = (__typeof__(a.member))random_value(r, min, limit, HCA_QP_ATTR_##rule);
+	HCA_QP_FIELD_LIST(RANDOM)
+#undef RANDOM
+	a.ah_attr = random_address(o);
+	a.alt_ah_attr = random_address(o);
+	a.path_mig_state = SOFTHCA_MIG_MIGRATED;
+	/* those that have a P_Key */
+	a.pkey_index = (uint16_t)sim_below(r, 2);
+	a.alt_pkey_index = (uint16_t)sim_below(r, 2);
+	/* more would have to be allocated before RTR */
+	a.max_dest_rd_atomic = (uint8_t)sim_below(r, 17);
 	return a;
 }
 
-#define FIELD(attr, member) \
-	{ \
-		attr, offsetof(struct softhca_qp_attr, member), \
-			sizeof(((struct softhca_qp_attr *)0)->member), #member \
-	}
+#define FIELD(attr, member, ...) \
+	{HCA_QP_ATTR_##attr, offsetof(struct softhca_qp_attr, member), \
+	 sizeof(((struct softhca_qp_attr *)0)->member), #member},
 
 static const struct {
 	uint32_t attr;
 	size_t off, len;
 	const char *name;
-} fields[] = {
-	FIELD(T_ACCESS, qp_access_flags),
-	FIELD(T_PKEY, pkey_index),
-	FIELD(T_PORT, port_num),
-	FIELD(T_QKEY, qkey),
-	FIELD(T_AV, ah_attr.dgid),
-	FIELD(T_AV, ah_attr.flow_label),
-	FIELD(T_AV, ah_attr.sgid_index),
-	FIELD(T_AV, ah_attr.hop_limit),
-	FIELD(T_AV, ah_attr.traffic_class),
-	FIELD(T_AV, ah_attr.sl),
-	FIELD(T_AV, ah_attr.static_rate),
-	FIELD(T_MTU, path_mtu),
-	FIELD(T_TIMEOUT, timeout),
-	FIELD(T_RETRY, retry_cnt),
-	FIELD(T_RNR_RETRY, rnr_retry),
-	FIELD(T_RQ_PSN, rq_psn),
-	FIELD(T_MAX_RD, max_rd_atomic),
-	FIELD(T_ALT, alt_ah_attr),
-	FIELD(T_ALT, alt_pkey_index),
-	FIELD(T_ALT, alt_port_num),
-	FIELD(T_ALT, alt_timeout),
-	FIELD(T_MIN_RNR, min_rnr_timer),
-	FIELD(T_SQ_PSN, sq_psn),
-	FIELD(T_MAX_DEST, max_dest_rd_atomic),
-	FIELD(T_MIG, path_mig_state),
-	FIELD(T_DEST, dest_qp_num),
-	FIELD(T_RATE, rate_limit),
-};
+} fields[] = {HCA_QP_FIELD_LIST(FIELD) HCA_QP_PATH_LIST(FIELD, AV, ah_attr, path)
+		      FIELD(AV, ah_attr.dgid) FIELD(ALT_PATH, alt_ah_attr)};
 
 static struct softhca_qp_attr
 query(struct one *o)
@@ -326,14 +294,16 @@ refused(struct one *o, uint32_t from, uint32_t to, uint32_t mask)
 static void
 each_attribute(struct one *o, const struct row *w)
 {
+	const struct t_more row = {w->from, w->to, (uint32_t)__builtin_ctz(o->service->bit), 0};
+	uint32_t optional = w->optional | t_more_of(more, sizeof(more) / sizeof(more[0]), &row);
 	bool fresh = false;
 
 	accepted(o, w, w->required);
-	accepted(o, w, w->required | w->optional);
+	accepted(o, w, w->required | optional);
 	for (uint32_t bit = 1; bit < 32; bit++) {
 		uint32_t attr = 1u << bit;
 
-		if (w->optional & attr) {
+		if (optional & attr) {
 			accepted(o, w, w->required | attr);
 			fresh = false;
 			continue;

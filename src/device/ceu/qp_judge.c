@@ -25,68 +25,37 @@
  */
 #define FRAME_OVERHEAD (14u + 20u + 8u + 12u + 16u + 4u + 4u)
 
-#define ANY UINT32_MAX
-/* Fields of the context that belong to an attribute: X(attribute, field, hi, lo, largest value). */
-#define QP_FIELD_LIST(X) \
-	X(ACCESS_FLAGS, access_flags, 31, 0, HCA_ACCESS_MASK) \
-	X(PKEY_INDEX, path.port_pkey, 6, 0, ANY) \
-	X(PORT, path.port_pkey, 26, 24, ANY) \
-	X(QKEY, qkey, 31, 0, ANY) \
-	X(AV, path.rnr_retry, 23, 16, ANY) \
-	X(AV, path.ackto, 23, 0, ANY) \
-	X(AV, path.sl_tclass_flow, 31, 0, ANY) \
-	X(AV, path.mac_lo, 31, 0, ANY) \
-	X(AV, path.smac_hi, 31, 0, ANY) \
-	X(AV, path.dmac_hi, 31, 0, ANY) \
-	X(AV, path.sip, 31, 0, ANY) \
-	X(AV, path.dip, 31, 0, ANY) \
-	X(PATH_MTU, sizes, 31, 24, ANY) \
-	X(TIMEOUT, path.ackto, 31, 24, 31) \
-	X(RETRY_CNT, rd_atomic, 15, 8, 7) \
-	X(RNR_RETRY, path.rnr_retry, 31, 24, 7) \
-	X(RQ_PSN, rnr_nextrecvpsn, 23, 0, ANY) \
-	X(MAX_QP_RD_ATOMIC, rd_atomic, 31, 24, HCA_RD_ATOMIC_MAX) \
-	X(MIN_RNR_TIMER, rnr_nextrecvpsn, 31, 24, 31) \
-	X(ALT_PATH, alt_path.port_pkey, 26, 24, ANY) \
-	X(ALT_PATH, alt_path.port_pkey, 6, 0, ANY) \
-	X(ALT_PATH, alt_path.rnr_retry, 23, 16, ANY) \
-	X(ALT_PATH, alt_path.ackto, 31, 24, 31) \
-	X(ALT_PATH, alt_path.ackto, 23, 0, ANY) \
-	X(ALT_PATH, alt_path.sl_tclass_flow, 31, 0, ANY) \
-	X(ALT_PATH, alt_path.mac_lo, 31, 0, ANY) \
-	X(ALT_PATH, alt_path.smac_hi, 31, 0, ANY) \
-	X(ALT_PATH, alt_path.dmac_hi, 31, 0, ANY) \
-	X(ALT_PATH, alt_path.sip, 31, 0, ANY) \
-	X(ALT_PATH, alt_path.dip, 31, 0, ANY) \
-	X(SQ_PSN, next_send_psn, 31, 0, HCA_PSN_MASK) \
-	X(MAX_DEST_RD_ATOMIC, rd_atomic, 23, 16, HCA_RD_ATOMIC_MAX) \
-	X(PATH_MIG_STATE, flags, 12, 11, ANY) \
-	X(RATE_LIMIT, rate_limit, 31, 0, HCA_QPC_RATE_LIMIT_MOST) \
-	X(DEST_QPN, remote_qpn, 31, 0, ANY)
-
-static const struct {
-	uint32_t attr, bits, max;
+/* Fields of the context that belong to an attribute. */
+static const struct qp_field {
+	uint32_t attr, bits;
+	uint32_t min, max;
 	uint16_t off;
+	bool option; /* 0 is as good as min..max */
 } fields[] = {
-#define X(attr, field, hi, lo, max) \
-	{HCA_QP_ATTR_##attr, HCA_MASK(hi, lo), HCA_FIELD(hi, lo, max), \
-	 offsetof(struct hca_qpc, field)},
-	QP_FIELD_LIST(X)
-#undef X
+#define FIELD(attr, member, word, field, min, max, limit, rule, verbs) \
+	{HCA_QP_ATTR_##attr, \
+	 HCA_BITS_OF(HCA_QPC_##field), \
+	 min, \
+	 max, \
+	 offsetof(struct hca_qpc, word), \
+	 HCA_QP_ATTR_##rule == HCA_QP_ATTR_OPTION},
+#define WHOLE(attr, word, bits) \
+	{HCA_QP_ATTR_##attr, bits, 0, HCA_ATTR_ANY, offsetof(struct hca_qpc, word), false},
+	HCA_QP_VALUE_LIST(FIELD) HCA_QP_WORD_LIST(WHOLE)
+#undef FIELD
+#undef WHOLE
 };
+
+static bool
+pkey_usable(const struct hca_core *h, uint32_t index)
+{
+	return index < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[index] != 0;
+}
 
 static bool
 attr_pkey(const struct hca_core *h, const struct hca_qpc *q)
 {
-	uint32_t i = HCA_QPC_PKEY_INDEX(WORD(path.port_pkey));
-
-	return i < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[i] != 0;
-}
-
-static bool
-attr_port(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return HCA_QPC_PORT(WORD(path.port_pkey)) == 1;
+	return pkey_usable(h, HCA_QPC_PKEY_INDEX(WORD(path.port_pkey)));
 }
 
 static bool
@@ -111,13 +80,7 @@ attr_mtu(const struct hca_core *h, const struct hca_qpc *q)
 {
 	uint32_t code = HCA_QPC_MTU(WORD(sizes));
 
-	return HCA_MTU_VALID(code) && mtu_fits(h, HCA_MTU_BYTES(code));
-}
-
-static bool
-attr_dest_qpn(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return WORD(remote_qpn) > HCA_QPN_GSI && WORD(remote_qpn) < HCA_QPN_MULTICAST;
+	return mtu_fits(h, HCA_MTU_BYTES(code));
 }
 
 /* Only the device sets ARMED. */
@@ -129,26 +92,23 @@ attr_mig(const struct hca_core *h, const struct hca_qpc *q)
 }
 
 static bool
-attr_rate_limit(const struct hca_core *h, const struct hca_qpc *q)
-{
-	return WORD(rate_limit) == 0 || WORD(rate_limit) >= HCA_QPC_RATE_LIMIT_LEAST;
-}
-
-static bool
 attr_alt(const struct hca_core *h, const struct hca_qpc *q)
 {
-	uint32_t word = WORD(alt_path.port_pkey), pkey = HCA_QPC_PKEY_INDEX(word);
-
-	return HCA_QPC_PORT(word) == 1 && pkey < HCA_PKEY_ENTRIES && h->ctxmgt->pkey[pkey] != 0;
+	return pkey_usable(h, HCA_QPC_PKEY_INDEX(WORD(alt_path.port_pkey)));
 }
 
 static bool
 within_limits(const struct hca_qpc *q, uint32_t mask)
 {
-	for (unsigned int i = 0; i < RTE_DIM(fields); i++)
-		if ((mask & fields[i].attr) && (hca_get_be32((const uint8_t *)q + fields[i].off) &
-						fields[i].bits) > fields[i].max)
+	for (unsigned int i = 0; i < RTE_DIM(fields); i++) {
+		const struct qp_field *f = &fields[i];
+		uint32_t word = hca_get_be32((const uint8_t *)q + f->off);
+		uint32_t value = (word & f->bits) >> rte_bsf32(f->bits);
+
+		if ((mask & f->attr) && (value < f->min || value > f->max) &&
+		    !(f->option && value == 0))
 			return false;
+	}
 	return true;
 }
 
@@ -157,9 +117,9 @@ static const struct {
 	uint32_t attr;
 	bool (*ok)(const struct hca_core *h, const struct hca_qpc *q);
 } checks[] = {
-	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},	   {HCA_QP_ATTR_PORT, attr_port},
-	{HCA_QP_ATTR_PATH_MTU, attr_mtu},	   {HCA_QP_ATTR_DEST_QPN, attr_dest_qpn},
-	{HCA_QP_ATTR_RATE_LIMIT, attr_rate_limit}, {HCA_QP_ATTR_PATH_MIG_STATE, attr_mig},
+	{HCA_QP_ATTR_PKEY_INDEX, attr_pkey},
+	{HCA_QP_ATTR_PATH_MTU, attr_mtu},
+	{HCA_QP_ATTR_PATH_MIG_STATE, attr_mig},
 	{HCA_QP_ATTR_ALT_PATH, attr_alt},
 };
 
@@ -342,10 +302,6 @@ merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
 		hca_put_be32(to, (hca_get_be32(to) & ~fields[i].bits) |
 					 (hca_get_be32(from) & fields[i].bits));
 	}
-	if (mask & HCA_QP_ATTR_AV)
-		memcpy(image->path.rgid, in->path.rgid, sizeof(image->path.rgid));
-	if (mask & HCA_QP_ATTR_ALT_PATH)
-		memcpy(image->alt_path.rgid, in->alt_path.rgid, sizeof(image->alt_path.rgid));
 }
 
 /* Latch what RST2INIT and RST2RTS take besides attributes. */

@@ -435,8 +435,6 @@ hca_qp_free(struct hca_core *h, uint32_t qpi)
 	rte_free(w->memory);
 }
 
-#define REMOTE_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
-
 static void
 apply_mtu(struct hca_qp *qp, uint32_t code)
 {
@@ -485,7 +483,7 @@ static void
 apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 {
 	if (mask & HCA_QP_ATTR_ACCESS_FLAGS)
-		set_live(&cfg->access, WORD(access_flags) & REMOTE_RIGHTS);
+		set_live(&cfg->access, WORD(access_flags) & HCA_ACCESS_REMOTE);
 	if (mask & HCA_QP_ATTR_MIN_RNR_TIMER)
 		set_live(&cfg->min_rnr_timer, HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)));
 	/*

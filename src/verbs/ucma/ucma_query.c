@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "front_qp_members.h"
 #include "ucma.h"
 
 /* Values of a path on Ethernet, which no subnet administration has given */
@@ -286,39 +287,12 @@ ucma_ah_to_kern(const struct softhca_ah_attr *from, struct ib_uverbs_ah_attr *to
 	memcpy(to->grh.dgid, from->dgid.raw, sizeof(to->grh.dgid));
 }
 
-/* Members that both structures have under the same name */
-#define ATTR_COMMON(_) \
-	_(qp_state) \
-	_(cur_qp_state) \
-	_(path_mtu) \
-	_(path_mig_state) \
-	_(qkey) \
-	_(rq_psn) \
-	_(sq_psn) \
-	_(dest_qp_num) \
-	_(qp_access_flags) \
-	_(pkey_index) \
-	_(alt_pkey_index) \
-	_(en_sqd_async_notify) \
-	_(sq_draining) \
-	_(max_rd_atomic) \
-	_(max_dest_rd_atomic) \
-	_(min_rnr_timer) \
-	_(port_num) \
-	_(timeout) \
-	_(retry_cnt) \
-	_(rnr_retry) \
-	_(alt_port_num) \
-	_(alt_timeout)
-
 static void
 attr_to_kern(const struct softhca_qp_attr *from, uint32_t mask, struct ib_uverbs_qp_attr *to)
 {
 	memset(to, 0, sizeof(*to));
 	to->qp_attr_mask = mask;
-#define _(name) to->name = from->name;
-	ATTR_COMMON(_)
-#undef _
+	FRONT_COPY_KERNEL
 	ucma_ah_to_kern(&from->ah_attr, &to->ah_attr);
 	ucma_ah_to_kern(&from->alt_ah_attr, &to->alt_ah_attr);
 }

@@ -281,8 +281,8 @@ neighbour_table_gives_the_mac(void **state)
 	X(q->rd_atomic = hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(33, 8, 7))) \
 	X(q->rd_atomic = hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(4, 8, 8))) \
 	X(q->next_send_psn = hca_cpu_to_be32(0x1000000)) \
-	X(limit(q, HCA_QPC_RATE_LIMIT_LEAST - 1)) \
-	X(limit(q, HCA_QPC_RATE_LIMIT_MOST + 1)) \
+	X(limit(q, HCA_RATE_LIMIT_MIN - 1)) \
+	X(limit(q, HCA_RATE_LIMIT_MAX + 1)) \
 	X(q->opt_param_mask &= ~hca_cpu_to_be32(HCA_QP_ATTR_MAX_QP_RD_ATOMIC))
 
 static void

@@ -37,6 +37,8 @@ static const struct row {
 #undef X
 };
 
+static const struct t_more more[] = {HCA_QP_TRANSITION_LIST(T_MORE_ROW)};
+
 static const uint32_t services[] = {HCA_ST_RC, HCA_ST_UC, HCA_ST_UD, HCA_ST_XRC_INI,
 				    HCA_ST_XRC_TGT};
 
@@ -50,45 +52,21 @@ find(uint32_t command, uint32_t from, uint32_t service)
 	return NULL;
 }
 
-/* ---- attributes: where they stand in the mailbox and in what QUERY_QP answers ---- */
-
-#define WORD(field) (uint16_t)(offsetof(struct hca_qpc, field) / 4)
-#define RGID(path, i) WORD(path.rgid) + (i), 0xffffffff
-#define PATH(attr, path) \
-	{attr, WORD(path.sl_tclass_flow), 0xffffffff}, {attr, RGID(path, 0)}, \
-		{attr, RGID(path, 1)}, {attr, RGID(path, 2)}, {attr, RGID(path, 3)}, \
-		{attr, WORD(path.mac_lo), 0xffffffff}, {attr, WORD(path.smac_hi), 0xffffffff}, \
-		{attr, WORD(path.dmac_hi), 0xffffffff}, {attr, WORD(path.sip), 0xffffffff}, \
-	{ \
-		attr, WORD(path.dip), 0xffffffff \
-	}
+/* ---- attributes: where they stand in the mailboxes of MODIFY_QP and QUERY_QP ---- */
 
 static const struct {
 	uint32_t attr;
 	uint16_t word;
 	uint32_t bits;
 } fields[] = {
-	{T_ACCESS, WORD(access_flags), 0xffffffff},
-	{T_PKEY, WORD(path.port_pkey), 0x7f},
-	{T_PORT, WORD(path.port_pkey), 0x07000000},
-	{T_QKEY, WORD(qkey), 0xffffffff},
-	{T_AV, WORD(path.ackto), 0x00ffffff},
-	PATH(T_AV, path),
-	{T_MTU, WORD(sizes), 0xe0000000},
-	{T_TIMEOUT, WORD(path.ackto), 0xff000000},
-	{T_RETRY, WORD(rd_atomic), 0x0000ff00},
-	{T_RNR_RETRY, WORD(path.rnr_retry), 0xff000000},
-	{T_RQ_PSN, WORD(rnr_nextrecvpsn), 0x00ffffff},
-	{T_MAX_RD, WORD(rd_atomic), 0xff000000},
-	{T_ALT, WORD(alt_path.port_pkey), 0x0700007f},
-	{T_ALT, WORD(alt_path.ackto), 0xffffffff},
-	PATH(T_ALT, alt_path),
-	{T_MIN_RNR, WORD(rnr_nextrecvpsn), 0xff000000},
-	{T_SQ_PSN, WORD(next_send_psn), 0x00ffffff},
-	{T_MAX_DEST, WORD(rd_atomic), 0x00ff0000},
-	{T_MIG, WORD(flags), 0x00001800},
-	{T_DEST, WORD(remote_qpn), 0x00ffffff},
-	{T_RATE, WORD(rate_limit), 0xffffffff},
+#define FIELD(attr, member, field_word, field, ...) \
+	{HCA_QP_ATTR_##attr, offsetof(struct hca_qpc, field_word) / 4, \
+	 HCA_BITS_OF(HCA_QPC_##field)},
+#define WHOLE(attr, field_word, bits) \
+	{HCA_QP_ATTR_##attr, offsetof(struct hca_qpc, field_word) / 4, bits},
+	HCA_QP_VALUE_LIST(FIELD) HCA_QP_WORD_LIST(WHOLE)
+#undef FIELD
+#undef WHOLE
 };
 
 static uint32_t
@@ -107,11 +85,11 @@ next_value(uint32_t n)
 }
 
 static void
-random_path(struct hca_qpc_path *p, uint32_t timeout)
+random_path(struct hca_qpc_path *p)
 {
 	p->port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, next_value(2)));
-	p->ackto = hca_cpu_to_be32(
-		HCA_QPC_MAKE_ACKTO(timeout, 0, 2 + next_value(9), 1 + next_value(255)));
+	p->ackto =
+		hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 0, 2 + next_value(9), 1 + next_value(255)));
 	p->sl_tclass_flow =
 		hca_cpu_to_be32(HCA_QPC_MAKE_SL_TCLASS_FLOW(next_value(8), next_value(64) * 4,
 							    next_value(0x100000)));
@@ -123,6 +101,25 @@ random_path(struct hca_qpc_path *p, uint32_t timeout)
 	p->dmac_hi = hca_cpu_to_be32(0x02000000 + next_value(0x10000));
 }
 
+static void
+random_field(hca_be32 *word, uint32_t bits, uint32_t min, uint32_t max)
+{
+	uint32_t others = hca_be32_to_cpu(*word) & ~bits;
+
+	if (max != HCA_ATTR_ANY)
+		*word = hca_cpu_to_be32(others | (min + next_value(max - min + 1))
+							 << rte_bsf32(bits));
+}
+
+static void
+random_fields(struct hca_qpc *q)
+{
+#define RANDOM(attr, member, word, field, min, max, ...) \
+	random_field(&q->word, HCA_BITS_OF(HCA_QPC_##field), min, max);
+	HCA_QP_FIELD_LIST(RANDOM)
+#undef RANDOM
+}
+
 /* A valid mailbox; each value that can differ from the previous one does. */
 static struct hca_qpc *
 mailbox(struct rig *r, uint32_t service, uint32_t mask, uint32_t to)
@@ -130,23 +127,20 @@ mailbox(struct rig *r, uint32_t service, uint32_t mask, uint32_t to)
 	struct hca_qpc *q = rig_qpc(r, QPI, mask);
 
 	q->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, service, HCA_MIG_MIGRATED, 0));
-	q->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(1 + next_value(5), 31, 6, 6));
+	q->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(1, 31, 6, 6));
 	if (service == HCA_ST_XRC_INI || service == HCA_ST_XRC_TGT)
 		q->rcv_wqe_len = 0;
 	if (service == HCA_ST_XRC_TGT) {
 		q->snd_wqe_len = 0;
 		q->xrcd = hca_cpu_to_be32(7);
 	}
-	random_path(&q->path, next_value(32));
-	random_path(&q->alt_path, next_value(32));
-	q->path.rnr_retry = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_RETRY(next_value(8), 1));
-	q->access_flags = hca_cpu_to_be32(next_value(HCA_ACCESS_MASK + 1) & HCA_ACCESS_MASK);
+	random_path(&q->path);
+	random_path(&q->alt_path);
+	q->path.rnr_retry = hca_cpu_to_be32(HCA_QPC_HAS_GRH);
+	random_fields(q);
+	/* more would have to be allocated before RTR */
 	q->rd_atomic = hca_cpu_to_be32(
 		HCA_QPC_MAKE_RD_ATOMIC(next_value(17), next_value(17), next_value(8)));
-	q->remote_qpn = hca_cpu_to_be32(2 + next_value(0xfffff0));
-	q->next_send_psn = hca_cpu_to_be32(next_value(0x1000000));
-	q->rnr_nextrecvpsn =
-		hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(next_value(32), next_value(0x1000000)));
 	q->qkey = hca_cpu_to_be32(next_value(0x1000000) << 7 | next_value(128));
 	return q;
 }
@@ -183,7 +177,7 @@ to_state(struct rig *r, uint32_t service, uint32_t state)
 	if (state == SQD)
 		step(r, HCA_CMD_RTS2SQD_QPEE, RTS, service);
 	if (state == SQE)
-		r->h->qp[QPI].cfg.state = HCA_QPS_SQE; /* RC would not enter this state by itself */
+		r->h->qp[QPI].cfg.state = HCA_QPS_SQE; /* RC does not enter this state */
 	if (state == ERR)
 		assert_int_equal(rig_cmd(r, HCA_CMD_2ERR_QPEE, 3, QPN, 0, 0), HCA_STAT_OK);
 	for (unsigned int i = 0; i < 4; i++)
@@ -268,15 +262,18 @@ refused(struct rig *r, const struct row *w, uint32_t service, uint32_t mask)
 static void
 each_attribute(struct rig *r, const struct row *w, uint32_t service)
 {
+	const struct t_more row = {w->from, w->to, service, 0};
+	uint32_t optional = w->optional | T_STATE | t_more_of(more, RTE_DIM(more), &row);
+
 	accepted(r, w, service, w->required);
-	accepted(r, w, service, w->required | w->optional | T_STATE);
+	accepted(r, w, service, w->required | optional);
 	for (uint32_t bit = 0; bit < 32; bit++) {
 		uint32_t attr = 1u << bit;
 
 		if (w->required & attr) {
 			to_state(r, service, w->from);
 			refused(r, w, service, w->required & ~attr);
-		} else if ((w->optional | T_STATE) & attr) {
+		} else if (optional & attr) {
 			accepted(r, w, service, w->required | attr);
 		} else {
 			to_state(r, service, w->from);
