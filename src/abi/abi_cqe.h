@@ -192,9 +192,8 @@ enum hca_event {
 #define HCA_PORT_DOWN 1u
 #define HCA_PORT_ACTIVE 4u
 /* TP_ERROR subtypes. */
-#define HCA_TP_ERR_RETRIES 1u /* no acknowledgement after all retries */
-#define HCA_TP_ERR_REQUEST \
-	2u /* the peer sent a request without the right to it, or software ended it */
+#define HCA_TP_ERR_RETRIES 1u  /* no acknowledgement after all retries */
+#define HCA_TP_ERR_REQUEST 2u  /* the peer had no right to its request, or software ended it */
 #define HCA_TP_ERR_DISAGREE 3u /* PSN and TPMSN of a packet disagree */
 /* CQ_ERROR subtypes. */
 #define HCA_CQ_ERR_OVERRUN 1u
