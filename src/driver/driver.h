@@ -11,7 +11,7 @@
  * 0); waiting means calling hca_hw.progress(). Errors are 0 or a negative errno;
  * hca_driver_reason() explains them to the calling thread.
  *   -EIO the device is dead or a command timed out; -EINVAL, -ENOMEM, -EBUSY, -EPERM, -ENOENT
- * The driver does not include the device: it knows only its BARs.
+ * The driver does not include the device: it uses only its BARs.
  */
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct hca_quota {
 	uint32_t cqs;
 	uint32_t mrs;
 	uint32_t pds;
-	uint32_t channels; /* and files of XRC domains: what keeps a descriptor open */
+	uint32_t channels; /* and files of XRC domains: objects that keep a descriptor open */
 	uint64_t mtts;
 	uint32_t srqs;
 	uint32_t xrcds;
@@ -40,9 +40,9 @@ struct hca_quota {
 	uint32_t known;	   /* well-known numbers of UB */
 	/*
 	 * Shares in per cent, 0 = no limit: all clients of a user together may have user_share of
-	 * what other users do not have, and each client, unless it has a number above, client_share
-	 * of what is left to its user. Applies to QPs, CQs, SRQs, XRC domains, regions, translation
-	 * entries, PDs, multicast groups, links, well-known numbers and device_bytes.
+	 * the rest that other users leave, and each client, unless it has a number above,
+	 * client_share of the rest of its user. Applies to QPs, CQs, SRQs, XRC domains, regions,
+	 * translation entries, PDs, multicast groups, links, well-known numbers and device_bytes.
 	 */
 	uint32_t user_share, client_share;
 };
@@ -108,8 +108,8 @@ const char *hca_driver_reason(void);
 unsigned int hca_driver_poll(struct hca_driver *drv);
 /*
  * The same for the worker that has written the events, which must not be delayed. True: all were
- * forwarded. False: none was, because there are many, or one concerns all clients, or another
- * thread is polling.
+ * forwarded. False: no event was forwarded, because there are many, or one concerns all clients, or
+ * another thread is polling.
  */
 bool hca_driver_poll_few(struct hca_driver *drv);
 /*
@@ -189,15 +189,15 @@ int hca_driver_set_port(struct hca_driver *drv, const struct hca_ctl_port *port)
  * TPs and groups are the host's: its agent makes them. The contexts have the form of the mailbox
  * (abi_tp.h); MAC addresses of the path are the driver's. Any thread. -EINVAL: the device does not
  * take it, or there is no such TP or group; -EBUSY: not in the state for it; -EOPNOTSUPP: the
- * device does not speak UB; -ENOMEM; of create also what config.resolve says.
+ * device does not speak UB; -ENOMEM; create also returns errors of config.resolve.
  */
 struct hca_tpc;
 /*
- * tpc->tpn: its number, which the peer must know before: a tag above an index of log2 of the TPs
+ * tpc->tpn: its number, which the peer must get before: a tag above an index of log2 of the TPs
  * bits, not 0; -EBUSY: there is a TP of that index. 0: the driver draws it and sets tpc->tpn.
  */
 int hca_driver_create_tp(struct hca_driver *drv, struct hca_tpc *tpc);
-/* The same for who knows the MAC address of the next hop: config.resolve is not called. */
+/* The same with a known MAC address of the next hop: config.resolve is not called. */
 int hca_driver_create_tp_to(struct hca_driver *drv, struct hca_tpc *tpc, const uint8_t dmac[6]);
 int hca_driver_modify_tp(struct hca_driver *drv, uint32_t tpn, const struct hca_tpc *tpc);
 int hca_driver_query_tp(struct hca_driver *drv, uint32_t tpn, struct hca_tpc *tpc);
@@ -216,13 +216,14 @@ int hca_driver_change_tpg(struct hca_driver *drv, uint32_t group, const uint32_t
 int hca_driver_destroy_tpg(struct hca_driver *drv, uint32_t group);
 /*
  * Whether Jettys of the client with that UAR page may use the group, until it is gone. Imports of
- * peers do it by themselves; this is for who has no agent.
+ * peers set this; the call is for users without an agent.
  */
 int hca_driver_permit_tpg(struct hca_driver *drv, uint32_t uar, uint32_t group, bool may);
 
 /*
- * Who sets channels up for clients. Its functions are called with locks of the driver held: they
- * must neither block nor call back. owner: the UAR page of a client. Errors are negative errnos.
+ * The agent that sets channels up for clients. Its functions are called with locks of the driver
+ * held: they must neither block nor call back. owner: the UAR page of a client. Errors are negative
+ * errnos.
  */
 struct hca_driver_import {
 	uint32_t owner, user;
@@ -239,9 +240,8 @@ struct hca_driver_agent {
 	 * another error: *why */
 	int (*query)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, bool *first,
 		     const char **why);
-	/* *tpg: that which query() has said of it, or HCA_DRIVER_NO_TPG. The number of the group is
-	 * not that of another peer's before the caller has released the driver's lock. *was: what
-	 * had been imported, but for the way to it. */
+	/* *tpg: the group that query() has returned for it, or HCA_DRIVER_NO_TPG. The number of the group is
+	 * not that of another peer's before the caller has released the driver's lock. *was: the peer that had been imported, without the way to it. */
 	int (*unimport)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg,
 			struct hca_driver_import *was);
 	/* How many links there can be: one between an address of this host and a peer. */
@@ -254,7 +254,7 @@ struct hca_driver_agent {
 	const char *(*counter)(void *arg, uint32_t i, uint64_t *value);
 };
 
-/* NULL: nobody; when it returns, no function of the former one is called any more. */
+/* NULL: no agent; when it returns, no function of the former one is called any more. */
 void hca_driver_set_agent(struct hca_driver *drv, const struct hca_driver_agent *agent, void *arg);
 /* Counter i of the agent; NULL: there are no more, or no agent. */
 const char *hca_driver_agent_counter(struct hca_driver *drv, uint32_t i, uint64_t *value);
@@ -269,9 +269,8 @@ struct hca_driver_cm_caller {
 };
 
 /*
- * What carries out the operations CM_* of clients (abi_ops.h). All are called with the lock of the
- * driver held, by any thread: they must neither block nor call the driver, but for
- * hca_driver_cm_event().
+ * Implements the operations CM_* of clients (abi_ops.h). All are called with the lock of the driver
+ * held, by any thread: they must neither block nor call the driver, but for hca_driver_cm_event().
  */
 struct hca_driver_cm {
 	/* 0 or a negative errno, with *why. Channels that the request names exist. */
@@ -298,7 +297,7 @@ struct hca_driver_cm {
  * QP. Any thread.
  *
  * @return
- *   0; -EINVAL: not such a QP; -EBUSY: another QP is it; -EIO
+ *   0; -EINVAL: a QP of another kind; -EBUSY: another QP has this role; -EIO
  */
 int hca_driver_set_gsi(struct hca_driver *drv, uint32_t qpn);
 
@@ -310,7 +309,10 @@ void hca_driver_set_cm(struct hca_driver *drv, const struct hca_driver_cm *cm, v
  * wait. A pipe that is full has been readable before: nothing is lost. Any thread.
  */
 void hca_driver_cm_event(struct hca_driver *drv, uint32_t owner, uint32_t channel);
-/* Counter i of connection management; NULL: there are no more, or there is none. */
+/*
+ * Counter i of connection management; NULL: i is too large, or the HCA has no connection
+ * management.
+ */
 const char *hca_driver_cm_counter(struct hca_driver *drv, uint32_t i, uint64_t *value);
 
 /* --- for operators ---------------------------------------------------------------------------- */
@@ -388,7 +390,7 @@ struct hca_client_who {
 	bool host; /* of the composition itself: not in usage and lists, but for UB's Jettys */
 };
 
-/* Open a client of the user *who; NULL: of no user. */
+/* Open a client of a user; NULL: of no user. */
 int hca_client_open(struct hca_driver *drv, const struct hca_client_who *who,
 		    struct hca_client **client);
 

@@ -185,8 +185,7 @@ hca_driver_get_neigh(struct hca_driver *drv, const uint8_t gid[16], uint8_t mac[
 }
 
 /*
- * The device changes its QPs. The table is not changed: its entry would outlive what the kernel
- * knows.
+ * The device changes its QPs. The table is not changed: its entry would outlive the kernel's.
  */
 int
 hca_driver_move_neigh(struct hca_driver *drv, uint32_t sgid_index, const uint8_t gid[16],

@@ -99,7 +99,7 @@ end_rest(struct driver_ids *ids)
 	return index;
 }
 
-/* The lowest index that is neither in use nor resting; count: there is none. */
+/* The lowest index that is neither in use nor resting; count: all are. */
 static uint32_t
 find_lowest(struct driver_ids *ids)
 {
@@ -315,7 +315,7 @@ free_range(struct driver_ranges *ranges, uint64_t first, uint64_t count)
 	}
 }
 
-/* A block that is aligned to its size; false: there is none. */
+/* A block that is aligned to its size; false: no block is large enough. */
 static bool
 take_aligned(struct driver_ranges *ranges, uint32_t log, uint32_t *first)
 {

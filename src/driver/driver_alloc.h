@@ -20,7 +20,7 @@ struct driver_random {
 int driver_random_init(struct driver_random *random, uint64_t seed);
 uint64_t driver_random_next(struct driver_random *random);
 
-/* An index rests until so many others have been returned, if there are enough. */
+/* An index rests until this number of others have been returned, if there are enough. */
 #define DRIVER_IDS_REST 256u
 
 /*
@@ -53,8 +53,8 @@ uint32_t driver_ids_new_tag(struct driver_ids *ids, uint32_t index, uint32_t bit
 
 /*
  * Buddy allocator: ranges of any number of entries. They are cut from blocks of 2^log entries that
- * are aligned to their size, and what is left of a block stays free. Where no block is large
- * enough, a range may lie across successive ones.
+ * are aligned to their size, and the rest of a block stays free. Where no block is large enough, a
+ * range may lie across successive ones.
  */
 struct driver_ranges {
 	uint32_t max_log;

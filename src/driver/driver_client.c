@@ -368,7 +368,10 @@ driver_op_query_clock(struct hca_client *client, const struct hca_ctl_none *none
 	return err;
 }
 
-/* Letters, digits and what versions of packages have; the operator's terminal gets no other. */
+/*
+ * Letters, digits and the other characters of package versions; the operator's terminal gets no
+ * others.
+ */
 static void
 take_release(char *out, const char *in, size_t size)
 {

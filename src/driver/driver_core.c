@@ -299,7 +299,7 @@ hca_driver_dead(const struct hca_driver *drv)
 	return __atomic_load_n(&drv->dead, __ATOMIC_RELAXED);
 }
 
-/* What the composition itself has. */
+/* Descriptors of the composition itself. */
 static void
 take_from_usage(const struct hca_client *host, struct hca_driver_usage *usage)
 {

@@ -24,7 +24,7 @@ query(struct hca_driver *drv, uint32_t op_modifier, uint32_t in_modifier)
 	return driver_command(drv, &cmd);
 }
 
-/* What the device says about its answer, which it fills itself. */
+/* Header of the device's answer, which the device fills. */
 static uint32_t
 entries(const struct hca_mbox_counters *m, uint32_t most)
 {

@@ -17,7 +17,7 @@
 
 #define BUSY_POLLS 16u
 #define FEW 8u /* limit of events that a worker forwards itself */
-/* Limit of what is taken from a pipe to remove some of it: larger backlogs keep everything */
+/* Bytes taken from a pipe at most, to remove some of its events: larger backlogs keep all */
 #define FORGET_BYTES 65536
 
 static int
@@ -180,7 +180,7 @@ take_all(int write_fd, struct hca_ctl_event *event, size_t bytes)
 	return got > 0 ? (uint32_t)((size_t)got / sizeof(*event)) : 0;
 }
 
-/* There is room for those that are kept: nobody else writes, and as much was taken out. */
+/* The kept ones fit: no other thread writes, and at least their size was taken out. */
 static void
 forget_some(const struct hca_client *client, uint32_t channel, uint64_t types, uint32_t object,
 	    size_t bytes)
@@ -323,7 +323,7 @@ forward(struct hca_driver *drv, const struct hca_eqe *eqe)
 		send_to_all(drv, eqe);
 		break;
 	case HCA_EVENT_CMD:	    /* commands are polled */
-	case HCA_EVENT_EQ_OVERFLOW: /* the device delays what does not fit */
+	case HCA_EVENT_EQ_OVERFLOW: /* the device delays events that do not fit */
 		break;
 	default:
 		qp = drv->qps[object & (drv->qp_ids.count - 1)];
@@ -367,7 +367,7 @@ driver_eq_drain(struct hca_driver *drv)
 	return done;
 }
 
-/* Write the delayed events of an object, which differ in their type; true: none is left. */
+/* Write the delayed events of an object, which differ in their type; true: all are written. */
 static bool
 pay(const struct hca_client *client, uint32_t *owed, uint32_t comp_channel,
     struct hca_ctl_event event)
@@ -411,7 +411,8 @@ pay_all(struct hca_driver *drv)
 }
 
 /*
- * Delayed events, up to one per object and type, wait while there are new events, but not for ever.
+ * Delayed events, up to one per object and type, wait while there are new events, for a limited
+ * time.
  */
 static unsigned int
 poll_all(struct hca_driver *drv)

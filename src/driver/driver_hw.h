@@ -3,7 +3,7 @@
 #define DRIVER_HW_H
 
 /*
- * What the driver needs of a device: its two BARs, a way to let it run, and the DMA windows (an
+ * The driver's interface of a device: its two BARs, a way to let it run, and the DMA windows (an
  * IOMMU in silicon). Filled in by the composition (src/embed, src/endpoint) or by a fake device in
  * tests; copied by hca_driver_create().
  */

@@ -109,7 +109,7 @@ driver_op_create_jetty(struct hca_client *client, const struct hca_ctl_jetty *re
 
 /* ---- states ---- */
 
-/* Ready or suspended; the device refuses what does not follow from the present state. */
+/* Ready or suspended; the device refuses a change that the present state does not allow. */
 static int
 change_state(struct hca_driver *drv, const struct driver_qp *qp, uint32_t state)
 {

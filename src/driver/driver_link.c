@@ -23,7 +23,7 @@ link_place(struct hca_client *client, const uint8_t own[16], const uint8_t peer[
 	return place;
 }
 
-/* A link of another client to the same peer; paid: one that pays. NULL: there is none. */
+/* A link of another client to the same peer; paid: one that pays. NULL: not found. */
 static struct driver_link *
 link_of_others(struct hca_client *client, const uint8_t own[16], const uint8_t peer[16], bool paid,
 	       struct hca_client **whose)

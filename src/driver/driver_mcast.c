@@ -2,7 +2,7 @@
 
 /*
  * Multicast groups: the device has a table of them, each with a small number of members. The driver
- * counts both per client and user, so that none can take all.
+ * counts both per client and user, so that no client can take all.
  */
 
 #include <errno.h>

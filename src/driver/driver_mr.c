@@ -136,7 +136,7 @@ check_pages(const struct hca_client *owner, const struct page_source *pages)
 	return 0;
 }
 
-/* Only foreign memory is reached anew by each access. */
+/* Only an access to foreign memory finds the pages again each time. */
 static int
 check_on_demand(const struct hca_ctl_mr *mr, const struct page_source *pages)
 {

@@ -26,7 +26,7 @@ int driver_mr_pages(struct hca_driver *drv, const struct hca_client *owner,
 		    const struct hca_ctl_mr *mr, const uint64_t *list, struct page_source *pages);
 void driver_mr_describe(struct driver_mr *region, const struct hca_ctl_mr *mr,
 			const struct page_source *pages);
-/* Translation entries of a region of so many pages, which driver_mr_pages() has judged. */
+/* Translation entries of a region of these pages, which driver_mr_pages() has judged. */
 uint32_t driver_mr_entries(uint64_t pages);
 int driver_mr_take_mtts(struct hca_driver *drv, uint32_t count, uint32_t *mtt);
 int driver_mr_write_mtts(struct hca_driver *drv, uint32_t first, const struct page_source *pages);

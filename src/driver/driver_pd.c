@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Protection domains, and what clients share of them.
+ * Protection domains, and their sharing between clients.
  *
- * A client begins with a token that nobody else knows. Another client that shows it, of the same
- * user or of root, takes it as its own; clients with one token may import PDs of each other by
- * number, and look up regions in them. Each has a PD on its own account and gives it back itself:
- * the number stays until the last one has. What a client makes in a PD is its own, in its own DMA
- * domain, and goes with it.
+ * A client begins with a secret token of its own. Another client that shows it, of the same user or
+ * of root, takes it as its own; clients with one token may import PDs of each other by number, and
+ * look up regions in them. Each has a PD on its own account and gives it back itself: the number
+ * stays until the last one has. An object that a client makes in a PD belongs to the client, in its
+ * own DMA domain, and ends with it.
  */
 
 #include <errno.h>

@@ -58,7 +58,7 @@ need_agent(const struct hca_driver *drv)
 	return drv->agent != NULL ? 0 : driver_fail(-EOPNOTSUPP, "nobody sets channels up");
 }
 
-/* An address of one host; what is none for other reasons has no MAC address. */
+/* An address of one host; other invalid addresses have no MAC address. */
 static bool
 is_unicast(const uint8_t eid[16])
 {
@@ -208,7 +208,7 @@ driver_peers_forget(struct hca_client *client)
 	client->tpgs = NULL;
 }
 
-/* ---- who has sent a message ---- */
+/* ---- senders of messages ---- */
 
 static uint64_t
 now_s(void)
@@ -236,7 +236,7 @@ guesses_of(struct hca_driver *drv, uint32_t user)
 	return best;
 }
 
-/* Whoever tries many numbers would find the channels of others. */
+/* A client that tries many numbers would find the channels of others. */
 static bool
 may_guess(const struct driver_guesses *g, uint32_t user, uint64_t now)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Queue pairs. For the driver a QP is a number and two registered queues; the device knows it from
- * RST2INIT (a Jetty: RST2RTS) to 2RST.
+ * Queue pairs. For the driver a QP is a number and two registered queues; in the device it exists
+ * from RST2INIT (a Jetty: RST2RTS) to 2RST.
  */
 
 #include <errno.h>
@@ -76,7 +76,7 @@ check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
 	return check_srq(client, request);
 }
 
-/* Who datagrams are said to come from, and whether their sender gets its own. */
+/* Source QPN in datagrams, and whether their sender receives its own. */
 static int
 check_source(const struct hca_client *client, const struct hca_ctl_qp *request)
 {

@@ -56,7 +56,7 @@ is_modify(uint32_t opcode)
 	}
 }
 
-/* The QP is in RESET: the device does not know it any more. */
+/* The QP is in RESET: it does not exist in the device any more. */
 static void
 in_reset(struct driver_qp *qp)
 {

@@ -2,9 +2,9 @@
 
 /*
  * Quotas of clients. A configured number applies to each client. Otherwise there are shares: a
- * user's clients together may have user_share per cent of what other users do not have, and one
- * client client_share per cent of what is left to its user. So no client can take all, later
- * clients always get something, and freed objects are available again.
+ * user's clients together may have user_share per cent of the rest that other users leave, and one
+ * client client_share per cent of the rest of its user. So no client can take all, later clients
+ * always get something, and freed objects are available again.
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@ left_of(const struct hca_driver *drv, uint64_t all, enum driver_thing thing)
 	return used < all ? all - used : 0;
 }
 
-/* What other users do not have; UINT64_MAX: unlimited. */
+/* The rest that other users leave; UINT64_MAX: unlimited. */
 static uint64_t
 table_left(const struct hca_driver *drv, enum driver_thing thing)
 {
@@ -97,7 +97,7 @@ own_quota(const struct hca_quota *q, enum driver_thing thing)
 	return quota[thing];
 }
 
-/* What is left to the client's user. */
+/* The rest of the client's user. */
 static uint64_t
 user_left(const struct hca_client *client, enum driver_thing thing, uint64_t left)
 {

@@ -2,10 +2,10 @@
 
 /*
  * Changing a registration. All steps that can fail for lack of resources come first: the request is
- * checked, and a new translation is written beside the old one. Then the entry is taken from the
- * device, which waits until no access uses it, and is returned changed, under the same index.
- * Accesses in between find no key. If accesses could afterwards reach other memory or another PD,
- * the key is changed. If the device refuses the new entry, the old one is restored.
+ * checked, and a new translation is written in addition to the old one. Then the entry is taken
+ * from the device, which waits until no access uses it, and is returned changed, under the same
+ * index. Accesses in between find no key. If accesses could afterwards reach other memory or
+ * another PD, the key is changed. If the device refuses the new entry, the old one is restored.
  */
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "abi_gid_text.h"
 #include "driver_types.h"
 
-/* The entry that has an address of this HCA; false: there is none. */
+/* The entry that has an address of this HCA; false: not found. */
 static bool
 source_own(const struct hca_driver *drv, const uint8_t dgid[16], uint32_t scope, uint32_t *index)
 {

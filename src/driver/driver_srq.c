@@ -66,7 +66,7 @@ take_srqn(struct hca_driver *drv, bool jfr, uint32_t *srqn)
 	return 0;
 }
 
-/* What only JFRs have; jfr NULL: it is none. */
+/* Members of JFRs only; jfr NULL: an SRQ. */
 static void
 fill_jfr(struct hca_srqc *c, const struct driver_srq *srq, const struct hca_ctl_jfr *jfr)
 {
@@ -148,7 +148,7 @@ unlink_srq(struct hca_driver *drv, struct driver_srq *srq)
 	use_objects(srq, (uint32_t)-1);
 }
 
-/* jfr: what it is beside an SRQ; NULL: an SRQ of verbs. */
+/* jfr: the JFR's own members; NULL: an SRQ of verbs. */
 static int
 create_srq(struct hca_client *client, const struct hca_ctl_srq *request,
 	   const struct hca_ctl_jfr *jfr, uint32_t *srqn)

@@ -46,7 +46,7 @@ driver_ub_free(struct hca_driver *drv)
 	free(drv->known);
 }
 
-/* The place of a TP that lives; NULL: there is none, with a reason. */
+/* The place of a live TP; NULL: not found, with a reason. */
 static uint32_t *
 find(struct hca_driver *drv, uint32_t tpn)
 {

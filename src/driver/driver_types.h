@@ -6,10 +6,10 @@
  * The driver's objects.
  *
  * There are two locks. Every control call holds `lock` from start to end, including its commands;
- * it is handed over in the order of asking (driver_lock.h).
- * `event_lock` protects what hca_driver_poll() reads (channels, owners of CQs and QPs); poll may
- * run inside the progress hook while `lock` is held, so it takes only `event_lock`, and no command
- * is issued while `event_lock` is held.
+ * it is handed over in the order of asking (driver_lock.h). `event_lock` protects the data of
+ * hca_driver_poll() (channels, owners of CQs and QPs); poll may run inside the progress hook while
+ * `lock` is held, so it takes only `event_lock`, and no command is issued while `event_lock` is
+ * held.
  */
 
 #include <pthread.h>
@@ -105,7 +105,7 @@ struct driver_pd {
 	struct driver_shared_pd *shared; /* NULL: no other client has had it */
 	uint32_t pdn;
 	uint32_t users; /* number of the client's MRs and QPs */
-	uint32_t again; /* times that the client has imported it, too */
+	uint32_t again; /* further imports of it by the client */
 };
 
 struct driver_channel {
@@ -173,7 +173,7 @@ struct driver_srq {
 };
 
 /* pd, CQs and queues are NULL if the service has none. */
-/* What a Jetty becomes READY with, again after each RESET. */
+/* Parameters with which a Jetty becomes READY, also after each RESET. */
 struct driver_jetty {
 	uint32_t token;
 	uint16_t tassn; /* of its first request */
@@ -196,7 +196,7 @@ struct driver_qp {
 	uint32_t rq_bytes;
 	uint32_t owed;
 	uint32_t cost;	/* bytes of device memory */
-	uint32_t again; /* times that its owner has opened it, too */
+	uint32_t again; /* further opens of it by its owner */
 	struct driver_member *groups;
 	struct driver_opener *openers; /* written with both locks held */
 	uint32_t source_qpn : 24;      /* of its datagrams, 0: its own */
@@ -206,7 +206,7 @@ struct driver_qp {
 	bool live; /* has a context: it is not in RESET */
 	/* of the XRC domain of a file: no client's in the device, so it may change owners */
 	bool shared : 1;
-	bool no_own_group : 1;	     /* gets nothing of what it sends to its groups */
+	bool no_own_group : 1;	     /* does not receive its own datagrams to its groups */
 	struct driver_jetty jetty[]; /* one, if it is a Jetty or Jetty send queue */
 };
 
@@ -222,7 +222,7 @@ enum driver_thing {
 	DRIVER_GROUPS,
 	DRIVER_PEERS,
 	DRIVER_LINKS, /* of imported peers: channels */
-	DRIVER_KNOWN, /* well-known numbers of UB for everybody */
+	DRIVER_KNOWN, /* well-known numbers of UB for all clients */
 	DRIVER_BYTES,
 	DRIVER_THINGS,
 };
@@ -240,8 +240,8 @@ struct driver_segment {
 };
 
 /*
- * TPNs that no TP has, of which a user has asked for the peer: so many at once, and one more each
- * second. Of the users that have done so lately.
+ * Limit of a user's queries about TPNs without TP: a burst, and one more each second. For the users
+ * that have queried lately.
  */
 #define DRIVER_GUESSERS 32u
 #define DRIVER_GUESSES 16u
@@ -251,7 +251,7 @@ struct driver_guesses {
 	uint64_t since; /* s */
 };
 
-/* What a client has imported of one peer, by one of its host's addresses */
+/* A client's import of one peer, by one of its host's addresses */
 struct driver_link {
 	struct driver_link *next;
 	uint8_t own[16], peer[16];
@@ -286,7 +286,7 @@ struct hca_client {
 	uint64_t count[DRIVER_THINGS];
 	char release[32]; /* IDENTIFY */
 	struct driver_link *links;
-	uint32_t *tpgs; /* UB: its imports that use each group; NULL: there was none yet */
+	uint32_t *tpgs; /* UB: its imports that use each group; NULL before the first */
 	uint32_t user;
 	bool privileged;
 	bool host;   /* the composition's own: not in usage and lists */
@@ -322,7 +322,7 @@ struct hca_driver {
 	struct driver_lock lock;
 	pthread_mutex_t event_lock;
 	bool dead;
-	bool told_dead;	  /* the clients know that the device is dead */
+	bool told_dead;	  /* the clients have been told that the device is dead */
 	bool initialized; /* INIT_HCA done */
 
 	uint8_t *arena; /* mailboxes, EQs, ICM: one DMA window */
@@ -382,7 +382,7 @@ struct hca_driver {
 
 /*
  * Lists of a client's objects. An owner may have tens of thousands and destroy them in any order,
- * so each knows the pointer to it.
+ * so each keeps the pointer to it.
  */
 #define DRIVER_LIST_ADD(head, object) \
 	do { \
@@ -463,18 +463,18 @@ int driver_mr_quota(const struct hca_driver *drv, const struct hca_client *owner
 /* Allocate an MPT index, mapped in ICM, with a new key. */
 int driver_mpt_take(struct hca_driver *drv, uint32_t *key);
 uint32_t driver_mpt_new_key(struct hca_driver *drv, uint32_t index);
-/* What an MPT entry says of its owner's DMA domain */
+/* DMA domain of the owner in an MPT entry */
 hca_be32 driver_mpt_domain(const struct hca_client *owner);
 
 /*
- * driver_quota.c; lock held. Check whether the client (NULL: the driver) may have so many more; the
+ * driver_quota.c; lock held. Check whether the client (NULL: the driver) may have n more; the
  * largest number it may have at present, UINT64_MAX: unlimited.
  */
 int driver_quota(const struct hca_client *client, enum driver_thing thing, uint64_t more);
 uint64_t driver_quota_most(const struct hca_client *client, enum driver_thing thing);
 /* Whether one more descriptor may stay open for the client. */
 int driver_quota_files(const struct hca_client *client);
-/* Device memory for a queue of so many bytes. */
+/* Device memory for a queue of this size in bytes. */
 uint64_t driver_queue_cost(uint64_t bytes);
 
 /* driver_mcast.c; lock held. */
@@ -492,8 +492,8 @@ void driver_eq_destroy_all(struct hca_driver *drv);
 /* Forward all events in the queues; event_lock held. Returns their number. */
 unsigned int driver_eq_drain(struct hca_driver *drv);
 /*
- * Remove the events of an object that is destroyed from a pipe of its owner, who may not have read
- * them; types: HCA_EVENT_MASK(); event_lock held. With more than 64 KiB in a pipe, or without
+ * Remove the events of an object that is destroyed from a pipe of its owner, which may not have
+ * read them; types: HCA_EVENT_MASK(); event_lock held. With more than 64 KiB in a pipe, or without
  * /proc, they stay there: the client ignores them, those of CQs by their tag.
  */
 void driver_eq_forget(const struct hca_client *client, uint32_t channel, uint64_t types,
@@ -565,7 +565,7 @@ void driver_xrcd_release(struct hca_driver *drv, struct hca_client *client,
 			 struct driver_xrcd *xrcd);
 /* Free the files client->ended, which were taken from it; without locks: it may take long. */
 void driver_xrc_close(struct driver_xrc_file *ended);
-/* The client's entry among those that have opened the QP; NULL: there is none. */
+/* The client's entry among those that have opened the QP; NULL: not found. */
 struct driver_opener *driver_opener_of(const struct driver_qp *qp, const struct hca_client *client);
 void driver_opener_drop(struct hca_driver *drv, struct driver_opener *opener);
 /* The client has opened the QP more than once, and closes it: true. */

@@ -6,7 +6,7 @@
  * A domain belongs to one client, or to a file: then all clients share it that open it with a
  * descriptor of that file and may write to the file, or own it. QPs of such a domain (targets: they
  * have no queues, CQs or PD) are no client's in the device. In the driver each has an owner; when
- * that one destroys it or ends it is given to a client that has opened it, if there is one.
+ * that one destroys it or ends it is given to another client that has opened it, if any.
  */
 
 #include <errno.h>
@@ -37,7 +37,7 @@ driver_xrcd_of(struct hca_client *client, uint32_t number)
 
 /* ---- files ---- */
 
-/* What a client's descriptor says, without asking its file system, which might not answer. */
+/* State of a client's descriptor, without asking its file system, which might not answer. */
 static int
 inspect(const struct hca_client *client, int fd, struct statx *file)
 {
@@ -302,7 +302,7 @@ driver_opener_of(const struct driver_qp *qp, const struct hca_client *client)
 	return o;
 }
 
-/* A target of the domain: nothing else says whether the QP exists. */
+/* A target of the domain: no other error shows whether the QP exists. */
 static int
 find_target(struct hca_client *client, const struct hca_ctl_open_qp *request,
 	    struct driver_qp **out)

@@ -239,7 +239,7 @@ run_once(struct softhca_embed *e)
 	return work;
 }
 
-/* Manual: one thread at a time runs the engine; others continue with what they have. */
+/* Manual: one thread at a time runs the engine; others continue without progress. */
 unsigned int
 embed_run(void *arg)
 {
@@ -256,7 +256,7 @@ embed_run(void *arg)
 	return work;
 }
 
-/* The same, for programs: they may wait for what agents do. */
+/* The same, for programs: they may wait for agents. */
 static unsigned int
 run_all(struct softhca_embed *e)
 {

@@ -4,9 +4,9 @@
  * "embed:N" of softhca_open(): HCA N of this process, created at the first open with worker threads
  * and default sizes: two back to back, or one on a port of its own. They exist as long as the
  * process. The environment chooses:
- *	SOFTHCA_EMBED_PORT    the port, a device of DPDK; there is only one HCA then
+ *	SOFTHCA_EMBED_PORT    the port, a device of DPDK; only one HCA exists then
  *	SOFTHCA_EMBED_FIRST   number of the first HCA [0]: the other end of its wire has another
- *	SOFTHCA_EMBED_IMPAIR  what the wire does to frames, as softhca_embed_impair() takes it
+ *	SOFTHCA_EMBED_IMPAIR  faults of the wire, as softhca_embed_impair() takes them
  *	SOFTHCA_EMBED_SEED    of all random numbers [0: those of the system]
  */
 

@@ -32,7 +32,7 @@ softhca_embed_dpdk_version(void)
 	return rte_version();
 }
 
-/* How many files this process may open besides, up to max. One thread at a time. */
+/* How many more files this process may open, up to max. One thread at a time. */
 static uint32_t
 free_files(uint32_t max)
 {
@@ -48,7 +48,7 @@ free_files(uint32_t max)
 	return n;
 }
 
-/* The EAL ends the process, or waits for ever, where one of its threads cannot open a file. */
+/* The EAL ends the process, or waits without end, where one of its threads cannot open a file. */
 static int
 check_files(void)
 {

@@ -44,8 +44,8 @@ tp_lives(struct embed_hca *s, uint32_t tpn)
 }
 
 /*
- * Links in memory are impaired by the senders: frames to a QP are those of the other HCA. What
- * leaves its own HCA has the number of its peer, or, if it is a datagram, its own.
+ * Links in memory are impaired by the senders: frames to a QP are those of the other HCA. A frame
+ * that leaves its own HCA has the number of its peer, or, if it is a datagram, its own.
  */
 static struct frames
 frames_of(struct embed_hca *s, const struct hca_impair_text *t)

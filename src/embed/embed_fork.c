@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory of the EAL stays shared after fork(): what a child did with an HCA would change the
- * parent's rings and queues, but not its heap. So it is refused.
+ * Memory of the EAL stays shared after fork(): calls of a child on an HCA would change the parent's
+ * rings and queues, but not its heap. So it is refused.
  */
 
 #include <pthread.h>

@@ -72,14 +72,15 @@ struct softhca_embed {
 int embed_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * embed_agent.c: who sets up the channels of each HCA, if they speak UB. Polled by threads that run
- * the engine, outside of the drivers; with workers of their own each agent has a thread, too.
+ * embed_agent.c: the agent that sets up the channels of each HCA, if they speak UB. Polled by
+ * threads that run the engine, outside of the drivers; with workers of their own each agent also
+ * has a thread.
  */
 int embed_agents_start(struct softhca_embed *e);
 void embed_agents_stop(struct softhca_embed *e);
 void embed_agents_poll(struct softhca_embed *e);
 
-/* What each agent calls; arg is the struct embed_hca. kick: a doorbell was rung. */
+/* Callbacks of each agent; arg is the struct embed_hca. kick: a doorbell was rung. */
 uint64_t embed_agent_now(void *arg);
 void embed_agent_kick(void *arg);
 void embed_agent_progress(void *arg);

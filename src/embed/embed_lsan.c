@@ -2,8 +2,8 @@
 
 /*
  * LeakSanitizer looks for pointers in the heap, in stacks and in variables, not in memory of DPDK:
- * what only the device has would be reported as a leak of the program. A program that is built with
- * it has these functions, and is told of all pages of DPDK.
+ * pointers that only the device has would be reported as leaks of the program. A program that is
+ * built with it has these functions, and registers all pages of DPDK with it.
  */
 
 #include <rte_eal.h>
@@ -29,7 +29,7 @@ add_page(const struct rte_memseg_list *list, const struct rte_memseg *page, void
 	return add_pages(list, page, page->len, arg);
 }
 
-/* Pages one by one, because what is taken away must be what was added. */
+/* Pages one by one, because a removed range must be one that was added. */
 static void
 follow(enum rte_mem_event event, const void *at, size_t bytes, void *arg)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The link in memory, or devices: every port can be stalled, impaired and captured; none is by
- * default.
+ * The link in memory, or devices: every port can be stalled, impaired and captured; by default it
+ * is not.
  */
 
 #include <errno.h>
@@ -20,7 +20,8 @@
 #include "port/port_memif.h"
 
 #define NG_SUFFIX ".pcapng"
-#define HEADERS_MAX 128u /* bytes of a packet beside its payload: IP and above, with pad and ICRC */
+#define HEADERS_MAX \
+	128u /* bytes of a packet in addition to its payload: IP and above, with pad and ICRC */
 
 static bool
 is_probability(double p)
@@ -81,7 +82,7 @@ softhca_embed_parse_fabric(const char *text, struct softhca_fabric *out)
 	return 0;
 }
 
-/* Replaces the wire, so that a capture has what is sent, at the time it is. */
+/* Replaces the wire, so that a capture has the sent frames with the time of sending. */
 static int
 wrap_fabric(struct embed_hca *s, const char *name, uint64_t seed)
 {
@@ -113,8 +114,8 @@ wrap_pcap(struct embed_hca *s)
 }
 
 /*
- * A capture of a link in memory has what its ends send, before anything happens to it; that of a
- * device what is really sent and received there.
+ * A capture of a link in memory has the frames that its ends send, before any fault; that of a
+ * device the frames really sent and received there.
  */
 static int
 wrap(struct embed_hca *s, const char *name, uint64_t seed, bool device)

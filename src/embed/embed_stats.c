@@ -127,7 +127,8 @@ softhca_embed_resources(struct softhca_embed *e, unsigned int index, struct soft
 	put(&o, "pds", d.pds);
 	put(&o, "clients", d.clients);
 	put(&o, "channels", d.channels);
-	if (d.qps != 0) { /* memory of each beside its queues, and its ring of READs to answer */
+	if (d.qps !=
+	    0) { /* memory of each in addition to its queues, and its ring of READs to answer */
 		put(&o, "qp_bytes", u.qp_bytes + d.qp_bytes);
 		put(&o, "qp_job_bytes", u.qp_job_bytes);
 	}

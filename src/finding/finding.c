@@ -90,9 +90,9 @@ judge_port(struct finding_list *l)
 			add(l, rows[i].name, "%" PRIu64 " %s", l->v[rows[i].counter], rows[i].what);
 }
 
-/* ---- what this host receives ---- */
+/* ---- received frames ---- */
 
-/* Of what was missing, that did not come late; frames that its own port lost are no surprise. */
+/* Missing frames that did not arrive late; frames lost by the host's own port are known. */
 static void
 judge_lost(struct finding_list *l)
 {
@@ -141,7 +141,7 @@ judge_doubled(struct finding_list *l)
 		    answers);
 }
 
-/* ---- what this host sends ---- */
+/* ---- sent frames ---- */
 
 /*
  * Small frames pass and full ones never do. Only QPs count of which none ever passed; nothing was
@@ -171,8 +171,8 @@ unsent(const uint64_t *v)
 }
 
 /*
- * Of those that this host does not explain itself. A peer acknowledges once more what it had when
- * it was repeated.
+ * Repeated packets without a cause on this host. A peer acknowledges again a repeated packet that
+ * it already had.
  */
 static void
 judge_naks(struct finding_list *l)
@@ -219,7 +219,7 @@ judge_timeouts(struct finding_list *l)
 		add(l, "repeated", "%" PRIu64 " packets sent again", again);
 }
 
-/* A TP knows better which packets are missing, but not why. */
+/* A TP sees better which packets are missing, but not the cause. */
 static void
 judge_ub(struct finding_list *l)
 {

@@ -3,9 +3,9 @@
 #define FINDING_FINDING_H
 
 /*
- * What is wrong between an HCA and its peers, in words: a judgement of counters. The daemon judges
- * what they have grown by since a trouble began, other programs since their HCA exists or in a run.
- * docs/network.md has a section for each finding, by its name. Any thread; nothing is kept.
+ * Faults between an HCA and its peers, in words, from counters. The daemon judges their growth
+ * since a trouble began, other programs since their HCA exists or in a run. docs/network.md has a
+ * section for each finding, by its name. Any thread; nothing is kept.
  */
 
 #include <stdint.h>
@@ -76,8 +76,8 @@ struct finding {
 /*
  * Judge the growth of the counters, in the order of enum finding_counter.
  *
- * @return how many findings, the worst first: what this host loses matters more than what the
- *   network does, and that more than its consequences
+ * @return number of findings, the worst first: losses of this host come before faults of the
+ *   network, and these before their consequences
  */
 unsigned int finding_judge(const uint64_t grown[FINDING_COUNTERS],
 			   struct finding out[FINDINGS_MAX]);

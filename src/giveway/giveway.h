@@ -10,7 +10,7 @@
  *  - The CPU is not known to be shared: spin. When a spell is 10 us old, and every 10 us from then
  *    on, a sched_yield() probes. Shorter spells are never probed.
  *  - A yield that took long and switched to another thread means that the CPU is shared. This holds
- *    for 200 us and is renewed by such a yield in the second half of them, because counting
+ *    for 200 us and is renewed by another long yield in the second half of them, because counting
  *    switches costs a system call. Both conditions are needed: a thread that yields in a loop is
  *    inside sched_yield() when the timer ticks, would take the interrupt for another thread, and
  *    would never leave the mode.

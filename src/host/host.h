@@ -4,8 +4,8 @@
 
 /*
  * Shared by all compositions: src/embed, src/endpoint and the test rigs. Connects a device and its
- * driver, which do not know each other, and reads from the machine what the EAL needs to know. Has
- * no state; any thread may call.
+ * driver, which do not include each other, and reads from the machine the parameters of the EAL.
+ * Has no state; any thread may call.
  */
 
 #include <sched.h>
@@ -42,10 +42,12 @@ int hca_host_kick_add(void *h, uint32_t uar_page, int fd);
 void hca_host_kick_remove(void *h, uint32_t uar_page);
 uint64_t hca_host_kick_muted(void *h, uint32_t uar_page);
 
-/* Number of free hugepages of 2 MiB; 0 if there are none. */
+/* Number of free hugepages of 2 MiB; 0: none. */
 uint32_t hca_host_free_hugepages(void);
 
-/* The value that nr_hugepages must have so that `need` pages are free, beside those in use. */
+/*
+ * The value that nr_hugepages must have so that `need` pages are free, in addition to those in use.
+ */
 uint32_t hca_host_hugepages_for(uint32_t need);
 
 /* The lowest CPU of a set, for the EAL's main lcore; 0 if the set is empty. */

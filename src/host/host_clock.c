@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The time of day, which completions show. Nothing waits by it. */
+/* The time of day, which completions show. No thread waits by it. */
 
 #include <time.h>
 

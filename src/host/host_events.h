@@ -6,7 +6,7 @@
  * Forwards events from a device's queues to its clients' channels, when workers have their own
  * threads. The worker that wrote the events forwards them itself at the end of its poll, if they
  * are few and it need not wait. A thread forwards the rest; it sleeps until it is urged, and
- * retries by itself only while events wait for room in a client's pipe.
+ * retries without being urged only while events wait for room in a client's pipe.
  *
  * Owned by the composition (src/embed, src/endpoint); its control thread makes all calls but
  * host_events_urge().

@@ -21,7 +21,7 @@
  */
 typedef bool (*sigbus_guard_fn)(void *owner, uintptr_t addr);
 
-/* Install the handler, once; sigbus_guard_add() does it, too. Returns 0 or a negative errno. */
+/* Install the handler, once; sigbus_guard_add() also does it. Returns 0 or a negative errno. */
 int sigbus_guard_install(void);
 /* Add an owner, if it is not in the table. Any thread. Returns 0, or -ENOSPC: the table is full. */
 int sigbus_guard_add(void *owner, sigbus_guard_fn fn);

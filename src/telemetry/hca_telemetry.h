@@ -6,7 +6,7 @@
  * DPDK telemetry of the HCAs of this process: the commands /softhca/..., which softhca-ctl and
  * dpdk-telemetry.py use. Commands cannot be unregistered, so they are registered once and look up
  * HCAs by name, under a lock that keeps an HCA registered while it is read. Like DPDK's, the
- * registry is global to the process; the device does not know about it.
+ * registry is global to the process; the device does not use it.
  *
  * Any thread may add and remove HCAs. A DPDK thread answers, from atomic words, which may lag, and
  * from the driver under its lock.
@@ -23,14 +23,14 @@
 
 struct ibagent;
 
-/* A client, if the composition knows its process */
+/* A client, if the composition has its process */
 struct hca_telemetry_client {
 	int pid;
 	uint32_t uid;
 	uint64_t attached; /* bytes of attached memory */
 	uint64_t requests;
 	/*
-	 * number of times its doorbells were ignored for a while because it woke workers without
+	 * number of times its doorbells were ignored for 100 ms because it woke workers without
 	 * need
 	 */
 	uint64_t muted;
@@ -56,7 +56,7 @@ struct hca_telemetry {
 	bool (*client)(void *arg, uint32_t uar_page, struct hca_telemetry_client *out);
 	/* health: "well" or the trouble; cpu: "enough" or the shortage. May be NULL. */
 	void (*health)(void *arg, char *health, size_t health_size, char *cpu, size_t cpu_size);
-	/* What is wrong, the worst first. NULL: its counters since it exists are judged. */
+	/* Findings, the worst first. NULL: the counters since its start are judged. */
 	unsigned int (*findings)(void *arg, struct finding out[FINDINGS_MAX]);
 	void *arg;
 };

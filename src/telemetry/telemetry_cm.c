@@ -53,7 +53,7 @@ space_name(uint32_t space)
 	}
 }
 
-/* Of its own address; "": it has none */
+/* GID of its own address; "": none */
 static const char *
 family_name(uint16_t family)
 {
@@ -124,7 +124,7 @@ telemetry_cm(const struct telemetry_request *r, struct rte_tel_data *d)
 	return rc;
 }
 
-/* What programs were refused, if it happened */
+/* Refused requests of programs, if any */
 int
 telemetry_cm_refusals(const struct telemetry_request *r, struct rte_tel_data *d)
 {

@@ -81,7 +81,7 @@ telemetry_port_counters(const struct telemetry_request *r, struct rte_tel_data *
 	return counters(d, hca_port_counter_count(), hca_port_counter_name, values);
 }
 
-/* The number in the request skips so many QPs, because an answer holds 512. */
+/* The number in the request is that of QPs to skip, because an answer holds 512. */
 /* Take those of the composition itself out; returns how many are left. */
 static unsigned int
 without_host(struct hca_driver *drv, uint32_t *qpn, unsigned int n)
@@ -174,7 +174,7 @@ telemetry_usage(const struct telemetry_request *r, struct rte_tel_data *d)
 	return rc != 0 ? rc : r->t->usage(r->t->arg, d);
 }
 
-/* ---- what is wrong ---- */
+/* ---- findings ---- */
 
 static uint64_t
 value_of(const struct hca *h, const char *counter)

@@ -65,7 +65,7 @@ TELEMETRY_COMMANDS(X)
 /* The head of the list of HCAs (the one added last). */
 const struct hca_telemetry *telemetry_first(void);
 
-/* What is wrong with an HCA, the worst first; returns how many. */
+/* Findings of an HCA, the worst first; returns their number. */
 unsigned int telemetry_judge(const struct hca_telemetry *t, struct finding out[FINDINGS_MAX]);
 
 /* A dictionary under construction; the first error is kept. */
@@ -96,7 +96,7 @@ int telemetry_begin_list(const struct telemetry_request *r, struct rte_tel_data 
 unsigned int telemetry_list_queues(struct hca_driver *drv, uint32_t from, bool ub,
 				   struct hca_driver_qp_info *out, unsigned int max);
 
-/* A command that lists objects: at most `most` of those list() knows, each by add(). */
+/* A command that lists objects: at most `most` of those of list(), each by add(). */
 #define TELEMETRY_LIST(name, type, most, list, add) \
 	int name(const struct telemetry_request *r, struct rte_tel_data *d) \
 	{ \

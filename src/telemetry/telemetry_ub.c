@@ -27,7 +27,7 @@ static const char *const tp_rules[] = {
 #undef X
 };
 
-/* ---- the agent; nothing where there is none ---- */
+/* ---- the agent; empty without one ---- */
 
 int
 telemetry_ub_agent(const struct telemetry_request *r, struct rte_tel_data *d)
@@ -54,7 +54,7 @@ put_name(struct telemetry_dict *t, const char *name, const char *const *names, u
 	telemetry_put_text(t, name, telemetry_name_in(names, n, value));
 }
 
-/* What it was given */
+/* Its configuration */
 static void
 put_settings(struct telemetry_dict *t, const struct hca_tpc *c)
 {

@@ -104,7 +104,10 @@ ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_f
 	ssize_t got;
 
 	*num_fds = 0;
-	/* a reset is told once, in front of what the other end has sent before it closed */
+	/*
+	 * a reset is reported once, in front of the messages that the other end has sent before it
+	 * closed
+	 */
 	do {
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	} while (got < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
@@ -117,6 +120,6 @@ ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_f
 	/* the message is complete, but this process may have no more descriptors */
 	if (got > 0 && n <= room && (msg.msg_flags & MSG_TRUNC) == 0)
 		return -EMFILE;
-	/* an empty packet, which looks like the end of the stream, may carry descriptors, too */
+	/* an empty packet, which looks like the end of the stream, may also carry descriptors */
 	return got == 0 ? 0 : -EBADMSG;
 }

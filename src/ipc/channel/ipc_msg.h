@@ -31,7 +31,7 @@ int ipc_send(int sock, const void *head, size_t head_bytes, const void *body, si
 ssize_t ipc_receive(int sock, void *message, size_t bytes, int *fds, unsigned int *num_fds);
 
 /*
- * Bring the body of a message to the size of this end's structure, in place: what is missing is 0.
+ * Bring the body of a message to the size of this end's structure, in place: missing members are 0.
  * False: there is more than that, and it is not 0. The buffer has room for both.
  */
 bool ipc_fit(void *body, size_t len, size_t bytes);

@@ -5,9 +5,9 @@
 /*
  * The control channel on a unix socket (SOCK_SEQPACKET): one message is one packet, a request is
  * answered by one reply, and one request at a time is under way. abi_ops.h lists the operations and
- * the types of their bodies. Both ends are on one machine: host byte order, flat
- * structures, addresses are those of the client. File descriptors accompany a message as
- * SCM_RIGHTS. The server believes nothing of what it reads.
+ * the types of their bodies. Both ends are on one machine: host byte order, flat structures,
+ * addresses are those of the client. File descriptors accompany a message as SCM_RIGHTS. The server
+ * trusts no byte that it reads.
  *
  * The first message is HELLO. Its reply contains a nonce: the n-th request after it (n from 1) has
  * seq = nonce + n, so that two writers on one socket, or a client that has lost count, are detected
@@ -16,9 +16,9 @@
  *
  * Compatibility (abi_ops.h: Versions): the headers of requests and replies, the number of HELLO and
  * the size of its body never change. A HELLO of another version is answered in the highest version
- * that both ends speak, which is that of the connection. If there is none it is answered in its own
- * version, so that the sender accepts the reply: -EPROTONOSUPPORT, `speaks` and a reason. Then the
- * connection ends. Daemons of version 1 that lack this end it without an answer.
+ * that both ends speak, which is that of the connection. Without a common version it is answered in
+ * its own version, so that the sender accepts the reply: -EPROTONOSUPPORT, `speaks` and a reason.
+ * Then the connection ends. Daemons of version 1 that lack this end it without an answer.
  *
  * A daemon that takes no more clients answers before it reads the greeting, in its own version and
  * with seq 0, and ends the connection: -EMFILE: the user's limit; -ENOMEM: the daemon's; with the
@@ -34,7 +34,7 @@
 #define IPC_BODY_MAX 32768u
 
 /*
- * Beside a socket NAME.sock lies NAME.sock.device, which anybody may read: the node GUID of the
+ * Next to a socket NAME.sock lies NAME.sock.device, which any user may read: the node GUID of the
  * device. The daemon holds a write lock on it (an open file description lock) as long as it lives,
  * so a list of devices needs no connection. Readers check with F_OFD_GETLK and take no lock.
  */

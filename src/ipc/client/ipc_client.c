@@ -119,7 +119,7 @@ is_stopped(pid_t pid)
 	return state != NULL && (state[1] == ' ') && (state[2] == 'T' || state[2] == 't');
 }
 
-/* Whether the daemon has not read what was sent; false if that is not known. */
+/* Whether the daemon has not read the request; false if unknown. */
 static bool
 is_unread(int sock)
 {
@@ -129,8 +129,8 @@ is_unread(int sock)
 }
 
 /*
- * Whether the daemon does nothing for the reply. A greeting that it has read may wait for its turn
- * and for other commands; nothing but memory depends on the answer at the end of a context
+ * Whether the daemon has stopped working on the reply. A greeting that it has read may wait for its
+ * turn and for other commands; only memory depends on the answer at the end of a context
  * (lib_share_abandon()).
  */
 static bool
@@ -266,7 +266,7 @@ lacking(const struct ipc_channel *c, const char *what, uint32_t since)
 	return fail(-EOPNOTSUPP, text);
 }
 
-/* The request as the daemon knows it: *bytes of it, if all other members are 0. */
+/* The request in the daemon's version: *bytes of it, if all other members are 0. */
 static int
 cut_request(const struct ipc_channel *c, enum hca_ctl_op op, const void *request, size_t *bytes)
 {

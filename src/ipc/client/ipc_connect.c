@@ -15,7 +15,9 @@
 #include "ipc_msg.h"
 #include "lib_error.h"
 
-/* A user whose daemon may have this process's memory, beside root and the own one; -1: none */
+/*
+ * A user whose daemon may have this process's memory, in addition to root and the own one; -1: none
+ */
 static uid_t
 trusted_user(void)
 {
@@ -32,7 +34,7 @@ trusted_user(void)
 		if (getpwnam_r(named, &user, text, sizeof(text), &found) == 0 && found != NULL)
 			return user.pw_uid;
 	}
-	/* only root can create folders beside it */
+	/* only root can create folders next to it */
 	return lstat(IPC_DIRECTORY, &st) == 0 && S_ISDIR(st.st_mode) ? st.st_uid : (uid_t)-1;
 }
 

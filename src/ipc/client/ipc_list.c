@@ -38,7 +38,7 @@ is_socket(const struct dirent *entry)
 
 /*
  * Open the description of the socket: a file of the socket's owner. Others that might lie there
- * must not block; -ENOENT: there is none.
+ * must not block; -ENOENT: no such file.
  */
 static int
 open_description(int folder, const char *socket, struct stat *st)
@@ -114,7 +114,9 @@ make_list(int folder, struct dirent **entries, int n, int *found)
 	return list;
 }
 
-/* The folder with its sockets: a descriptor, or -ENOENT: there is none; or a negative errno. */
+/*
+ * The folder with its sockets: a descriptor, or -ENOENT: no such folder; or another negative errno.
+ */
 static int
 scan_folder(struct dirent ***entries, int *n)
 {

@@ -4,7 +4,7 @@
 
 /*
  * The devices of the daemons on this host (softhca_get_device_list()), from the descriptions that
- * daemons keep beside their sockets: no daemon is asked, so none can delay it.
+ * daemons keep next to their sockets: no daemon is asked, so a hanging one cannot delay it.
  */
 
 #define IPC_SOCKET_SUFFIX ".sock"

@@ -6,8 +6,8 @@
  * which then only the agent ends. Data passes through a buffer of the agent, so that late data
  * reaches no other memory.
  *
- * They meet by futex, after a short spin if they run on different CPUs. Neither yields: beside a
- * busy thread a yield costs a time slice of it, and may be in vain.
+ * They meet by futex, after a short spin if they run on different CPUs. Neither yields: with a busy
+ * thread on the CPU a yield costs a time slice of it, and may be in vain.
  *
  * A client is charged only the time of its system call, without the time in which the agent could
  * run but had no CPU: it is not responsible for a busy machine. The kernel's statistics of the
@@ -78,7 +78,9 @@ relax(void)
 #endif
 }
 
-/* Sequentially consistent, as all that one thread writes before it reads what the other wrote. */
+/*
+ * Sequentially consistent, as all words that one thread writes before it reads those of the other.
+ */
 static uint32_t
 state_of(const struct ipc_foreign *f)
 {
@@ -180,7 +182,7 @@ agent_main(void *arg)
 		f->result = perform(f);
 		if (change(f, REQUEST_RUNNING, REQUEST_DONE))
 			wake(f, &f->worker_asleep);
-		else /* before it reads stop: who destroys it does not wake it after this state */
+		else /* before it reads stop: its destroyer does not wake it after this state */
 			__atomic_store_n(&f->state, REQUEST_IDLE, __ATOMIC_SEQ_CST);
 	}
 	release(f);
@@ -275,7 +277,7 @@ spend(struct ipc_foreign *f, uint64_t now, uint64_t ns)
 	ipc_budget_take(f->budget, IPC_BUDGET_SYSCALL, now, ns);
 }
 
-/* Read what the kernel says of the agent's thread. */
+/* Read the kernel's state of the agent's thread. */
 static bool
 read_of_agent(const struct ipc_foreign *f, const char *name, char *text, size_t size)
 {

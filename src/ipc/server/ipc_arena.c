@@ -123,7 +123,7 @@ ipc_arena_maps(const struct ipc_memory *m, uint64_t bus, uint64_t length)
 	uint64_t high = m->base + m->bytes;
 
 	if (i < m->count && m->by_bus[i]->bus == bus)
-		i++; /* it is one already */
+		i++; /* bus is the start of a segment */
 	if (i < m->count)
 		high = m->by_bus[i]->bus;
 	return (uint32_t)(low != bus) + (uint32_t)(high != bus + length);

@@ -21,7 +21,7 @@ struct ipc_allowance {
 	uint64_t part, most;
 };
 
-/* What is left of an allowance that was used up at *empty_at. */
+/* The rest of an allowance that was used up at *empty_at. */
 uint64_t ipc_allowance_left(const uint64_t *empty_at, const struct ipc_allowance *a, uint64_t now);
 /* The last wait may overdraw it: it is empty then. */
 void ipc_allowance_take(uint64_t *empty_at, const struct ipc_allowance *a, uint64_t now,
@@ -29,7 +29,7 @@ void ipc_allowance_take(uint64_t *empty_at, const struct ipc_allowance *a, uint6
 
 #define IPC_BUDGET_LEAST_NS 5000000u /* every user can save as much, for the wait for one access */
 
-/* X(id, part of the time, limit in ns): what all users together have. */
+/* X(id, part of the time, limit in ns): the budget of all users together. */
 #define IPC_BUDGET_LIST(X) \
 	X(SYSCALL, 10, 50000000) /* for system calls of agents */ \
 	X(CPU, 4, 100000000)	 /* for agents that have no CPU */
@@ -45,7 +45,7 @@ enum ipc_budget_kind {
 struct ipc_budget;
 
 /*
- * The budgets of this user, for another client. A user who has returned finds them as he left them.
+ * The budgets of this user, for another client. A user that returns has the same budgets as before.
  * NULL: no memory.
  */
 struct ipc_budget *ipc_budget_open(uid_t uid, uint64_t now);

@@ -6,7 +6,7 @@
  * Closes descriptors that a client has sent, or has queued in a socket. close() of such a
  * descriptor may block as long as the client wants (a TCP socket with SO_LINGER, a file of its own
  * file system), so threads that others wait for must not call it. Descriptors are passed to threads
- * that do nothing else; one that blocks is interrupted, and counted as lost while that does not
+ * for this purpose only; one that blocks is interrupted, and counted as lost while that does not
  * help. Another thread replaces it, up to a limit; it is charged to the user that sent the
  * descriptor.
  *

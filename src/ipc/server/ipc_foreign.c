@@ -115,7 +115,7 @@ ipc_foreign_free(struct ipc_foreign *f)
 	free(f);
 }
 
-/* ---- what is mapped ---- */
+/* ---- mappings ---- */
 
 #define LINES_PER_LOOK 256u /* between looks at stop_fd */
 

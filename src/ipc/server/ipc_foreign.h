@@ -6,8 +6,8 @@
  * Memory of a client that the daemon does not map: accessed through the client's own
  * /proc/self/mem, which the client has opened and sent. Such a file is bound to the memory, not to
  * a process number: it never refers to another process, be it a later one with the same number, a
- * child, or the program after exec(). The daemon needs no rights over the client, and does nothing
- * that the client could not do itself.
+ * child, or the program after exec(). The daemon needs no rights over the client, and its accesses
+ * are possible for the client itself.
  *
  * The system call may block as long as the client wants (a page of its own file system,
  * userfaultfd). So a thread per client, the agent, makes it, and a worker of the device waits for

@@ -36,7 +36,7 @@ ipc_maps_init(struct ipc_maps *maps, uint32_t clients, uint32_t limit)
 	maps->used = 0;
 }
 
-/* Of so many mappings those that are more than the share */
+/* The number of mappings beyond the share */
 static uint32_t
 maps_above(const struct ipc_maps *maps, uint32_t count)
 {

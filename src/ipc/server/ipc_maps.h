@@ -20,7 +20,7 @@ struct ipc_maps {
 	uint32_t used;	 /* number of those in use */
 };
 
-/* Initialize for so many clients, and a limit of mappings per process; 0: the kernel's. */
+/* Initialize for a number of clients, and a limit of mappings per process; 0: the kernel's. */
 void ipc_maps_init(struct ipc_maps *maps, uint32_t clients, uint32_t limit);
 
 /* The client has `from` mappings and is to have `to`; false: not permitted, if these are more. */

@@ -32,10 +32,10 @@ struct ipc_memory_config {
 	int lost_fd;	       /* eventfd: counts lost segments */
 	struct ipc_maps *maps; /* of all clients */
 	bool trusted;	       /* its files need no guard (abi_ctl.h, ATTACH) */
-	uint64_t uar;	       /* the client's doorbell page, which is watched, too; 0: none */
+	uint64_t uar;	       /* the client's doorbell page, which is also watched; 0: none */
 	/*
-	 * Whether the client may attach so many more bytes: 0, or a negative errno with a reason.
-	 * NULL: no limit.
+	 * Whether the client may attach this number of further bytes: 0, or a negative errno with a
+	 * reason. NULL: no limit.
 	 */
 	int (*more)(void *arg, uint64_t bytes);
 	void *more_arg;
@@ -77,7 +77,7 @@ uint64_t ipc_memory_attached(const struct ipc_memory *m);
  */
 int ipc_memory_attach(struct ipc_memory *m, const struct hca_ctl_segment *request, int fd,
 		      uint32_t *handle);
-/* Whether so much more could be attached: 0 or -ENOMEM. */
+/* Whether this number of further bytes could be attached: 0 or -ENOMEM. */
 int ipc_memory_fits(const struct ipc_memory *m, uint64_t bytes, uint32_t segments);
 /* Unmap a segment; -EBUSY: an object lies in it. */
 int ipc_memory_detach(struct ipc_memory *m, uint32_t handle);

@@ -50,7 +50,7 @@ struct ipc_memory {
 	struct ipc_segment **by_va;  /* `count` of them, ordered by va */
 	struct ipc_segment **by_bus; /* the same, ordered by bus */
 	uint32_t count;
-	uint32_t maps; /* mappings of the process for them, beside one of the arena */
+	uint32_t maps; /* mappings of the process for them, in addition to one of the arena */
 	uint32_t lost; /* number of lost segments; written by the handler */
 	struct ipc_hold *holds[IPC_HOLD_BUCKETS];
 };
@@ -64,7 +64,7 @@ void ipc_arena_unslot(struct ipc_memory *m, struct ipc_segment *s);
 uint32_t ipc_arena_behind(const struct ipc_memory *m, uint64_t va);
 /* The segment that contains va, or NULL */
 struct ipc_segment *ipc_arena_at(const struct ipc_memory *m, uint64_t va);
-/* A free place for a segment at va; 0: there is none. */
+/* A free place for a segment at va; 0: no free place. */
 uint64_t ipc_arena_place(const struct ipc_memory *m, uint64_t va, uint64_t length);
 /* Mappings of the process that a segment there costs, or has cost. */
 uint32_t ipc_arena_maps(const struct ipc_memory *m, uint64_t bus, uint64_t length);

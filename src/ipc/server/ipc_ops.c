@@ -197,7 +197,7 @@ op_hello(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *a
 	return 0;
 }
 
-/* What the daemon adds: whether it takes the memory file of clients. */
+/* The daemon's addition: whether it takes the memory file of clients. */
 static int
 op_info(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
 	struct hca_ctl_extra *extra)
@@ -209,7 +209,7 @@ op_info(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *an
 	return err;
 }
 
-/* The session ends after the reply: nothing of the client is left when it arrives. */
+/* The session ends after the reply: all objects of the client are gone when it arrives. */
 static int
 op_close(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
 	 struct hca_ctl_extra *extra)
@@ -358,7 +358,7 @@ op_check_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void
 	return err != 0 ? err : op_driver(s, op, request, answer, extra);
 }
 
-/* A region is registered or moved: the operator hears of a client's first slow one. */
+/* A region is registered or moved: the log has a client's first slow one. */
 static void
 tell_slow(struct ipc_session *s, uint32_t access)
 {
@@ -463,7 +463,7 @@ op_rereg_mr(struct ipc_session *s, enum hca_ctl_op op, const void *request, void
 }
 
 /*
- * All of the client's memory. The device's window covers all addresses of the client; each
+ * Attach all of the client's memory. The device's window covers all addresses of the client; each
  * registration decides what is accessible.
  */
 static int
@@ -608,7 +608,7 @@ op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 
 /* ---- dispatch ---- */
 
-/* What is not the driver's alone */
+/* Operations that are not the driver's alone */
 static const op_fn ops[HCA_CTL_OP_COUNT] = {
 	[HCA_CTL_HELLO] = op_hello,	   [HCA_CTL_CLOSE] = op_close,
 	[HCA_CTL_ATTACH] = op_attach,	   [HCA_CTL_DETACH] = op_detach,

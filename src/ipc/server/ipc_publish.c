@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The description of the device beside its socket (ipc_proto.h), which lists of devices are made
+ * The description of the device next to its socket (ipc_proto.h), which lists of devices are made
  * from. The daemon holds a lock on it as long as it lives, also while it is stopped.
  */
 

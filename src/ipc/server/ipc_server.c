@@ -157,7 +157,7 @@ remove_socket(const struct ipc_server *server)
 
 /* ---- clients ---- */
 
-/* Lock held: what all clients of the user have attached */
+/* Lock held: bytes that all clients of the user have attached */
 static uint64_t
 attached_of(const struct ipc_server *server, uid_t uid)
 {
@@ -318,8 +318,8 @@ admit(struct ipc_server *server, const struct ipc_session *session)
 }
 
 /*
- * The answer to the greeting, sent before that is read: a client that is refused takes nothing but
- * room in its own socket.
+ * The answer to the greeting, sent before that is read: a client that is refused takes only room in
+ * its own socket.
  */
 static void
 refuse_client(const struct ipc_session *session, int err)

@@ -5,8 +5,8 @@
 /*
  * The daemon's end of the control channel: one socket, one driver, any number of client processes.
  * A listener thread accepts; each client has its own thread, which may block in a command without
- * delaying others. A client gets its doorbell page (a memfd mapped at its place in BAR2), its event
- * pipes, and nothing else; its memory is what it attaches.
+ * delaying others. A client gets its doorbell page (a memfd mapped at its place in BAR2), and its
+ * event pipes; its memory is what it attaches.
  *
  * A client ends when its socket is closed, its process ends (pidfd), it violates the framing, a
  * segment of its memory is lost, or it does not read replies. Then everything it had is destroyed.
@@ -34,7 +34,7 @@ struct ipc_sleep {
 	int (*add)(void *arg, uint32_t uar_page, int fd);
 	void (*remove)(void *arg, uint32_t uar_page);
 	/*
-	 * Number of times that the client's kicks were ignored for a while, because they were
+	 * Number of times that the client's kicks were ignored for 100 ms, because they were
 	 * useless.
 	 */
 	uint64_t (*muted)(void *arg, uint32_t uar_page);
@@ -50,7 +50,7 @@ struct ipc_server_config {
 	uint32_t mode;		       /* of the socket [0660] */
 	bool set_group;		       /* change the socket's group to `group` */
 	gid_t group;
-	/* users beside root that may send management datagrams */
+	/* users in addition to root that may send management datagrams */
 	uid_t privileged[IPC_PRIVILEGED_MAX];
 	uint32_t num_privileged;
 	uint32_t clients_max;	  /* [256] */
@@ -70,15 +70,16 @@ struct ipc_server_config {
 	 */
 	void (*slow)(pid_t pid, uid_t uid);
 	/*
-	 * A client's libsofthca is of another release, or asks for what this one does not know:
-	 * once for each version, and for each client. By its thread; must not wait; may be NULL.
+	 * A client's libsofthca is of another release, or sends a request that this one does not
+	 * have: once for each version, and for each client. By its thread; must not wait; may be
+	 * NULL.
 	 */
 	void (*differs)(pid_t pid, uid_t uid, const char *words);
 	/* a client that sends no greeting for this time is dropped [1000] */
 	uint32_t hello_ms;
 	uint32_t send_ms; /* as is one that does not read its reply [1000] */
 	/*
-	 * At most so many ms between two clients of a user whose clients have taken memory away
+	 * Longest time in ms between two clients of a user whose clients have taken memory away
 	 * (ipc_turns.h); 0: none.
 	 */
 	uint32_t turn_ms;

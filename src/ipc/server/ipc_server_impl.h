@@ -35,7 +35,7 @@ struct ipc_server {
 	char name[32];
 	int listen_fd;
 	ino_t inode;   /* of the socket's file */
-	int device_fd; /* of the description beside it; locked */
+	int device_fd; /* of the description next to it; locked */
 	int stop_fd;   /* eventfd: all threads must end */
 	pthread_t listener;
 	struct ipc_closer *closer; /* for descriptors that clients send */
@@ -105,16 +105,16 @@ void *ipc_session_main(void *session);
 void ipc_session_gone(struct ipc_session *session, uint64_t ns);
 
 /*
- * ipc_server.c: whether the client may attach so many more bytes, considering all clients of its
- * user. They are counted until its thread sets `attached` to the actual value. 0 or -ENOMEM.
+ * ipc_server.c: whether the client may attach this number of further bytes, considering all clients
+ * of its user. They are counted until its thread sets `attached` to the actual value. 0 or -ENOMEM.
  */
 int ipc_session_more(void *session, uint64_t bytes);
 /* The same question, and nothing is counted. */
 int ipc_session_fits(const struct ipc_session *session, uint64_t bytes);
 
 /*
- * ipc_ops.c: does what a well-formed request asks for; fds are those of its row. 0 or negative
- * errno, reason by ipc_fail(); answer filled in.
+ * ipc_ops.c: executes a well-formed request; fds are those of its row. 0 or negative errno, reason
+ * by ipc_fail(); answer filled in.
  */
 int ipc_execute(struct ipc_session *session, enum hca_ctl_op op, const void *request,
 		const int *fds, struct ipc_answer *answer);
@@ -132,10 +132,10 @@ enum ipc_form ipc_form(const struct ipc_session *session, uint32_t op, void *bod
 		       unsigned int num_fds);
 /*
  * If this is a greeting of another version, make it one of the version that both ends speak. False
- * with ipc_reason(): there is none.
+ * with ipc_reason(): no common version.
  */
 bool ipc_agree(const struct ipc_session *session, struct ipc_request *head, void *body);
-/* config.differs: the client is of another release; it asked for what ipc_reason() says. */
+/* config.differs: the client is of another release; ipc_reason() has its request. */
 void ipc_tell_version(struct ipc_session *session);
 void ipc_tell_unknown(struct ipc_session *session);
 /*

@@ -166,7 +166,7 @@ answer(struct ipc_session *s, struct desk *d, int err)
 	return end;
 }
 
-/* A refusal that does not end the session: of what this release does not know. */
+/* A refusal that does not end the session: of requests that this release does not have. */
 static enum ipc_counter
 refuse_unknown(struct ipc_session *s, struct desk *d)
 {
@@ -254,7 +254,9 @@ serve_one(struct ipc_session *s, struct desk *d)
 	return end;
 }
 
-/* The device accesses nothing of the client any more. Also if the session ended otherwise first. */
+/*
+ * The device accesses no memory of the client any more. Also if the session ended otherwise first.
+ */
 static bool
 has_lost_memory(const struct ipc_session *s)
 {

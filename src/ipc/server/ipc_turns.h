@@ -5,8 +5,8 @@
 /*
  * A client that takes its memory away while the device uses it is ended, but coming and going costs
  * the workers more than its traffic would. The clients of a user whose client was ended for this
- * take turns for a while: one may begin in each interval, the others wait. The interval is
- * IPC_TURN_FIRST_MS after one loss, doubles with each, and is `most` at the end; without a loss for
+ * take turns: one may begin in each interval, the others wait. The interval is IPC_TURN_FIRST_MS
+ * after one loss, doubles with each, and is `most` at the end; without a loss for
  * IPC_TURN_FORGET_MS the user has no past.
  *
  * Times are CLOCK_MONOTONIC in ms. Any thread.
@@ -24,7 +24,7 @@ struct ipc_turn;
 struct ipc_turns {
 	pthread_mutex_t lock;
 	struct ipc_turn *list; /* of users with a loss that is not forgotten */
-	uint32_t most;	       /* ms; 0: nobody waits */
+	uint32_t most;	       /* ms; 0: no client waits */
 };
 
 void ipc_turns_init(struct ipc_turns *turns, uint32_t most);

@@ -2,7 +2,7 @@
 
 /*
  * Clients of other releases: the version that both ends speak, and requests that have other
- * members, or are of operations, that this release does not know (abi_ops.h: Versions).
+ * members, or are of operations, that this release does not have (abi_ops.h: Versions).
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@ ipc_agree(const struct ipc_session *s, struct ipc_request *h, void *body)
 	common = hca_ctl_common(h->version, hello->offer.older, HCA_CTL_VERSION, HCA_CTL_OLDER);
 	if (common >= 0) {
 		h->version = (uint16_t)common;
-		h->len = sizeof(*hello);	    /* what all versions have */
+		h->len = sizeof(*hello);	    /* members of all versions */
 		hello->offer.minor = HCA_CTL_MINOR; /* it was of the version before */
 		return true;
 	}

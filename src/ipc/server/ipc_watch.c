@@ -129,7 +129,7 @@ has_holes(uint64_t va)
 }
 
 /*
- * SEEK_HOLE does not find holes in hugetlbfs, and mincore() only knows pages that are mapped. If
+ * SEEK_HOLE does not find holes in hugetlbfs, and mincore() only reports pages that are mapped. If
  * holes are watched, mapping the whole file finds them without allocating pages; otherwise the file
  * must be full.
  */
@@ -173,13 +173,13 @@ stays_small(int fd)
 	       fstat(fd, &st) == 0 && (uint64_t)st.st_size <= HCA_CTL_SMALL_FILE;
 }
 
-/* Of a file that the client has made for this */
+/* For a file that the client has made for this */
 static int
 protect_sealed(const struct hca_ctl_segment *request, const struct ipc_file *file, uint64_t at)
 {
 	int err = check_holes(request, file, at);
 
-	/* seals remain: what is refused can be filled and attached */
+	/* seals remain: a refused file can be filled and attached */
 	if (err != 0)
 		return err;
 	if (stays_small(file->fd))
