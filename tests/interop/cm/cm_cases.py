@@ -16,7 +16,7 @@ class Case:
     limit = SECONDS
 
     def __init__(self, name, server, client, short=False, net='IPv4', status=(0, 0), server_says='', client_says='',
-                 messages=CONNECTED, listens=True, lost=None):
+                 messages=CONNECTED, listens=True, lost=None, early=None):
         self.name = name
         self.server, self.client = server.split(), client.split()
         self.short = short
@@ -26,6 +26,7 @@ class Case:
         self.messages = messages  # at least one of each must be on the wire
         self.listens = listens  # the server does, for requests
         self.lost = lost  # (who sends it, the which of its messages), or None
+        self.early = early  # said by a client that did not wait for the server: it is tried again
 
     def judge(self, client, server):
         """Of ends with returncode and said(): '' or why it has not passed."""
@@ -131,19 +132,23 @@ def losses():
 
 
 def measured():
-    """perftest: connected by connection management (-R), and with it for the exchange of numbers (-z)."""
+    """perftest: connected by connection management (-R), and with it for the exchange of numbers (-z).
+
+    With -R the server listens a second time, for which the client does not wait; it crashes when it is refused."""
+    early = 'REJECTED; error: 8'
     for program in 'ib_send_bw', 'ib_write_bw', 'ib_read_bw', 'ib_send_lat', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat':
         command = program + ' -R -F -p @port -u 17 -n 100'
-        yield Case(program + ' -R', command, command + ' @here', short=program == 'ib_send_bw', client_says=r'#bytes.*\n \d+')
+        yield Case(program + ' -R', command, command + ' @here', short=program == 'ib_send_bw',
+                   client_says=r'#bytes.*\n \d+', early=early)
     # each end asks its device for as many READs at a time as the other's has, and rxe has more
     for program, reads in ('ib_write_bw', ''), ('ib_read_lat', ' -o 16'):
         command = program + ' -z -F -p @port -u 17 -n 100 -x 1' + reads
         yield Case(program + ' -z', command, command + ' @here', client_says=r'#bytes.*\n \d+')
     command = 'ib_write_bw -R -q 4 -F -p @port -u 17 -n 100'
-    yield Case('ib_write_bw -R -q 4', command, command + ' @here', client_says=r'#bytes.*\n \d+')
+    yield Case('ib_write_bw -R -q 4', command, command + ' @here', client_says=r'#bytes.*\n \d+', early=early)
     command = 'ib_send_lat -R -c UD -F -p @port -n 100'
     yield Case('ib_send_lat -R -c UD', command, command + ' @here', client_says=r'#bytes.*\n \d+',
-               messages=('SIDR_REQ', 'SIDR_REP'))
+               messages=('SIDR_REQ', 'SIDR_REP'), early=early)
 
 
 def all_cases():

@@ -24,6 +24,7 @@ LISTENS_S = 30
 LEFT_S = 20
 FIGURE_S = 300
 VANISH_S = 180
+TRIES = 4  # of a client that may be early
 
 
 class CmRig(RxeRig):
@@ -87,6 +88,14 @@ class CmRig(RxeRig):
 
     def run(self, case, role):
         """What the table shows."""
+        for left in reversed(range(TRIES)):
+            try:
+                return self.run_once(case, role)
+            except Failed as failed:
+                if left == 0 or case.early is None or case.early not in failed.said:
+                    raise
+
+    def run_once(self, case, role):
         port = FIXED_PORTS.get((case.server or case.client)[0], self.next_port)
         self.next_port += 1
         name = '%s-%d' % (role, port)
