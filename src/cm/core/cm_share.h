@@ -3,9 +3,9 @@
 #define CM_CORE_CM_SHARE_H
 
 /*
- * Shares of peers in a stock that local users also need: an account for each address and for all of
- * them. It counts units of any kind. Peers take units as halves, which become open ones when the
- * handshake is complete. The caller serializes.
+ * Shares of peers in a stock that local users also need: an account for each address (at each user
+ * where a user has a stock) and for all of them. It counts units of any kind. Peers take units as
+ * halves, which become open ones when the handshake is complete. The caller serializes.
  *
  *	all = reserve (local users alone) + share of peers; of the latter at most `half` are
  *	halves, and one address has at most `address`
@@ -40,16 +40,29 @@ enum cm_share_full {
 	CM_SHARE_FULL_PEERS,
 };
 
+/* An account. Numbers of rows are their indexes + 1; 0: none. */
 struct cm_share_row {
 	uint8_t address[16];
+	uint32_t user;
 	uint32_t used[CM_SHARE_KINDS];
+	uint32_t next;		/* of its bucket, or of the free rows */
+	uint32_t before, after; /* among those with as many halves */
+};
+
+struct cm_share_rank {
+	uint32_t first, last;
 };
 
 struct cm_share {
 	struct cm_share_limits limits;
 	uint32_t used[CM_SHARE_KINDS];
-	uint32_t rows; /* in use */
+	uint64_t key[2];
+	uint32_t mask;		    /* buckets - 1 */
+	uint32_t rows, begun, free; /* in use; ever used; list */
+	uint32_t most;		    /* halves of an account */
 	struct cm_share_row *row;
+	struct cm_share_rank *rank; /* by the number of halves, the longest at it first */
+	uint32_t *bucket;
 };
 
 /*
@@ -59,23 +72,37 @@ struct cm_share {
  */
 struct cm_share_limits cm_share_limits(uint32_t all, uint32_t link);
 
-/* Begin with rows for limits.peers addresses. */
-void cm_share_init(struct cm_share *s, const struct cm_share_limits *limits,
-		   struct cm_share_row *row);
+/* Bytes of a table with limits.peers rows. */
+size_t cm_share_bytes(const struct cm_share_limits *limits);
+/* key: random numbers, unknown to peers. mem: zeroed, aligned to 4 bytes. */
+void cm_share_init(struct cm_share *s, const struct cm_share_limits *limits, const uint64_t key[2],
+		   void *mem);
 
-/*
- * How many more units the address may take as halves.
+/**
+ * Rest of an account in halves.
+ *
+ * @param user
+ *   Of this host, at which the address has the units; 0 where all users share them.
  * @param full
  *   The limit that allows no more than that.
  */
-uint32_t cm_share_left(const struct cm_share *s, const uint8_t address[16],
+uint32_t cm_share_left(const struct cm_share *s, const uint8_t address[16], uint32_t user,
 		       enum cm_share_full *full);
 
-/* The address has n more, at most as many as cm_share_left() says. */
-void cm_share_take(struct cm_share *s, const uint8_t address[16], enum cm_share_kind kind,
-		   uint32_t n);
+/*
+ * The account has n more, at most as many as cm_share_left() says. Returns its row, which stays in
+ * its place as long as the account has units; NULL: it has none, and n is 0.
+ */
+struct cm_share_row *cm_share_take(struct cm_share *s, const uint8_t address[16], uint32_t user,
+				   enum cm_share_kind kind, uint32_t n);
 /* n fewer, of those it has. */
-void cm_share_give(struct cm_share *s, const uint8_t address[16], enum cm_share_kind kind,
-		   uint32_t n);
+void cm_share_give(struct cm_share *s, const uint8_t address[16], uint32_t user,
+		   enum cm_share_kind kind, uint32_t n);
+
+/* The row of an account; NULL: it has no units. */
+struct cm_share_row *cm_share_find(const struct cm_share *s, const uint8_t address[16],
+				   uint32_t user);
+/* The account with the most halves; of equal ones the oldest; NULL: no halves. */
+struct cm_share_row *cm_share_most(const struct cm_share *s);
 
 #endif

@@ -1,49 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Halves: requests of peers from their REQ until they are established. Who floods a listener must
+ * Halves: requests of peers from their REQ until they are established. A flood of a listener must
  * not keep others out, so each address has an account at the listeners of each user, and when there
  * is no room the oldest half of the account with the most of them gives way.
  */
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ib_impl.h"
 
-static uint64_t
-half_key(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
+bool
+ib_half_init(struct ibcm *cm)
 {
-	return ib_hash_key(cm->seed ^ user, gid, 16);
+	const struct ibcm_limits *l = &cm->cfg.limits;
+	const struct cm_share_limits limits = {
+		.peers = l->pending,
+		.half = l->pending,
+		.address = l->pending_address < l->pending ? l->pending_address : l->pending,
+	};
+	const uint64_t key[2] = {cm->cfg.ops->random(cm->cfg.arg),
+				 cm->cfg.ops->random(cm->cfg.arg)};
+
+	cm->shares = calloc(1, cm_share_bytes(&limits));
+	cm->peer = calloc(limits.peers, sizeof(*cm->peer));
+	if (cm->shares == NULL || cm->peer == NULL)
+		return false;
+	cm_share_init(&cm->share, &limits, key, cm->shares);
+	return true;
+}
+
+void
+ib_half_free(struct ibcm *cm)
+{
+	free(cm->shares);
+	free(cm->peer);
 }
 
 static struct ib_peer *
-half_find(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
+half_peer(struct ibcm *cm, const struct cm_share_row *row)
 {
-	uint64_t key = half_key(cm, gid, user);
-
-	for (struct ib_link *l = ib_hash_next(&cm->peers, key, NULL); l != NULL;
-	     l = ib_hash_next(&cm->peers, key, l)) {
-		struct ib_peer *p = IB_CONTAINER(l, struct ib_peer, link);
-
-		if (p->user == user && memcmp(p->gid, gid, sizeof(p->gid)) == 0)
-			return p;
-	}
-	return NULL;
-}
-
-static void
-half_count(struct ibcm *cm, struct ib_peer *peer, uint32_t count)
-{
-	ib_node_pull(&peer->same);
-	peer->count = count;
-	if (count > 0)
-		ib_node_push(&cm->by_count[count], &peer->same);
-	if (count > cm->most)
-		cm->most = count;
-	while (cm->most > 0 && ib_node_alone(&cm->by_count[cm->most]))
-		cm->most--;
+	return row == NULL ? NULL : &cm->peer[row - cm->share.row];
 }
 
 static void
@@ -67,44 +65,34 @@ half_held_gives_way(struct ibcm *cm, struct ib_peer *peer, uint64_t now)
 bool
 ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now)
 {
-	struct ib_peer *peer = half_find(cm, gid, user);
-	uint32_t count = peer == NULL ? 0 : peer->count;
-	bool full = cm->halves >= cm->cfg.limits.pending;
+	const struct cm_share_row *own = cm_share_find(&cm->share, gid, user), *most;
+	enum cm_share_full full;
 
-	if (count < cm->cfg.limits.pending_address && !full)
+	if (cm_share_left(&cm->share, gid, user, &full) != 0)
 		return true;
-	if (half_held_gives_way(cm, peer, now))
+	if (half_held_gives_way(cm, half_peer(cm, own), now))
 		return true;
-	if (count >= cm->cfg.limits.pending_address || count >= cm->most)
+	most = cm_share_most(&cm->share);
+	if (full == CM_SHARE_FULL_ADDRESS || most == NULL ||
+	    (own != NULL && own->used[CM_SHARE_half] >= most->used[CM_SHARE_half]))
 		return false;
-	peer = IB_CONTAINER(cm->by_count[cm->most].next, struct ib_peer, same);
-	if (!half_held_gives_way(cm, peer, now))
-		half_gives_way(cm, peer->halves.next, now);
+	if (!half_held_gives_way(cm, half_peer(cm, most), now))
+		half_gives_way(cm, half_peer(cm, most)->halves.next, now);
 	return true;
 }
 
-bool
+void
 ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16])
 {
-	uint32_t user = id->account->client.user;
-	struct ib_peer *p = half_find(cm, gid, user);
+	struct cm_share_row *row =
+		cm_share_take(&cm->share, gid, id->account->client.user, CM_SHARE_half, 1);
 
-	if (p == NULL) {
-		p = calloc(1, sizeof(*p));
-		if (p == NULL)
-			return false;
-		memcpy(p->gid, gid, sizeof(p->gid));
-		p->user = user;
-		ib_node_init(&p->same);
-		ib_node_init(&p->halves);
-		ib_node_init(&p->held);
-		ib_hash_add(&cm->peers, &p->link, half_key(cm, gid, user));
+	id->half = half_peer(cm, row);
+	if (row->used[CM_SHARE_half] == 1) {
+		ib_node_init(&id->half->halves);
+		ib_node_init(&id->half->held);
 	}
-	id->half = p;
-	ib_node_push(&p->halves, &id->in_half);
-	half_count(cm, p, p->count + 1);
-	cm->halves++;
-	return true;
+	ib_node_push(&id->half->halves, &id->in_half);
 }
 
 void
@@ -119,16 +107,12 @@ ib_half_hold(struct ib_id *id)
 void
 ib_half_drop(struct ibcm *cm, struct ib_id *id)
 {
-	struct ib_peer *p = id->half;
+	const struct cm_share_row *row;
 
-	if (p == NULL)
+	if (id->half == NULL)
 		return;
+	row = &cm->share.row[id->half - cm->peer];
 	id->half = NULL;
 	ib_node_pull(&id->in_half);
-	half_count(cm, p, p->count - 1);
-	cm->halves--;
-	if (p->count > 0)
-		return;
-	ib_hash_remove(&cm->peers, &p->link);
-	free(p);
+	cm_share_give(&cm->share, row->address, row->user, CM_SHARE_half, 1);
 }

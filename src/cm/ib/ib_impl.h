@@ -11,6 +11,7 @@
  */
 
 #include "cm_repeat.h"
+#include "cm_share.h"
 #include "ib_ip.h"
 #include "ib_mad.h"
 #include "ib_node.h"
@@ -140,14 +141,10 @@ struct ib_port {
 	uint16_t number;
 };
 
-/* What an address has in halves: requests to a user that are not established. */
+/* The halves of an account: requests of an address to a user that are not established. */
 struct ib_peer {
-	struct ib_link link;
-	struct ib_node same;   /* peers with the same number of halves */
 	struct ib_node halves; /* the oldest one first */
-	struct ib_node held;   /* of those, answered ones */
-	uint32_t count, user;
-	uint8_t gid[16];
+	struct ib_node held;   /* answered ones */
 };
 
 /* The requests of an address that wait at a listener. */
@@ -261,14 +258,15 @@ struct ibcm {
 	bool dead;
 	struct ib_slot *slot;
 	uint32_t slots, free_first, free_last, ids, orphans;
-	struct ib_hash users, accounts, channels, ports, comms, remotes, qpns, peers, waits, groups,
+	struct ib_hash users, accounts, channels, ports, comms, remotes, qpns, waits, groups,
 		members;
 	struct ib_node all_orphans;
 	uint32_t ports_used[IB_SPACES]; /* ports of the range that ports are chosen from */
 	struct ib_heap timers;
-	struct ib_node *by_count; /* peers by their number of halves */
-	uint32_t most, halves;
-	uint64_t arrivals; /* of requests */
+	struct cm_share share; /* of halves */
+	void *shares;	       /* its memory */
+	struct ib_peer *peer;  /* by the rows of share */
+	uint64_t arrivals;     /* of requests */
 	uint32_t memberships, next_member;
 	struct hca_ctl_gid *gid;
 	uint32_t gids;
@@ -473,14 +471,17 @@ struct ib_id *ib_wait_gives_way(const struct ibcm *cm, const struct ib_id *liste
 				const uint8_t gid[16]);
 
 /* ib_half.c */
+/* False: no memory; ib_half_free() frees what there is. */
+bool ib_half_init(struct ibcm *cm);
+void ib_half_free(struct ibcm *cm);
 /*
  * Room for one more of the address at listeners of the user. Where there is none an answered half
  * of this address gives way, or the oldest one of the address with the most; if that is this one:
  * false.
  */
 bool ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now);
-/* false: no memory. */
-bool ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16]);
+/* There is room. */
+void ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16]);
 /* It is answered, and kept for repetitions of the request only: it gives way first. */
 void ib_half_hold(struct ib_id *id);
 /* It is none any more. */

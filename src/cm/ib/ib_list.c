@@ -104,7 +104,7 @@ static const char *const rejected_names[IB_MAD_REASONS] = {
 #define LIST_GAUGES(X) \
 	X(ids, cm->ids - cm->orphans) \
 	X(orphans, cm->orphans) \
-	X(halves, cm->halves) \
+	X(halves, cm->share.used[CM_SHARE_half]) \
 	X(ports, cm->ports.used) \
 	X(connections, cm->comms.used) \
 	X(memberships, cm->memberships)

@@ -93,8 +93,8 @@ request_new(const struct ib_in *in, struct ib_id *listener, const struct ib_ip *
 	id = ib_id_new(in->cm, listener->account, listener->channel, in->now);
 	if (id == NULL)
 		return NULL;
-	if (!ib_half_add(in->cm, id, in->from->peer) ||
-	    !ib_wait_add(in->cm, listener, id, in->from->peer)) {
+	ib_half_add(in->cm, id, in->from->peer);
+	if (!ib_wait_add(in->cm, listener, id, in->from->peer)) {
 		ib_half_drop(in->cm, id);
 		ib_id_orphan(in->cm, id);
 		return NULL;

@@ -33,7 +33,6 @@ cm_limits(struct ibcm_limits *l)
 	X(comms) \
 	X(remotes) \
 	X(qpns) \
-	X(peers) \
 	X(waits) \
 	X(groups) \
 	X(members)
@@ -46,12 +45,7 @@ cm_tables(struct ibcm *cm)
 #define X(name) good = ib_hash_init(&cm->name) && good;
 	CM_TABLES(X)
 #undef X
-	cm->by_count = calloc(cm->cfg.limits.pending_address + 1ul, sizeof(*cm->by_count));
-	if (cm->by_count == NULL)
-		return false;
-	for (uint32_t i = 0; i <= cm->cfg.limits.pending_address; i++)
-		ib_node_init(&cm->by_count[i]);
-	return good;
+	return ib_half_init(cm) && good;
 }
 
 static void
@@ -61,7 +55,7 @@ cm_free(struct ibcm *cm)
 	CM_TABLES(X)
 #undef X
 	ib_heap_free(&cm->timers);
-	free(cm->by_count);
+	ib_half_free(cm);
 	free(cm->slot);
 	free(cm->gid);
 	free(cm);

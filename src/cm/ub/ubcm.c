@@ -23,11 +23,14 @@ limits_of(const struct ubcm_config *cfg)
 size_t
 ubcm_bytes(const struct ubcm_config *cfg)
 {
+	struct cm_share_limits limits;
+
 	if (!good_config(cfg))
 		return 0;
+	limits = limits_of(cfg);
 	return sizeof(struct ubcm) + cfg->max_links * sizeof(struct ubcm_link) +
-	       (sizeof(struct ubcm_number) << cfg->log_tps) +
-	       limits_of(cfg).peers * sizeof(struct cm_share_row) + cm_pairs_bytes(cfg->max_links);
+	       (sizeof(struct ubcm_number) << cfg->log_tps) + cm_share_bytes(&limits) +
+	       cm_pairs_bytes(cfg->max_links);
 }
 
 struct ubcm *
@@ -35,17 +38,18 @@ ubcm_init(void *mem, const struct ubcm_config *cfg)
 {
 	struct ubcm *cm = memset(mem, 0, ubcm_bytes(cfg));
 	struct cm_share_limits limits = limits_of(cfg);
+	void *share;
 
 	cm->cfg = *cfg;
 	cm->next = 1;
 	cm->nlinks = cfg->max_links;
 	cm->link = (struct ubcm_link *)(cm + 1);
 	cm->number = (struct ubcm_number *)(cm->link + cm->nlinks);
-	cm_share_init(&cm->share, &limits,
-		      (struct cm_share_row *)(cm->number + (1u << cfg->log_tps)));
 	for (uint32_t i = 0; i < 2; i++)
 		cm->key[i] = cfg->ops->random(cfg->arg);
-	cm_pairs_init(&cm->pairs, cm->nlinks, cm->key, cm->share.row + limits.peers);
+	share = cm->number + (1u << cfg->log_tps);
+	cm_share_init(&cm->share, &limits, cm->key, share);
+	cm_pairs_init(&cm->pairs, cm->nlinks, cm->key, (char *)share + cm_share_bytes(&limits));
 	for (uint32_t i = 0; i < cm->nlinks; i++)
 		cm->link[i].deadline = UBCM_NEVER;
 	return cm;

@@ -63,16 +63,16 @@ ubcm_link_is_free(const struct ubcm *cm)
 void
 ubcm_link_charge(struct ubcm *cm, struct ubcm_link *l, enum cm_share_kind kind)
 {
-	cm_share_give(&cm->share, l->peer, l->kind, l->charged);
+	cm_share_give(&cm->share, l->peer, 0, l->kind, l->charged);
 	l->kind = kind;
 	l->charged = l->ntps;
-	cm_share_take(&cm->share, l->peer, l->kind, l->charged);
+	cm_share_take(&cm->share, l->peer, 0, l->kind, l->charged);
 }
 
 static void
 link_discharge(struct ubcm *cm, struct ubcm_link *l)
 {
-	cm_share_give(&cm->share, l->peer, l->kind, l->charged);
+	cm_share_give(&cm->share, l->peer, 0, l->kind, l->charged);
 	l->charged = 0;
 }
 

@@ -137,10 +137,10 @@ uint32_t
 ubcm_room_for_peer(struct ubcm *cm, const uint8_t *peer, uint32_t want, uint64_t now)
 {
 	enum cm_share_full full;
-	uint32_t left = cm_share_left(&cm->share, peer, &full);
+	uint32_t left = cm_share_left(&cm->share, peer, 0, &full);
 
 	while (left < want && room_make(cm, peer, full, now))
-		left = cm_share_left(&cm->share, peer, &full);
+		left = cm_share_left(&cm->share, peer, 0, &full);
 	want = left < want ? left : want;
 	/* local users may have more than their reserve */
 	while (ubcm_free_numbers(cm) < want &&

@@ -190,37 +190,77 @@ static void
 test_share(void **state)
 {
 	const struct cm_share_limits limits = {.peers = 10, .half = 6, .address = 4};
-	struct cm_share_row row[10];
+	uint64_t mem[128] = {0};
 	enum cm_share_full full;
 	struct cm_share s;
 
-	cm_share_init(&s, &limits, row);
-	assert_int_equal(cm_share_left(&s, a, &full), 4);
+	assert_true(cm_share_bytes(&limits) <= sizeof(mem));
+	cm_share_init(&s, &limits, key, mem);
+	assert_int_equal(cm_share_left(&s, a, 0, &full), 4);
 	assert_int_equal(full, CM_SHARE_FULL_ADDRESS);
-	cm_share_take(&s, a, CM_SHARE_half, 3);
-	assert_int_equal(cm_share_left(&s, a, &full), 1);
-	assert_int_equal(cm_share_left(&s, b, &full), 3); /* halves of all */
+	cm_share_take(&s, a, 0, CM_SHARE_half, 3);
+	assert_int_equal(cm_share_left(&s, a, 0, &full), 1);
+	assert_int_equal(cm_share_left(&s, b, 0, &full), 3); /* halves of all */
 	assert_int_equal(full, CM_SHARE_FULL_HALF);
-	cm_share_take(&s, b, CM_SHARE_half, 3);
-	assert_int_equal(cm_share_left(&s, c, &full), 0);
+	cm_share_take(&s, b, 0, CM_SHARE_half, 3);
+	assert_int_equal(cm_share_left(&s, c, 0, &full), 0);
 	assert_int_equal(full, CM_SHARE_FULL_HALF);
 	/* the handshakes are complete */
-	cm_share_give(&s, a, CM_SHARE_half, 3);
-	cm_share_take(&s, a, CM_SHARE_open, 3);
-	cm_share_give(&s, b, CM_SHARE_half, 3);
-	cm_share_take(&s, b, CM_SHARE_open, 4);
-	assert_int_equal(cm_share_left(&s, b, &full), 0);
+	cm_share_give(&s, a, 0, CM_SHARE_half, 3);
+	cm_share_take(&s, a, 0, CM_SHARE_open, 3);
+	cm_share_give(&s, b, 0, CM_SHARE_half, 3);
+	cm_share_take(&s, b, 0, CM_SHARE_open, 4);
+	assert_int_equal(cm_share_left(&s, b, 0, &full), 0);
 	assert_int_equal(full, CM_SHARE_FULL_ADDRESS);
-	assert_int_equal(cm_share_left(&s, c, &full), 3);
+	assert_int_equal(cm_share_left(&s, c, 0, &full), 3);
 	assert_int_equal(full, CM_SHARE_FULL_PEERS);
-	cm_share_take(&s, c, CM_SHARE_half, 0);
+	cm_share_take(&s, c, 0, CM_SHARE_half, 0);
 	assert_int_equal(s.rows, 2);
-	cm_share_give(&s, a, CM_SHARE_open, 3);
+	cm_share_give(&s, a, 0, CM_SHARE_open, 3);
 	assert_int_equal(s.rows, 1);
-	assert_int_equal(cm_share_left(&s, a, &full), 4);
-	assert_int_equal(cm_share_left(&s, b, &full), 0);
-	cm_share_give(&s, a, CM_SHARE_open, 3); /* it has none */
+	assert_int_equal(cm_share_left(&s, a, 0, &full), 4);
+	assert_int_equal(cm_share_left(&s, b, 0, &full), 0);
+	cm_share_give(&s, a, 0, CM_SHARE_open, 3); /* it has none */
 	assert_int_equal(s.used[CM_SHARE_open], 4);
+}
+
+/* Which account has the most halves, through all changes, against a count of the test's own. */
+static void
+test_share_most(void **state)
+{
+	const struct cm_share_limits limits = {.peers = 60, .half = 60, .address = 12};
+	uint32_t count[8] = {0}, all = 0, left;
+	uint8_t address[16] = {0};
+	enum cm_share_full full;
+	uint64_t mem[1024] = {0}, number = 1;
+	struct cm_share s;
+
+	assert_true(cm_share_bytes(&limits) <= sizeof(mem));
+	cm_share_init(&s, &limits, key, mem);
+	assert_null(cm_share_most(&s));
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t k, most = 0;
+
+		number = number * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		k = number >> 60 & 7;
+		address[15] = (uint8_t)(k / 2); /* two users each */
+		left = cm_share_left(&s, address, k % 2, &full);
+		assert_int_equal(left, 12 - count[k] < 60 - all ? 12 - count[k] : 60 - all);
+		if ((number >> 40 & 3) != 0 && left > 0) {
+			assert_int_equal(cm_share_take(&s, address, k % 2, CM_SHARE_half, 1)->user,
+					 k % 2);
+			count[k]++;
+			all++;
+		} else if (count[k] > 0) {
+			cm_share_give(&s, address, k % 2, CM_SHARE_half, 1);
+			count[k]--;
+			all--;
+		}
+		for (k = 0; k < 8; k++)
+			most = count[k] > most ? count[k] : most;
+		assert_true(all == 0 || cm_share_most(&s)->used[CM_SHARE_half] == most);
+		assert_int_equal(s.used[CM_SHARE_half], all);
+	}
 }
 
 int
@@ -231,6 +271,7 @@ main(void)
 		cmocka_unit_test(test_repeat),	     cmocka_unit_test(test_repeat_longest),
 		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_pairs_of_one),
 		cmocka_unit_test(test_share_limits), cmocka_unit_test(test_share),
+		cmocka_unit_test(test_share_most),
 	};
 
 	return cmocka_run_group_tests_name("cm_core", tests, NULL, NULL);
