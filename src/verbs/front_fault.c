@@ -82,6 +82,8 @@ is_named(const char *call, const char *name)
 {
 	static const char *const before[] = {"ibv_", "front_"};
 
+	if (strncmp(call, "rdma_", 5) == 0)
+		return strcmp(call, name) == 0;
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
 		if (strncmp(call, before[i], strlen(before[i])) == 0)
 			return strcmp(call + strlen(before[i]), name) == 0;
@@ -100,8 +102,9 @@ front_fault_slow(const char *call)
 		if (f->kind != VERBS_FAULT_CALL || !is_named(call, f->call) || !fires(i))
 			continue;
 		err = f->err;
-		fprintf(stderr, "softhca: ibv_%s: fails on purpose, call %u: %s\n", f->call,
-			faults[i].seen, f->text);
+		fprintf(stderr, "softhca: %s%s: fails on purpose, call %u: %s\n",
+			strncmp(f->call, "rdma_", 5) == 0 ? "" : "ibv_", f->call, faults[i].seen,
+			f->text);
 	}
 	pthread_mutex_unlock(&fault_lock);
 	if (err != 0)

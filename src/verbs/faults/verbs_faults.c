@@ -43,6 +43,12 @@ static const char *const calls[] = {
 #undef X
 };
 
+static const char *const cm_calls[] = {
+#define X(name) "rdma_" #name,
+	VERBS_FAULT_CM_CALLS(X)
+#undef X
+};
+
 const char *
 verbs_fault_status_name(uint32_t status)
 {
@@ -117,7 +123,14 @@ take_call(struct verbs_fault *f, const char *value)
 			return NULL;
 		}
 	}
-	return "a call of verbs that can fail, like ibv_reg_mr, ibv_create_qp or ibv_modify_qp";
+	for (size_t i = 0; i < sizeof(cm_calls) / sizeof(cm_calls[0]); i++) {
+		if (strcmp(value, cm_calls[i]) == 0) {
+			f->call = cm_calls[i];
+			return NULL;
+		}
+	}
+	return "a call of verbs that can fail, like ibv_reg_mr, ibv_create_qp or ibv_modify_qp, or "
+	       "rdma_connect";
 }
 
 static const char *

@@ -61,6 +61,26 @@
 	X(rereg_mr) \
 	X(resize_cq)
 
+/* Those of librdmacm, by the command of the device rdma_cm that they are; without "rdma_". */
+#define VERBS_FAULT_CM_CALLS(X) \
+	X(accept) \
+	X(bind_addr) \
+	X(connect) \
+	X(create_id) \
+	X(destroy_id) \
+	X(disconnect) \
+	X(get_cm_event) \
+	X(init_qp_attr) \
+	X(join_multicast) \
+	X(leave_multicast) \
+	X(listen) \
+	X(migrate_id) \
+	X(notify) \
+	X(reject) \
+	X(resolve_addr) \
+	X(resolve_route) \
+	X(set_option)
+
 enum verbs_fault_kind {
 	VERBS_FAULT_CALL,
 	VERBS_FAULT_COMPLETION,
@@ -74,7 +94,7 @@ enum verbs_fault_queue {
 
 struct verbs_fault {
 	enum verbs_fault_kind kind;
-	const char *call; /* of VERBS_FAULT_CALLS */
+	const char *call; /* of VERBS_FAULT_CALLS; of VERBS_FAULT_CM_CALLS with "rdma_" */
 	int err;
 	uint32_t status; /* of a completion: enum ibv_wc_status */
 	enum verbs_fault_queue of;

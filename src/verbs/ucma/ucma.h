@@ -166,6 +166,8 @@ void ucma_front_take(struct ibv_device *device);
 void ucma_front_drop(struct ibv_device *device);
 /* A result of libsofthca (0 or a negative errno), explained with SOFTHCA_DEBUG; it is returned. */
 int ucma_front_result(int result, const char *call);
+/* SOFTHCA_VERBS_FAULTS: one more call of librdmacm ("rdma_connect"). 0, or the errno, negative */
+int ucma_front_fault(const char *call);
 /* Refuse a call: -err, explained. */
 int ucma_front_refuse(int err, const char *call, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -33,6 +33,30 @@ static const struct ucma_command commands[] = {
 #undef X
 };
 
+/* Calls that can fail on purpose; queries cannot. */
+static const char *const calls[sizeof(commands) / sizeof(commands[0])] = {
+	[RDMA_USER_CM_CMD_CREATE_ID] = "rdma_create_id",
+	[RDMA_USER_CM_CMD_DESTROY_ID] = "rdma_destroy_id",
+	[RDMA_USER_CM_CMD_BIND_IP] = "rdma_bind_addr",
+	[RDMA_USER_CM_CMD_BIND] = "rdma_bind_addr",
+	[RDMA_USER_CM_CMD_RESOLVE_IP] = "rdma_resolve_addr",
+	[RDMA_USER_CM_CMD_RESOLVE_ADDR] = "rdma_resolve_addr",
+	[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = "rdma_resolve_route",
+	[RDMA_USER_CM_CMD_CONNECT] = "rdma_connect",
+	[RDMA_USER_CM_CMD_LISTEN] = "rdma_listen",
+	[RDMA_USER_CM_CMD_ACCEPT] = "rdma_accept",
+	[RDMA_USER_CM_CMD_REJECT] = "rdma_reject",
+	[RDMA_USER_CM_CMD_DISCONNECT] = "rdma_disconnect",
+	[RDMA_USER_CM_CMD_INIT_QP_ATTR] = "rdma_init_qp_attr",
+	[RDMA_USER_CM_CMD_GET_EVENT] = "rdma_get_cm_event",
+	[RDMA_USER_CM_CMD_SET_OPTION] = "rdma_set_option",
+	[RDMA_USER_CM_CMD_NOTIFY] = "rdma_notify",
+	[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = "rdma_join_multicast",
+	[RDMA_USER_CM_CMD_JOIN_MCAST] = "rdma_join_multicast",
+	[RDMA_USER_CM_CMD_LEAVE_MCAST] = "rdma_leave_multicast",
+	[RDMA_USER_CM_CMD_MIGRATE_ID] = "rdma_migrate_id",
+};
+
 int
 ucma_answer(const struct ucma_call *call, uint64_t response, const void *answer, size_t bytes)
 {
@@ -61,11 +85,15 @@ command_take(struct ucma_call *call, const struct rdma_ucm_cmd_hdr *hdr, const v
 {
 	const struct ucma_command *command = &commands[hdr->cmd];
 	union ucma_data data;
+	int err;
 
 	call->name = command->name;
 	call->out = hdr->out;
 	if (hdr->in < command->least)
 		return ucma_front_refuse(EINVAL, call->name, "a command of %u bytes", hdr->in);
+	err = calls[hdr->cmd] != NULL ? ucma_front_fault(calls[hdr->cmd]) : 0;
+	if (err != 0)
+		return err;
 	memset(&data, 0, sizeof(data));
 	memcpy(&data, from, hdr->in < command->bytes ? hdr->in : command->bytes);
 	return command_run(command, call, &data);

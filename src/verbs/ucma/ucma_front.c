@@ -48,6 +48,12 @@ ucma_front_result(int result, const char *call)
 }
 
 int
+ucma_front_fault(const char *call)
+{
+	return -front_fault(call);
+}
+
+int
 ucma_front_refuse(int err, const char *call, const char *format, ...)
 {
 	char reason[256];
