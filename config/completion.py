@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completions for bash, zsh and fish, made of what the programs say of their options.
+"""Completions for bash, zsh and fish, made of the programs' lists of options.
 
 completion.py FOLDER NAME=PROGRAM...
 
@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 SOCKETS = "ls /run/softhca 2>/dev/null | sed -n 's/\\.sock$//p'"
-# What a value is, by the word that stands for it: a file, a folder, a host, a daemon
+# Kind of a value, by its word: a file, a folder, a host, a daemon
 KINDS = {'FILE': 'file', 'PATH': 'file', 'DIR': 'folder', 'HOST': 'host'}
 DAEMONS = {'--device', '--prefix'}
-# A command in the help of softhca-ctl: name, what may follow (lines that begin with a bracket, a bar or
-# deeper), first line of its text; and an option there with its value
+# A command in the help of softhca-ctl: name, its arguments (lines that begin with a bracket, a bar
+# or deeper), first line of its text; and an option there with its value
 COMMAND = re.compile(r'^  ([a-z]+)((?:.*)(?:\n {8}[ \[|].*)*)\n {8}(\w.*)$', re.M)
 VALUE = re.compile(r'--([a-z_-]+)(?: \[?([A-Z]+(?:\[?=[A-Z]+\]?)?|[a-z|]+\b)\]?)?')
 

@@ -4,7 +4,7 @@
 # The caller sets `root` (the checkout) before sourcing.
 shopt -s extglob
 
-# What is being done goes to stdout, what went wrong to stderr.
+# Steps go to stdout, errors to stderr.
 say() { printf '== %s\n' "$*"; }
 warn() { printf 'warning: %s\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
@@ -45,7 +45,7 @@ build_configure() {
 	printf '%s\n' "$want" >"$dir/.options"
 }
 
-# What a step takes of a CPU of 2023, without ccache, in tenths of a second
+# Time of a step on a CPU of 2023, without ccache, in tenths of a second
 STEP_TENTHS=2
 
 # say_steps DIR TARGET...: how much there is to compile, where it is worth a line.
@@ -80,8 +80,9 @@ release_options() {
 	echo "--prefix=/usr --buildtype=release -Dverbs=$verbs"
 }
 
-# build_release FOLDER [TARGET...]: the build in FOLDER/release that config/build, benchmarks/run and
-# tests/run share. FOLDER/release.warned is there as long as a compiler has warned of what it is made of.
+# build_release FOLDER [TARGET...]: the build in FOLDER/release that config/build, benchmarks/run
+# and tests/run share. FOLDER/release.warned is there as long as a compiler has warned of its
+# sources.
 build_release() {
 	local dir=$1/release
 	shift

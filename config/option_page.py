@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The manual page of a program from a template, whose line @options@ becomes what
---list-options says: tabs between name, letter, argument, choices and text.
+"""The manual page of a program from a template, whose line @options@ becomes the output of --list-options: tabs between name, letter, argument, choices and text.
 
 option_page.py TEMPLATE PROGRAM OUTPUT
 """

@@ -14,7 +14,7 @@ FULL = 0x80000000  # HCA_RECREF_FULL
 
 
 def name(enumeration, value):
-    """The name in an enumeration without what all its names begin with; the number if it has none."""
+    """The name in an enumeration without the common prefix; the number if it has no name."""
     try:
         fields = gdb.lookup_type('enum ' + enumeration).fields()
     except gdb.error:

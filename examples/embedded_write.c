@@ -30,7 +30,7 @@ main(void)
 	must(softhca_embed_open(embed, 1, &b.ctx) == 0, "open 1");
 	to_b = connect_pair(&a, &b, BYTES, 0);
 
-	/* The engine runs inside poll_cq: this thread is the device, too. */
+	/* The engine runs inside poll_cq: this thread is also the device. */
 	strcpy(a.memory, "written by the other HCA");
 	post(&a, SOFTHCA_WR_RDMA_WRITE, BYTES, &to_b);
 	complete(&a);

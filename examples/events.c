@@ -4,7 +4,7 @@
  * SEND and receive without spinning: completion channels of two HCAs in one poll(2) loop.
  *
  * The HCAs run in threads of their own, so this thread may sleep. A message goes back and forth:
- * each side answers what it receives, until ROUNDS messages have arrived.
+ * each side answers its messages, until ROUNDS messages have arrived.
  *
  *   cc events.c -o events $(pkg-config --cflags --libs softhca-embed)
  */

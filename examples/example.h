@@ -2,7 +2,7 @@
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
-/* What the examples have in common: one side of an RC connection, and how it is connected. */
+/* Shared by the examples: one side of an RC connection, and the connection of both. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct side {
 	char *memory;
 };
 
-/* What one side has to know of the other; programs exchange it by any means they have. */
+/* Data of one side for the other; programs exchange it by any means. */
 struct address {
 	union softhca_gid gid;
 	uint32_t qpn;

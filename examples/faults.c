@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A link that loses, doubles, reorders and damages frames: what the protocol repairs, and which
- * counters say so. The choices follow a seed: faults [SEED].
+ * A link that loses, doubles, reorders and damages frames: the protocol's repairs, and the counters
+ * that show them. The choices follow a seed: faults [SEED].
  *
  *   cc faults.c -o faults $(pkg-config --cflags --libs softhca-embed)
  */
@@ -31,7 +31,7 @@ print_counters(struct softhca_embed *embed, unsigned int index)
 			printf("  %-32s %" PRIu64 "\n", values[i].name, values[i].value);
 }
 
-/* Prints the last faults of what one HCA has sent. */
+/* Prints the last faults of frames that one HCA has sent. */
 static void
 print_faults(struct softhca_embed *embed, unsigned int index)
 {
@@ -59,8 +59,8 @@ int
 main(int argc, char **argv)
 {
 	/*
-	 * Besides the impairments below, the second ACK (BTH opcode 11h) of HCA 1 is lost; and of
-	 * all HCAs the last packet of the third WRITE, as text.
+	 * In addition to the impairments below, the second ACK (BTH opcode 11h) of HCA 1 is lost;
+	 * and of all HCAs the last packet of the third WRITE, as text.
 	 */
 	const struct softhca_fault_rule lost_ack = {
 		.opcode = 0x11,

@@ -22,7 +22,7 @@
 
 static struct softhca_cm_channel *channel;
 
-/* Calls only begin what ends with an event. */
+/* A call only begins an operation; its end is an event. */
 static struct softhca_cm_event
 await(uint32_t type)
 {

@@ -16,7 +16,7 @@
 #include <softhca/urma.h>
 
 #define BYTES 4096
-#define TOKEN 0x5eed /* who has it may use the memory, and the Jetty */
+#define TOKEN 0x5eed /* a program that has it may use the memory, and the Jetty */
 
 static void
 must(int good, const char *what)
@@ -42,7 +42,7 @@ open_device(char *name)
 	return ctx;
 }
 
-/* A Jetty is a queue of requests and one of receives; it is not connected to anybody. */
+/* A Jetty is a queue of requests and one of receives; it is not connected to a peer. */
 static urma_jetty_t *
 create_jetty(urma_context_t *ctx, urma_jfc_t *jfc)
 {
@@ -155,13 +155,13 @@ main(int argc, char **argv)
 	to = create_jetty(ctx, jfc);
 	must(urma_post_jetty_recv_wr(to, &receive, NULL) == URMA_SUCCESS, "a receive");
 
-	/* what the one knows of the other: to->jetty_id, other_seg->seg and the token */
+	/* exchanged between both: to->jetty_id, other_seg->seg and the token */
 	peer = import_jetty(ctx, &to->jetty_id);
 	there = import_memory(ctx, &other_seg->seg);
 	write_text(from, peer, (urma_sge_t){(uintptr_t)memory, sizeof(text), seg},
 		   (urma_sge_t){there->seg.ubva.va, sizeof(text), there});
 
-	/* one completion for whoever wrote, one for the owner of the memory, in any order */
+	/* one completion for the writer, one for the owner of the memory, in any order */
 	for (int i = 0; i < 2; i++) {
 		urma_cr_t cr = next_completion(jfc);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An RDMA WRITE in plain verbs, between two queue pairs of one device. Nothing in it knows of
+ * An RDMA WRITE in plain verbs, between two queue pairs of one device. It does not use any name of
  * softhca.
  *
  *   cc verbs_write.c -o verbs_write -libverbs

@@ -3,8 +3,8 @@
 #define CTL_CTL_H
 
 /*
- * What the commands of softhca-ctl share: the command line, the processes that are asked over
- * DPDK's telemetry socket, and how answers are printed. One thread. Functions that return int: 0 or
+ * Shared by the commands of softhca-ctl: the command line, the processes that are queried over
+ * DPDK's telemetry socket, and the output of answers. One thread. Functions that return int: 0 or
  * -1 with a sentence on stderr, unless said otherwise.
  */
 
@@ -81,7 +81,7 @@ int ctl_run_devices(struct ctl *c, int argc, char **argv);
 
 /* ---- processes (ctl_telemetry.c) ---- */
 
-/* What a search saw beside the processes that answer */
+/* Result of a search in addition to the processes that answer */
 struct ctl_others {
 	unsigned int stale, hung;
 	struct ctl_process hanging[CTL_PROCESSES_MAX]; /* no descriptors in it */
@@ -102,7 +102,7 @@ const char *ctl_hangs(const struct ctl_process *p);
 void ctl_name_hanging(const struct ctl_others *others);
 /* Says that no HCA was found, and which --prefix there is. */
 void ctl_none(const struct ctl *c, const char *what, const struct ctl_others *others);
-/* The only process the command line can mean; says why there is none. */
+/* The only process that the command line can mean; prints the reason if none is. */
 int ctl_one(const struct ctl *c, struct ctl_process *out);
 /* The same with the only HCA it can mean: name of at most `size` bytes. */
 int ctl_one_hca(const struct ctl *c, struct ctl_process *out, char *name, size_t size);
@@ -116,7 +116,7 @@ json_t *ctl_ask_about(struct ctl_process *p, const char *command, const char *hc
 /* A list that is read piecewise, whole. */
 json_t *ctl_ask_list(struct ctl_process *p, const char *command, const char *hca);
 
-/* All counters of an HCA and of what stands around it, in one object (ctl_counters.c). */
+/* All counters of an HCA and of the parts around it, in one object (ctl_counters.c). */
 json_t *ctl_gather_counters(struct ctl_process *p, const char *hca);
 
 /* ---- printing (ctl_table.c) ---- */
@@ -148,7 +148,7 @@ void ctl_json_line(FILE *out, const json_t *value);
  * be NULL, time is UTC with milliseconds. Takes the reference to value.
  */
 json_t *ctl_frame(const char *process, const char *hca, const char *name, json_t *value);
-/* An answer about an HCA in such a frame, or its members as text. Takes the reference. */
+/* An answer about an HCA in this frame, or its members as text. Takes the reference. */
 void ctl_show(const struct ctl *c, const char *process, const char *hca, const char *name,
 	      json_t *answer);
 

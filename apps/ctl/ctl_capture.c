@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* capture: the daemon writes what it sends and receives into a pcapng file, for a while. */
+/*
+ * capture: the daemon writes its sent and received frames into a pcapng file, for a limited time.
+ */
 
 #include <limits.h>
 #include <string.h>

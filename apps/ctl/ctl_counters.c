@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* counters: of an HCA, its port, and what stands around it; once or again and again. */
+/* counters: of an HCA, its port, and the parts around it; once or repeatedly. */
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ take(void *arg, int code, const char *value)
 	}
 }
 
-/* With a prefix, unless they have it; an answer that there is none adds nothing. */
+/* With a prefix, unless they have it; an empty answer adds none. */
 static void
 add(json_t *all, const char *prefix, json_t *part)
 {
@@ -77,7 +77,7 @@ ctl_gather_counters(struct ctl_process *p, const char *hca)
 	return all;
 }
 
-/* What is to be seen of them: all, or those that are not zero. */
+/* Selection: all, or those that are not zero. */
 static json_t *
 filtered(json_t *counters, bool nonzero)
 {

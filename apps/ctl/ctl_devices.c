@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* softhca-ctl devices: what programs find, and whether they can open it. */
+/* softhca-ctl devices: devices that programs find, and whether they can open them. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ name_path(struct ctl_device *d, const char *path)
 		 (int)(dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name)), name);
 }
 
-/* What programs find that are started with SOFTHCA_DEVICE=embed: devices of this process here */
+/* Devices of programs that are started with SOFTHCA_DEVICE=embed: here devices of this process */
 static unsigned int
 embedded_devices(struct ctl_device *d)
 {

@@ -3,7 +3,8 @@
 #define CTL_DEVICES_H
 
 /*
- * The devices that programs of this user find: what libsofthca lists, or what SOFTHCA_DEVICE names.
+ * The devices that programs of this user find: the list of libsofthca, or the device in
+ * SOFTHCA_DEVICE.
  */
 
 #include <stdbool.h>
@@ -32,8 +33,8 @@ unsigned int ctl_devices(struct ctl_device *out, unsigned int max);
 int ctl_tree(const char *folder, struct ctl_device *devices, unsigned int n);
 
 /*
- * Keeps what changes in those files up to date until no other process has a lock of the file
- * `lock` (flock(2)). 0 or -1, said on stderr.
+ * Updates the changing values in those files until no other process has a lock of the file `lock`
+ * (flock(2)). 0 or -1, said on stderr.
  */
 int ctl_tree_follow(const char *folder, const struct ctl_device *devices, unsigned int n,
 		    const char *lock);

@@ -42,7 +42,7 @@ struct http {
 static void
 client_close(struct http_client *c)
 {
-	/* What is left unread would reset the connection, and its answer might be lost. */
+	/* Unread bytes would reset the connection, and the answer might be lost. */
 	for (unsigned int i = 0; i < 16; i++)
 		if (recv(c->fd, c->request, sizeof(c->request), 0) <= 0)
 			break;

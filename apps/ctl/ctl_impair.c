@@ -14,7 +14,7 @@
 #define WORDS_MAX 512u
 #define VALUE_MAX 64u
 
-/* Options that a rule and a fault without odds have, by the names the daemon knows them by. */
+/* Options that a rule and a fault without odds have, by their names in the daemon. */
 #define OF_FRAMES(X) \
 	X(opcode) \
 	X(nth) \
@@ -38,7 +38,7 @@ enum {
 	OPT_ODDS = OPT_FAULTS + 32,
 };
 
-/* Options that set a probability or a time have the names the daemon knows them by. */
+/* Options that set a probability or a time have their names in the daemon. */
 static const struct {
 	const char *name;
 	double max;
@@ -130,7 +130,7 @@ take_odds(struct impair *o, unsigned int i, const char *value)
 	return 0;
 }
 
-/* The daemon judges it: it knows the opcodes. Its words are parted by commas. */
+/* The daemon judges it: it has the list of opcodes. Its words are separated by commas. */
 static int
 take_frames(struct impair *o, const char *name, const char *value)
 {
@@ -267,7 +267,7 @@ tell(struct ctl_process *p, const struct impair *o, const char *words, const cha
 	return answer != NULL ? 0 : -1;
 }
 
-/* The rule of a fault without odds, and what happens to port and GIDs */
+/* The rule of a fault without odds, and faults of port and GIDs */
 static int
 tell_others(struct ctl_process *p, const struct impair *o)
 {
@@ -322,7 +322,7 @@ change(struct ctl_process *p, const struct impair *o, bool off)
 	return rc == 0 ? tell_others(p, o) : rc;
 }
 
-/* What chooses frames, and nothing that is to happen to them; or a time of nothing. */
+/* Options that select frames, without a fault; or a time without a fault. */
 static const char *
 what_is_missing(const struct impair *o, bool off)
 {
@@ -355,7 +355,7 @@ judge_one(const char **rest, char *why, size_t size)
 	return endpoint_faults_judge_next(rest, why, size);
 }
 
-/* check: no more than that; else it is for a daemon, which knows no verbs. */
+/* check: judge only; else it is for a daemon, which has no faults of verbs. */
 static int
 judge(const char *text, bool check)
 {

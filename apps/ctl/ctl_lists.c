@@ -60,7 +60,7 @@ stage_rows(json_t *answer)
 
 /*
  * Polls and cycles are counted only while a client measures: if none does (such as top), this
- * command measures for a while itself.
+ * command measures itself before it prints.
  */
 static json_t *
 stages(struct ctl_process *p, const char *hca)

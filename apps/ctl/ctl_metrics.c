@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * metrics: counters and objects of all HCAs as OpenMetrics text, for Prometheus. What the
- * infiniband collector of node_exporter has is named as there, with softhca_ in front; other
- * counters keep their name.
+ * metrics: counters and objects of all HCAs as OpenMetrics text, for Prometheus. Metrics of the
+ * infiniband collector of node_exporter have its names, with softhca_ in front; other counters keep
+ * their name.
  */
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define HCAS_MAX 64u
 #define PATIENCE_S 3.0 /* Prometheus waits for 10 s, for all of them together */
 
-/* Names of node_exporter, and what they have in softhca-ctl counters */
+/* Names of node_exporter, and their counters in softhca-ctl counters */
 static const struct {
 	const char *counter, *metric, *help;
 } renamed[] = {
@@ -27,7 +27,7 @@ static const struct {
 	{"port_xmit_discards", "port_discards_transmitted", "frames that could not be sent"},
 };
 
-/* Values among the counters that may become smaller; cm_now_...: what there is */
+/* Values among the counters that may become smaller; cm_now_...: present numbers */
 static const char *const no_counters[] = {"ipc_clean_up_longest_ns", "cm_now_"};
 
 /* Settings and numbers of rules, which have commands of their own */
@@ -263,7 +263,7 @@ print_counter(FILE *out, const struct metrics *m, unsigned int first, const char
 	}
 }
 
-/* Samples of a metric stand together: an HCA prints what those before it do not have. */
+/* Samples of a metric stand together: an HCA prints those that the ones before it do not have. */
 static void
 print_counters(FILE *out, const struct metrics *m)
 {

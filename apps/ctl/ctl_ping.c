@@ -22,7 +22,7 @@ enum {
 };
 
 struct ping {
-	double size, count, interval; /* size 0: MADs, then what the path carries */
+	double size, count, interval; /* size 0: MADs, then larger datagrams */
 	char to[INET6_ADDRSTRLEN];
 	long long printed; /* pings of which the round trip has been printed */
 };
@@ -94,7 +94,7 @@ begin(struct ctl_process *p, struct ping *o, const char *host)
 	return NULL;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 
 static long long
 number_of(const json_t *answer, const char *name)
@@ -186,7 +186,7 @@ forget(struct ctl_process *p, long long session)
 	json_decref(ctl_ask(p, COMMAND, words));
 }
 
-/* The last answer, or NULL. A signal ends the wait, and what has come so far is told. */
+/* The last answer, or NULL. A signal ends the wait, and the answers so far are printed. */
 static json_t *
 follow(const struct ctl *c, struct ctl_process *p, struct ping *o, long long session)
 {

@@ -91,7 +91,7 @@ rates(const json_t *now, const json_t *before, double seconds)
 	return out;
 }
 
-/* What the HCA says of itself; null where it says nothing. */
+/* The HCA's answer; null without one. */
 static json_t *
 said(const json_t *status, const char *key)
 {

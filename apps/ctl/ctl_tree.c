@@ -23,7 +23,7 @@ write_device(const char *folder, struct ctl_device *device, unsigned int number)
 	int err = softhca_open(device->open_name, &d.ctx);
 
 	if (err != 0)
-		return 0; /* what cannot be opened is not shown */
+		return 0; /* unreadable files are not shown */
 	err = sysfs_write(folder, &d);
 	softhca_close(d.ctx);
 	if (err != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The list of checks, what they share, and how findings are printed. */
+/* The list of checks, their common parts, and the output of findings. */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static const char *const level_names[] = {"ok", "warn", "FAIL"};
 #define DAEMONS (1u << DOCTOR_SYSTEM | 1u << DOCTOR_OWN)
 #define SYSTEM (1u << DOCTOR_SYSTEM)
 
-/* In this order: later ones use what earlier ones have learned. */
+/* In this order: later ones use results of earlier ones. */
 static const struct {
 	void (*run)(struct doctor *d);
 	unsigned int roles;
@@ -138,7 +138,7 @@ is_set(const char *variable)
 	return value != NULL && value[0] != '\0';
 }
 
-/* What was asked for, else what the environment chooses, else whether a daemon is configured. */
+/* The option, else the choice of the environment, else whether a daemon is configured. */
 static enum doctor_role
 role_of(const struct doctor *d, bool named)
 {

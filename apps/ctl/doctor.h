@@ -16,7 +16,7 @@ enum doctor_level {
 	DOCTOR_FAIL, /* does not work */
 };
 
-/* Whose machine is judged. Only what can keep its daemon or programs from running is a failure. */
+/* Point of view. A failure is only what can keep its daemon or programs from running. */
 enum doctor_role {
 	DOCTOR_SYSTEM, /* the configured daemon */
 	DOCTOR_OWN,    /* daemons of this user, such as softhca-run starts: they need no setting */
@@ -27,8 +27,8 @@ struct doctor {
 	struct ctl *ctl;
 	const char *root;   /* "" or a folder: where /sys, /proc, /dev, /run and /etc are */
 	const char *file;   /* configuration of the daemon; path below root; NULL: of the system */
-	const char *device; /* PCI address to judge, and nothing else; or NULL */
-	json_t *found;	    /* what was reported */
+	const char *device; /* PCI address to judge alone; or NULL */
+	json_t *found;	    /* reported findings */
 	unsigned int failed, warned;
 
 	/* Results of earlier checks */
@@ -54,7 +54,7 @@ const char *doctor_path(const struct doctor *d, const char *format, ...)
 int doctor_read(const char *path, char *text, size_t size);
 /* Its number, or -1. */
 long doctor_number(const char *path);
-/* Name of what a symbolic link leads to; "" if there is none. */
+/* Name of the target of a symbolic link; "" without one. */
 void doctor_link(const char *path, char *name, size_t size);
 /* The first entry of a folder whose name begins so, or "". */
 void doctor_first_entry(const char *path, const char *begins, char *name, size_t size);
@@ -63,7 +63,7 @@ void doctor_first_entry(const char *path, const char *begins, char *name, size_t
 #define DOCTOR_PCI "/sys/bus/pci/devices/%s"
 /* The interface of the kernel that a PCI device has, or "". */
 void doctor_interface(const struct doctor *d, const char *address, char *net, size_t size);
-/* What of this machine needs the interface: another interface or routes; "" if nothing does. */
+/* Users of the interface on this machine: another interface or routes; "" without users. */
 void doctor_interface_user(const struct doctor *d, const char *net, char *user, size_t size);
 /* Value of NAME= in a list "a,NAME=value,b"; false: not there. */
 bool doctor_device_arg(const char *device, const char *name, char *value, size_t size);

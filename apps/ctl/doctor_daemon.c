@@ -124,7 +124,7 @@ judge_gids(struct doctor *d, struct ctl_process *p, const char *hca)
 
 /* ---- connection management ---- */
 
-#define RECENT_MS 600000 /* what was refused before says nothing of today's trouble */
+#define RECENT_MS 600000 /* earlier refusals are not related to a present trouble */
 
 static const struct {
 	const char *name, *text, *fix;
@@ -138,7 +138,7 @@ static const struct {
 	 "address and netmask of both ends, gateway; ping it"},
 };
 
-/* What programs were refused lately, with the words of the last time. */
+/* Latest refusals of programs, with the last reason. */
 static void
 judge_refusals(struct doctor *d, struct ctl_process *p, const char *hca)
 {

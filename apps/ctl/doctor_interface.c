@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Interfaces of the kernel that belong to a device, and what of this machine needs them. */
+/* Interfaces of the kernel that belong to a device, and their users on this machine. */
 
 #include <ctype.h>
 #include <dirent.h>

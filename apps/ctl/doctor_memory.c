@@ -30,7 +30,7 @@ enum way {
 	WAYS,
 };
 
-/* What a kind needs until its memory is unmapped */
+/* Resources of a kind until its memory is unmapped */
 struct piece {
 	void *mem;
 	size_t bytes;

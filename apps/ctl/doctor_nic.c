@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * doctor --device: a NIC that a daemon is to have, judged before the start by what the kernel says
- * of it in /sys. docs/guide/nic.md says what each driver needs.
+ * doctor --device: a NIC that a daemon is to have, judged before the start by its files in /sys.
+ * docs/guide/nic.md lists the needs of each driver.
  */
 
 #include <ctype.h>
@@ -21,7 +21,7 @@ static const struct family {
 	const char *driver; /* of the kernel */
 	long vendor;
 	bool shared;	    /* the driver keeps the device, DPDK goes through it */
-	const char *module; /* besides it; or NULL */
+	const char *module; /* also needed; or NULL */
 } families[] = {
 	{"mlx5_core", 0x15b3, true, "mlx5_ib"}, {"mlx4_en", 0x15b3, true, "mlx4_ib"},
 	{"mana", 0x1414, true, "mana_ib"},	{"ice", 0x8086, false, NULL},
@@ -34,7 +34,7 @@ struct nic {
 	char address[16];
 	char driver[64];	     /* "" if it has none */
 	char net[64];		     /* interface of the kernel; "" if it has none */
-	char user[128];		     /* what of this machine needs the interface, or "" */
+	char user[128];		     /* users of the interface on this machine, or "" */
 	const struct family *family; /* NULL: one that is not in the table */
 };
 

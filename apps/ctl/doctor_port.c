@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The port and what the kernel does beside it. */
+/* The port and the kernel's part in its addresses. */
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ doctor_mtu(struct doctor *d)
 		judge_mtu(d, name, (unsigned int)mtu, d->config.roce_mtu);
 }
 
-/* ---- the kernel beside it ---- */
+/* ---- the kernel's part ---- */
 
 static void
 node(struct doctor *d, const char *path, const char *module)

@@ -50,7 +50,7 @@ verbs_folder(void)
 
 /* ---- the library ---- */
 
-/* The file that programs started as this one have their verbs of; NULL: there is none. */
+/* The file from which programs started as this one load their verbs; NULL: none. */
 static const char *
 loaded_file(void)
 {

@@ -203,7 +203,7 @@ ctl_options(struct ctl *c, int argc, char **argv, const struct option *own,
 static int
 run(const struct command *command, int argc, char **argv)
 {
-	static char name[] = "softhca-ctl"; /* in front of what getopt_long() says */
+	static char name[] = "softhca-ctl"; /* in front of the messages of getopt_long() */
 	struct ctl c = {0};
 
 	argv[0] = name;

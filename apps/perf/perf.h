@@ -13,8 +13,7 @@
  * side 1 responds (and answers, in the ping-pong of the latency test). Between two processes, see
  * remote.h, each drives side 0 by the same code.
  *
- * Errors: 0 or negative errno; what went wrong has been printed to stderr by the function that
- * found it.
+ * Errors: 0 or negative errno; the function that found the error has printed it to stderr.
  */
 
 #include <errno.h>
@@ -46,7 +45,7 @@ enum perf_op {
 	PERF_OP_COUNT
 };
 
-/* What carries the messages. X(name, enum name) */
+/* The wires. X(name, enum name) */
 #define PERF_WIRE_LIST(X) \
 	X("roce", ROCE) \
 	X("ub", UB)
@@ -128,7 +127,7 @@ struct perf_options {
 	const char *histogram;
 	const char *plot;
 	const char *fabric; /* its text, or NULL */
-	char faults[512];   /* of --impair what embed.impair has not: rules, of QPs; or "" */
+	char faults[512];   /* parts of --impair that embed.impair lacks: rules, of QPs; or "" */
 	bool pause;	    /* hold the QPs before their traffic */
 	bool fixed_addresses;
 	double load;	     /* --test lat: Gb/s of the messages that are due; 0: one at a time */
@@ -234,7 +233,7 @@ struct perf_session {
 	struct perf_flow *flows;
 	uint32_t num_flows;
 	struct perf_ub *ub; /* NULL: RoCE */
-	/* what the HCAs have in use themselves: objects of their agents */
+	/* objects that the HCAs themselves use: those of their agents */
 	struct perf_values in_use[2];
 };
 
@@ -265,7 +264,7 @@ struct perf_latency {
 enum perf_verdict {
 	PERF_NOT_VERIFIED,
 	PERF_VERIFIED,
-	PERF_WRONG,  /* a byte or a completion was not what it should be */
+	PERF_WRONG,  /* a byte or a completion was wrong */
 	PERF_FAILED, /* the check did not come to its end: nothing is known of the rest */
 };
 
@@ -284,13 +283,13 @@ struct perf_row {
 	enum perf_verdict verified;
 	uint64_t verified_msgs;
 	uint64_t retransmissions;
-	struct perf_values counters[2]; /* what the row added */
+	struct perf_values counters[2]; /* increments of the row */
 	struct perf_values stages[2];	/* ns in the stage pass */
-	uint64_t stage_msgs;		/* messages in it, 0: there was none */
+	uint64_t stage_msgs;		/* messages in it, 0: no measurement */
 	double cpu_wait;		/* share of the timed pass this thread waited for a CPU */
 };
 
-/* --- perf_options.c: 0, 1 = done (help), -EINVAL = said what is wrong -------------------- */
+/* --- perf_options.c: 0, 1 = done (help), -EINVAL = reported -------------------- */
 int perf_options_parse(int argc, char **argv, struct perf_options *opt);
 /* Whether the options go together, with defaults filled in; NULL or why not. Prints nothing. */
 const char *perf_options_check(struct perf_options *opt);
@@ -320,7 +319,7 @@ perf_watch(const volatile uint8_t *at, uint8_t value)
 			return true;
 	return false;
 }
-/* UC, UD: what is lost is not sent again. */
+/* UC, UD: lost messages are not sent again. */
 static inline bool
 perf_is_lossy(const struct perf_options *opt)
 {
@@ -343,7 +342,7 @@ int perf_row_connect(struct perf_session *s);
 void perf_row_close(struct perf_session *s);
 /* Receives of one QP, or a QP's share of an SRQ */
 uint32_t perf_recv_depth(const struct perf_session *s);
-/* NULL at a side of another process; perf_slot_addr() is what its peer writes into requests. */
+/* NULL at a side of another process; perf_slot_addr() is the address in its peer's requests. */
 uint8_t *perf_slot(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
 		   uint32_t flow, uint32_t slot);
 uint64_t perf_slot_addr(const struct perf_session *s, unsigned int side, enum perf_area_kind kind,
@@ -453,10 +452,10 @@ void perf_report_header(const struct perf_options *opt);
 void perf_report_row(const struct perf_options *opt, const struct perf_row *row);
 void perf_report_counters(const struct perf_row *row);
 int perf_counters_read(struct perf_session *s, struct perf_values values[2]);
-/* Leaves in row->counters what was added since `before`, and adds up the retransmissions. */
+/* Leaves in row->counters the increments since `before`, and adds up the retransmissions. */
 int perf_counters_diff(struct perf_session *s, const struct perf_values before[2],
 		       struct perf_row *row);
-/* What a failed check says of the data: wrong, or nothing. */
+/* Result of a failed check for the data: wrong, or unknown. */
 static inline enum perf_verdict
 perf_verdict(int err)
 {
@@ -485,7 +484,10 @@ void perf_histogram_make(const uint32_t *sorted, uint32_t n, struct perf_histogr
 void perf_histogram_print(FILE *f, const struct perf_options *opt, const struct perf_row *row);
 
 /* --- perf_results.c -------------------- */
-/* What the options name beside the table. All files are open before the first row is measured. */
+/*
+ * Output of the options in addition to the table. All files are open before the first row is
+ * measured.
+ */
 struct perf_results {
 	const struct perf_options *opt;
 	struct perf_json *json; /* NULL: none */
@@ -518,16 +520,16 @@ void perf_host_query(struct perf_host *host, bool core_to_core);
 
 /* --- interruption and time -------------------- */
 
-/* Set by SIGINT and SIGTERM: passes end early, what is there is reported. */
+/* Set by SIGINT and SIGTERM: passes end early, partial results are reported. */
 bool perf_interrupted(void);
 
 /* Give up when no completion has come for this time. */
 #define PERF_STUCK_NS 20000000000ull
 
-/* Of passes: simulated with --fabric. */
+/* Time of passes: simulated with --fabric. */
 uint64_t perf_pass_clock(const struct perf_session *s);
 
-/* Monotonic. Not for the inside of loops: perf_clock.h has what is cheap. */
+/* Monotonic. Not for the inside of loops: perf_clock.h has cheap clocks. */
 uint64_t perf_now_ns(void);
 
 #endif

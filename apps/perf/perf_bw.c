@@ -64,7 +64,7 @@ post_lists(struct perf_pass *p, struct perf_flow *f, bool gated)
 	return 0;
 }
 
-/* A signalled completion stands for the unsignalled requests before it too. */
+/* A signalled completion also stands for the unsignalled requests before it. */
 static int
 poll_sends(struct perf_pass *p)
 {
@@ -146,8 +146,8 @@ run(struct perf_pass *p, struct perf_session *s, struct perf_series *series, uin
 }
 
 /*
- * Both directions count. Of datagrams and UC messages what arrived counts, where that is known: a
- * WRITE that is lost leaves no trace.
+ * Both directions count. Datagrams and UC messages count when they arrive, where this is known: a
+ * lost WRITE leaves no trace.
  */
 static void
 summarize(const struct perf_pass *p, struct perf_row *row)
@@ -174,7 +174,10 @@ perf_bw_run(struct perf_session *s, struct perf_row *row)
 	int err = run(&p, s, &row->series, opt->iters != 0 ? opt->iters : UINT64_MAX,
 		      (uint64_t)(opt->duration * 1e9));
 
-	/* What a pass that fails had done is reported too, unless the other end knows more. */
+	/*
+	 * The partial result of a failed pass is also reported, unless the other end has a better
+	 * reason.
+	 */
 	if (err == 0 || s->peer == NULL)
 		summarize(&p, row);
 	return err;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The checking pass, round by round. In one process all of a round is at hand. Of two, each end
- * prepares and checks what lies in its own memory, knowing from the seed what the other one must
- * have sent; the client says when a round begins and how many there are.
+ * The checking pass, round by round. In one process both sides of a round are local. With two, each
+ * end prepares and checks its own memory, and computes from the seed the data that the other one
+ * must have sent; the client says when a round begins and how many there are.
  */
 
 #include <errno.h>
@@ -99,7 +99,7 @@ check(struct perf_check *c)
 	return err;
 }
 
-/* What the requests of the other end do here has been done, or never will be. */
+/* The requests of the other end have had their effect here, or never will. */
 static bool
 arrived(struct round *t)
 {
@@ -163,7 +163,7 @@ talk(struct round *t)
 	return tell(t);
 }
 
-/* Nothing has come for so long that the requests or messages still missing are lost. */
+/* No message has come for this long: the requests or messages still missing are lost. */
 static int
 give_up(struct round *t)
 {
@@ -217,8 +217,8 @@ is_over(const struct round *t)
 }
 
 /*
- * One process: nothing completes twice. A UC WRITE completes when it has been sent: what is still
- * on its way is waited for.
+ * One process: no request completes twice. A UC WRITE completes when it has been sent: wait for
+ * packets still under way.
  */
 static int
 finish_here(struct perf_check *c)

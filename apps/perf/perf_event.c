@@ -142,7 +142,7 @@ perf_wait(struct perf_session *s)
 	return wait_for(s, true);
 }
 
-/* A QP that fails flushes its receives, so that is heard of too. */
+/* A QP that fails flushes its receives, which also raises the event. */
 int
 perf_wait_recv(struct perf_session *s)
 {

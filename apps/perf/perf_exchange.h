@@ -3,9 +3,9 @@
 #define APPS_PERF_PERF_EXCHANGE_H
 
 /*
- * What two ends of a test tell each other before and after it, over any byte stream: one line of
- * text per message, "word key=value key=value ...\n". Numbers are decimal, a GID is 32 hex digits.
- * Keys that are 0 may be left out, unknown keys are skipped, so that versions can differ.
+ * The exchange of two ends before and after a test, over any byte stream: one line of text per
+ * message, "word key=value key=value ...\n". Numbers are decimal, a GID is 32 hex digits. Keys that
+ * are 0 may be left out, unknown keys are skipped, so that versions can differ.
  *
  * Needs the C library only: the same file is compiled into programs on libibverbs.
  */
@@ -39,12 +39,12 @@
 	X(retry_cnt) \
 	X(rd_atomic) /* READs and atomics at once, either role */ \
 	X(timeout) \
-	X(test) /* what is measured: 0 bandwidth, 1 latency */ \
+	X(test) /* measurement: 0 bandwidth, 1 latency */ \
 	X(pass) /* 0: time is taken, 1: data is checked */ \
 	X(duration_us) \
 	X(qps)	     /* in all; each is described in a line of its own */ \
 	X(post_list) /* requests per doorbell */ \
-	X(signal)    /* a completion every so many requests */ \
+	X(signal)    /* number of requests per completion */ \
 	X(stride)    /* bytes from slot to slot */ \
 	X(slots)     /* per QP; those of QP 0 come first */ \
 	X(srq) \
@@ -64,7 +64,7 @@
 	X(qkey) \
 	X(vaddr) \
 	X(rkey) \
-	X(status) /* of what is reported, 0 = well */ \
+	X(status) /* of the report, 0 = no error */ \
 	X(value) \
 	X(clock) /* of the end that speaks, ns since it was switched on */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The distribution of latencies: HdrHistogram's percentiles, of which none is rounded. */
+/* The distribution of latencies: HdrHistogram's percentiles, not rounded. */
 
 #include <inttypes.h>
 #include <math.h>

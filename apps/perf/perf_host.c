@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the figures were measured on. */
+/* The machine of the measurement. */
 
 #include <pthread.h>
 #include <sched.h>

@@ -3,7 +3,7 @@
 /*
  * Latency: one message under way. WRITE and SEND are a ping-pong (half the round trip counts): a
  * WRITE is seen by its last byte in memory, a SEND by its completion; the server answers until it
- * hears "done". READ and atomics: post to completion.
+ * receives "done". READ and atomics: post to completion.
  */
 
 #include <errno.h>
@@ -95,7 +95,10 @@ reap(struct perf_pass *p, unsigned int side)
 	return 0;
 }
 
-/* What `side` waits for: 1 = it has come, and the receive it took is posted again; 0 = not yet. */
+/*
+ * The message that `side` waits for: 1 = it has come, and the receive it took is posted again; 0 =
+ * not yet.
+ */
 static int
 watch(struct perf_pass *p, unsigned int side)
 {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Of perftest. ours: the option of the same meaning; else why says what there is instead. */
+/* An option of perftest. ours: the option of the same meaning; else why names a replacement. */
 static const struct letter {
 	char letter; /* 0: it has a name only */
 	const char *theirs, *ours, *why;

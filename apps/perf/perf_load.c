@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Latency under load (--load): messages are due at a steady rate of the simulated clock, whatever
- * is under way, and what counts is the time from then to their completion. One that finds no room
- * in the queue is late by that, too.
+ * Latency under load (--load): messages are due at a steady rate of the simulated clock,
+ * independent of outstanding ones, and the latency is the time from then to their completion. It
+ * includes the wait of a message that finds no room in the queue.
  */
 
 #include <errno.h>

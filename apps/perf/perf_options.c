@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The command line. Every value is checked here; what depends on the device is in perf_setup.c. */
+/* The command line. Every value is checked here; checks against the device are in perf_setup.c. */
 
 #include <ctype.h>
 #include <errno.h>
@@ -70,7 +70,7 @@ perf_test_name(enum perf_test test)
 	return test_names[test];
 }
 
-/* What becomes of the argument of an option */
+/* Use of the argument of an option */
 struct option_row {
 	const char *name, *arg, *help;
 	enum {
@@ -399,7 +399,7 @@ parse_real(const char *option, const char *text, double min, double max, double 
 	return 0;
 }
 
-/* A part of --impair: probabilities of all frames, or what else there is */
+/* A part of --impair: probabilities of all frames, or another kind */
 static int
 take_fault(const char *text, struct perf_options *opt)
 {

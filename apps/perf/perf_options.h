@@ -2,7 +2,7 @@
 #ifndef APPS_PERF_PERF_OPTIONS_H
 #define APPS_PERF_PERF_OPTIONS_H
 
-/* What the two files of the command line share. One thread. */
+/* Shared by the two files of the command line. One thread. */
 
 #include "perf.h"
 

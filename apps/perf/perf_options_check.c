@@ -130,7 +130,7 @@ check_service(const struct perf_options *opt)
 	return 0;
 }
 
-/* What one wire has and the other has not */
+/* Features of one wire that the other lacks */
 static int
 check_wire(struct perf_options *opt)
 {

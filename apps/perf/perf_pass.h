@@ -4,8 +4,8 @@
 
 /*
  * A timed pass: turn after turn until every message is done. Bandwidth (perf_bw.c) and latency
- * (perf_lat.c) differ in what a turn does. Between two processes both ends run the same loop, which
- * ends when both have heard the result of the other one.
+ * (perf_lat.c) differ in the turn. Between two processes both ends run the same loop, which ends
+ * when both have received the result of the other one.
  */
 
 #include "perf_clock.h"
@@ -23,7 +23,7 @@ struct perf_pass {
 	uint64_t limit;	      /* messages (latency: samples) to post */
 	uint64_t duration_ns; /* nothing is posted after that; 0: no such limit */
 	uint64_t posted, done, received;
-	uint64_t begin, now, end; /* ns; end 0: requests are still under way, or there are none */
+	uint64_t begin, now, end; /* ns; end 0: requests are still under way, or none was posted */
 	uint64_t seen, last_progress;
 	uint64_t peak_at, peak_done; /* start of the current 10 ms */
 	double peak_mmsg;

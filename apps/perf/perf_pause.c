@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What makes runs observable: QPs that are held before their traffic, and the same addresses. */
+/* Helps to observe runs: QPs that are held before their traffic, and the same addresses. */
 
 #include <errno.h>
 #include <poll.h>
@@ -56,7 +56,7 @@ take_line(struct perf_session *s)
 	return 0;
 }
 
-/* Signals are blocked but while it waits, so that none is missed. */
+/* Signals are blocked except while it waits, so that no signal is missed. */
 static void
 wait_for_line(struct perf_session *s, const sigset_t *open)
 {
@@ -84,7 +84,7 @@ perf_pause(struct perf_session *s, const char *pass)
 	released = 0;
 	sigprocmask(SIG_BLOCK, &closed, &before);
 	sigaction(SIGUSR1, &action, NULL);
-	setvbuf(stdin, NULL, _IONBF, 0); /* poll() must not miss what stdio has read */
+	setvbuf(stdin, NULL, _IONBF, 0); /* poll() must not miss input that stdio has read */
 	print_qps(s, pass);
 	wait_for_line(s, &before);
 	sigprocmask(SIG_SETMASK, &before, NULL);

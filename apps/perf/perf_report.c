@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Tables in perftest's columns, counters, progress, and what is said when something goes wrong. */
+/* Tables in perftest's columns, counters, progress, and messages about errors. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -189,7 +189,7 @@ perf_report_counters(const struct perf_row *row)
 				       row->counters[i].value[k].value);
 }
 
-/* What the daemon's port lost because it was not read in time: the device does not see it. */
+/* Losses of the daemon's port that was not read in time: the device does not count them. */
 static void
 add_missed(struct perf_session *s, struct perf_values *values)
 {
@@ -202,7 +202,7 @@ add_missed(struct perf_session *s, struct perf_values *values)
 				(struct softhca_value){.name = c[i].name, .value = c[i].value};
 }
 
-/* Of the daemon's device, all its users together. The names stay where they are. */
+/* Counters of the daemon's device, for all its users together. The names stay where they are. */
 static int
 read_device_counters(struct perf_session *s, struct perf_values values[2])
 {

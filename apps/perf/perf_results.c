@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Where rows go beside the table: --json, --histogram, --plot. */
+/* Outputs of rows in addition to the table: --json, --histogram, --plot. */
 
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +32,7 @@ find_plot(char path[PATH_MAX])
 		strcpy(path, PLOT);
 }
 
-/* 0, or -EIO: it has said what is wrong, or this does. */
+/* 0, or -EIO: it has reported the error, or this does. */
 static int
 run_plot(const char *first, const char *second, const char *third)
 {

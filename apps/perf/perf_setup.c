@@ -250,7 +250,7 @@ open_cq(struct perf_session *s, unsigned int side, struct softhca_cq **cq)
 	return *cq != NULL ? 0 : failed("create_cq", softhca_last_error(s->ctx[side]));
 }
 
-/* One SRQ for all flows; half the receives of so many RQs, at most what a queue holds. */
+/* One SRQ for all flows; half the receives of all RQs, at most the size of a queue. */
 static int
 open_srq(struct perf_session *s, unsigned int side)
 {
@@ -340,7 +340,7 @@ path_to(const struct perf_session *s, unsigned int side)
 	(SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | \
 	 SOFTHCA_QP_MAX_QP_RD_ATOMIC)
 
-/* What each type of QP takes on its way to INIT, RTR, RTS */
+/* Attributes of each type of QP on its way to INIT, RTR, RTS */
 struct steps {
 	uint32_t type, init, rtr, rts;
 };
@@ -364,7 +364,7 @@ steps_of(uint32_t type)
 	return t;
 }
 
-/* INIT, RTR, RTS with everything both ends need to know. */
+/* INIT, RTR, RTS with all values of both ends. */
 static int
 connect_qp(struct perf_session *s, const struct perf_flow *f, unsigned int side,
 	   struct softhca_qp *qp, uint32_t peer)
@@ -429,7 +429,7 @@ connect_flow(struct perf_session *s, struct perf_flow *f)
 	return err;
 }
 
-/* UD: where to, and where the headers in front of what comes go. */
+/* UD: destination, and the place of headers in front of received data. */
 static int
 open_datagrams(struct perf_session *s, unsigned int side)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* --wire ub: contexts, segments, Jettys, and what each side imports of the other. */
+/* --wire ub: contexts, segments, Jettys, and the imports of each side. */
 
 #include <errno.h>
 #include <stdio.h>

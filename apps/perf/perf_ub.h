@@ -4,9 +4,9 @@
 
 /*
  * --wire ub: the objects of URMA that stand in the places of QPs, CQs and regions. The rest of the
- * program keeps its rings of verbs requests as names of what is posted, and has completions as
- * verbs gives them: perf_ub_ring.c translates, once per ring what can be, so a post is the post of
- * a list that is ready.
+ * program keeps its rings of verbs requests as names of posted requests, and gets completions of
+ * verbs: perf_ub_ring.c translates, as far as possible once per ring, so a post is the post of a
+ * prepared list.
  *
  * Flow f is a Jetty at each side; all of them share the channels that the HCAs have set up when the
  * first was imported.

@@ -154,7 +154,7 @@ perf_ub_ring_free(struct perf_ring *ring)
 	free(u);
 }
 
-/* The checking pass chooses operands anew in each round. */
+/* The checking pass chooses new operands in each round. */
 static void
 take_operands(enum perf_op op, urma_jfs_wr_t *wr, const struct softhca_send_wr *verbs)
 {

@@ -100,7 +100,7 @@ prepare_slot(struct perf_verify *v, uint32_t f, uint32_t i)
 		memset(perf_slot(s, !from, PERF_SINK, f, i), GAP_BYTE, s->stride);
 }
 
-/* Both ends know what the counters must become. */
+/* Both ends compute the final values of the counters. */
 static void
 prepare_atomic(struct perf_verify *v, uint32_t f, uint32_t i)
 {
@@ -161,7 +161,7 @@ check_source(const struct perf_verify *v, uint32_t f, uint32_t i)
 	return off == s->size ? 0 : wrong(v, f, i, off, "the source was changed");
 }
 
-/* A WRITE of which packets were lost: what is there is of this message or untouched. */
+/* A WRITE of which packets were lost: each byte is of this message or untouched. */
 static int
 check_partial(struct perf_verify *v, const uint8_t *sink, uint32_t f, uint32_t i)
 {

@@ -4,8 +4,8 @@
 
 /*
  * Rounds that check data and completions, in steps, for tests whose sides are in one process or in
- * two. Requests go from side `from`; each step does what belongs to local sides. A round is:
- * prepare and post the receives; post the requests; take completions until all have come; check.
+ * two. Requests go from side `from`; each step does the work of local sides. A round is: prepare
+ * and post the receives; post the requests; take completions until all have come; check.
  */
 
 #include "perf.h"
@@ -14,9 +14,9 @@ struct perf_verify {
 	struct perf_session *s;
 	unsigned int from;
 	uint64_t direction; /* other data for the other one, the same at both ends */
-	bool lossy;	    /* messages may be missing; what comes must be right and in order */
-	uint64_t *counter;  /* atomics: what the peer's counters must hold, by flow and slot */
-	uint64_t *old;	    /* what each must have held when the batch came */
+	bool lossy;	   /* messages may be missing; those that come must be right and in order */
+	uint64_t *counter; /* atomics: required values of the peer's counters, by flow and slot */
+	uint64_t *old;	   /* required value of each when the batch came */
 	uint64_t round;
 	uint32_t sends_left; /* requests of the round still to complete */
 	uint32_t recv_left;  /* the same for receives */
@@ -27,7 +27,7 @@ struct perf_verify {
 	uint64_t lost;	     /* of all rounds */
 };
 
-/* Builds the rings too. Wrong things have been printed: -EILSEQ. */
+/* Also builds the rings. Errors in data have been printed: -EILSEQ. */
 int perf_verify_open(struct perf_verify *v, struct perf_session *s, unsigned int from, bool lossy);
 void perf_verify_close(struct perf_verify *v);
 int perf_verify_prepare(struct perf_verify *v);

@@ -13,7 +13,7 @@
 #include "perf_wake.h"
 
 #define TICK_MS 200
-#define TICKS_MAX 5u /* a wait that lasts so many ends */
+#define TICKS_MAX 5u /* a wait of this many ends */
 #define AGAIN_US 1000
 
 struct perf_wake {

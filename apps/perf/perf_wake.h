@@ -7,8 +7,8 @@
  * programs do. Waiting in poll() for the channel and the line to the peer first would add 1.5 us to
  * half a round trip where CPUs are shared.
  *
- * A thread watches what else ends the wait: the descriptor is readable, SIGINT, a second without an
- * event. It sends SIGUSR1 until the wait has ended, because one signal may come just before the
+ * A thread watches for other ends of the wait: the descriptor is readable, SIGINT, a second without
+ * an event. It sends SIGUSR1 until the wait has ended, because one signal may come just before the
  * system call begins.
  */
 

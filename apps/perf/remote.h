@@ -18,9 +18,9 @@
  *   client: alive, every second of a pass; stop: the QPs go; bye
  *
  * Either end may say "error" with a text at any time, and is given up when it is silent for
- * --timeout. What a client says is not trusted: every number is checked as if it were an option.
+ * --timeout. Words of a client are not trusted: every number is checked as if it were an option.
  *
- * Errors: 0 or negative errno; what went wrong has been printed.
+ * Errors: 0 or negative errno; the error has been printed.
  */
 
 #include <sys/socket.h>
@@ -58,7 +58,7 @@ int remote_listen(uint32_t port, int *fd);
 int remote_accept(int listener, int device, struct remote_line *l, uint64_t patience_ns);
 /* host: name, IPv4, IPv6 or [IPv6], perhaps with :PORT in place of port. */
 int remote_connect(struct remote_line *l, const char *host, uint32_t port, uint64_t patience_ns);
-/* Of such a text; port as in a service name. -EINVAL. */
+/* Parse this text; port as in a service name. -EINVAL. */
 int remote_split_host(const char *text, uint32_t otherwise, char host[256], char port[8]);
 /* A line begins on fd; the peer's address is for people. */
 void remote_line_start(struct remote_line *l, int fd, uint64_t patience_ns,
@@ -67,7 +67,7 @@ void remote_close(struct remote_line *l);
 /* Between two looks whether something has started. */
 void remote_pause(void);
 int remote_send(struct remote_line *l, const char *word, const struct perf_exchange *x);
-/* One line: 1, nothing yet: 0. What is no line of the exchange: -EPROTO; end: -EPIPE. */
+/* One line: 1, nothing yet: 0. A line that is not of the exchange: -EPROTO; end: -EPIPE. */
 int remote_poll(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x);
 /* Says "alive" when nothing was said for a second. */
 int remote_beat(struct remote_line *l);
@@ -94,7 +94,10 @@ int remote_cm_connect(struct softhca_context *ctx, struct remote_line *l, const 
 
 /* --- remote_pump.c: a stream of bytes over an RC connection -------------------- */
 
-/* A channel of events that does not block, and a QP with its memory. NULL: said what is wrong. */
+/*
+ * A channel of events that does not block, and a QP with its memory. NULL: the error has been
+ * reported.
+ */
 struct remote_pump *remote_pump_open(struct softhca_context *ctx);
 struct softhca_cm_channel *remote_pump_channel(const struct remote_pump *p);
 struct softhca_qp *remote_pump_qp(const struct remote_pump *p);
@@ -102,7 +105,7 @@ struct softhca_qp *remote_pump_qp(const struct remote_pump *p);
 int remote_pump_fill(struct remote_pump *p);
 /* The id is connected, and belongs to the pump: a thread moves the bytes of *fd from now on. */
 int remote_pump_start(struct remote_pump *p, struct softhca_cm_id *id, int *fd);
-/* The other end of *fd is closed: what was written leaves, and the connection ends. */
+/* The other end of *fd is closed: written data leaves, and the connection ends. */
 void remote_pump_close(struct remote_pump *p);
 
 /* --- remote_gid.c: which pair of addresses -------------------- */
@@ -142,7 +145,7 @@ enum remote_pass {
 };
 
 void remote_case_fill(const struct perf_session *s, enum remote_pass pass, struct perf_exchange *x);
-/* Options of the client within what own allows, or -EINVAL and the reason in why. */
+/* Options of the client within those of own, or -EINVAL and the reason in why. */
 int remote_case_take(const struct perf_exchange *x, const struct perf_options *own,
 		     struct perf_options *opt, char why[256]);
 
@@ -156,7 +159,7 @@ struct remote {
 	uint32_t port_mtu; /* bytes, of the own port */
 	bool client;
 	bool open;	 /* a row is */
-	bool connected;	 /* atomic: nobody has to say for this thread that it lives */
+	bool connected;	 /* atomic: no other thread sends signs of life for this one */
 	uint32_t cases;	 /* server: QPs connected */
 	uint32_t rounds; /* server: of the checking pass */
 	enum remote_pass pass;
@@ -172,22 +175,22 @@ void remote_session_close(struct remote *r);
 void remote_wait_link(struct remote *r);
 /* Chooses the PSN of flow i and fills in its numbers for the other end. */
 int remote_flow_say(struct remote *r, uint32_t i, struct perf_exchange *x);
-/* What the other end says of its own. */
+/* Values of the other end. */
 void remote_flow_hear(struct remote *r, uint32_t i, const struct perf_exchange *x);
 /* Connects all flows and posts the receives this end needs from the first moment on. */
 int remote_row_connect(struct remote *r);
 
 /*
  * How far both ends are with a pass or a round: each says "done" when its requests are, and
- * "result" when what was sent to it has arrived.
+ * "result" when the messages to it have arrived.
  */
 struct remote_talk {
 	bool told, heard; /* "done" */
 	bool result_told, result_heard;
-	struct perf_exchange done, result; /* as heard */
+	struct perf_exchange done, result; /* as received */
 };
 
-/* To be called now and then: the other end hears that this one lives. 1 = a word has come. */
+/* Call it repeatedly: it sends signs of life to the other end. 1 = a word has come. */
 int remote_talk_hear(struct remote *r, struct remote_talk *t);
 int remote_talk_done(struct remote *r, struct remote_talk *t, const struct perf_exchange *x);
 int remote_talk_result(struct remote *r, struct remote_talk *t, const struct perf_exchange *x);

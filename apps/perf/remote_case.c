@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The test in words of the exchange: what the client asks for, and whether the server will have it.
+ * The test in words of the exchange: the client's request, and whether the server accepts it.
  */
 
 #include <errno.h>
@@ -128,7 +128,7 @@ compare_number(char why[256], const char *option, uint64_t server, uint64_t clie
 	return differ(why, option, a, b);
 }
 
-/* What has words, or another name with one of the wires */
+/* Options with words, or with another name on one of the wires */
 static int
 compare_wire(const struct perf_options *own, const struct perf_options *opt, char why[256])
 {

@@ -2,7 +2,7 @@
 
 /*
  * --cm: the server takes requests at a port of the device's addresses, the client connects to one
- * of them. What both say then goes over that connection (remote_pump.c).
+ * of them. The exchange then goes over that connection (remote_pump.c).
  */
 
 #include <errno.h>
@@ -293,7 +293,7 @@ accept_id(struct remote_pump *p, struct softhca_cm_id *id)
 	return err == 0 ? softhca_cm_accept(id, &param) : err;
 }
 
-/* A client that is not heard of again is no trouble. */
+/* A client that sends no more is no error. */
 static int
 take_client(struct remote_door *d, struct softhca_cm_id *id, struct remote_line *l,
 	    uint64_t patience_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* GID tables of both ends: what can reach what, and the best pair. */
+/* GID tables of both ends: pairs that can reach each other, and the best one. */
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -29,7 +29,7 @@ failed(int err, const char *what)
 	return err;
 }
 
-/* IPv6 takes IPv4 too; a machine without IPv6 gets IPv4. */
+/* IPv6 also accepts IPv4; a machine without IPv6 gets IPv4. */
 static int
 open_listener(int family, uint32_t port)
 {
@@ -315,7 +315,7 @@ get_line(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_excha
 	return take_line(l, word, x);
 }
 
-/* What the other end says may be anything: only what can be shown is. */
+/* The other end may send any bytes: only printable ones are shown. */
 static void
 print_error(struct remote_line *l, struct perf_exchange *x)
 {

@@ -2,7 +2,7 @@
 
 /*
  * A stream of bytes over an RC connection. The rest of the program reads and writes one end of a
- * pair of sockets, as if it were TCP; a thread moves what is there by SENDs of at most a slot.
+ * pair of sockets, as if it were TCP; a thread moves the data by SENDs of at most a slot.
  *
  * The order of the end: all SENDs are complete before the connection ends, so the data is in the
  * peer's completion queue before its DISCONNECTED.
@@ -211,7 +211,7 @@ pump_once(struct remote_pump *p)
 		take_data(p);
 }
 
-/* A connection that has ended has delivered what its peer had sent. */
+/* A connection that has ended has delivered the data of its peer. */
 static void *
 pump_main(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The daemon's device, and what both ends need to know of each other's queues. */
+/* The daemon's device, and the exchange of both ends about their queues. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -68,7 +68,7 @@ remote_session_open(struct remote *r, const struct perf_options *opt)
 	return 0;
 }
 
-/* What is sent to a GID of the own port never leaves it. */
+/* A frame to a GID of the own port never leaves it. */
 static bool
 peer_is_own_port(const struct remote *r)
 {
@@ -182,8 +182,8 @@ start_flow(struct remote *r, uint32_t i, uint32_t posted)
 }
 
 /*
- * UB: the first connection to a peer has to wait for its channels, up to half a minute if nobody
- * answers, while the other end must hear that this one lives.
+ * UB: the first connection to a peer has to wait for its channels, up to half a minute without an
+ * answer, while the other end must receive signs of life.
  */
 static void *
 beat_main(void *arg)
@@ -210,7 +210,7 @@ connect_row(struct remote *r)
 	return err;
 }
 
-/* The checking pass posts what it needs round by round, the latency test one by one. */
+/* The checking pass posts its requests round by round, the latency test one by one. */
 int
 remote_row_connect(struct remote *r)
 {

@@ -50,7 +50,7 @@ parse(int argc, char **argv, struct options *o)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	static char name[] = "softhcad"; /* in front of what getopt_long() says */
+	static char name[] = "softhcad"; /* in front of the messages of getopt_long() */
 	int c;
 
 	argv[0] = name;
@@ -139,7 +139,7 @@ main(int argc, char **argv)
 		return EXIT_START;
 	if (endpoint_config_load(&config, o.config, stderr) != 0)
 		return EXIT_CONFIG;
-	/* What the machine lacks may appear later: systemd retries the start. */
+	/* A missing resource may appear later: systemd retries the start. */
 	if (endpoint_check(&config, o.config, !o.check, stderr) != 0)
 		return o.check ? EXIT_CONFIG : EXIT_START;
 	if (o.check) {

@@ -3,8 +3,8 @@
 #define CONFIG_DPDK_DPDK_COMPAT_H
 
 /*
- * What this tree uses and DPDK 22.11, 23.11, 24.11 and 25.11 name differently. Code has the
- * names of the newest; an older DPDK gets them here.
+ * Names that differ between DPDK 22.11, 23.11, 24.11 and 25.11. Code uses the newest ones; this
+ * file defines them for an older DPDK.
  *
  * Two differences need no line: rte_bsf32() and rte_bsf64() come with rte_bitops.h since 23.11 and
  * with rte_common.h before; the addresses of struct rte_ipv6_hdr are structures since 24.11 and

@@ -240,8 +240,9 @@ struct hca_driver_agent {
 	 * another error: *why */
 	int (*query)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg, bool *first,
 		     const char **why);
-	/* *tpg: the group that query() has returned for it, or HCA_DRIVER_NO_TPG. The number of the group is
-	 * not that of another peer's before the caller has released the driver's lock. *was: the peer that had been imported, without the way to it. */
+	/* *tpg: the group that query() has returned for it, or HCA_DRIVER_NO_TPG. The number of
+	 * the group is not that of another peer's before the caller has released the driver's
+	 * lock. *was: the peer that had been imported, without the way to it. */
 	int (*unimport)(void *arg, uint32_t owner, uint32_t number, uint32_t *tpg,
 			struct hca_driver_import *was);
 	/* How many links there can be: one between an address of this host and a peer. */

@@ -4,7 +4,7 @@
 
 /*
  * Parameters of the impairment command: "[dir=in|out|both,]drop=0.01,delay=50,qp=0x123" (or tp=),
- * "[dir=...,]drop,opcode=ack,nth=3", "[dir=...,]off", "", and what else port_impair.h takes. A list
+ * "[dir=...,]drop,opcode=ack,nth=3", "[dir=...,]off", "", and other words of port_impair.h. A list
  * of probabilities replaces the previous one; rules are added until "off". Without dir they apply
  * to sent frames, but "off" to both directions.
  */
@@ -32,7 +32,7 @@ struct admin_impair {
 /* A direction's port and its settings. */
 struct admin_faults {
 	struct hca_port *port;		/* NULL: it has none */
-	char setting[128];		/* for operators, truncated to what telemetry supports */
+	char setting[128];		/* for operators, truncated to the limit of telemetry */
 	char rule[HCA_FAULT_RULES][80]; /* text of each rule, in the port's order */
 };
 

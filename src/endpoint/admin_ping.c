@@ -62,7 +62,7 @@ struct number {
 	uint64_t *to;
 };
 
-/* What parameters of a ping are made of; the structure has them in other units and widths. */
+/* Numbers in the parameters of a ping; the structure has them in other units and widths. */
 struct words {
 	uint64_t session, from, scope, size, count, interval_ms, timeout_ms;
 	bool to, mtu, end;

@@ -34,7 +34,7 @@ struct admin_ping {
 /* 0, or -EINVAL with *why in words that have the operator's. */
 int admin_ping_parse(const char *text, struct admin_ping *out, char *why, size_t size);
 
-/* What carries it out. */
+/* Executes the ping. */
 struct admin_ping_host {
 	struct hca_driver *drv;
 	struct ibagent *agent;

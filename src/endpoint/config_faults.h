@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * Judge the first of faults that are parted by ";" as the daemon does; *rest is then what follows,
- * or NULL. 0, or -EINVAL with what was expected and found in why.
+ * Judge the first of faults that are parted by ";" as the daemon does; *rest is then the text after
+ * it, or NULL. 0, or -EINVAL with the expected and the found text in why.
  */
 int endpoint_faults_judge_next(const char **rest, char *why, size_t size);
 

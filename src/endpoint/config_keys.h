@@ -11,7 +11,7 @@
 
 struct config_key;
 
-/* Stores the value; false: it is not what the key expects. */
+/* Stores the value; false: it is not a value of the key. */
 typedef bool (*config_parse_fn)(const struct config_key *key, struct endpoint_config *c,
 				const char *value);
 

@@ -220,7 +220,7 @@ take_line(struct loader *l, char *text)
 			 text);
 }
 
-/* ---- what no single key can say ---- */
+/* ---- checks of several keys ---- */
 
 static void
 check_addresses(struct loader *l)

@@ -257,7 +257,7 @@ vlan_of(const char *text, uint16_t *vlan)
 
 /*
  * An address that a port may have, followed by "/" and its prefix where one is asked for. Returns
- * what stands after it, or NULL.
+ * the text after it, or NULL.
  */
 static const char *
 take_address(const char *text, uint8_t gid[16], uint8_t *prefix)

@@ -3,9 +3,9 @@
 #define ENDPOINT_H
 
 /*
- * An HCA on a real port for the processes of a machine: what softhcad runs. Creates the EAL, a DPDK
- * port, the device with its worker threads, the driver, its addresses and the services for clients,
- * and runs them.
+ * An HCA on a real port for the processes of a machine, for softhcad. Creates the EAL, a DPDK port,
+ * the device with its worker threads, the driver, its addresses and the services for clients, and
+ * runs them.
  *
  * There is one endpoint per process, because there is one EAL. The main thread creates, runs and
  * destroys it. Errors are 0 or a negative errno; endpoint_reason() explains them.

@@ -31,7 +31,7 @@
 /* Telemetry commands cannot be unregistered, so they look up the endpoint of this process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct endpoint *endpoint;
-/* Commands that wait without the lock; the endpoint stays until there is none. */
+/* Commands that wait without the lock; the endpoint stays until none runs. */
 static unsigned int waiting;
 static pthread_cond_t none_waits = PTHREAD_COND_INITIALIZER;
 
@@ -283,7 +283,7 @@ begin_capture(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	if (admin_capture_parse(params, &c) != 0)
 		return refuse(d, "\"%.60s\" is no capture; see softhca-ctl --help", params) > 0;
 	if (c.ng.one_qp && c.ng.wire == HCA_WIRE_UB) {
-		c.ng.remote_qpn = UINT32_MAX; /* frames of UB say who sends them */
+		c.ng.remote_qpn = UINT32_MAX; /* frames of UB name their sender */
 		if (!tp_lives(e, c.ng.qpn))
 			return refuse_tp(e, d, c.ng.qpn) > 0;
 	} else if (c.ng.one_qp && find_peer(e, c.ng.qpn, &c.ng.remote_qpn) != 0) {

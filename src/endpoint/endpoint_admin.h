@@ -3,14 +3,14 @@
 #define ENDPOINT_ADMIN_H
 
 /*
- * What an operator sees and changes of a running endpoint: commands of DPDK's telemetry socket,
- * beside those of every HCA (hca_telemetry.h):
+ * Interface of an operator to a running endpoint: commands of DPDK's telemetry socket, in addition
+ * to those of every HCA (hca_telemetry.h):
  *
  *   /softhca/endpoint               port, addresses of its link, workers
  *   /softhca/ipc, /softhca/kernif   counters
  *   /softhca/memif                  counters of a memif port (port_memif.h)
  *   /softhca/impair,drop=0.01,...   faults of sent or received frames (admin_impair.h); "off" ends
- *                                   them; without parameters: what they did so far
+ *                                   them; without parameters: their counts so far
  *   /softhca/capture,PATH           capture both directions to a new pcapng file; "off" ends it;
  *                                   options before the path select frames (admin_capture.h)
  *

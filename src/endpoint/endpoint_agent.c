@@ -25,7 +25,7 @@ endpoint_agent_kick(void *arg)
 	hca_kick_stage(((struct endpoint *)arg)->hca, HCA_STAGE_DOORBELL);
 }
 
-/* The device knows no shorter ones. */
+/* The device has no shorter ones. */
 static uint32_t
 timeout_us(const struct endpoint_config *c)
 {

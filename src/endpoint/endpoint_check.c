@@ -30,7 +30,7 @@
 struct check {
 	const char *path;
 	FILE *out;
-	bool starting; /* what the machine lacks at present is an error */
+	bool starting; /* a present shortage of the machine is an error */
 	int errors;
 };
 
@@ -159,7 +159,7 @@ check_hugepages(struct check *k, const struct endpoint_config *c)
 		    have, need);
 }
 
-/* What the machine has at most, and now. */
+/* Resources of the machine: the maximum, and the present amount. */
 static void
 check_size(struct check *k, const struct endpoint_config *c)
 {

@@ -14,9 +14,9 @@
 #include "endpoint_config.h"
 
 /*
- * Write "PATH:LINE: key: ..." lines to out, marked "warning:" if the daemon can run nevertheless, or,
- * unless it is starting, could if others gave back what they have taken (hugepages).
- * Returns the number of errors.
+ * Write "PATH:LINE: key: ..." lines to out, marked "warning:" if the daemon can run nevertheless,
+ * or, unless it is starting, could if others returned their share (hugepages). Returns the number
+ * of errors.
  */
 int endpoint_check(const struct endpoint_config *c, const char *path, bool starting, FILE *out);
 

@@ -4,8 +4,8 @@
 
 /*
  * The daemon's configuration. Syntax: "[section]" and below it "key = value"; a semicolon starts a
- * comment, "\;" is one that does not. The list below has the keys, besides those of hca_limits.h
- * and a few in config_keys.c; config/softhcad.conf explains them.
+ * comment, "\;" is one that does not. The list below has the keys, in addition to those of
+ * hca_limits.h and a few in config_keys.c; config/softhcad.conf explains them.
  *
  * All errors of a file are reported, as "FILE:LINE: key: expected ..., found ...". Nothing here
  * depends on the machine.
@@ -89,9 +89,9 @@ struct endpoint_config_lines {
 };
 
 /*
- * The keys. A row declares the member of struct endpoint_config, and makes the key: its range,
- * its default and what a message says is expected; of a text its size is the range. A key of a
- * new kind has a parser in config_values.c besides.
+ * The keys. A row declares the member of struct endpoint_config, and makes the key: its range, its
+ * default and the expectation in error messages; of a text its size is the range. A key of a new
+ * kind also has a parser in config_values.c.
  *   NUMBER, POWER (of two)(section, name, type, member, least, most, preset, expected)
  *   CHOICE(section, name, member, preset, expected)  words in the order of their enum
  *   YES_NO(section, name, member, preset)
@@ -109,7 +109,7 @@ struct endpoint_config_lines {
 	       "three numbers up to 65535, like 1.2.3") \
 	TEXT(port, device, ENDPOINT_DEVICE_MAX, device, config_device, "", \
 	     "a PCI address or a DPDK device like net_af_packet0,iface=eth1") \
-	/* MTU of IP packets; 0: what the device has */ \
+	/* MTU of IP packets; 0: that of the device */ \
 	NUMBER(port, mtu, uint32_t, mtu, 576, 9216, 0, \
 	       "bytes of an IP packet, 576 to 9216, or auto") \
 	/* payload bytes; 0: the largest that fits mtu */ \
@@ -158,9 +158,9 @@ struct endpoint_config_lines {
 	     "names or numbers of users, up to 255 characters") \
 	CHOICE(kernel, interface, kernel, ENDPOINT_KERNEL_NONE, "none, auto or tap") \
 	TEXT(kernel, name, 16, kernel_interface, config_text, "", "up to 15 characters") \
-	/* addresses are what the interface has, not what is written here */ \
+	/* addresses are those of the interface, not the ones written here */ \
 	YES_NO(kernel, adopt, kernel_adopt, 0) \
-	/* UB over Ethernet beside RoCE */ \
+	/* UB over Ethernet in addition to RoCE */ \
 	YES_NO(ub, enable, ub, 0) \
 	/* of the channels to one peer, as the next ones */ \
 	NUMBER(ub, tps, uint32_t, ub_tps, 1, 16, 4, "1 to 16") \
@@ -175,13 +175,13 @@ struct endpoint_config_lines {
 	POWER(ub, paths, uint32_t, ub_paths, 1, 256, 1, "a power of two, 1 to 256") \
 	NUMBER(ub, reorder_us, uint32_t, ub_reorder_us, 0, 1000000, 0, \
 	       "microseconds, 0 (25 with several paths) to 1000000") \
-	/* until a packet that nobody has acknowledged is sent again; 0: by its round trips */ \
+	/* until an unacknowledged packet is sent again; 0: by its round trips */ \
 	NUMBER(ub, timeout_us, uint32_t, ub_timeout_us, 0, 2097152, 20000, \
 	       "microseconds, 4 to 2097152, or 0") \
 	/* bytes of a request that are sent and answered as one */ \
 	POWER(ub, segment, uint32_t, ub_segment, 4096, 65536, 65536, \
 	      "a power of two, 4096 to 65536") \
-	/* HCA_UB_SWITCH_*: what the specification leaves open */ \
+	/* HCA_UB_SWITCH_*: choices that the specification leaves open */ \
 	PARSED(ub, choices, uint32_t, ub_choices, config_ub_choices, 0, \
 	       "words with commas between them: old_value_le, clr_eor_text, edge, no_taid, no_ofst, silent") \
 	/* connection management, for librdmacm and softhca_cm_*; its limits: IBCM_LIMIT_LIST */ \
@@ -229,7 +229,7 @@ void endpoint_config_init(struct endpoint_config *c);
 /*
  * Sets the defaults and reads the file `path` over them. Each error is a line in `errors`; its key
  * keeps the default. Returns the number of errors (0: the file is good), or a negative errno if the
- * file cannot be read, which is a line in `errors` too. Called by the daemon and softhca-ctl
+ * file cannot be read, which is also a line in `errors`. Called by the daemon and softhca-ctl
  * doctor.
  */
 int endpoint_config_load(struct endpoint_config *c, const char *path, FILE *errors);

@@ -5,7 +5,7 @@
 /*
  * Translates the configured device into arguments of DPDK or of a port of our own. By default,
  * drivers of virtual devices do not carry jumbo frames, fail because of files that a dead process
- * left behind, or cannot start before their peer; a table holds what is known of each driver.
+ * left behind, or cannot start before their peer; a table has the known traits of each driver.
  */
 
 #include <stdbool.h>

@@ -7,9 +7,9 @@
  * free.
  *
  * The EAL is not cleaned up at exit: in DPDK 22.11 rte_eal_cleanup() frees memory that its
- * interrupt thread still uses for what drivers have left registered (such as a listener), and about
- * one exit in ten crashed. Nothing outlives the process: the memory has no files, and the ports
- * close the devices.
+ * interrupt thread still uses for callbacks that drivers have left registered (such as a listener),
+ * and about one exit in ten crashed. No resource outlives the process: the memory has no files, and
+ * the ports close the devices.
  */
 
 #include "endpoint_device.h"

@@ -3,9 +3,9 @@
 #define ENDPOINT_FAULTS_H
 
 /*
- * Faults of an endpoint that runs: of frames in both directions, of its port, and what clients are
- * told of the GID table. Set and read by commands of the telemetry socket (endpoint_admin.c), one
- * at a time; the main thread carries out what is due later.
+ * Faults of an endpoint that runs: of frames in both directions, of its port, and of the GID table
+ * that clients see. Set and read by commands of the telemetry socket (endpoint_admin.c), one at a
+ * time; the main thread executes later steps.
  */
 
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct rte_tel_data;
  */
 int endpoint_faults_set(struct endpoint *e, const struct admin_impair *a, uint32_t peer);
 
-/* A dictionary: what is set, what it did, the last faults. 0 or -ENOMEM. */
+/* A dictionary: the settings, their counts, the last faults. 0 or -ENOMEM. */
 int endpoint_faults_tell(struct endpoint *e, struct rte_tel_data *d);
 
 /* Main thread, now and then; now: CLOCK_MONOTONIC in ns. */

@@ -24,7 +24,7 @@ index_of(const char *counter)
 	return i;
 }
 
-/* As the device counts now; what it does not count itself, its port does. */
+/* The present counters of the device; those that it does not have are its port's. */
 static void
 read_counters(const struct hca *hca, uint64_t value[FINDING_COUNTERS])
 {

@@ -4,7 +4,7 @@
 
 /*
  * Reports trouble at run time in words: frames lost or retransmitted, and workers that wait for a
- * CPU. The main thread checks every second and logs what it finds, and when the trouble ends: when
+ * CPU. The main thread checks every second and logs its findings, and the end of a trouble: when
  * none of its counters has changed for ENDPOINT_HEALTH_CALM_NS. Telemetry and softhca-ctl show the
  * findings of the current episode.
  */
@@ -45,7 +45,7 @@ void endpoint_health_init(struct endpoint_health *h, const char *name, const str
 			  const struct hca_threads *threads, uint64_t now);
 /* Check the counters, at most once a second. Main thread; may be called more often. now: ns. */
 void endpoint_health_watch(struct endpoint_health *h, uint64_t now);
-/* What is wrong, the worst first; returns how many. Any thread. */
+/* Findings, the worst first; returns their number. Any thread. */
 unsigned int endpoint_health_findings(struct endpoint_health *h, struct finding out[FINDINGS_MAX]);
 /*
  * Describe the state; any thread. health: "well" or the worst trouble. cpu: "enough", or how long

@@ -37,7 +37,7 @@ struct endpoint {
 	struct admin_faults faults[ENDPOINT_WAYS];
 	struct hca_port *stall; /* takes the link down; NULL: not configured */
 	struct hca_port *inbound;
-	uint64_t gid_event_at; /* CLOCK_MONOTONIC, ns; 0: none is due */
+	uint64_t gid_event_at; /* CLOCK_MONOTONIC, ns; 0: no event is due */
 	void *sleep_words;     /* wakeup words of the workers (sleep.h); NULL: not created yet */
 	int sleep_fd;	       /* file that holds them */
 	struct ipc_sleep sleep;
@@ -54,10 +54,10 @@ struct endpoint {
 	struct host_events events;
 };
 
-/* endpoint_agent.c: who sets up the channels of UB, if it is on; before clients come. */
+/* endpoint_agent.c: the agent that sets up the channels of UB, if it is on; before clients come. */
 int endpoint_agent_start(struct endpoint *e);
 void endpoint_agent_stop(struct endpoint *e);
-/* What each agent of the daemon calls; arg is the struct endpoint. kick: a doorbell was rung. */
+/* Callbacks of each agent of the daemon; arg is the struct endpoint. kick: a doorbell was rung. */
 uint64_t endpoint_agent_now(void *arg);
 void endpoint_agent_kick(void *arg);
 /* endpoint_cm.c: connection management, unless it is off; before clients come. */

@@ -15,7 +15,7 @@
 #define FILES_PER_WORKER 2u
 #define FILES_PER_CLIENT \
 	11u /* per client: socket, process, doorbell page, kicks, events, and those in a request */
-#define LEAST_SHARE 2u /* beside these: a channel, and the file of an XRC domain */
+#define LEAST_SHARE 2u /* in addition to these: a channel, and the file of an XRC domain */
 #define CHANNELS_MAX 65536u
 
 static uint64_t

@@ -3,8 +3,8 @@
 #define ENDPOINT_MACHINE_H
 
 /*
- * What the daemon needs of the machine before it creates anything: file descriptors, CPUs; and
- * what the machine tells of its threads.
+ * The daemon's checks of the machine before it creates anything: file descriptors, CPUs; and the
+ * machine's figures of its threads.
  */
 
 #include <stdint.h>
@@ -40,7 +40,7 @@ uint64_t endpoint_machine_waited_ns(int tid);
 
 /*
  * Warn if the kernel answers ARP on the device's interface, with another MAC address, for addresses
- * of our TAP interface: peers that believe it would send to the wrong address.
+ * of our TAP interface: peers that accept the answer send to the wrong address.
  */
 void endpoint_machine_arp(const struct endpoint_config *c, const char *interface);
 

@@ -23,7 +23,7 @@
 #define ENDPOINT_PLACE_CPUS 1024u
 #define ENDPOINT_PLACE_PERIOD_NS 50000000ull
 
-/* What is asked of the machine; tests replace it. Times are totals in ns; 0: unknown. */
+/* Queries of the machine; tests replace them. Times are totals in ns; 0: unknown. */
 struct endpoint_place_machine {
 	/* time that a thread was runnable without a CPU */
 	uint64_t (*waited)(int tid);

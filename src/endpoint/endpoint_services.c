@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What surrounds the HCA: ports in front of the wire, the kernel interface, the clients' server. */
+/*
+ * The parts around the HCA: ports in front of the wire, the kernel interface, the clients' server.
+ */
 
 #include <ctype.h>
 #include <errno.h>

@@ -18,7 +18,7 @@
 #define FAILED_FOR SECOND /* before new requests */
 /* minimum interval of verifications caused by announcements */
 #define RECHECK_GAP SECOND
-/* after a move, the previous owner has this long to answer, too */
+/* after a move, the previous owner also has this long to answer */
 #define DISPUTE SECOND
 /* a MAC address accepted for this long does not become a suspect */
 #define ESTABLISHED (10 * SECOND)
@@ -166,7 +166,7 @@ arp_nd_correct(struct arp_nd *a, const struct arp_nd_hop *hop, const uint8_t mac
 		undo_move(a, e, mac, 0, now);
 }
 
-/* A request is open. After giving up, a late answer is accepted, too. */
+/* A request is open. After giving up, a late answer is also accepted. */
 static bool
 is_open(const struct hop_entry *e)
 {
@@ -216,7 +216,7 @@ unsolicited(struct arp_nd *a, struct hop_entry *e, const uint8_t mac[6], bool ex
 		ask(a, e, now);
 	} else if (memcmp(e->mac, mac, 6) != 0 && e->next < now + CHECK_AFTER - RECHECK_GAP) {
 		begin(a, e, HOP_CHECKING, now);
-		ask(a, e, now); /* the old MAC address may be gone: broadcast, too */
+		ask(a, e, now); /* the old MAC address may be gone: also broadcast */
 	}
 }
 

@@ -101,7 +101,7 @@ void arp_nd_tick(struct arp_nd *a, uint64_t now);
 /* Announce the own addresses again, after the link came back. */
 void arp_nd_announce(struct arp_nd *a, uint64_t now);
 
-/* Find the next hop to dgid from an own address in a VLAN; asks nobody. */
+/* Find the next hop to dgid from an own address in a VLAN; sends no request. */
 void arp_nd_next_hop(const struct arp_nd *a, const uint8_t dgid[16], uint16_t vlan_id,
 		     struct arp_nd_hop *hop);
 

@@ -252,7 +252,7 @@ group_answer_by(struct group_table *t, uint64_t *answer_at, uint64_t at)
 	group_wake_at(t, at);
 }
 
-/* The querier speaks an older version than those heard: what is to be sent is forgotten. */
+/* The querier uses an older version than before: drop the pending reports. */
 static void
 group_forget_reports(struct arp_nd *a, const struct group_link *l, enum group_protocol protocol)
 {
@@ -355,7 +355,7 @@ arp_nd_group_asked(struct arp_nd *a, uint16_t vlan_id, const struct group_query 
 		group_specific(a, l, q, now);
 }
 
-/* ---- what is due ---- */
+/* ---- pending work ---- */
 
 static unsigned int
 group_generation_for(struct arp_nd *a, const struct arp_nd_hop *group, uint64_t now)

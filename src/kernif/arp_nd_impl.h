@@ -31,7 +31,7 @@ struct hop_entry {
 	uint8_t tries;
 	uint64_t next;	/* time of the next timer event */
 	uint64_t asked; /* time of the last request */
-	uint64_t since; /* time from which mac has been believed */
+	uint64_t since; /* time from which mac has been accepted */
 	uint8_t old[6]; /* the MAC address until `moved` (0: never) */
 	uint64_t moved;
 	uint64_t old_since;
@@ -51,7 +51,7 @@ struct suspect {
 	uint64_t until;
 };
 
-/* The two protocols of group membership, and what the host keeps of each on each link. */
+/* The two protocols of group membership, and the host's state of each on each link. */
 enum group_protocol {
 	GROUP_IGMP,
 	GROUP_MLD,
@@ -66,9 +66,9 @@ enum group_protocol {
 
 struct group_querier {
 	uint64_t until[GROUP_GENERATIONS]; /* an older one is taken to be present until then */
-	uint64_t answer_at;		   /* its general query is answered then; 0: none is open */
-	uint64_t answered;		   /* the last one */
-	uint64_t asked;			   /* the last one of an older generation that was taken */
+	uint64_t answer_at; /* its general query is answered then; 0: no query is open */
+	uint64_t answered;  /* the last one */
+	uint64_t asked;	    /* the last one of an older generation that was taken */
 };
 
 struct group_link {
@@ -83,7 +83,7 @@ struct group_entry {
 	uint8_t changes; /* reports of a change still to send */
 	bool used;
 	uint64_t change_at;
-	uint64_t answer_at; /* a query is answered then; 0: none is open */
+	uint64_t answer_at; /* a query is answered then; 0: no query is open */
 	uint64_t answered;
 };
 

@@ -5,7 +5,7 @@
 #include "arp_nd_impl.h"
 
 #define IGMP_QUERY 0x11u
-#define IGMP_QUERY_3 12u /* bytes from which on it is one of IGMPv3; 8: IGMPv1 or IGMPv2 */
+#define IGMP_QUERY_3 12u /* size from which on a query is of IGMPv3; 8: IGMPv1 or IGMPv2 */
 #define IGMP_TENTH 100000000ull
 #define IGMP_WITHIN_1 (100 * IGMP_TENTH) /* IGMPv1 says nothing */
 #define MLD_QUERY 130u
@@ -136,7 +136,7 @@ mld_query(struct arp_nd *a, const struct arp_nd_frame *f, const struct rte_ipv6_
 	const uint8_t *src = DPDK_IP6(ip->src_addr);
 	struct group_query q;
 
-	/* only neighbours are believed */
+	/* only neighbours are accepted */
 	if (ip->hop_limits != 1 || src[0] != 0xfe || (src[1] & 0xc0) != 0x80 ||
 	    !mld_parse(m, len, &q))
 		a->stats.malformed++;

@@ -34,7 +34,7 @@ struct dest_table {
 /* Record that (sgid_index, dgid) was resolved to hop at mac. */
 void dest_table_note(struct dest_table *t, uint32_t sgid_index, const uint8_t dgid[16],
 		     const struct arp_nd_hop *hop, const uint8_t mac[6]);
-/* After so many successive failures a hop is not refreshed until it is resolved again. */
+/* After this number of successive failures a hop is not refreshed until it is resolved again. */
 #define DEST_LOST_MAX 3u
 
 /*

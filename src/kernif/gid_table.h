@@ -35,7 +35,7 @@ struct gid_table {
 };
 
 /*
- * Set up an empty table. ifindex: the untagged kernel interface, 0: there is none. link_local:
+ * Set up an empty table. ifindex: the untagged kernel interface, 0: no interface. link_local:
  * reserve index 0 and set it from mac. Returns 0 or the driver's error.
  */
 int gid_table_init(struct gid_table *t, struct hca_driver *drv, const uint8_t mac[6],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Life cycle of the kernel interface, and what both kinds share. */
+/* Life cycle of the kernel interface, and code shared by both kinds. */
 
 #include <errno.h>
 #include <poll.h>
@@ -77,7 +77,7 @@ kernif_ring(int fd)
 	const uint64_t one = 1;
 	ssize_t n = write(fd, &one, sizeof(one));
 
-	(void)n; /* a full eventfd wakes the reader, too */
+	(void)n; /* a full eventfd also wakes the reader */
 }
 
 void

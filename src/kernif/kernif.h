@@ -91,8 +91,8 @@ struct kernif_stats {
 struct kernif;
 
 /*
- * Create a kernel interface; for TAP, open the interface. The configuration is copied, without what
- * arg points to.
+ * Create a kernel interface; for TAP, open the interface. The configuration is copied, without the
+ * target of arg.
  */
 int kernif_create(const struct kernif_config *cfg, struct kernif **out);
 /* Start the threads. When it has returned 0 the GIDs are set and frames flow. */
@@ -143,7 +143,7 @@ int kernif_group(struct kernif *k, uint32_t gid_index, const uint8_t mgid[16], b
  */
 void kernif_link(struct kernif *k, bool up);
 
-/* Name of the TAP interface; "" if there is none. */
+/* Name of the TAP interface; "" without one. */
 const char *kernif_interface(const struct kernif *k);
 /* Copy the counters. */
 void kernif_stats(struct kernif *k, struct kernif_stats *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast groups: kernif_group() records what clients are in, and the thread that follows the
+ * Multicast groups: kernif_group() records the groups of clients, and the thread that follows the
  * tables joins and leaves, because the kernel may take its time and the responder has one thread.
  */
 
@@ -35,7 +35,7 @@ kernif_groups_destroy(struct kernif *k)
 	pthread_mutex_destroy(&g->lock);
 }
 
-/* ---- what is wanted ---- */
+/* ---- wanted groups ---- */
 
 static struct kernif_member *
 member_find(struct kernif_groups *g, uint32_t gid_index, const uint8_t mgid[16])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* ARP and ND claim new MAC addresses of next hops; RoCE frames decide whether to believe them. */
+/* ARP and ND claim new MAC addresses of next hops; RoCE frames decide whether to accept them. */
 
 #include <string.h>
 

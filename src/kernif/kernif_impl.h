@@ -97,8 +97,8 @@ uint64_t kernif_now(void);
 bool kernif_stopping(const struct kernif *k);
 /*
  * Wait until a neighbour changes, at most 100 ms; the lock is held and released meanwhile. Returns
- * the ns waited, at most 100 ms too: a process that is stopped or starved meanwhile was not waiting
- * for an answer.
+ * the ns waited, also at most 100 ms: a process that is stopped or starved meanwhile was not
+ * waiting for an answer.
  */
 uint64_t kernif_wait(struct kernif *k);
 /*

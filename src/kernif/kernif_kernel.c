@@ -42,7 +42,7 @@ to_kernel(struct kernif *k)
 	return n;
 }
 
-/* Read a frame from the interface; NULL: there is none. */
+/* Read a frame from the interface; NULL: no frame waits. */
 static struct rte_mbuf *
 read_frame(struct kernif *k, bool *full)
 {

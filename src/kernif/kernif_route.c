@@ -208,7 +208,7 @@ find_neighbour(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
 }
 
 /*
- * A packet triggers resolution, too: used without permission to change the table, and by
+ * A packet also triggers resolution: used without permission to change the table, and by
  * ask_kernel().
  */
 static int
@@ -257,7 +257,7 @@ kernif_probe(struct nl *s, uint32_t ifindex, const uint8_t gid[16])
  * Make the kernel resolve the neighbour. A request by netlink has no packet to send, and without
  * one the kernel uses only its IPv6 link-local address as source; it does not ask at all while
  * duplicate address detection for that runs, in the first seconds of an interface. So from the
- * second request on a packet is sent, too.
+ * second request on a packet is also sent.
  */
 static int
 ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)

@@ -7,7 +7,7 @@
 enum claim_state {
 	CLAIM_FREE,
 	CLAIM_HELD,  /* undecided */
-	CLAIM_MOVED, /* believed; the old owner may still refute it */
+	CLAIM_MOVED, /* accepted; the old owner may still refute it */
 };
 
 void
@@ -27,7 +27,7 @@ find(struct move_guard *g, const struct arp_nd_hop *hop)
 	return NULL;
 }
 
-/* A free claim, else the move that was believed longest ago; NULL: all are undecided. */
+/* A free claim, else the move that was accepted longest ago; NULL: all are undecided. */
 static struct move_claim *
 claim_slot(struct move_guard *g)
 {

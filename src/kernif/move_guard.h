@@ -5,9 +5,9 @@
 /*
  * Decides whether a next hop has really moved to another MAC address. Any host on the segment can
  * claim that, and live QPs would follow. RoCE frames that still come from the old MAC address
- * refute a claim: it is believed after they have been silent for MOVE_GUARD_HOLD_NS, and refused if
+ * refute a claim: it is accepted after they have been silent for MOVE_GUARD_HOLD_NS, and refused if
  * they are not for MOVE_GUARD_REFUSE_NS (the last frames of a hop that really moves arrive after
- * the claim). A believed move is undone by the first such frame afterwards. Frames never confirm a
+ * the claim). An accepted move is undone by the first such frame afterwards. Frames never confirm a
  * claim.
  *
  * It has no clock or lock: the time (ns) is an argument, and the caller serializes all calls.
@@ -19,9 +19,9 @@
 
 #include "arp_nd.h"
 
-/* undecided at a time; further ones are believed at once */
+/* undecided at a time; further ones are accepted at once */
 #define MOVE_GUARD_CLAIMS 32u
-#define MOVE_GUARD_HOLD_NS 200000000ull /* silence after which a move is believed */
+#define MOVE_GUARD_HOLD_NS 200000000ull /* silence after which a move is accepted */
 /* time without such silence after which a claim is refused */
 #define MOVE_GUARD_REFUSE_NS 700000000ull
 #define MOVE_GUARD_WATCH_NS 30000000000ull
