@@ -490,8 +490,10 @@ accident(struct fuzz_input *in)
 	struct hca_ctl_gid gid = {.vlan_id = how, .valid = 1};
 
 	memcpy(gid.gid, own[how & 1], 16);
-	if (how < 64)
+	if (how < 32)
 		ibcm_forget(world.cm, 1 + how % OWNERS, world.now);
+	else if (how < 64)
+		ibcm_forget_channel(world.cm, 1 + how % OWNERS, 1 + how / 4 % CHANNELS, world.now);
 	else if (how < 250)
 		ibcm_set_gid(world.cm, how & 1, &gid, world.now);
 	else
@@ -542,7 +544,8 @@ check_list(void)
 	uint32_t n = ibcm_list(world.cm, 0, entry, 64);
 
 	fuzz_check(n == world.cm->ids && n <= 24, "%u of %u ids", n, world.cm->ids);
-	fuzz_check(world.cm->halves <= 6, "%u halves", world.cm->halves);
+	fuzz_check(world.cm->share.used[CM_SHARE_half] <= 6, "%u halves",
+		   world.cm->share.used[CM_SHARE_half]);
 }
 
 int
