@@ -107,7 +107,10 @@ ibcm_destroy(struct ibcm *cm, uint64_t now)
 static void
 cm_destroy_channel(struct ibcm *cm, struct ib_channel *channel, uint64_t now)
 {
-	channel->ids++; /* it stays until all are gone */
+	struct ib_account *account = channel->account;
+
+	account->ids++; /* both stay until all are gone */
+	channel->ids++;
 	while (!ib_node_alone(&channel->members)) {
 		struct ib_id *id = IB_CONTAINER(channel->members.next, struct ib_id, in_channel);
 
@@ -115,6 +118,8 @@ cm_destroy_channel(struct ibcm *cm, struct ib_channel *channel, uint64_t now)
 	}
 	channel->ids--;
 	ib_channel_drop(cm, channel);
+	account->ids--;
+	ib_account_drop(cm, account);
 }
 
 void

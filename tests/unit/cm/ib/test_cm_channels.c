@@ -86,6 +86,21 @@ test_channel_ends(void **state)
 	rig_end(&r);
 }
 
+/* The ids of a client are all in one channel: its account ends with the last one. */
+static void
+test_last_channel(void **state)
+{
+	rig_begin(&r, 1, NULL);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_not_equal(rig_create(&r, 0, CLIENT, CH, TCP), 0);
+		(void)rig_listener(&r, 0, CLIENT, CH, TCP, PORT);
+		ibcm_forget_channel(r.cm[0], CLIENT, CH, r.now);
+		assert_null(ib_account_find(r.cm[0], CLIENT));
+		assert_int_equal(rig_counter(&r, 0, "cm_now_ids"), 0);
+	}
+	rig_end(&r);
+}
+
 /* The cost of the end of a client grows with the ids of that client. */
 static void
 test_forget_own(void **state)
@@ -110,6 +125,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_channel_ends),
+		cmocka_unit_test(test_last_channel),
 		cmocka_unit_test(test_forget_own),
 	};
 
