@@ -49,6 +49,7 @@ def cm():
         'groups': step(CREATE, 0, 1) + step(BIND, 0, 2, 0) + step(OTHER, 0, 3, 0) + step(OTHER, 0, 3, 2) + step(OTHER, 0, 4, 0) + step(EVENT, 0),
         'options': connected + b''.join(step(OTHER, n, how, arg) for n in range(3) for how in range(7) for arg in (0, 1, 2, 7)),
         'gone': connected + step(ACCIDENT, 70) + step(ACCIDENT, 71) + step(EVENT, 0) + step(ACCIDENT, 255) + step(EVENT, 1) * 3,
+        'channels': listener + client + arrive(0) + step(ACCIDENT, 36) + time(200) + step(ACCIDENT, 37) + connected + step(ACCIDENT, 36),
         'raw': listener + step(RAW, 255) + bytes((1, 7, 2, 3)) + bytes(12) + b'\0\x10' + bytes(238) + step(RAW, 3) + bytes(4),
     }
     for name, data in seeds.items():
