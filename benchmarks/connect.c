@@ -2,8 +2,8 @@
 
 /*
  * How fast connections are set up, used once and taken down, by softhca_cm_*: the client resolves,
- * connects, sends one message and waits for the answer, and disconnects; so many at a time. Then
- * so many are alive at once.
+ * connects, sends one message and waits for the answer, and disconnects; a given number at a time.
+ * Then a given number are alive at once.
  *
  *   connect [--count N] [--parallel N] [--alive N] [DEVICE-A DEVICE-B]
  *
@@ -30,7 +30,7 @@
 
 #define PORT 7472
 #define BYTES 64u
-#define WAIT_MS 30000 /* for an event: what takes longer is lost */
+#define WAIT_MS 30000 /* for an event: a later one counts as lost */
 #define STEP_MS 10000
 #define RESOURCES 64u
 
@@ -231,7 +231,7 @@ server_event(struct side *s, const struct softhca_cm_event *event)
 	}
 }
 
-/* What a client has sent goes back to it. */
+/* The server returns the message of a client. */
 static bool
 server_complete(struct side *s)
 {
@@ -287,7 +287,7 @@ struct client {
 	struct side side;
 	struct sockaddr_storage to;
 	unsigned int begun, answered, ended;
-	unsigned int hold; /* so many stay when they are answered */
+	unsigned int hold; /* number of connections that stay after the answer */
 	uint32_t *took_ns; /* from connect to the answer of the peer's connection manager */
 };
 
@@ -460,7 +460,7 @@ open_embedded(struct client *c, struct server *s)
 	GOOD(softhca_embed_open(embed, 1, &s->side.ctx));
 }
 
-/* Objects that were not there before; the connection manager ends what has ended a little later. */
+/* Objects in addition to those before; the connection manager frees ended ones a little later. */
 static unsigned int
 count_left(unsigned int hca)
 {

@@ -2,8 +2,8 @@
 
 /*
  * How far two CPUs are from each other: the time that a cache line takes from one to the other, in
- * ns. The CPUs of a virtual machine may move while it runs; then what programs on both of them hand
- * to each other costs several times as much, and no counter of the machine shows it.
+ * ns. The CPUs of a virtual machine may move while it runs; then each exchange between programs on
+ * both of them costs several times more, and no counter of the machine shows it.
  */
 
 #include <pthread.h>
@@ -57,7 +57,7 @@ other(void *arg)
 	return NULL;
 }
 
-/* A round is two ways; ns of one. Negative: nobody answers. */
+/* A round is two ways; ns of one. Negative: no answer. */
 static double
 rounds(struct ball *ball, uint32_t n)
 {
@@ -73,7 +73,7 @@ rounds(struct ball *ball, uint32_t n)
 	return (double)(now_ns() - begin) / n / 2;
 }
 
-/* The shortest of many batches: in others one of the threads had no CPU for a while. */
+/* The shortest of many batches: in others one of the threads lost its CPU. */
 static double
 distance(struct ball *ball)
 {

@@ -3,7 +3,7 @@
 /*
  * The messages whose instructions benchmarks/instr counts: two HCAs in this process, everything in
  * one thread. Under callgrind each operation is dumped twice, after FEW and after MANY messages;
- * the difference is what messages cost, without what is done once per operation.
+ * the difference is the cost of messages, without the parts done once per operation.
  *
  * Each round posts BATCH requests, runs the engine until it is idle, and polls. So post_send,
  * post_recv and poll_cq never run the engine themselves and can be counted apart.
@@ -286,7 +286,7 @@ count_ub(const struct operation *op)
 	instr_ub_close(u);
 }
 
-/* HCAs of the other operations do not know of UB. */
+/* HCAs of the other operations have no UB. */
 static void
 count_all(struct softhca_embed_config *config, const char *only, bool ub)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a registration of private memory takes, and giving it up: of pages that lie 16 KiB apart,
- * the last hundredth part of 100, 1,000, 4,000 and 20,000, while all of them exist, and of 1 GiB.
+ * Time of a registration of private memory, and of its end: of pages that lie 16 KiB apart, the
+ * last hundredth part of 100, 1,000, 4,000 and 20,000, while all of them exist, and of 1 GiB.
  *
  *   softhca-run build/benchmarks/registrations [MOST]
  *

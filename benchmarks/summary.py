@@ -23,7 +23,7 @@ TABLES = {
 
 
 def rows_of(path):
-    """A file holds a list of rows, an object with such a list beside others, or a row per line."""
+    """A file holds a list of rows, an object with this list among others, or a row per line."""
     with open(path, encoding='utf-8') as file:
         text = file.read()
     try:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a machine takes for a system call that does nothing, and to give a CPU to another process by
- * sched_yield(), in ns. Programs and workers that share CPUs do both for every message, so these
- * two say what half a round trip can be at best. Some hypervisors make them several times as dear.
+ * Time of a system call without work, and of giving a CPU to another process by sched_yield(), in
+ * ns. Programs and workers that share CPUs do both for every message, so these two bound half a
+ * round trip. Some hypervisors make them several times as dear.
  */
 
 #include <sched.h>
@@ -42,7 +42,7 @@ system_calls(uint32_t *turn)
 	return (double)(now_ns() - begin) / BATCH;
 }
 
-/* A round is there and back. Negative: nobody answers. */
+/* A round is there and back. Negative: no answer. */
 static double
 handovers(uint32_t *turn)
 {
@@ -75,7 +75,7 @@ other(uint32_t *turn, pid_t parent)
 	_exit(0);
 }
 
-/* The shortest of many batches: in others somebody else had the CPU for a while. */
+/* The shortest of many batches: in others another process had the CPU. */
 static double
 shortest(double (*batch)(uint32_t *turn), uint32_t *turn)
 {

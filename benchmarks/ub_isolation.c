@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How long requests of UB take in real time while somebody on the same channel misbehaves: two HCAs
- * in this process with one TP between them. A JFS, the bystander, writes and reads 4 KiB in turn,
- * one request after the other; a Jetty of another client works beside it, well or not. It prints
- * the medians of p50 and p99 over all turns: alone, beside the work, and beside the same work with
- * its fault, and how many packets were sent again.
+ * Real time of requests of UB while another Jetty on the same channel misbehaves: two HCAs in this
+ * process with one TP between them. A JFS, the bystander, writes and reads 4 KiB in turn, one
+ * request after the other; a Jetty of another client works at the same time, with or without a
+ * fault. It prints the medians of p50 and p99 over all turns: alone, during the work, and during
+ * the same work with its fault, and how many packets were sent again.
  *
  * One thread does everything, so the work of the neighbour is in the times, but for its commands,
  * which it gives between two requests of the bystander.
@@ -266,7 +266,7 @@ start_client(struct neighbour *n)
 	write_memory(&n->killed, n->killed.jetty, n->killed.to_seg, n->killed.memory, LONG);
 }
 
-/* As of a process that dies; what the library had for it is leaked. */
+/* As a process that dies; the library's memory for it is leaked. */
 static void
 fault_client(struct neighbour *n)
 {
@@ -317,7 +317,7 @@ nothing(struct neighbour *n)
 	(void)n;
 }
 
-/* Work begins, its fault comes a little later, and what is left goes. */
+/* Work begins, its fault comes a little later, and the remaining objects are destroyed. */
 struct kind {
 	const char *name;
 	void (*start)(struct neighbour *n);

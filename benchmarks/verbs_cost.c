@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the verbs front costs: WRITEs of 64 bytes in lists of 32, between two QPs of one device, by
- * the native interface, by ibv_post_send and ibv_poll_cq (with lists that stay as they are, or are
- * written anew each time, as programs do), and by ibv_wr_start .. ibv_wr_complete and
- * ibv_start_poll; and datagrams with address handles, which nobody receives, by the first two.
- * The ways take turns. It prints the medians of the times, and of their ratios to the native
- * interface in the same turn.
+ * Cost of the verbs front: WRITEs of 64 bytes in lists of 32, between two QPs of one device, by the
+ * native interface, by ibv_post_send and ibv_poll_cq (with lists that stay as they are, or are
+ * written again each time, as programs do), and by ibv_wr_start .. ibv_wr_complete and
+ * ibv_start_poll; and datagrams with address handles, without a receiver, by the first two. The
+ * ways take turns. It prints the medians of the times, and of their ratios to the native interface
+ * in the same turn.
  *
  *   SOFTHCA_DEVICE=hca0 LD_LIBRARY_PATH=build/src/verbs build/benchmarks/verbs_cost [TURNS]
  */

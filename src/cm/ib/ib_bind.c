@@ -2,8 +2,8 @@
 
 /*
  * Ports: which ids have which port number of a space. Two ids may have one if both may reuse it, or
- * if no address is of both: wildcards are all addresses of their family; that of IPv6 is the one of
- * IPv4, too, and that of IB the one of both, unless the id has AF_ONLY.
+ * if no address is of both: wildcards are all addresses of their family; that of IPv6 includes that
+ * of IPv4, and that of IB includes both, unless the id has AF_ONLY.
  */
 
 #include <errno.h>

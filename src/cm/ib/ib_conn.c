@@ -11,8 +11,8 @@
  *	         REP_SENT --destroyed (REJ)--> DREQ_SENT: the peer may be established by now
  *
  * A message that waits for an answer is sent again after 268 ms, after twice that, and so on up to
- * what the REQ says (response timeout of the other end, and twice the way), as often as the REQ
- * says. A peer that has asked for patience by an MRA is reminded, but this does not count.
+ * the time in the REQ (response timeout of the other end, and twice the way), as often as the REQ
+ * allows. A peer that has asked for patience by an MRA is reminded, but this does not count.
  */
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What programs do with connections: connect, accept, establish, reject, disconnect. */
+/* Operations of programs on connections: connect, accept, establish, reject, disconnect. */
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "abi_ctx.h"
 #include "ib_impl.h"
 
-/* Of a REQ, as Linux has them: 4.3 s, 15 repetitions, a packet lives at most 1.07 s */
+/* Values of a REQ, as in Linux: 4.3 s, 15 repetitions, a packet lives at most 1.07 s */
 #define CONNECT_TIMEOUT 20u
 #define CONNECT_RETRIES 15u
 #define CONNECT_LIFETIME 18u

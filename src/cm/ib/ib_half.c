@@ -52,7 +52,7 @@ half_gives_way(struct ibcm *cm, struct ib_node *half, uint64_t now)
 			-ECONNABORTED, now);
 }
 
-/* What the address has in answered ones costs it nothing. */
+/* Room by the oldest answered half of the address, which gives way. False: it has none. */
 static bool
 half_held_gives_way(struct ibcm *cm, struct ib_peer *peer, uint64_t now)
 {

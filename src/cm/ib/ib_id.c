@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Ids: their numbers, the clients that have them, and what of them lives on. */
+/* Ids: their numbers, their clients, and the orphans that live on. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -219,7 +219,7 @@ ib_id_state(struct ib_id *id, uint32_t state, uint64_t now)
 	id->since = now;
 }
 
-/* What belongs to the client's side of it */
+/* The client's side of it */
 static void
 id_detach(struct ibcm *cm, struct ib_id *id)
 {

@@ -5,7 +5,7 @@
 /*
  * Inside of ibcm: only its sources include this.
  *
- * An id is what the client has, and its connection. When the client destroys it the connection
+ * An id is the client's object, and its connection. When the client destroys it the connection
  * lives on as an orphan, without number, port and events, until the peer has been told and TIMEWAIT
  * is over.
  */
@@ -17,7 +17,7 @@
 #include "ib_node.h"
 #include "ibcm.h"
 
-/* What the protocol does for an id: X(NAME, text) */
+/* State of the protocol of an id: X(NAME, text) */
 #define IB_PHASE_LIST(X) \
 	X(NONE, "none") \
 	X(REQ_SENT, "REQ sent") \
@@ -39,7 +39,10 @@ enum ib_phase {
 	IB_PHASES
 };
 
-/* Why a good message does nothing: X(name, text). IB_MAD_FAULT_LIST has what is none. */
+/*
+ * Why a well-formed message is dropped: X(name, text). IB_MAD_FAULT_LIST has the faults of
+ * malformed ones.
+ */
 #define IB_DROP_LIST(X) \
 	X(unknown, "of no connection of this HCA") \
 	X(address, "of a connection with another address") \
@@ -175,7 +178,7 @@ struct ib_group {
 	uint32_t members;
 };
 
-/* What both ends have told each other. */
+/* Values exchanged by both ends. */
 struct ib_connection {
 	bool passive;
 	bool leaving;  /* the peer is told by DREQ, or its request is refused */
@@ -202,7 +205,7 @@ struct ib_connection {
 };
 
 struct ib_id {
-	/* what the client has */
+	/* the client's side */
 	uint32_t index, number; /* number 0: an orphan */
 	struct ib_account *account;
 	struct ib_node in_account, in_user, in_all; /* orphans */
@@ -314,7 +317,7 @@ void ib_event_post(struct ibcm *cm, struct ib_event *event);
 void ib_event_simple(struct ibcm *cm, struct ib_id *id, uint32_t type, int32_t status);
 bool ib_event_waits(const struct ib_id *id, uint32_t type);
 void ib_event_clear(struct ib_id *id);
-/* What waits about a membership that ends */
+/* Remove the waiting events of a membership that ends. */
 void ib_event_clear_group(struct ib_id *id, uint32_t group);
 int ib_event_fetch(struct ib_op *op, uint32_t channel, struct hca_ctl_cm_event *out);
 void ib_event_move(struct ibcm *cm, struct ib_id *id, struct ib_channel *to);
@@ -339,7 +342,7 @@ uint64_t ib_bind_service(const struct ib_id *id);
 
 /* ib_gid.c */
 uint32_t ib_gid_find(const struct ibcm *cm, const struct hca_ctl_cm_addr *addr);
-/* An address of the family (IB: of either), HCA_CTL_CM_NO_GID: there is none. */
+/* An address of the family (IB: of either), HCA_CTL_CM_NO_GID: the HCA has none. */
 uint32_t ib_gid_any(const struct ibcm *cm, uint16_t family);
 
 /* ib_resolve.c */
@@ -354,7 +357,7 @@ uint64_t ib_time(uint32_t exponent);
 /* A number that no connection has; it is in the table by it. */
 void ib_conn_number(struct ibcm *cm, struct ib_id *id);
 struct ib_id *ib_conn_find(const struct ibcm *cm, uint32_t local_comm);
-/* Of a peer, by its GUID and communication ID, or its GUID and QPN. */
+/* An id of a peer, by its GUID and communication ID, or its GUID and QPN. */
 struct ib_id *ib_conn_of_remote(const struct ibcm *cm, const uint8_t gid[16], uint64_t guid,
 				uint32_t comm);
 struct ib_id *ib_conn_of_qpn(const struct ibcm *cm, const uint8_t gid[16], uint64_t guid,
@@ -372,13 +375,13 @@ void ib_conn_patience(struct ibcm *cm, struct ib_id *id, uint32_t service_timeou
 void ib_conn_await_program(struct ibcm *cm, struct ib_id *id, uint64_t now);
 void ib_conn_dreq(struct ibcm *cm, struct ib_id *id, uint64_t now);
 void ib_conn_timewait(struct ibcm *cm, struct ib_id *id, uint64_t now);
-/* Nothing of it is left; an orphan goes. */
+/* The connection has ended; an orphan is freed. */
 void ib_conn_end(struct ibcm *cm, struct ib_id *id);
 /* The peer uses its QP again: if this end was ending the connection it is over. */
 bool ib_conn_forgotten(struct ibcm *cm, struct ib_id *id, uint64_t now);
 /* The end is DREQ, REJ or an answer, as the phase has it. */
 void ib_conn_leave(struct ibcm *cm, struct ib_id *id, uint64_t now);
-/* A request is refused: what tells the peer so is kept for its repetitions. */
+/* A request is refused: the REJ is kept for its repetitions. */
 void ib_conn_refuse(struct ibcm *cm, struct ib_id *id, uint16_t reason, const void *private,
 		    uint32_t len, uint64_t now);
 /* It is over for the program, which gets the event. */
@@ -442,9 +445,9 @@ enum ib_drop ib_recv_find(const struct ib_in *in, uint32_t local_comm, struct ib
 /* The partition is the one of this HCA. */
 bool ib_request_pkey_is_good(const struct ibcm *cm, uint16_t pkey);
 /*
- * The listener that takes the request, with the addresses as it sees them. One of IP needs a header
- * in the private data that tells the address of the datagram; without such a listener, and without
- * a header, one of family IB has the service ID.
+ * The listener that takes the request, with the addresses in its view. One of IP needs a header in
+ * the private data that tells the address of the datagram; without such a listener, and without a
+ * header, one of family IB has the service ID.
  */
 struct ib_id *ib_request_listener(const struct ib_in *in, uint64_t service_id,
 				  const uint8_t *private, struct ib_ip *ip);
@@ -471,13 +474,12 @@ struct ib_id *ib_wait_gives_way(const struct ibcm *cm, const struct ib_id *liste
 				const uint8_t gid[16]);
 
 /* ib_half.c */
-/* False: no memory; ib_half_free() frees what there is. */
+/* False: no memory; ib_half_free() frees the rest. */
 bool ib_half_init(struct ibcm *cm);
 void ib_half_free(struct ibcm *cm);
 /*
- * Room for one more of the address at listeners of the user. Where there is none an answered half
- * of this address gives way, or the oldest one of the address with the most; if that is this one:
- * false.
+ * Room for one more of the address at listeners of the user. Without room an answered half of this
+ * address gives way, or the oldest one of the address with the most; if that is this one: false.
  */
 bool ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now);
 /* There is room. */
@@ -489,7 +491,7 @@ void ib_half_drop(struct ibcm *cm, struct ib_id *id);
 
 /* ib_attr.c */
 int ib_qp_attr(struct ib_op *op, const struct hca_ctl_cm_ask *ask, struct hca_ctl_cm_attr *out);
-/* The ack timeout of a QP: a path's lifetime and what the other end needs. */
+/* The ack timeout of a QP: a path's lifetime and the time of the other end. */
 uint8_t ib_ack_timeout(uint8_t ack_delay, uint8_t lifetime);
 
 /* ib_group.c */

@@ -20,7 +20,7 @@ struct ib_ip {
 };
 
 uint64_t ib_ip_service_id(uint32_t space, uint16_t port);
-/* false: not a service ID of this service, or of no port space we know. */
+/* false: not a service ID of this service, or of an unknown port space. */
 bool ib_ip_service(uint64_t service_id, uint32_t *space, uint16_t *port);
 
 /* false: another version, or neither IPv4 nor IPv6. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What operators see: ids, connections, counters. */
+/* Lists for operators: ids, connections, counters. */
 
 #include <string.h>
 
@@ -100,7 +100,7 @@ static const char *const rejected_names[IB_MAD_REASONS] = {
 	[33] = "cm_rejected_33",
 };
 
-/* What there is now: X(name, value) */
+/* Present numbers: X(name, value) */
 #define LIST_GAUGES(X) \
 	X(ids, cm->ids - cm->orphans) \
 	X(orphans, cm->orphans) \

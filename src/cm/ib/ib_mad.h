@@ -268,7 +268,7 @@ enum ib_mad_fault {
 };
 
 enum ib_mad_fault ib_mad_parse(const uint8_t *bytes, size_t len, struct ib_mad *mad);
-/* What of a number does not fit into its field is cut off. */
+/* Bits of a number beyond its field are cut off. */
 void ib_mad_build(const struct ib_mad *mad, uint8_t bytes[IB_MAD_BYTES]);
 
 #endif

@@ -3,8 +3,8 @@
 #define CM_IB_IB_NODE_H
 
 /*
- * Lists and tables whose links are in the objects: nothing can fail. A list is a node, too, in a
- * ring with its members; a node that is in no list points to itself.
+ * Lists and tables whose links are in the objects: no operation can fail. A list is also a node, in
+ * a ring with its members; a node that is in no list points to itself.
  */
 
 #include <stdbool.h>
@@ -69,11 +69,11 @@ bool ib_hash_init(struct ib_hash *hash);
 void ib_hash_free(struct ib_hash *hash);
 /* Without memory for more buckets it becomes slower, but works. */
 void ib_hash_add(struct ib_hash *hash, struct ib_link *link, uint64_t key);
-/* Of a link that is in no table: nothing. */
+/* Has no effect on a link that is in no table. */
 void ib_hash_remove(struct ib_hash *hash, struct ib_link *link);
 /* The first one with the key after link; NULL: of all. */
 struct ib_link *ib_hash_next(const struct ib_hash *hash, uint64_t key, const struct ib_link *link);
-/* A key of bytes that a peer who does not know the seed cannot choose. */
+/* A key of bytes; a peer without the seed cannot choose it. */
 uint64_t ib_hash_key(uint64_t seed, const void *bytes, size_t len);
 
 /* Deadlines: the earliest one is on top of the heap. */
@@ -87,12 +87,12 @@ struct ib_heap {
 	uint32_t used, room;
 };
 
-/* Room for so many timers; false: no memory. */
+/* Room for this number of timers; false: no memory. */
 bool ib_heap_reserve(struct ib_heap *heap, uint32_t timers);
 void ib_heap_free(struct ib_heap *heap);
 void ib_heap_set(struct ib_heap *heap, struct ib_timer *timer, uint64_t at);
 void ib_heap_stop(struct ib_heap *heap, struct ib_timer *timer);
-/* NULL: none is set. */
+/* NULL: no timer is set. */
 struct ib_timer *ib_heap_first(const struct ib_heap *heap);
 
 #endif

@@ -108,7 +108,7 @@ rep_tell(struct ibcm *cm, struct ib_id *id, const struct ib_mad_rep *rep)
 	ib_event_post(cm, e);
 }
 
-/* The peer's QP is in a connection already, which it does not know of any more. */
+/* The peer's QP is in a connection already, which the peer has lost. */
 static bool
 rep_is_stale(const struct ib_in *in, uint32_t qpn)
 {
@@ -294,7 +294,7 @@ dreq_ends(const struct ib_in *in, struct ib_id *id)
 {
 	struct ibcm *cm = in->cm;
 
-	/* the peer was established, so this end was, too */
+	/* the peer was established, so this end also was */
 	if (id->phase == IB_PHASE_REP_SENT)
 		ib_established(cm, id, true, in->now);
 	if (id->phase == IB_PHASE_REQ_SENT) {

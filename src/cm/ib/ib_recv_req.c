@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* REQ: duplicates, stale connections, what this end cannot do, and new requests. */
+/* REQ: duplicates, stale connections, requests that this end cannot serve, and new requests. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ req_service(const struct ib_mad_req *req)
 	return req->extended_transport == IB_MAD_EXTENDED_XRC ? HCA_ST_XRC_TGT : HCA_ST_RD;
 }
 
-/* What no listener can take; 0: nothing. *info has a byte for the peer. */
+/* Reason why no listener can take it; 0: none. *info has a byte for the peer. */
 static uint16_t
 req_judge(const struct ib_in *in, uint8_t *info)
 {

@@ -6,7 +6,7 @@
 
 #include "ib_impl.h"
 
-/* What an MRA asks for: 68.7 s, as Linux does */
+/* Time that an MRA asks for: 68.7 s, as in Linux */
 #define SEND_MRA_TIMEOUT 24u
 
 void

@@ -24,7 +24,7 @@ cm_limits(struct ibcm_limits *l)
 #undef X
 }
 
-/* Every table with the function that frees what is in it: none is left when the ids are gone. */
+/* Every table with the function that frees its members: all are empty when the ids are gone. */
 #define CM_TABLES(X) \
 	X(users) \
 	X(accounts) \
@@ -447,7 +447,7 @@ op_event(struct ib_op *op, const uint32_t *channel, struct hca_ctl_cm_event *eve
 	return ib_event_fetch(op, *channel, event);
 }
 
-/* Operations that a dead HCA has, too: the others begin something. */
+/* Operations that a dead HCA also has: the others begin a request. */
 static bool
 op_of_the_dead(enum hca_ctl_op op)
 {

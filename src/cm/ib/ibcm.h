@@ -38,7 +38,7 @@ struct ibcm_client {
 	uint32_t user;	/* clients of a user share limits */
 };
 
-/* What a client has asked for with CM_RESOLVE. */
+/* A request of a client by CM_RESOLVE. */
 struct ibcm_wish {
 	uint32_t owner;
 	bool fixed;		  /* own is the source; else the owner of the CM chooses it */
@@ -132,11 +132,11 @@ void ibcm_input(struct ibcm *cm, const struct ibcm_way *from, const uint8_t *mad
 /* The HCA is dead: DEVICE_REMOVAL for all ids. */
 void ibcm_dead(struct ibcm *cm, uint64_t now);
 
-/* Do what is due; when the next is: IBCM_NEVER, nothing. */
+/* Do the work that is due; ibcm_deadline(): the time of the next work, or IBCM_NEVER. */
 void ibcm_tick(struct ibcm *cm, uint64_t now);
 uint64_t ibcm_deadline(const struct ibcm *cm);
 
-/* Counter i with its name; NULL: there are no more. Gauges of what there is are among them. */
+/* Counter i with its name; NULL: i is too large. Gauges of present numbers are among them. */
 const char *ibcm_counter(const struct ibcm *cm, uint32_t i, uint64_t *value);
 
 /* For operators: ids and connections with indexes from `from` on, ascending; returns how many. */

@@ -196,7 +196,7 @@ enum ubcm_event {
 /* Report an event of a TP; an event of a TPN without link is ignored. */
 void ubcm_event(struct ubcm *cm, uint32_t tpn, enum ubcm_event event, uint64_t now);
 
-/* Do the work that is due; returns the time of the next. UBCM_NEVER: no work waits. */
+/* Do the work that is due; ubcm_deadline(): the time of the next work, or UBCM_NEVER. */
 void ubcm_tick(struct ubcm *cm, uint64_t now);
 uint64_t ubcm_deadline(const struct ubcm *cm);
 
