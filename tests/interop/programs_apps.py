@@ -4,7 +4,7 @@ import os
 import socket
 import time
 
-from programs_cm import Pair, begin, digest, random_file, wait_listener
+from programs_cm import SYSFS, Pair, begin, digest, random_file, wait_listener
 from verbs_rig import Failed, free_port
 
 BLOCK = 65536
@@ -145,8 +145,24 @@ def qemu(place, address):
     return '%d MB, %d compared' % (GUEST_MB, MOVED_MB)
 
 
+# ---- UCX by addresses: its connection manager "rdmacm" ----
+
+UCX = {'UCX_SOCKADDR_TLS_PRIORITY': 'rdmacm', 'UCX_TLS': 'rc_v,self', 'UCX_LOG_LEVEL': 'warn',
+       'UCX_WARN_UNUSED_ENV_VARS': 'n'}
+
+
+def io_demo(place, address, *options):
+    """Reads and writes of 1 B to 1 MiB; -q: both ends check the data."""
+    port = free_port()
+    words = 'io_demo', '-q', '-p', str(port), '-d', '1:1048576', *options
+    return Pair(words, (*words, '-o', 'read,write', '-i', '300', address), port, r'(?i)300', ends=False,
+                options=SYSFS, **UCX)
+
+
 IPV4_ALONE = (
     *(('fio ' + verb, lambda p, v=verb: fio(p, v, p.addresses['IPv4'][0])) for verb in DEPTHS),
     ('tgtd iSER', lambda p: tgt(p, p.addresses['IPv4'][0])),
+    ('io_demo', lambda p: io_demo(p, p.addresses['IPv4'][0])),
+    ('io_demo -A', lambda p: io_demo(p, p.addresses['IPv4'][0], '-A')),
     ('qemu-system-x86_64 migrate', lambda p: qemu(p, p.addresses['IPv4'][0])),
 )

@@ -26,7 +26,7 @@ AF_IB = '-f', 'gid'
 
 def wait_said(program, text):
     deadline = time.monotonic() + PATIENCE
-    while text not in program.said() and program.returncode is None and time.monotonic() < deadline:
+    while not re.search(text, program.said()) and program.returncode is None and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
@@ -76,6 +76,7 @@ class Pair:
             server.kill()
             raise Failed(str(failed), failed.said + '\n-- server:\n' + server.said()) from None
         if not self.ends:
+            wait_said(server, self.server_says)
             server.kill()
         if not re.search(self.server_says, server.said()):
             raise Failed('the server does not say %r' % self.server_says, server.said())
@@ -280,8 +281,11 @@ def pingpong(provider, endpoint, address):
                 options=SYSFS)
 
 
+QPERF = ('rc_lat', 'rc_bw', 'rc_bi_bw', 'rc_rdma_read_lat', 'rc_rdma_read_bw', 'rc_rdma_write_lat', 'rc_rdma_write_bw',
+         'rc_rdma_write_poll_lat', 'rc_compare_swap_mr', 'rc_fetch_add_mr')
+
 INTERFACE_CASES = (
-    ('qperf rc_lat', lambda p: qperf(p, 'rc_lat', p.addresses['IPv4'][0])),
+    *(('qperf ' + test, lambda p, t=test: qperf(p, t, p.addresses['IPv4'][0])) for test in QPERF),
     ('fi_pingpong verbs', lambda p: pingpong('verbs', 'msg', p.addresses['IPv4'][0])),
     ('fi_pingpong ofi_rxm', lambda p: pingpong('verbs;ofi_rxm', 'rdm', p.addresses['IPv4'][0])),
     ('rstream getaddrinfo', lambda p: stream('rstream', p.addresses['IPv4'][0], ('-T', 'f'), NEVER)),
