@@ -17,7 +17,7 @@ ROOMS = [
     'src/device',  # hca.h: the device as others see it
     'src/device/core', 'src/device/wire', 'src/device/port', 'src/device/bar', 'src/device/ctxmgt',
     'src/device/vtp', 'src/device/queues', 'src/device/engine',
-    'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/ub/tp', 'src/device/ub/initiator',
+    'src/device/cc', 'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/ub/tp', 'src/device/ub/initiator',
     'src/device/ub/target', 'src/device/frame', 'src/device/ceu', 'src/device/graph',
     'src/driver', 'src/cm/core', 'src/cm/ib', 'src/cm/ub', 'src/cm/ping', 'src/cmagent/core', 'src/cmagent/ib',
     'src/cmagent/ub', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',

@@ -18,7 +18,7 @@
 #include "hca_limits.h"
 
 struct hca;
-struct hca_congestion_ops;
+struct hca_cc_ops;
 struct hca_port;
 
 /* How stages are distributed over lcores; the same stages and tests for all layouts. */
@@ -48,8 +48,8 @@ struct hca_config {
 	uint64_t fw_ver;	  /* as HCA_FW_VER() makes it [HCA_FW_VER_PRESET] */
 	uint64_t port_stall_ns;	  /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	  /* bytes, 256..4096 [4096] */
-	/* congestion control [none]: requester/congestion.h; must outlive the HCA */
-	const struct hca_congestion_ops *congestion;
+	/* congestion control [none]: cc/cc.h; must outlive the HCA */
+	const struct hca_cc_ops *congestion;
 	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */
 	/* frames for own addresses leave by the port, which brings them back (engine/loopback.h) */
 	bool own_frames_leave;

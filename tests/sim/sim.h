@@ -75,7 +75,7 @@ struct sim_config {
 	 * machine does.
 	 */
 	bool all_cpus;
-	const struct hca_congestion_ops *congestion; /* of both HCAs [none] */
+	const struct hca_cc_ops *congestion; /* of both HCAs [none] */
 	uint64_t backstop_ns; /* threads: alarm of sleeping workers; UINT64_MAX: only deadlines */
 };
 

@@ -9,7 +9,7 @@
 #include "sim_link.h"
 #include "sim_test.h"
 #include "sim_victim.h"
-#include "requester/congestion.h"
+#include "cc/cc.h"
 #include "engine/impl.h"
 
 #define PROGRAM "test_congestion"
@@ -48,13 +48,13 @@ told_at(const struct hca *h, uint32_t obj, uint64_t now)
 
 	sim_check(s, now == shown, "told of %llu ns at %llu ns", (unsigned long long)now,
 		  (unsigned long long)shown);
-	return hca_congestion_state(h, obj);
+	return hca_cc_state(h, obj);
 }
 
 static void
 begin(struct hca *h, uint32_t obj)
 {
-	struct told *t = hca_congestion_state(h, obj);
+	struct told *t = hca_cc_state(h, obj);
 
 	*t = (struct told){.begun = t->begun + 1, .shortest = UINT64_MAX};
 }
@@ -158,12 +158,12 @@ lost(struct hca *h, uint32_t obj, enum hca_again why, uint64_t now)
 		.sent = sent, .acked = acked, .round_trip = round_trip, .cnp = cnp, .lost = lost \
 	}
 
-static const struct hca_congestion_ops window = OPS("window", one_at_a_time);
-static const struct hca_congestion_ops rate = OPS("rate", one_each_gap);
-static const struct hca_congestion_ops open_wide = OPS("open", all);
+static const struct hca_cc_ops window = OPS("window", one_at_a_time);
+static const struct hca_cc_ops rate = OPS("rate", one_each_gap);
+static const struct hca_cc_ops open_wide = OPS("open", all);
 
 static struct sim *
-open_with(const struct sim_config *cfg, const struct hca_congestion_ops *ops)
+open_with(const struct sim_config *cfg, const struct hca_cc_ops *ops)
 {
 	struct sim_config c = *cfg;
 
@@ -177,7 +177,7 @@ told_side(struct sim *s, const struct sim_pair *p, unsigned int side)
 {
 	const struct hca *h = s->side[side].hca;
 
-	return hca_congestion_state(h, hca_qp_index(hca_core(h), p->qp[side]->qp_num));
+	return hca_cc_state(h, hca_qp_index(hca_core(h), p->qp[side]->qp_num));
 }
 
 static void
@@ -228,7 +228,7 @@ SIM_TEST(window_of_one)
 static void
 all_operations_in(const struct sim_config *cfg)
 {
-	static const struct hca_congestion_ops *const ops[] = {&window, &rate, &open_wide};
+	static const struct hca_cc_ops *const ops[] = {&window, &rate, &open_wide};
 
 	for (unsigned int k = 0; k < COUNT(ops); k++) {
 		const struct sim_pair_attr a = {.timeout = TIMEOUT};
@@ -287,7 +287,7 @@ SIM_TEST(paced)
 
 /* A frame that does not arrive: what RRC makes of it is told once, and no round trip of it. */
 static void
-lose_one(const struct sim_config *cfg, const struct hca_congestion_ops *ops, uint32_t opcode,
+lose_one(const struct sim_config *cfg, const struct hca_cc_ops *ops, uint32_t opcode,
 	 unsigned int side, enum hca_again why)
 {
 	const struct sim_pair_attr a = {.timeout = TIMEOUT};
@@ -343,7 +343,7 @@ notifications_in(const struct sim_config *cfg)
 		sim_victim_open(s, &v, kind, SIM_GID_V4);
 		sim_victim_to(&v, SOFTHCA_QPS_RTS);
 		sim_settle(s);
-		t = hca_congestion_state(h, hca_qp_index(hca_core(h), v.qp->qp_num));
+		t = hca_cc_state(h, hca_qp_index(hca_core(h), v.qp->qp_num));
 		start = s->now;
 		for (unsigned int n = 0; n < 50; n++)
 			sim_inject_packet(&x, &v.path, &packet);

@@ -12,7 +12,7 @@
 #include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
-#include "requester/congestion.h"
+#include "cc/cc.h"
 #include "requester/record_pool.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
@@ -378,7 +378,7 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	account_bytes(&h->qp_own_bytes, w->bytes);
 	account_bytes(&h->qp_job_bytes, job_bytes(&n));
 	if (h->cfg.congestion != NULL)
-		hca_congestion_begin(hca_of(h), ch->qpi);
+		hca_cc_begin(hca_of(h), ch->qpi);
 	publish(h, ch, &n);
 	return HCA_STAT_OK;
 

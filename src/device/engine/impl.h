@@ -31,7 +31,7 @@
 #include "vtp/vtp.h"
 #include "wire/icrc.h"
 
-struct hca_congestion_flow;
+struct hca_cc_flow;
 struct hca_rtt;
 struct hca_rtt_peer;
 struct hca_sleep; /* graph/sleep.h */
@@ -65,9 +65,9 @@ struct hca {
 	struct hca_record_pool ub_rec, ub_rec_full; /* zero without UB */
 	struct rte_mempool *tx_pool, *resp_pool;
 	struct hca_sleep *sleep;
-	struct hca_congestion_flow *flow; /* by object index; NULL: no congestion control */
-	struct hca_rtt *rtt;		  /* round trips, by the low bits of the QP index */
-	struct hca_rtt_peer *rtt_peers;	  /* by the hash of their GIDs */
+	struct hca_cc_flow *flow;	/* by object index; NULL: no congestion control */
+	struct hca_rtt *rtt;		/* round trips, by the low bits of the QP index */
+	struct hca_rtt_peer *rtt_peers; /* by the hash of their GIDs */
 	uint32_t rtt_mask;
 	bool times_on; /* [pub] */
 

@@ -17,7 +17,7 @@
 #include "core/tsan.h"
 #include "core/table.h"
 #include "ctxmgt/ctxmgt.h"
-#include "requester/congestion.h"
+#include "cc/cc.h"
 #include "requester/rtt.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
@@ -391,7 +391,7 @@ static const struct {
 	{edges_init, edges_fini},
 	{msgs_init, msgs_fini},
 	{pools_init, pools_fini},
-	{hca_congestion_init, hca_congestion_fini},
+	{hca_cc_init, hca_cc_fini},
 	{hca_rtt_init, hca_rtt_fini},
 	{rcu_init, rcu_fini},
 	{hca_loopback_init, hca_loopback_fini},

@@ -19,7 +19,7 @@
 
 #include "abi_ctx.h"
 #include "core/mbuf.h"
-#include "requester/congestion.h"
+#include "cc/cc.h"
 #include "engine/migrate.h"
 #include "requester/rrc.h"
 #include "requester/rtt.h"

@@ -11,7 +11,7 @@
 #include <rte_malloc.h>
 
 #include "abi_ctx.h"
-#include "requester/congestion.h"
+#include "cc/cc.h"
 #include "requester/rrc.h"
 #include "requester/rtc.h"
 #include "requester/rtt.h"
@@ -387,7 +387,7 @@ on_hold(const struct hca_qp *qp)
 static inline bool
 begin_turn(struct hca_rtc_visit *v)
 {
-	const struct hca_congestion_ops *congestion = v->h->cfg.congestion;
+	const struct hca_cc_ops *congestion = v->h->cfg.congestion;
 	uint32_t rate = hca_qp_pace(v->qp);
 
 	if (unlikely(rate != 0)) {
@@ -425,8 +425,8 @@ account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
 	if (unlikely(ctx->now >= t->next_at || repeated))
 		hca_rtt_begin(v, t, repeated);
 	if (unlikely(v->h->cfg.congestion != NULL))
-		hca_congestion_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
-				    ctx->n_out - first, bytes_from(ctx, first), ctx->now);
+		hca_cc_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
+			    ctx->n_out - first, bytes_from(ctx, first), ctx->now);
 }
 
 /* Visit the QP at the head of the list; false: without credit it stays there. */

@@ -10,7 +10,7 @@
 
 #include "abi_ctx.h"
 #include "abi_wqe.h"
-#include "requester/congestion.h"
+#include "cc/cc.h"
 #include "requester/rrc.h"
 #include "requester/rtt.h"
 
@@ -68,7 +68,7 @@ tell_acked(struct hca_rrc_run *run)
 
 	if (n == 0)
 		return;
-	hca_congestion_acked(run->h, run->qpi, run->upsn, n, run->now);
+	hca_cc_acked(run->h, run->qpi, run->upsn, n, run->now);
 	run->msg |= HCA_MSG_RELEASE;
 }
 

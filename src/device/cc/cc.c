@@ -5,31 +5,31 @@
 #include <errno.h>
 
 #include "core/table.h"
-#include "requester/congestion.h"
+#include "cc/cc.h"
 #include "engine/impl.h"
 
 /* Of an object: its round trips, then the state of the algorithm. */
 static size_t
 flow_bytes(const struct hca *h)
 {
-	return sizeof(struct hca_congestion_flow) +
+	return sizeof(struct hca_cc_flow) +
 	       RTE_ALIGN_CEIL(h->cfg.congestion->state_bytes, RTE_CACHE_LINE_SIZE);
 }
 
-static struct hca_congestion_flow *
+static struct hca_cc_flow *
 flow_of(const struct hca *h, uint32_t obj)
 {
 	return RTE_PTR_ADD(h->flow, obj * flow_bytes(h));
 }
 
 void *
-hca_congestion_state(const struct hca *h, uint32_t obj)
+hca_cc_state(const struct hca *h, uint32_t obj)
 {
 	return flow_of(h, obj) + 1;
 }
 
 int
-hca_congestion_init(struct hca *h)
+hca_cc_init(struct hca *h)
 {
 	if (h->cfg.congestion == NULL)
 		return 0;
@@ -38,26 +38,26 @@ hca_congestion_init(struct hca *h)
 }
 
 void
-hca_congestion_fini(struct hca *h)
+hca_cc_fini(struct hca *h)
 {
 	hca_table_free(h->flow);
 	h->flow = NULL;
 }
 
 void
-hca_congestion_begin(struct hca *h, uint32_t obj)
+hca_cc_begin(struct hca *h, uint32_t obj)
 {
-	struct hca_congestion_flow *f = flow_of(h, obj);
+	struct hca_cc_flow *f = flow_of(h, obj);
 
 	f->repeated = f->ended = f->begun;
 	h->cfg.congestion->begin(h, obj);
 }
 
 void
-hca_congestion_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
-		    uint64_t bytes, uint64_t now)
+hca_cc_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
+	    uint64_t bytes, uint64_t now)
 {
-	struct hca_congestion_flow *f = flow_of(h, obj);
+	struct hca_cc_flow *f = flow_of(h, obj);
 
 	if (repeated) {
 		__atomic_store_n(&f->repeated, f->begun, __ATOMIC_RELEASE);
@@ -70,10 +70,10 @@ hca_congestion_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, u
 }
 
 void
-hca_congestion_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now)
+hca_cc_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now)
 {
-	const struct hca_congestion_ops *ops = h->cfg.congestion;
-	struct hca_congestion_flow *f = flow_of(h, obj);
+	const struct hca_cc_ops *ops = h->cfg.congestion;
+	struct hca_cc_flow *f = flow_of(h, obj);
 	uint32_t begun = __atomic_load_n(&f->begun, __ATOMIC_ACQUIRE);
 
 	if (begun != f->ended && ((una - 1 - f->psn) & HCA_PSN_MASK) < HCA_PSN_HALF) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REQUESTER_CONGESTION_H
-#define REQUESTER_CONGESTION_H
+#ifndef CC_CC_H
+#define CC_CC_H
 
 /*
  * Congestion control: the seam between the requester and an algorithm. hca_config.congestion names
@@ -24,9 +24,9 @@
 
 struct hca;
 
-struct hca_congestion_ops {
+struct hca_cc_ops {
 	const char *name;
-	/* Of its state of each object, zero at first: hca_congestion_state(); see there. */
+	/* Of its state of each object, zero at first: hca_cc_state(); see there. */
 	size_t state_bytes;
 	/* A new life of the object begins: nothing is unanswered. */
 	void (*begin)(struct hca *h, uint32_t obj);
@@ -55,10 +55,10 @@ struct hca_congestion_ops {
  * The state of an object that the algorithm keeps, for its own functions. It begins at a cache
  * line. Each line has one writer, or atomics: may_send and sent may run beside the others.
  */
-void *hca_congestion_state(const struct hca *h, uint32_t obj);
+void *hca_cc_state(const struct hca *h, uint32_t obj);
 
 /* Round trips: one PSN of each object at a time is timed. Only where there is an algorithm. */
-struct hca_congestion_flow {
+struct hca_cc_flow {
 	/* RTC */
 	uint64_t sent_at;  /* ns */
 	uint32_t psn;	   /* timed */
@@ -69,17 +69,17 @@ struct hca_congestion_flow {
 } __rte_cache_aligned;
 
 /* hca_create(), hca_destroy() */
-int hca_congestion_init(struct hca *h);
-void hca_congestion_fini(struct hca *h);
+int hca_cc_init(struct hca *h);
+void hca_cc_fini(struct hca *h);
 
 /* The functions below are called only where hca_config.congestion is not NULL. */
 
 /* CEU, RST2INIT */
-void hca_congestion_begin(struct hca *h, uint32_t obj);
+void hca_cc_begin(struct hca *h, uint32_t obj);
 /* RTC: so much has left, up to the PSN last; repeated: some of it not for the first time. */
-void hca_congestion_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
-			 uint64_t bytes, uint64_t now);
+void hca_cc_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
+		 uint64_t bytes, uint64_t now);
 /* RRC: n PSNs before una are acknowledged. */
-void hca_congestion_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now);
+void hca_cc_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now);
 
 #endif
