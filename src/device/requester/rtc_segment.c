@@ -527,26 +527,34 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
 }
 
 /*
- * Go back to the last packet sent, if it is of a kind that only an ACK answers: repeated, it can
- * request the acknowledgement that was not requested before.
+ * Repeat the last packet sent, if it is of a kind that only an ACK answers: now it requests the
+ * acknowledgement that was not requested before. Without an mbuf for it nothing moves, so that the
+ * next turn does not go back further.
  */
-static bool
-repeat_last_packet(struct hca_rtc_visit *v)
+static enum hca_rtc_stop
+repeat_last_packet(struct hca_rtc_visit *v, enum hca_rtc_stop why)
 {
-	for (uint32_t c = v->next + (v->pkt != 0); c != v->tail; c--) {
-		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c - 1));
+	const uint32_t next = v->next, pkt = v->pkt;
+
+	for (uint32_t c = next + (pkt != 0); c != v->tail; c--) {
+		struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c - 1));
 
 		if (r->flags & HCA_REC_LOCAL)
 			continue;
 		if (r->flags & HCA_REC_RD || r->syndrome != 0)
-			return false;
-		v->pkt = (c - 1 == v->next ? v->pkt : r->npsn) - 1;
+			return why;
+		if (!have_mbufs(v, 1))
+			return HCA_RTC_STOP_CREDIT;
+		v->pkt = (c - 1 == next ? pkt : r->npsn) - 1;
 		v->next = c - 1;
 		v->next_psn = (v->next_psn - 1) & HCA_PSN_MASK;
 		v->qp->rtc.again = HCA_AGAIN_ASK;
-		return true;
+		send_packet(v, v->ctx->spare[--v->ctx->n_spare], r, v->qp->rtc.mtu_log);
+		v->next = next; /* local operations behind it are done */
+		v->pkt = pkt;
+		return why;
 	}
-	return false;
+	return why;
 }
 
 /*
@@ -567,10 +575,8 @@ hca_rtc_send(struct hca_rtc_visit *v, uint32_t state)
 {
 	enum hca_rtc_stop why = send_records(v, state);
 
-	if (unlikely(lacks_ack_request(v, why)) && repeat_last_packet(v)) {
-		v->leave = RTE_MAX(v->leave, frame_max(v));
-		why = send_records(v, state);
-	}
+	if (unlikely(lacks_ack_request(v, why)))
+		why = repeat_last_packet(v, why);
 	end_visit(v, why);
 	return why;
 }
