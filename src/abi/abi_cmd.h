@@ -34,7 +34,7 @@
 	X(APM, 15, "automatic path migration") \
 	X(IPV6, 16, "RoCEv2 over IPv6") \
 	X(VLAN, 17, "VLAN tags") \
-	X(ECN, 18, "congestion control") \
+	X(ECN, 18, "congestion control: an algorithm other than none") \
 	X(CLOSE_DOMAIN, 19, "CLOSE_DOMAIN") \
 	X(CQE_CLOCK, 20, "QUERY_CLOCK, CQEs of 64 bytes with time stamps") \
 	X(UB, 21, "UB over Ethernet: Jettys, transport channels, segments")

@@ -58,7 +58,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_ipv4_hdr, csum, 10);
 HCA_STATIC_ASSERT_OFFSET(struct hca_ipv4_hdr, saddr, 12);
 HCA_STATIC_ASSERT_OFFSET(struct hca_ipv4_hdr, daddr, 16);
 
-#define HCA_ECN_CE 3u /* congestion experienced */
+#define HCA_ECN_ECT0 2u /* switches may mark it */
+#define HCA_ECN_CE 3u	/* congestion experienced: a switch has marked it */
 
 #define HCA_IPV4_VER_IHL 0x45u
 #define HCA_IPV4_DF 0x4000u

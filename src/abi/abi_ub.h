@@ -286,7 +286,6 @@ enum hca_ub_switch {
 #define HCA_UB_SWITCH_OR(NAME, bit, word, choice, text) | HCA_BIT(bit)
 #define HCA_UB_SWITCHES (0u HCA_UB_SWITCH_LIST(HCA_UB_SWITCH_OR))
 
-#define HCA_UB_ECN(congestion_control) ((congestion_control) ? 2u : 0u)
 #define HCA_UB_IS_NEGATIVE(rspst, rspinfo) \
 	((rspst) == HCA_UB_ACK_ERROR && (rspinfo) == HCA_UB_ERROR_PSN)
 #define HCA_UB_SACK_BYTE(k) ((k) >> 3)

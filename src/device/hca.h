@@ -48,8 +48,9 @@ struct hca_config {
 	uint64_t fw_ver;	  /* as HCA_FW_VER() makes it [HCA_FW_VER_PRESET] */
 	uint64_t port_stall_ns;	  /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	  /* bytes, 256..4096 [4096] */
-	/* congestion control [none]: cc/cc.h; must outlive the HCA */
-	const struct hca_cc_ops *congestion;
+	const char *congestion;	  /* name of the congestion control [none]: cc/cc_names.h */
+	/* algorithms that are not in the table, of tests; ends with NULL [none] */
+	const struct hca_cc_ops *const *congestion_more;
 	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */
 	/* frames for own addresses leave by the port, which brings them back (engine/loopback.h) */
 	bool own_frames_leave;
@@ -120,6 +121,8 @@ void hca_set_notify(struct hca *h, hca_notify_fn fn, void *arg);
 
 /* Workers of an HCA: hca_layout_workers() of its configuration. */
 unsigned int hca_workers(const struct hca *h);
+/* The name of its congestion control. Any thread. */
+const char *hca_congestion(const struct hca *h);
 
 /*
  * Run one loop of a worker at time now (ns, monotonic): poll each of its stages once, with bursts

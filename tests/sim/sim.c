@@ -11,6 +11,7 @@
 #include <rte_common.h>
 
 #include "../test_eal.h"
+#include "cc/cc.h"
 #include "embed_ctl.h"
 #include "engine/impl.h"
 #include "graph/sleep.h"
@@ -201,6 +202,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 {
 	const struct sim_config *c = &s->cfg;
 	uint32_t log_qps = c->log_num_qps ? c->log_num_qps : 8;
+	const struct hca_cc_ops *const more[] = {c->congestion, NULL};
 	char hname[16];
 	struct hca_config cfg = {
 		.name = hname,
@@ -223,7 +225,8 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.mbufs = c->mbufs ? c->mbufs : 1024,
 		.port_stall_ns = c->port_stall_ns,
 		.max_mtu = c->max_mtu,
-		.congestion = c->congestion,
+		.congestion = c->congestion != NULL ? c->congestion->name : NULL,
+		.congestion_more = more,
 		.mac = {2, 0, 0, 0, 0, (uint8_t)(i + 1)},
 	};
 	int rc;

@@ -8,171 +8,30 @@
 
 #include "sim_link.h"
 #include "sim_test.h"
+#include "sim_told.h"
 #include "sim_victim.h"
-#include "cc/cc.h"
 #include "engine/impl.h"
 
 #define PROGRAM "test_congestion"
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define MTU 1024u
-#define FRAME (MTU + 82u)
 #define MESSAGES 8u
-#define BYTES (4 * MTU)
-#define GAP_NS 30000u
+#define BYTES (4 * TOLD_MTU)
 #define DELAY_NS 20000u
 #define TIMEOUT 14u
-#define TURNS 256u
-
-/* What one QP was asked and told; the lcores of one simulation are one thread. */
-struct told {
-	uint32_t begun;
-	uint32_t asked, refused, frames, most; /* most: frames not acknowledged at a time */
-	uint32_t psns, not_frames; /* sent, as may_send knows; how often that was not frames */
-	uint64_t bytes, next_at;
-	uint32_t turns;		 /* in which frames were sent */
-	uint64_t sent_at[TURNS]; /* of each turn */
-	uint32_t acked, timed, cnps, lost[HCA_AGAIN_ASK + 1];
-	uint64_t shortest;   /* round trip, ns */
-	uint64_t lost_after; /* the last loss: ns after the last frame */
-	uint64_t cnp_at;     /* the last CNP */
-};
-
-static struct sim *clock_of;
-
-/* What the algorithm is told of the time is what the clock of the simulation shows. */
-static struct told *
-told_at(const struct hca *h, uint32_t obj, uint64_t now)
-{
-	struct sim *s = clock_of;
-	uint64_t shown = s->cfg.executor == SIM_STEPPED ? s->stepper.now : s->now;
-
-	sim_check(s, now == shown, "told of %llu ns at %llu ns", (unsigned long long)now,
-		  (unsigned long long)shown);
-	return hca_cc_state(h, obj);
-}
-
-static void
-begin(struct hca *h, uint32_t obj)
-{
-	struct told *t = hca_cc_state(h, obj);
-
-	*t = (struct told){.begun = t->begun + 1, .shortest = UINT64_MAX};
-}
-
-static struct told *
-ask(const struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, const uint64_t *again)
-{
-	struct told *t = told_at(h, obj, now);
-
-	t->asked++;
-	sim_check(clock_of, *again == UINT64_MAX, "the time to ask again is set already");
-	t->psns = unanswered + t->acked;
-	t->not_frames += t->psns != t->frames;
-	return t;
-}
-
-/* One PSN unanswered at a time. */
-static uint32_t
-one_at_a_time(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
-{
-	struct told *t = ask(h, obj, unanswered, now, again);
-
-	t->refused += unanswered != 0;
-	return unanswered == 0 ? FRAME : 0;
-}
-
-/* A frame each GAP_NS. */
-static uint32_t
-one_each_gap(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
-{
-	struct told *t = ask(h, obj, unanswered, now, again);
-
-	if (now >= t->next_at)
-		return FRAME;
-	t->refused++;
-	*again = t->next_at;
-	return 0;
-}
-
-static uint32_t
-all(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
-{
-	ask(h, obj, unanswered, now, again);
-	return UINT32_MAX - 1;
-}
-
-static void
-sent(struct hca *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
-{
-	struct told *t = told_at(h, obj, now);
-
-	sim_check(clock_of, t->turns < TURNS, "too many turns");
-	t->sent_at[t->turns++] = now;
-	t->frames += frames;
-	t->most = RTE_MAX(t->most, t->frames - t->acked);
-	t->bytes += bytes;
-	t->next_at = now + GAP_NS;
-}
-
-static void
-acked(struct hca *h, uint32_t obj, uint32_t psns, uint64_t now)
-{
-	told_at(h, obj, now)->acked += psns;
-}
-
-static void
-round_trip(struct hca *h, uint32_t obj, uint64_t ns, uint64_t now)
-{
-	struct told *t = told_at(h, obj, now);
-	uint32_t i = 0;
-
-	while (i < t->turns && t->sent_at[i] != now - ns)
-		i++;
-	sim_check(clock_of, i < t->turns, "round trip of %llu ns: nothing was sent then",
-		  (unsigned long long)ns);
-	t->timed++;
-	t->shortest = RTE_MIN(t->shortest, ns);
-}
-
-static void
-cnp(struct hca *h, uint32_t obj, uint64_t now)
-{
-	struct told *t = told_at(h, obj, now);
-
-	t->cnps++;
-	t->cnp_at = now;
-}
-
-static void
-lost(struct hca *h, uint32_t obj, enum hca_again why, uint64_t now)
-{
-	struct told *t = told_at(h, obj, now);
-
-	t->lost[why]++;
-	t->lost_after = now - t->sent_at[t->turns - 1];
-}
-
-#define OPS(n, ask) \
-	{ \
-		.name = n, .state_bytes = sizeof(struct told), .begin = begin, .may_send = ask, \
-		.sent = sent, .acked = acked, .round_trip = round_trip, .cnp = cnp, .lost = lost \
-	}
-
-static const struct hca_cc_ops window = OPS("window", one_at_a_time);
-static const struct hca_cc_ops rate = OPS("rate", one_each_gap);
-static const struct hca_cc_ops open_wide = OPS("open", all);
 
 static struct sim *
 open_with(const struct sim_config *cfg, const struct hca_cc_ops *ops)
 {
 	struct sim_config c = *cfg;
+	struct sim *s;
 
 	c.congestion = ops;
-	clock_of = sim_open(&c);
-	return clock_of;
+	s = sim_open(&c);
+	sim_told_clock(s);
+	return s;
 }
 
-static struct told *
+static struct sim_told *
 told_side(struct sim *s, const struct sim_pair *p, unsigned int side)
 {
 	const struct hca *h = s->side[side].hca;
@@ -199,10 +58,10 @@ window_of_one_in(const struct sim_config *cfg)
 {
 	const struct hca_impair slow = {.delay_ns = DELAY_NS};
 	const struct sim_pair_attr a = {.timeout = TIMEOUT};
-	struct sim *s = open_with(cfg, &window);
+	struct sim *s = open_with(cfg, &sim_told_window);
 	struct sim_pair *p = sim_pair_open(s, &a);
-	const struct told *t = told_side(s, p, 0);
-	uint32_t psns = 2 * MESSAGES * BYTES / MTU;
+	const struct sim_told *t = told_side(s, p, 0);
+	uint32_t psns = 2 * MESSAGES * BYTES / TOLD_MTU;
 
 	sim_impair(s, 0, &slow);
 	sim_impair(s, 1, &slow);
@@ -212,7 +71,7 @@ window_of_one_in(const struct sim_config *cfg)
 	sim_check(s, t->begun == 1 && t->asked >= psns, "asked %u times", t->asked);
 	sim_check(s, t->most == 1, "%u frames unanswered", t->most);
 	sim_check(s, t->not_frames == 0 && t->psns + 1 == psns, "asked about %u PSNs", t->psns);
-	sim_check(s, t->frames == psns && t->bytes == (uint64_t)psns * FRAME,
+	sim_check(s, t->frames == psns && t->bytes == (uint64_t)psns * TOLD_FRAME,
 		  "told of %u frames of %llu bytes", t->frames, (unsigned long long)t->bytes);
 	sim_check(s, t->acked == psns, "%u of %u PSNs", t->acked, psns);
 	sim_check(s, t->timed == psns && t->shortest >= 2 * DELAY_NS,
@@ -228,7 +87,8 @@ SIM_TEST(window_of_one)
 static void
 all_operations_in(const struct sim_config *cfg)
 {
-	static const struct hca_cc_ops *const ops[] = {&window, &rate, &open_wide};
+	static const struct hca_cc_ops *const ops[] = {&sim_told_window, &sim_told_hesitant,
+						       &sim_told_rate, &sim_told_open};
 
 	for (unsigned int k = 0; k < COUNT(ops); k++) {
 		const struct sim_pair_attr a = {.timeout = TIMEOUT};
@@ -236,14 +96,14 @@ all_operations_in(const struct sim_config *cfg)
 		struct sim_pair *p = sim_pair_open(s, &a);
 
 		for (unsigned int n = 0; n < 60; n++) {
-			const struct sim_req req = sim_random_req(p, 3 * MTU);
+			const struct sim_req req = sim_random_req(p, 3 * TOLD_MTU);
 
 			if (sim_post(p, n & 1, &req, 1) != 0)
 				sim_finish(s, SIM_S);
 		}
 		sim_finish(s, SIM_S);
 		for (unsigned int side = 0; side < 2; side++) {
-			const struct told *t = told_side(s, p, side);
+			const struct sim_told *t = told_side(s, p, side);
 
 			sim_check(s, t->frames == sim_counter(s, side, "req_packets"),
 				  "side %u: told of %u frames", side, t->frames);
@@ -260,40 +120,60 @@ static void
 paced_in(const struct sim_config *cfg)
 {
 	const struct sim_pair_attr a = {.timeout = TIMEOUT};
-	struct sim *s = open_with(cfg, &rate);
+	struct sim *s = open_with(cfg, &sim_told_rate);
 	struct sim_pair *p = sim_pair_open(s, &a);
-	const struct told *t = told_side(s, p, 0);
+	const struct sim_told *t = told_side(s, p, 0);
 	uint64_t start = s->now;
 
 	post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
 	sim_finish(s, SIM_S);
-	sim_check(s, t->refused != 0 && t->frames == MESSAGES * BYTES / MTU, "%u frames",
+	sim_check(s, t->refused != 0 && t->frames == MESSAGES * BYTES / TOLD_MTU, "%u frames",
 		  t->frames);
-	sim_check(s, s->now - start >= (t->frames - 1) * (uint64_t)GAP_NS, "took %llu ns",
+	sim_check(s, s->now - start >= (t->frames - 1) * (uint64_t)TOLD_GAP_NS, "took %llu ns",
 		  (unsigned long long)(s->now - start));
 	/* Reset and destruction find a QP that waits; the next life is told to begin. */
 	for (unsigned int i = 1; i <= 3; i++) {
 		post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
-		sim_run_for(s, GAP_NS * i);
+		sim_run_for(s, TOLD_GAP_NS * i);
 		sim_pair_reset(p);
 		sim_check(s, t->begun == i + 1 && t->frames == 0, "begun %u times", t->begun);
 	}
 	post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
-	sim_run_for(s, 2 * GAP_NS);
+	sim_run_for(s, 2 * TOLD_GAP_NS);
 	sim_pair_close(p);
 	sim_close(s);
 }
 SIM_TEST(paced)
 
+/* A QP that waits for a late time goes on when an ACK comes, or when a loss is found. */
+static void
+waits_end_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr a = {.timeout = TIMEOUT};
+	struct sim *s = open_with(cfg, &sim_told_hesitant);
+	struct sim_pair *p = sim_pair_open(s, &a);
+	const struct sim_told *t = told_side(s, p, 0);
+	uint64_t start = s->now;
+
+	post(p, SOFTHCA_WR_RDMA_WRITE, MESSAGES);
+	sim_finish(s, SIM_S);
+	sim_check(s, t->most == 1, "%u frames at once", t->most);
+	sim_check(s, s->now - start < TOLD_FOREVER_NS / 10, "took %llu ns",
+		  (unsigned long long)(s->now - start));
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(waits_end)
+
 /* A frame that does not arrive: what RRC makes of it is told once, and no round trip of it. */
 static void
 lose_one(const struct sim_config *cfg, const struct hca_cc_ops *ops, uint32_t opcode,
-	 unsigned int side, enum hca_again why)
+	 unsigned int side, enum hca_cc_loss why)
 {
 	const struct sim_pair_attr a = {.timeout = TIMEOUT};
 	struct sim *s = open_with(cfg, ops);
 	struct sim_pair *p = sim_pair_open(s, &a);
-	const struct told *t = told_side(s, p, 0);
+	const struct sim_told *t = told_side(s, p, 0);
 
 	sim_rule(s, side,
 		 (struct hca_fault_rule){.opcode = HCA_FAULT_ANY,
@@ -305,8 +185,8 @@ lose_one(const struct sim_config *cfg, const struct hca_cc_ops *ops, uint32_t op
 	sim_finish(s, SIM_S);
 	sim_check(s, sim_faults(s) != 0 && t->lost[why] != 0, "loss %d is not told", (int)why);
 	sim_check(s, t->frames == sim_counter(s, 0, "req_packets"), "told of %u frames", t->frames);
-	sim_check(s, t->acked == 2 * BYTES / MTU, "%u PSNs", t->acked);
-	sim_check(s, (t->lost_after >= HCA_ACK_TIMEOUT_NS(TIMEOUT)) == (why == HCA_AGAIN_TIMEOUT),
+	sim_check(s, t->acked == 2 * BYTES / TOLD_MTU, "%u PSNs", t->acked);
+	sim_check(s, (t->lost_after >= HCA_ACK_TIMEOUT_NS(TIMEOUT)) == (why == HCA_CC_TIMEOUT),
 		  "told %llu ns after the frame", (unsigned long long)t->lost_after);
 	sim_check(s, t->timed < t->acked, "a frame that was sent twice is timed");
 	sim_pair_close(p);
@@ -316,18 +196,26 @@ lose_one(const struct sim_config *cfg, const struct hca_cc_ops *ops, uint32_t op
 static void
 losses_in(const struct sim_config *cfg)
 {
-	lose_one(cfg, &window, SOFTHCA_WR_RDMA_WRITE, 0, HCA_AGAIN_TIMEOUT);
-	lose_one(cfg, &open_wide, SOFTHCA_WR_RDMA_WRITE, 0, HCA_AGAIN_SEQ_NAK);
-	lose_one(cfg, &open_wide, SOFTHCA_WR_RDMA_READ, 1, HCA_AGAIN_IMPLIED_NAK);
+	lose_one(cfg, &sim_told_window, SOFTHCA_WR_RDMA_WRITE, 0, HCA_CC_TIMEOUT);
+	lose_one(cfg, &sim_told_hesitant, SOFTHCA_WR_RDMA_WRITE, 0, HCA_CC_TIMEOUT);
+	lose_one(cfg, &sim_told_open, SOFTHCA_WR_RDMA_WRITE, 0, HCA_CC_GAP);
+	lose_one(cfg, &sim_told_open, SOFTHCA_WR_RDMA_READ, 1, HCA_CC_GAP);
 }
 SIM_TEST(losses)
+
+/* That of the frames of a QP over IPv4; 0 also of UD, whose headers are not the QP's. */
+static uint32_t
+ecn_of(const struct hca *h, uint32_t qpn)
+{
+	return h->qp[hca_qp_index(hca_core(h), qpn)].encap.tmpl.bytes[HCA_ETH_LEN + 1] & 3;
+}
 
 /* CNPs from the peer of a reliable QP reach the algorithm; UC and UD ignore theirs. */
 static void
 notifications_in(const struct sim_config *cfg)
 {
 	const struct sim_packet packet = {.opcode = HCA_BTH_CNP, .len = 16};
-	struct sim *s = open_with(cfg, &window);
+	struct sim *s = open_with(cfg, &sim_told_open);
 	struct sim_injector x;
 
 	sim_injector_open(s, &x);
@@ -337,7 +225,7 @@ notifications_in(const struct sim_config *cfg)
 		uint64_t ignored = sim_counter(s, 1, "rp_cnp_ignored");
 		const struct hca *h = s->side[1].hca;
 		struct sim_victim v;
-		const struct told *t;
+		const struct sim_told *t;
 		uint64_t start;
 
 		sim_victim_open(s, &v, kind, SIM_GID_V4);
@@ -345,6 +233,8 @@ notifications_in(const struct sim_config *cfg)
 		sim_settle(s);
 		t = hca_cc_state(h, hca_qp_index(hca_core(h), v.qp->qp_num));
 		start = s->now;
+		sim_check(s, ecn_of(h, v.qp->qp_num) == (told_it ? HCA_ECN_ECT0 : 0), "%s: ECN",
+			  sim_victim_names[kind]);
 		for (unsigned int n = 0; n < 50; n++)
 			sim_inject_packet(&x, &v.path, &packet);
 		sim_settle(s);
@@ -399,9 +289,9 @@ notified_behind_gap_in(const struct sim_config *cfg)
 {
 	const struct sim_pair_attr a = {.timeout = TIMEOUT, .psn = {1, READ_PSN}};
 	const struct sim_req read = {.opcode = SOFTHCA_WR_RDMA_READ,
-				     .len = 8 * MTU,
+				     .len = 8 * TOLD_MTU,
 				     .flags = SOFTHCA_SEND_SIGNALED};
-	struct sim *s = open_with(cfg, &open_wide);
+	struct sim *s = open_with(cfg, &sim_told_open);
 	struct sim_pair *p = sim_pair_open(s, &a);
 	struct sim_victim v;
 	struct behind_gap g;
@@ -425,6 +315,50 @@ notified_behind_gap_in(const struct sim_config *cfg)
 }
 SIM_TEST(notified_behind_gap)
 
+struct marks {
+	unsigned int frames, ect;
+};
+
+static bool
+count_marks(void *arg, uint8_t *frame, uint32_t len)
+{
+	struct marks *m = arg;
+	struct roce_view v;
+
+	if (roce_parse(frame, len, &v) < 0)
+		return false;
+	m->frames++;
+	m->ect += (v.ip_version == 4 ? frame[v.l3 + 1] & 3 : frame[v.l3 + 1] >> 4 & 3) ==
+		  HCA_ECN_ECT0;
+	return false;
+}
+
+/* Switches may mark packets only where an algorithm asks for it. */
+static void
+marks_in(const struct sim_config *cfg)
+{
+	static const enum sim_gid gids[] = {SIM_GID_V4, SIM_GID_V6_VLAN};
+
+	for (unsigned int k = 0; k < 2 * COUNT(gids); k++) {
+		const struct sim_pair_attr a = {.timeout = TIMEOUT, .gid = gids[k / 2]};
+		bool marked = k % 2 == 0;
+		struct sim *s = open_with(cfg, marked ? &sim_told_open : &sim_told_window);
+		struct sim_pair *p = sim_pair_open(s, &a);
+		struct marks m = {0};
+
+		sim_link_lose(s->side[0].wire, count_marks, &m);
+		post(p, SOFTHCA_WR_RDMA_WRITE, 2);
+		sim_finish(s, SIM_S);
+		sim_link_lose(s->side[0].wire, NULL, NULL);
+		sim_check(s, m.frames >= 2 * BYTES / TOLD_MTU, "%u frames", m.frames);
+		sim_check(s, m.ect == (marked ? m.frames : 0), "%u of %u frames are ECT(0)", m.ect,
+			  m.frames);
+		sim_pair_close(p);
+		sim_close(s);
+	}
+}
+SIM_TEST(marks)
+
 int
 main(void)
 {
@@ -432,6 +366,7 @@ main(void)
 		cmocka_unit_test(window_of_one), cmocka_unit_test(all_operations),
 		cmocka_unit_test(paced),	 cmocka_unit_test(losses),
 		cmocka_unit_test(notifications), cmocka_unit_test(notified_behind_gap),
+		cmocka_unit_test(waits_end),	 cmocka_unit_test(marks),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -1,19 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the requester tells an algorithm of congestion control; round trips are measured here. */
+/* The table of algorithms; the calls of the stages; round trips of QPs. */
 
 #include <errno.h>
+#include <string.h>
 
-#include "core/table.h"
 #include "cc/cc.h"
+#include "cc/cc_list.h"
+#include "core/table.h"
 #include "engine/impl.h"
+
+#define X(name) extern const struct hca_cc_ops hca_cc_##name;
+HCA_CC_LIST(X)
+#undef X
+
+static const struct hca_cc_ops *const cc_table[] = {
+#define X(name) &hca_cc_##name,
+	HCA_CC_LIST(X)
+#undef X
+		NULL};
+
+static const struct hca_cc_ops *
+cc_among(const struct hca_cc_ops *const *list, const char *name)
+{
+	for (; list != NULL && *list != NULL; list++)
+		if (strcmp((*list)->name, name) == 0)
+			return *list;
+	return NULL;
+}
+
+int
+hca_cc_find(const char *name, const struct hca_cc_ops *const *more, const struct hca_cc_ops **cc)
+{
+	const struct hca_cc_ops *found = cc_among(more, name != NULL ? name : "none");
+
+	if (found == NULL)
+		found = cc_among(cc_table, name != NULL ? name : "none");
+	if (found == NULL)
+		return -EINVAL;
+	*cc = found->may_send != NULL ? found : NULL;
+	return 0;
+}
 
 /* Of an object: its round trips, then the state of the algorithm. */
 static size_t
 flow_bytes(const struct hca *h)
 {
-	return sizeof(struct hca_cc_flow) +
-	       RTE_ALIGN_CEIL(h->cfg.congestion->state_bytes, RTE_CACHE_LINE_SIZE);
+	return sizeof(struct hca_cc_flow) + RTE_ALIGN_CEIL(h->cc->state_bytes, RTE_CACHE_LINE_SIZE);
 }
 
 static struct hca_cc_flow *
@@ -31,7 +64,7 @@ hca_cc_state(const struct hca *h, uint32_t obj)
 int
 hca_cc_init(struct hca *h)
 {
-	if (h->cfg.congestion == NULL)
+	if (h->cc == NULL)
 		return 0;
 	h->flow = hca_table_alloc(h->object[HCA_OBJECT_ANY].count, flow_bytes(h), h->cfg.socket_id);
 	return h->flow != NULL ? 0 : -ENOMEM;
@@ -50,7 +83,7 @@ hca_cc_begin(struct hca *h, uint32_t obj)
 	struct hca_cc_flow *f = flow_of(h, obj);
 
 	f->repeated = f->ended = f->begun;
-	h->cfg.congestion->begin(h, obj);
+	h->cc->begin(h, obj);
 }
 
 void
@@ -66,13 +99,13 @@ hca_cc_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t 
 		f->psn = last;
 		__atomic_store_n(&f->begun, f->begun + 1, __ATOMIC_RELEASE);
 	}
-	h->cfg.congestion->sent(h, obj, frames, bytes, now);
+	h->cc->sent(h, obj, frames, bytes, now);
 }
 
 void
 hca_cc_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now)
 {
-	const struct hca_cc_ops *ops = h->cfg.congestion;
+	const struct hca_cc_ops *ops = h->cc;
 	struct hca_cc_flow *f = flow_of(h, obj);
 	uint32_t begun = __atomic_load_n(&f->begun, __ATOMIC_ACQUIRE);
 

@@ -3,13 +3,18 @@
 #define CC_CC_H
 
 /*
- * Congestion control: the seam between the requester and an algorithm. hca_config.congestion names
- * the algorithm of an HCA; NULL is "none". Only requests of reliable QPs are subject to it: RTC
- * asks before it sends them and says what it has sent; RRC tells what it learns from the network.
+ * Congestion control: the seam between the stages that send and an algorithm. hca_config.congestion
+ * names the algorithm of an HCA; with "none" hca_core.cc is NULL and nothing here is called. Requests
+ * of reliable QPs and packets of TPs are subject to it. The sending stage asks before it sends and
+ * then reports the frames; the stage that receives answers reports the state of the network:
  *
- * may_send and sent run on the lcore of RTC, acked, round_trip, cnp and lost on that of RRC, begin
- * on that of the CEU while neither of them works for the object. No call may block or allocate. An
- * algorithm defines all of them, with an empty function where it has nothing to do.
+ *             may_send, sent         acked, round_trip, cnp, lost     begin
+ *  RoCE, QP   RTC                    RRC                              CEU, RST2INIT
+ *  UB, TP     TPS                    TPS                              CEU, SW2HW_TP
+ *
+ * So the first two may run on another lcore than the next four; begin runs while no stage works for
+ * the object. No function may block or allocate. An algorithm defines all of them; a function
+ * without work is empty.
  *
  * obj: object index (object.h). now: ns, of poll(). Bytes: of frames, from Ethernet header to ICRC.
  */
@@ -20,44 +25,80 @@
 
 #include <rte_common.h>
 
-#include "engine/msg.h"
+#include "abi_roce.h"
 
 struct hca;
+
+#define HCA_CC_FRAME_OVERHEAD 82u /* bytes around a payload, at most */
+
+/* The sign of a loss. */
+enum hca_cc_loss {
+	HCA_CC_TIMEOUT, /* no answer came in time */
+	HCA_CC_GAP,	/* an answer or a response says that packets before it are missing */
+	HCA_CC_LOSSES
+};
 
 struct hca_cc_ops {
 	const char *name;
 	/* Of its state of each object, zero at first: hca_cc_state(); see there. */
 	size_t state_bytes;
+	/* Switches are to mark its packets: they leave as ECT(0). */
+	bool marks;
 	/* A new life of the object begins: nothing is unanswered. */
 	void (*begin)(struct hca *h, uint32_t obj);
 	/*
-	 * Bytes that may leave now; unanswered: PSNs sent and not acknowledged. If the next frame
+	 * Bytes that may leave now; unanswered: PSNs sent and not acknowledged, without those that
+	 * are to be sent again. If the next frame
 	 * needs more, the object waits until acked or lost was called for it, or until *again (ns),
 	 * which is UINT64_MAX before the call. While nothing is unanswered the answer must allow a
-	 * frame of the path MTU or set *again: nothing else would wake the object. One frame may
-	 * leave beyond the answer, where the responder would not be asked for an ACK otherwise.
+	 * frame of the path MTU or set *again, because then no ACK wakes the object. One frame may
+	 * leave beyond the answer, where the responder would not be asked for an ACK otherwise. It
+	 * may be asked again before any of that.
 	 */
 	uint32_t (*may_send)(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now,
 			     uint64_t *again);
-	/* So many frames left, first and repeated ones. */
+	/* Frames have left, first and repeated ones. */
 	void (*sent)(struct hca *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now);
-	/* So many PSNs more are acknowledged; a response of a READ acknowledges its own. */
+	/* PSNs are acknowledged; a response of a READ acknowledges its own. */
 	void (*acked)(struct hca *h, uint32_t obj, uint32_t psns, uint64_t now);
 	/* A PSN that was sent once was acknowledged ns after that. */
 	void (*round_trip)(struct hca *h, uint32_t obj, uint64_t ns, uint64_t now);
-	/* A congestion notification packet came from the peer. */
+	/* A congestion notification packet came from the peer. RoCE */
 	void (*cnp)(struct hca *h, uint32_t obj, uint64_t now);
-	/* RTC goes back to the first unanswered PSN: TIMEOUT, SEQ_NAK or IMPLIED_NAK. */
-	void (*lost)(struct hca *h, uint32_t obj, enum hca_again why, uint64_t now);
+	/* Packets are lost and will be sent again; one call per answer or timeout. */
+	void (*lost)(struct hca *h, uint32_t obj, enum hca_cc_loss why, uint64_t now);
 };
+
+/**
+ * Find an algorithm by name. hca_create().
+ *
+ * @param name
+ *   NULL is "none".
+ * @param more
+ *   Algorithms that are not in the table, ends with NULL; may be NULL.
+ * @param cc
+ *   The algorithm; NULL: "none".
+ * @return
+ *   0, or -EINVAL: unknown name (HCA_CC_NAMES lists the table).
+ */
+int hca_cc_find(const char *name, const struct hca_cc_ops *const *more,
+		const struct hca_cc_ops **cc);
+
+/* The traffic class of packets that it controls: DSCP as given, and ECN. */
+static inline uint8_t
+hca_cc_tclass(const struct hca_cc_ops *cc, uint8_t tclass)
+{
+	return (uint8_t)((tclass & 0xfcu) | (cc != NULL && cc->marks ? HCA_ECN_ECT0 : 0));
+}
 
 /*
  * The state of an object that the algorithm keeps, for its own functions. It begins at a cache
- * line. Each line has one writer, or atomics: may_send and sent may run beside the others.
+ * line. Each line has one writer, or atomics: may_send and sent may run at the same time as the
+ * others.
  */
 void *hca_cc_state(const struct hca *h, uint32_t obj);
 
-/* Round trips: one PSN of each object at a time is timed. Only where there is an algorithm. */
+/* Round trips of QPs: one PSN of each at a time is timed. Only where there is an algorithm. */
 struct hca_cc_flow {
 	/* RTC */
 	uint64_t sent_at;  /* ns */
@@ -72,11 +113,11 @@ struct hca_cc_flow {
 int hca_cc_init(struct hca *h);
 void hca_cc_fini(struct hca *h);
 
-/* The functions below are called only where hca_config.congestion is not NULL. */
+/* The functions below are called only where hca_core.cc is not NULL. */
 
-/* CEU, RST2INIT */
+/* CEU, a new life of an object */
 void hca_cc_begin(struct hca *h, uint32_t obj);
-/* RTC: so much has left, up to the PSN last; repeated: some of it not for the first time. */
+/* RTC: frames have left, up to the PSN last; repeated: some were sent before. */
 void hca_cc_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
 		 uint64_t bytes, uint64_t now);
 /* RRC: n PSNs before una are acknowledged. */

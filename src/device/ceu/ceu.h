@@ -106,7 +106,8 @@ struct hca_ceu {
 static inline uint32_t
 hca_ceu_caps(const struct hca_core *h)
 {
-	uint32_t caps = HCA_CEU_CAPS | (h->ub != NULL ? (uint32_t)HCA_CAP_UB : 0);
+	uint32_t caps = HCA_CEU_CAPS | (h->ub != NULL ? (uint32_t)HCA_CAP_UB : 0) |
+			(h->cc != NULL ? (uint32_t)HCA_CAP_ECN : 0);
 
 	return h->cfg.wires & HCA_WIRE_BIT(HCA_WIRE_ROCE) ? caps : caps & ~HCA_CEU_ROCE_CAPS;
 }

@@ -5,6 +5,7 @@
 #include <rte_bitops.h>
 #include <rte_malloc.h>
 
+#include "cc/cc.h"
 #include "ceu/qp.h"
 #include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
@@ -102,6 +103,8 @@ publish(struct hca_core *h, struct hca_tp *tp, const struct hca_tp_plan *plan, s
 	tp->encap.tx_packets = tp->encap.tx_bytes = 0;
 	tp->encap.tmpl = plan->tmpl;
 	hca_tp_begin(tp, w + 1, GET(PSN), GET(EPSN));
+	if (h->cc != NULL)
+		hca_cc_begin(hca_of(h), object_of(h, hca_tp_index(h, tp)));
 	hca_loopback_learn(hca_of(h), plan->path.dmac);
 	account(h, work_bytes(c));
 	__atomic_store_n(&tp->cfg.own_tpn, GET(TPN), __ATOMIC_RELEASE);

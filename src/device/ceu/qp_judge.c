@@ -11,6 +11,7 @@
 #include "abi_addr.h"
 #include "abi_service.h"
 #include "abi_tp.h"
+#include "cc/cc.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/rate.h"
@@ -200,9 +201,20 @@ hca_path_fill(const struct hca_core *h, const struct hca_qpc_path *q, struct hca
 	if (hca_gid_is_ip4(p->dip) != (p->ip_version == 4))
 		return false;
 	p->flow_label = HCA_QPC_FLOW_LABEL(WORD(sl_tclass_flow));
-	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow)) & 0xfc; /* the device sets ECN */
+	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow)) & 0xfc; /* without ECN */
 	p->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_TTL);
 	return true;
+}
+
+/* Packets of services that congestion control works for may be marked by switches. */
+static uint8_t
+path_tclass(const struct hca_core *h, const struct hca_qpc *q, uint8_t tclass)
+{
+	uint32_t service = HCA_QPC_SERVICE(WORD(flags));
+
+	if (hca_service_info(service)->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD))
+		return tclass;
+	return hca_cc_tclass(h->cc, tclass);
 }
 
 static bool
@@ -217,6 +229,7 @@ resolve_path(const struct hca_core *h, const struct hca_qp_change *ch, const str
 	out->timeout = (uint8_t)HCA_QPC_ACKTO(WORD(ackto));
 	if (!hca_rate_pace(out->rate, &pace) || !hca_path_fill(h, q, &p.udp))
 		return false;
+	p.udp.tclass = path_tclass(h, &ch->image, p.udp.tclass);
 	p.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
 	p.udp.sport = hca_roce_udp_sport(p.udp.flow_label, ch->qpn, p.qpn);
 	if (hca_roce_template_fill(&p, &out->slot.tmpl) != 0)

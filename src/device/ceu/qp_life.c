@@ -377,7 +377,7 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	use_queues(h, &n, 1);
 	account_bytes(&h->qp_own_bytes, w->bytes);
 	account_bytes(&h->qp_job_bytes, job_bytes(&n));
-	if (h->cfg.congestion != NULL)
+	if (h->cc != NULL)
 		hca_cc_begin(hca_of(h), ch->qpi);
 	publish(h, ch, &n);
 	return HCA_STAT_OK;

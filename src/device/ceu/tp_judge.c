@@ -6,6 +6,7 @@
  * headers.
  */
 
+#include "cc/cc.h"
 #include "ceu/qp.h"
 #include "ceu/tp.h"
 #include "port/port.h"
@@ -139,6 +140,7 @@ resolve(const struct hca_core *h, struct hca_tp_plan *plan)
 	if (HCA_QPC_PORT(hca_be32_to_cpu(words->port_pkey)) != 1 ||
 	    !hca_path_fill(h, words, &p.udp))
 		return false;
+	p.udp.tclass = hca_cc_tclass(h->cc, p.udp.tclass);
 	p.udp.sport = (uint16_t)hca_tpc_get(&plan->image, HCA_TPC_SPORT);
 	plan->path = p.udp;
 	return hca_ub_template_fill(&p, &plan->tmpl) == 0;

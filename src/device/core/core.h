@@ -75,7 +75,8 @@ struct hca_core {
 	struct hca_ceu *ceu;
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
-	struct hca_ub *ub; /* NULL: the device does not have that wire */
+	const struct hca_cc_ops *cc; /* congestion control; NULL: none */
+	struct hca_ub *ub;	     /* NULL: the device does not have that wire */
 	uint8_t stage_worker[HCA_STAGE_N];
 	unsigned int num_workers;
 	bool single_worker; /* all stages on one worker */

@@ -358,8 +358,7 @@ judge_class(const struct hca *h, const struct hca_qp *qp, struct hca_rxd *r, con
 
 	if (op->kind != HCA_PKT_CNP || !addresses_match(qp, r, p + r->l3_off))
 		return HCA_CTR_rx_bad_service;
-	return h->cfg.congestion != NULL && !qp->rtc.unreliable ? HCA_CTR_N
-								: HCA_CTR_rp_cnp_ignored;
+	return h->cc != NULL && !qp->rtc.unreliable ? HCA_CTR_N : HCA_CTR_rp_cnp_ignored;
 }
 
 /* Checks of datagrams, which may come from any host. */

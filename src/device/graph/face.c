@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cc/cc.h"
 #include "ctxmgt/ctxmgt.h"
 #include "requester/doorbell.h"
 #include "engine/impl.h"
@@ -22,6 +23,12 @@ volatile void *
 hca_bar2(struct hca *h)
 {
 	return h->bar2;
+}
+
+const char *
+hca_congestion(const struct hca *h)
+{
+	return h->cc != NULL ? h->cc->name : "none";
 }
 
 unsigned int

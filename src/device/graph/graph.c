@@ -439,6 +439,8 @@ hca_create(const struct hca_config *cfg, struct hca **out)
 	h->cfg = *cfg;
 	apply_defaults(&h->cfg);
 	rc = check_config(&h->cfg);
+	if (rc == 0)
+		rc = hca_cc_find(h->cfg.congestion, h->cfg.congestion_more, &h->cc);
 	if (rc != 0) {
 		rte_free(h);
 		return rc;

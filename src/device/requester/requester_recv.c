@@ -137,8 +137,9 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
-	if (unlikely(run->h->cfg.congestion != NULL))
-		run->h->cfg.congestion->lost(run->h, run->qpi, why, run->now);
+	if (unlikely(run->h->cc != NULL))
+		run->h->cc->lost(run->h, run->qpi,
+				 why == HCA_AGAIN_TIMEOUT ? HCA_CC_TIMEOUT : HCA_CC_GAP, run->now);
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
 	run->again = why;
@@ -297,7 +298,7 @@ took_cnp(struct hca_rrc_run *run, const struct hca_rxd *rxd)
 		return false;
 	HCA_COUNT(run->h, RRC, rp_cnp_handled);
 	run->packets--;
-	run->h->cfg.congestion->cnp(run->h, run->qpi, run->now);
+	run->h->cc->cnp(run->h, run->qpi, run->now);
 	return true;
 }
 

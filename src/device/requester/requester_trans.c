@@ -17,7 +17,6 @@
 #include "requester/rtt.h"
 #include "queues/eq.h"
 
-#define PACE_EARLY 50000u /* ns */
 #define LINK offsetof(struct hca_qp, rtc.list_next)
 
 int
@@ -29,16 +28,24 @@ hca_rtc_init(struct hca *h)
 	h->stage_ctx[HCA_STAGE_RTC] = ctx;
 	if (ctx == NULL)
 		return -ENOMEM;
-	ctx->ready.head = ctx->paced.head = HCA_QP_NONE;
-	ctx->paced_next = UINT64_MAX;
+	ctx->ready.head = HCA_QP_NONE;
 	ctx->local = HCA_RECREF_NONE;
+	if (hca_pace_init(&ctx->pace, 1u << h->cfg.log_qps, h->cfg.socket_id) != 0) {
+		hca_rtc_fini(h);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
 void
 hca_rtc_fini(struct hca *h)
 {
-	rte_free(h->stage_ctx[HCA_STAGE_RTC]);
+	struct hca_rtc_ctx *ctx = h->stage_ctx[HCA_STAGE_RTC];
+
+	if (ctx == NULL)
+		return;
+	hca_pace_fini(&ctx->pace);
+	rte_free(ctx);
 	h->stage_ctx[HCA_STAGE_RTC] = NULL;
 }
 
@@ -54,9 +61,20 @@ wake(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 	ctx->count++;
 }
 
+/* Congestion control may answer otherwise now. */
+static inline void
+end_hold(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+{
+	if (likely(!(qp->rtc.flags & HCA_RTC_HELD)))
+		return;
+	hca_pace_drop(&ctx->pace, qpi);
+	qp->rtc.flags &= ~(HCA_RTC_PACED | HCA_RTC_HELD);
+}
+
 void
 hca_rtc_wake(struct hca *h, uint32_t qpi)
 {
+	end_hold(hca_rtc_ctx(h), &h->qp[qpi], qpi);
 	wake(h, hca_rtc_ctx(h), &h->qp[qpi], qpi);
 }
 
@@ -79,40 +97,30 @@ unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 		hca_qp_list_remove(h, &ctx->ready, LINK, qpi);
 		ctx->count--;
 	} else if (q->flags & HCA_RTC_PACED) {
-		hca_qp_list_remove(h, &ctx->paced, LINK, qpi);
+		hca_pace_drop(&ctx->pace, qpi);
 	}
-	q->flags &= ~(HCA_RTC_READY | HCA_RTC_PACED);
+	q->flags &= ~(HCA_RTC_READY | HCA_RTC_PACED | HCA_RTC_HELD);
 }
 
-/* ---- static rates ---- */
+/* ---- static rates, and waits for congestion control ---- */
 
-/* The QP's next frame must wait until then. */
+/* The QP's next frame must wait until then. flags: HCA_RTC_HELD or 0 */
 static void
-pace(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until)
+pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until, uint8_t flags)
 {
-	qp->addr.pace_at = until;
-	qp->rtc.flags |= HCA_RTC_PACED;
-	hca_qp_list_append(h, &ctx->paced, LINK, qpi);
-	ctx->paced_next = RTE_MIN(ctx->paced_next, until);
+	qp->rtc.flags |= HCA_RTC_PACED | flags;
+	hca_pace_put(&ctx->pace, qpi, until);
 }
 
-/* QPs whose pacing deadline has passed may send again. */
+/* QPs whose time has come may send again. */
 static void
 end_pacing(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now)
 {
-	uint32_t qpi = ctx->paced.head;
+	uint32_t qpi;
 
-	ctx->paced_next = UINT64_MAX;
-	ctx->paced.head = HCA_QP_NONE;
-	for (uint32_t next; qpi != HCA_QP_NONE; qpi = next) {
-		struct hca_qp *qp = &h->qp[qpi];
-
-		next = qp->rtc.list_next;
-		qp->rtc.flags &= ~HCA_RTC_PACED;
-		if (now < qp->addr.pace_at)
-			pace(h, ctx, qp, qpi, qp->addr.pace_at);
-		else
-			wake(h, ctx, qp, qpi);
+	while ((qpi = hca_pace_take(&ctx->pace, now)) != HCA_PACE_NONE) {
+		h->qp[qpi].rtc.flags &= ~(HCA_RTC_PACED | HCA_RTC_HELD);
+		wake(h, ctx, &h->qp[qpi], qpi);
 	}
 }
 
@@ -387,7 +395,7 @@ on_hold(const struct hca_qp *qp)
 static inline bool
 begin_turn(struct hca_rtc_visit *v)
 {
-	const struct hca_cc_ops *congestion = v->h->cfg.congestion;
+	const struct hca_cc_ops *congestion = v->h->cc;
 	uint32_t rate = hca_qp_pace(v->qp);
 
 	if (unlikely(rate != 0)) {
@@ -424,7 +432,7 @@ account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
 	t = hca_rtt_of(v->h, v->qpi);
 	if (unlikely(ctx->now >= t->next_at || repeated))
 		hca_rtt_begin(v, t, repeated);
-	if (unlikely(v->h->cfg.congestion != NULL))
+	if (unlikely(v->h->cc != NULL))
 		hca_cc_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
 			    ctx->n_out - first, bytes_from(ctx, first), ctx->now);
 }
@@ -449,7 +457,7 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 	if (unlikely(!begin_turn(&v))) {
 		HCA_COUNT(h, RTC, req_paced);
 		pop(h, ctx);
-		pace(h, ctx, v.qp, qpi, v.qp->addr.pace_at);
+		pace(ctx, v.qp, qpi, v.qp->addr.pace_at, 0);
 		return true;
 	}
 	seq = v.desc_seq;
@@ -469,7 +477,7 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 	else if (why == HCA_RTC_STOP_BAD)
 		report_bad(&v, v.next);
 	else if (unlikely(why == HCA_RTC_STOP_CONGESTED) && v.again != UINT64_MAX)
-		pace(h, ctx, v.qp, qpi, RTE_MAX(v.again, v.qp->addr.pace_at));
+		pace(ctx, v.qp, qpi, v.again, HCA_RTC_HELD);
 	if (unlikely(state == HCA_QPS_SQD))
 		check_drained(&v);
 	/* encap may have reported already the copies of earlier packets */
@@ -536,6 +544,7 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 			check_drained(&v);
 		else
 			qp->rtc.flags &= ~HCA_RTC_DRAINED;
+		end_hold(ctx, qp, qpi);
 		if (v.next != v.head)
 			wake(h, ctx, qp, qpi);
 	}
@@ -694,7 +703,7 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (unlikely(ctx->local != HCA_RECREF_NONE))
 		n += hca_rtc_local_poll(h, ctx);
 	ctx->now = now;
-	if (unlikely(now >= ctx->paced_next))
+	if (unlikely(now >= ctx->pace.next))
 		end_pacing(h, ctx, now);
 	n += send_burst(h, ctx, now, budget);
 	if (unlikely(ctx->batch.n != 0))
@@ -702,7 +711,6 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 	return n;
 }
 
-/* Alarms are slightly late: before the deadline of a paced QP the worker polls. */
 uint64_t
 hca_rtc_deadline(const struct hca *h, uint64_t now)
 {
@@ -712,7 +720,5 @@ hca_rtc_deadline(const struct hca *h, uint64_t now)
 		return now;
 	if (ctx->count != 0)
 		return ctx->stuck ? HCA_DEADLINE_ROOM : now;
-	return ctx->paced_next == UINT64_MAX
-		       ? UINT64_MAX
-		       : ctx->paced_next - RTE_MIN(ctx->paced_next, PACE_EARLY);
+	return hca_pace_deadline(&ctx->pace);
 }

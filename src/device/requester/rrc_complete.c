@@ -84,7 +84,7 @@ hca_rrc_note_progress(struct hca_rrc_run *run)
 	q->rnr_retries = 0;
 	if (unlikely(q->flags & HCA_RRC_IMPLIED))
 		hca_rrc_clear_flags(q, HCA_RRC_IMPLIED);
-	if (unlikely(run->h->cfg.congestion != NULL))
+	if (unlikely(run->h->cc != NULL))
 		tell_acked(run);
 	if (unlikely(__atomic_load_n(&t->begun, __ATOMIC_RELAXED) != t->ended))
 		hca_rtt_end(run, t);

@@ -21,6 +21,7 @@
 #include <rte_mbuf.h>
 
 #include "abi_roce.h"
+#include "cc/pace.h"
 #include "engine/impl.h"
 #include "engine/pkt.h"
 #include "engine/qp_list.h"
@@ -30,7 +31,8 @@ enum hca_rtc_flag {
 	HCA_RTC_READY = 1u << 0,   /* on the ready list */
 	HCA_RTC_BAD = 1u << 1,	   /* rtc.bad is valid and has been reported */
 	HCA_RTC_DRAINED = 1u << 2, /* SQ_DRAINED raised since the QP entered SQD */
-	HCA_RTC_PACED = 1u << 4,   /* on the list of QPs that wait for pace_at */
+	HCA_RTC_PACED = 1u << 4,   /* among those that wait for their time */
+	HCA_RTC_HELD = 1u << 5,	   /* likewise, by congestion control: an ACK or a loss ends it */
 	HCA_RTC_LOCAL = 1u << 3,   /* a local operation is in progress */
 };
 
@@ -54,11 +56,9 @@ struct hca_rtc_returns {
 struct hca_rtc_ctx {
 	struct hca_qp_list ready; /* count QPs, linked by rtc.list_next */
 	uint32_t count;
-	uint32_t local; /* records of local operations in progress */
-	/* QPs that a static rate or congestion control delays, also linked by rtc.list_next */
-	struct hca_qp_list paced;
-	uint64_t paced_next; /* the earliest deadline, ns; UINT64_MAX: none */
-	uint64_t now;	     /* of the current poll */
+	uint32_t local;	      /* records of local operations in progress */
+	struct hca_pace pace; /* QPs that a static rate or congestion control delays */
+	uint64_t now;	      /* of the current poll */
 	/* the burst of the current poll */
 	uint32_t room; /* descriptors that encap still accepts */
 	bool stuck;    /* it ended for lack of room or mbufs */

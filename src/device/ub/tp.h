@@ -134,7 +134,9 @@ struct hca_tp_tx {
 	uint64_t newest;	  /* sent_at of the latest packet known to have arrived */
 	uint64_t min_rtt;	  /* HCA_TP_NEVER: no packet was timed yet */
 	uint64_t srtt;		  /* 0: likewise */
+	uint64_t rtt;		  /* of the last answer; 0: it reported no packet sent once */
 	uint64_t sent_at;	  /* of the packet sent last */
+	uint32_t open;		  /* packets unanswered, as congestion control was told */
 	struct hca_tp_lane_tx lane[HCA_TP_LANES];
 	uint32_t desc_seq;	 /* descriptors made */
 	uint32_t list_next;	 /* TPs that may send, by index */
@@ -146,7 +148,8 @@ struct hca_tp_tx {
 	uint8_t times;		 /* timeouts since una moved */
 	uint8_t phase;		 /* enum hca_tp_phase */
 	uint8_t turn;		 /* the lane whose operation is, or is to be, sent */
-	bool ready;		 /* on the list */
+	bool ready;		 /* on the list, or held */
+	bool held;		 /* congestion control: until its time, an answer or a loss */
 	bool buried;		 /* it is in ERROR, and everybody was told */
 	bool excused;		 /* a timeout was put off since una moved or one counted */
 	/* [pub] counters */

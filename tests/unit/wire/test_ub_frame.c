@@ -69,7 +69,7 @@ template_of(const struct ub_vector *v)
 	static const uint8_t host[2][4] = {{192, 168, 0, 0}, {0, 0, 0, 0}};
 	struct hca_ub_path path = {
 		.udp = {.ip_version = v->v6 ? 6 : 4,
-			.tclass = HCA_UB_ECN(true),
+			.tclass = HCA_ECN_ECT0,
 			.hop_limit = 64,
 			.sport = v->sport},
 		.src_tpn = v->h.rtph.src_tpn,

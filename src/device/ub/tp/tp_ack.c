@@ -233,6 +233,7 @@ time_round_trip(struct hca_tp_tx *tx, const struct hearing *hear)
 {
 	uint64_t rtt = hear->now > hear->timed ? hear->now - hear->timed : 0;
 
+	tx->rtt = hear->timed != 0 ? rtt : 0;
 	if (hear->timed == 0)
 		return;
 	tx->srtt = tx->srtt == 0 ? RTE_MAX(rtt, 1u) : tx->srtt - tx->srtt / 8 + rtt / 8;

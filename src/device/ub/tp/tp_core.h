@@ -14,6 +14,8 @@
  * now: ns, never going back.
  */
 
+#include "cc/cc.h"
+#include "cc/pace.h"
 #include "ub/tp.h"
 
 /* ---- receiving: tp_recv.c ---- */
@@ -209,6 +211,27 @@ bool hca_tp_pick(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_
 uint32_t hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
 			   struct hca_tp_txd *const *d, uint32_t room);
 
+/* The allowance of congestion control for one turn, and its use. */
+struct hca_tp_leave {
+	uint32_t bytes; /* of frames that may still leave; UINT32_MAX: any number */
+	bool held;	/* a packet needs more */
+	/* left in this turn: frames, those sent for the first time, bytes of frames */
+	uint32_t frames, fresh;
+	uint64_t sent;
+};
+
+/* Likewise, packet by packet, as far as leave->bytes allow. */
+uint32_t hca_tp_pick_allowed(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+			     struct hca_tp_leave *leave, struct hca_tp_txd *const *d,
+			     uint32_t room);
+
+/* Packets that were sent and that no answer has acknowledged, in order or not. */
+static inline uint32_t
+hca_tp_unanswered(const struct hca_tp *tp)
+{
+	return hca_tp_past(tp->tx.next, tp->tx.una) - tp->tx.got_n;
+}
+
 /*
  * Give operations back to their owners: tx.lane[].done, which hca_tp_ack() may have moved, too. In
  * ERROR everything in the lanes goes back as soon as encap does not read it any more.
@@ -248,13 +271,24 @@ struct hca_tp_sched {
 	void (*sent)(void *arg, uint32_t i);
 	/* when it has nothing more that may leave now; likewise */
 	void (*idle)(void *arg, uint32_t i);
+	/*
+	 * Congestion control; NULL: not in use. allow: the bytes that TP i may send, *again as of
+	 * hca_cc_ops.may_send; left: the use of them.
+	 */
+	uint32_t (*allow)(void *arg, uint32_t i, uint64_t now, uint64_t *again);
+	void (*left)(void *arg, uint32_t i, const struct hca_tp_leave *leave, uint64_t now);
+	struct hca_pace pace; /* TPs that are held until a time; used with allow */
 	void *arg;
 };
 
 void hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp,
 		       const struct hca_ta_op_pools *pools);
-/* The TP may be able to send: after a new operation, an answer, an expiry, a change of state. */
+/* The TP may be able to send: after a new operation or a change of state. */
 void hca_tp_sched_wake(struct hca_tp_sched *s, uint32_t i);
+/* Likewise, after an answer or an expiry, which end a wait for congestion control. */
+void hca_tp_sched_heard(struct hca_tp_sched *s, uint32_t i);
+/* Held TPs whose time has come want to send. To be called when now >= pace.next. */
+void hca_tp_sched_due(struct hca_tp_sched *s, uint64_t now);
 /* For a purge. */
 void hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i);
 /* At most room packets, the nth into d[n]; returns how many. */

@@ -11,6 +11,7 @@ hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp, const struct hca_ta
 {
 	*s = (struct hca_tp_sched){.tp = tp,
 				   .pools = *pools,
+				   .pace.next = UINT64_MAX,
 				   .head = HCA_TP_SCHED_NONE,
 				   .tail = HCA_TP_SCHED_NONE};
 }
@@ -53,6 +54,46 @@ hca_tp_sched_wake(struct hca_tp_sched *s, uint32_t i)
 	append(s, i);
 }
 
+/* ---- congestion control ---- */
+
+/* It leaves the list; before its time only an answer or a loss wakes it. */
+static void
+sched_hold(struct hca_tp_sched *s, uint32_t i, uint64_t until)
+{
+	s->tp[i].tx.held = true;
+	s->tp[i].tx.deficit = 0;
+	s->count--;
+	hca_pace_put(&s->pace, i, until);
+}
+
+static void
+sched_release(struct hca_tp_sched *s, uint32_t i)
+{
+	s->tp[i].tx.held = false;
+	s->count++;
+	append(s, i);
+}
+
+void
+hca_tp_sched_due(struct hca_tp_sched *s, uint64_t now)
+{
+	uint32_t i;
+
+	while ((i = hca_pace_take(&s->pace, now)) != HCA_PACE_NONE)
+		sched_release(s, i);
+}
+
+void
+hca_tp_sched_heard(struct hca_tp_sched *s, uint32_t i)
+{
+	if (unlikely(s->tp[i].tx.held)) {
+		hca_pace_drop(&s->pace, i);
+		sched_release(s, i);
+	} else {
+		hca_tp_sched_wake(s, i);
+	}
+}
+
 void
 hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i)
 {
@@ -60,6 +101,11 @@ hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i)
 
 	if (!s->tp[i].tx.ready)
 		return;
+	if (s->tp[i].tx.held) {
+		hca_pace_drop(&s->pace, i);
+		s->tp[i].tx.held = s->tp[i].tx.ready = false;
+		return;
+	}
 	while (n-- > 0) {
 		uint32_t at = pop(s);
 
@@ -70,11 +116,36 @@ hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i)
 	}
 }
 
-/* One turn of TP i: as much as its deficit and the room allow. Returns the number of packets. */
-static inline uint32_t
-turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, struct hca_tp_txd *const *d, uint32_t room)
+/* *until: the TP is held, and for how long at most; UINT64_MAX: it is not, or for any time. */
+static __rte_noinline uint32_t
+sched_pick_allowed(struct hca_tp_sched *s, uint32_t i, uint64_t now, uint64_t *until,
+		   struct hca_tp_txd *const *d, uint32_t room)
 {
-	uint32_t n = hca_tp_pick_burst(&s->tp[i], &s->pools, now, d, room);
+	struct hca_tp_leave allowed = {0};
+	uint64_t again = UINT64_MAX;
+	uint32_t n;
+
+	allowed.bytes = s->allow(s->arg, i, now, &again);
+	if (allowed.bytes == UINT32_MAX)
+		return hca_tp_pick_burst(&s->tp[i], &s->pools, now, d, room);
+	n = hca_tp_pick_allowed(&s->tp[i], &s->pools, now, &allowed, d, room);
+	s->left(s->arg, i, &allowed, now);
+	if (allowed.held)
+		*until = again;
+	return n;
+}
+
+/*
+ * One turn of TP i: as much as its deficit, the room and congestion control allow. Returns the
+ * number of packets; *until: as of sched_pick_allowed().
+ */
+static inline uint32_t
+turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, uint64_t *until, struct hca_tp_txd *const *d,
+     uint32_t room)
+{
+	uint32_t n = unlikely(s->allow != NULL)
+			     ? sched_pick_allowed(s, i, now, until, d, room)
+			     : hca_tp_pick_burst(&s->tp[i], &s->pools, now, d, room);
 
 	for (uint32_t k = 0; k < n; k++)
 		d[k]->tp = i;
@@ -91,13 +162,18 @@ hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *const 
 	while (n < room && s->count != 0) {
 		uint32_t i = pop(s);
 		struct hca_tp_tx *tx = &s->tp[i].tx;
+		uint64_t until = UINT64_MAX;
 
 		if (tx->deficit <= 0)
 			tx->deficit += s->head == HCA_TP_SCHED_NONE ? ALONE : HCA_TP_SCHED_QUANTUM;
-		n += turn(s, i, now, d + n, room - n);
+		n += turn(s, i, now, &until, d + n, room - n);
 		/* those that come have no part in what nobody wanted */
 		tx->deficit = RTE_MIN(tx->deficit, HCA_TP_SCHED_QUANTUM);
-		if (tx->deficit > 0 && n < room) {
+		if (unlikely(until != UINT64_MAX)) {
+			sched_hold(s, i, until);
+			if (s->idle != NULL)
+				s->idle(s->arg, i);
+		} else if (tx->deficit > 0 && n < room) {
 			leave(s, i);
 			if (s->idle != NULL)
 				s->idle(s->arg, i);

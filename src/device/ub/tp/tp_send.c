@@ -192,23 +192,41 @@ may_resend(const struct hca_tp *tp, bool fresh)
 	return tp->cfg.rule != HCA_TP_RULE_MARK || tp->tx.phase == HCA_TP_PHASE_RTX || !fresh;
 }
 
+enum pick {
+	PICK_NONE, /* no packet may leave */
+	PICK_DONE,
+	PICK_HELD, /* congestion control does not allow it */
+};
+
+/* Whether congestion control allows a packet of an operation. */
+static inline bool
+tp_fits(const struct hca_tp *tp, const struct hca_ta_op *op, uint32_t packet, uint32_t leave)
+{
+	return likely(leave == UINT32_MAX) ||
+	       hca_ta_op_packet_len(op, packet, tp->cfg.mtu_log) + HCA_CC_FRAME_OVERHEAD <= leave;
+}
+
 /* A packet whose operation was answered is received and is not sent again. */
-static bool
+static enum pick
 pick_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, bool fresh, uint64_t now,
-	   struct hca_tp_txd *d)
+	   uint32_t leave, struct hca_tp_txd *d)
 {
 	while (may_resend(tp, fresh)) {
 		uint32_t psn = hca_tp_again_first(tp);
+		const struct hca_tp_slot *slot = tp_slot(tp, psn);
+		const struct hca_ta_op *op = hca_ta_op_at(pools, slot->op);
 
 		tp->tx.phase = HCA_TP_PHASE_RTX;
 		if (likely(!hca_tp_answered(tp, pools, psn))) {
+			if (!tp_fits(tp, op, hca_tp_past(psn, op->tps.psn), leave))
+				return PICK_HELD;
 			send_again(tp, pools, psn, now, d);
-			return true;
+			return PICK_DONE;
 		}
 		hca_tp_advance(tp, pools, now);
 		hca_tp_mark_settle(tp);
 	}
-	return false;
+	return PICK_NONE;
 }
 
 /*
@@ -237,24 +255,40 @@ pick_unreliable(struct hca_tp *tp, const struct hca_ta_op_pools *pools, struct h
 	return true;
 }
 
+/* leave: bytes that congestion control allows, UINT32_MAX: any number. */
+static enum pick
+pick_within(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, uint32_t leave,
+	    struct hca_tp_txd *d)
+{
+	uint32_t lane = HCA_TP_LANES;
+	const struct hca_ta_op *op;
+	enum pick again;
+
+	if (unlikely(!hca_tp_sends(hca_tp_state(tp))))
+		return PICK_NONE;
+	if (unlikely(tp->cfg.mode == HCA_TP_MODE_UNRELIABLE))
+		return pick_unreliable(tp, pools, d) ? PICK_DONE : PICK_NONE;
+	if (tp_in_flight(tp) < tp->cfg.window)
+		lane = choose_lane(tp, pools);
+	if (unlikely(tp->tx.again_n != 0)) {
+		again = pick_again(tp, pools, lane != HCA_TP_LANES, now, leave, d);
+		if (again != PICK_NONE)
+			return again;
+	}
+	if (lane == HCA_TP_LANES)
+		return PICK_NONE;
+	op = hca_ta_op_at(pools, lane_ref(tp, lane, tp->tx.lane[lane].next));
+	if (!tp_fits(tp, op, tp->tx.lane[lane].sent, leave))
+		return PICK_HELD;
+	send_new(tp, pools, lane, now, d);
+	return PICK_DONE;
+}
+
 bool
 hca_tp_pick(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
 	    struct hca_tp_txd *d)
 {
-	uint32_t lane = HCA_TP_LANES;
-
-	if (unlikely(!hca_tp_sends(hca_tp_state(tp))))
-		return false;
-	if (unlikely(tp->cfg.mode == HCA_TP_MODE_UNRELIABLE))
-		return pick_unreliable(tp, pools, d);
-	if (tp_in_flight(tp) < tp->cfg.window)
-		lane = choose_lane(tp, pools);
-	if (unlikely(tp->tx.again_n != 0) && pick_again(tp, pools, lane != HCA_TP_LANES, now, d))
-		return true;
-	if (lane == HCA_TP_LANES)
-		return false;
-	send_new(tp, pools, lane, now, d);
-	return true;
+	return pick_within(tp, pools, now, UINT32_MAX, d) == PICK_DONE;
 }
 
 static inline void
@@ -378,6 +412,35 @@ hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64
 	}
 	while (n < room && tp->tx.deficit > 0 && hca_tp_pick(tp, pools, now, d[n]))
 		charge(tp, pools, d[n++]);
+	return n;
+}
+
+uint32_t
+hca_tp_pick_allowed(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+		    struct hca_tp_leave *leave, struct hca_tp_txd *const *d, uint32_t room)
+{
+	uint32_t largest = (UINT32_C(1) << tp->cfg.mtu_log) + HCA_CC_FRAME_OVERHEAD, n = 0, bytes;
+
+	while (n < room && tp->tx.deficit > 0) {
+		enum pick picked = pick_within(tp, pools, now, leave->bytes, d[n]);
+
+		leave->held = picked == PICK_HELD;
+		if (picked != PICK_DONE)
+			break;
+		charge(tp, pools, d[n]);
+		bytes = hca_ta_op_packet_len(hca_ta_op_at(pools, d[n]->op), d[n]->packet,
+					     tp->cfg.mtu_log) +
+			HCA_CC_FRAME_OVERHEAD;
+		leave->bytes -= bytes;
+		leave->sent += bytes;
+		leave->fresh += !(d[n++]->flags & HCA_TP_TXD_AGAIN);
+	}
+	leave->frames = n;
+	/* the next packet may wait for the answer to the last one */
+	if (n != 0 && leave->bytes < largest) {
+		d[n - 1]->flags |= HCA_TP_TXD_ASK;
+		tp->tx.since_ask = 0;
+	}
 	return n;
 }
 

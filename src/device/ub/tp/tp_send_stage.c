@@ -29,6 +29,8 @@ struct tps_ctx {
 
 static void tp_sent(void *arg, uint32_t tpi);
 static void tp_idle(void *arg, uint32_t tpi);
+static uint32_t tp_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again);
+static void tp_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now);
 
 /* The lane of unreliable packets, which is there as long as the device. */
 static int
@@ -50,6 +52,17 @@ open_unreliable(struct hca *h)
 	return 0;
 }
 
+/* With an algorithm TPs ask it before they send. */
+static int
+open_congestion(struct hca *h, struct hca_tp_sched *s)
+{
+	if (h->cc == NULL)
+		return 0;
+	s->allow = tp_allow;
+	s->left = tp_left;
+	return hca_pace_init(&s->pace, h->ub->tp_mask + 1, h->cfg.socket_id);
+}
+
 int
 hca_tps_init(struct hca *h)
 {
@@ -67,7 +80,7 @@ hca_tps_init(struct hca *h)
 	c->sched.arg = h;
 	hca_timer_watch(h, HCA_OBJECT_TP, &h->ub->tp[0].tx.timer_armed,
 			&h->ub->tp[0].tx.timer_deadline, sizeof(h->ub->tp[0]));
-	if (open_unreliable(h) != 0) {
+	if (open_congestion(h, &c->sched) != 0 || open_unreliable(h) != 0) {
 		hca_tps_fini(h);
 		return -ENOMEM;
 	}
@@ -78,12 +91,15 @@ void
 hca_tps_fini(struct hca *h)
 {
 	struct hca_tp *tp = h->ub != NULL ? &h->ub->tp[HCA_TP_UNRELIABLE] : NULL;
+	struct tps_ctx *c = h->stage_ctx[HCA_STAGE_TPS];
 
+	if (c != NULL)
+		hca_pace_fini(&c->sched.pace);
 	if (tp != NULL) {
 		rte_free(tp->cfg.block);
 		tp->cfg.block = NULL;
 	}
-	rte_free(h->stage_ctx[HCA_STAGE_TPS]);
+	rte_free(c);
 	h->stage_ctx[HCA_STAGE_TPS] = NULL;
 }
 
@@ -112,6 +128,66 @@ arm_if_needed(struct hca *h, struct hca_tp *tp, uint32_t tpi)
 	if (tx->deadline != HCA_TP_NEVER &&
 	    (!tx->timer_armed || unlikely(tx->deadline < tx->timer_deadline)))
 		arm(h, tp, tpi);
+}
+
+/* ---- congestion control: called only where there is an algorithm ---- */
+
+static inline uint32_t
+object_of(const struct hca *h, uint32_t tpi)
+{
+	return h->object[HCA_OBJECT_TP].first + tpi;
+}
+
+static uint32_t
+tp_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
+{
+	struct hca *h = arg;
+	const struct hca_tp *tp = &h->ub->tp[tpi];
+	uint32_t open;
+
+	if (unlikely(tpi == HCA_TP_UNRELIABLE))
+		return UINT32_MAX;
+	open = hca_tp_unanswered(tp) - tp->tx.again_n;
+	return RTE_MIN(h->cc->may_send(h, object_of(h, tpi), open, now, again), UINT32_MAX - 1);
+}
+
+/* fresh: packets sent for the first time since it was told last. */
+static void
+tell_acked(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t fresh, uint64_t now)
+{
+	uint32_t open = hca_tp_unanswered(tp), n = tp->tx.open + fresh - open;
+
+	tp->tx.open = open;
+	if (n != 0)
+		h->cc->acked(h, object_of(h, tpi), n, now);
+}
+
+static void
+tp_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now)
+{
+	struct hca *h = arg;
+
+	tell_acked(h, &h->ub->tp[tpi], tpi, leave->fresh, now);
+	if (leave->frames != 0)
+		h->cc->sent(h, object_of(h, tpi), leave->frames, leave->sent, now);
+}
+
+/* missing: packets in the resend set before the answer. */
+static void
+tell_answer(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t missing, uint64_t now)
+{
+	if (tp->tx.rtt != 0)
+		h->cc->round_trip(h, object_of(h, tpi), tp->tx.rtt, now);
+	tell_acked(h, tp, tpi, 0, now);
+	if (tp->tx.again_n > missing)
+		h->cc->lost(h, object_of(h, tpi), HCA_CC_GAP, now);
+}
+
+static void
+tell_timeout(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
+{
+	tell_acked(h, tp, tpi, 0, now);
+	h->cc->lost(h, object_of(h, tpi), HCA_CC_TIMEOUT, now);
 }
 
 /* ---- operations go back ---- */
@@ -236,6 +312,7 @@ hear(struct hca *h, struct rte_mbuf *m, uint64_t now)
 	struct hca_tp_answer a;
 	struct released before;
 	enum hca_tp_heard heard;
+	uint32_t missing;
 
 	if (unlikely(r->generation != tp->cfg.generation || !hca_tp_sends(hca_tp_state(tp)) ||
 		     !read_answer(m, &a))) {
@@ -245,12 +322,15 @@ hear(struct hca *h, struct rte_mbuf *m, uint64_t now)
 	before = released_of(tp);
 	if (unlikely(a.status != 0) && !hca_tp_note_status(tp, &h->ub->ops, &a))
 		HCA_COUNT(h, TPS, ub_acks_status_lost);
+	missing = tp->tx.again_n;
 	heard = hca_tp_ack(tp, &h->ub->ops, &a, now);
 	count_heard(h, heard);
 	if (heard != HCA_TP_HEARD_NEWS)
 		return;
+	if (unlikely(h->cc != NULL))
+		tell_answer(h, tp, r->tp, missing, now);
 	release_since(h, tp, r->tp, before);
-	hca_tp_sched_wake(&tps_ctx(h)->sched, r->tp);
+	hca_tp_sched_heard(&tps_ctx(h)->sched, r->tp);
 	arm_if_needed(h, tp, r->tp);
 }
 
@@ -419,9 +499,15 @@ expire(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 		break;
 	case HCA_TP_EXPIRY_AGAIN:
 		HCA_COUNT(h, TPS, ub_tp_timeouts);
-		hca_tp_sched_wake(&tps_ctx(h)->sched, tpi);
+		if (unlikely(h->cc != NULL))
+			tell_timeout(h, tp, tpi, now);
+		hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
 		break;
 	case HCA_TP_EXPIRY_NONE:
+		if (unlikely(h->cc != NULL)) {
+			tell_acked(h, tp, tpi, 0, now);
+			hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
+		}
 		release(h, tp, tpi);
 		break;
 	}
@@ -487,6 +573,8 @@ hca_tps_poll(struct hca *h, uint64_t now, unsigned int budget)
 	if (hca_msg_due(h, HCA_STAGE_TPS))
 		n += messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_TPS], budget, now);
+	if (unlikely(now >= c->sched.pace.next))
+		hca_tp_sched_due(&c->sched, now);
 	if (c->sched.count != 0)
 		n += send(h, c, now, budget);
 	return n;
@@ -497,7 +585,9 @@ hca_tps_deadline(const struct hca *h, uint64_t now)
 {
 	const struct tps_ctx *c = tps_ctx(h);
 
-	if (c == NULL || c->sched.count == 0)
+	if (c == NULL)
 		return UINT64_MAX;
+	if (c->sched.count == 0)
+		return hca_pace_deadline(&c->sched.pace);
 	return c->stuck ? HCA_DEADLINE_ROOM : now;
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+#include <string.h>
+
+#include "cc/cc_names.h"
+
+static const char *const cc_names[] = {
+#define X(name) #name,
+	HCA_CC_LIST(X)
+#undef X
+};
+
+#define X(name) _Static_assert(sizeof(#name) <= HCA_CC_NAME_MAX, #name);
+HCA_CC_LIST(X)
+#undef X
+
+bool
+hca_cc_is_name(const char *name)
+{
+	for (unsigned int i = 0; i < sizeof(cc_names) / sizeof(cc_names[0]); i++)
+		if (strcmp(cc_names[i], name) == 0)
+			return true;
+	return false;
+}

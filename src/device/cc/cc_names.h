@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CC_CC_NAMES_H
+#define CC_CC_NAMES_H
+
+/* The names of the algorithms of congestion control. No DPDK, so that softhca-ctl links it. */
+
+#include <stdbool.h>
+
+#include "cc/cc_list.h"
+
+#define HCA_CC_NAME_MAX 16u /* with its terminating zero */
+
+/* The list in messages: "one of: none ...", a string literal. */
+#define HCA_CC_WORD(name) " " #name
+#define HCA_CC_NAMES "one of:" HCA_CC_LIST(HCA_CC_WORD)
+
+/**
+ * Whether the table has an algorithm. Any thread.
+ *
+ * @param name
+ *   A string, compared byte by byte.
+ */
+bool hca_cc_is_name(const char *name);
+
+#endif
