@@ -160,6 +160,8 @@ doctor_cores(struct doctor *d)
 			    n, d->workers, d->clients);
 	else
 		doctor_ok(d, "cores", "%u CPUs for %u worker%s", n, need, need == 1 ? "" : "s");
+	if (d->configured)
+		doctor_ok(d, "congestion", "congestion control: %s", d->config.congestion);
 	if (count_cpus(isolated) != 0)
 		doctor_ok(d, "isolation", "isolated CPUs: %s", isolated);
 	else if (spin)

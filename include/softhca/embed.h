@@ -184,8 +184,9 @@ struct softhca_embed_config {
 	uint32_t ub_sack;	   /* bits of the largest report, a power of two, 64..1024: 1024 */
 	uint32_t ub_exponent;	   /* a timeout is 2^(this - 1) times the one before it, 1..8: 2 */
 	uint32_t link_local_first; /* 1: GID 0 is the link-local address; 0 = it is the last */
+	const char *congestion;	   /* name of the congestion control; NULL: "none" */
 	/* for members of later releases, which this one refuses if they are not 0 (-EOPNOTSUPP) */
-	uint64_t reserved[32];
+	uint64_t reserved[31];
 };
 
 /*

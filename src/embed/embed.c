@@ -18,6 +18,7 @@
 
 #include "abi_reason.h"
 #include "abi_release.h"
+#include "cc/cc_names.h"
 #include "embed_ctl.h"
 #include "abi_ub.h"
 #include "embed_impl.h"
@@ -131,6 +132,8 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 			c->ub_choices, c->ub_mode, c->ub_sack, c->ub_exponent);
 	if (c->ub > 1)
 		return embed_fail(-EINVAL, "ub = %u: 0 or 1", c->ub);
+	if (c->congestion != NULL && !hca_cc_is_name(c->congestion))
+		return embed_fail(-EINVAL, "congestion = \"%s\": %s", c->congestion, HCA_CC_NAMES);
 	return check_sizes(c);
 }
 
@@ -369,6 +372,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 		.max_mtu = 128u << c->max_mtu,
 		.ub_segment = c->ub_segment,
 		.ub_choices = c->ub_choices,
+		.congestion = c->congestion,
 		.wall_clock = hca_host_wall_clock,
 	};
 	int err;

@@ -10,6 +10,7 @@
 #include "abi_addr.h"
 #include "abi_cmd.h"
 #include "abi_ub.h"
+#include "cc/cc_names.h"
 #include "config_values.h"
 
 void
@@ -401,5 +402,14 @@ config_ub_choices(const struct config_key *key, struct endpoint_config *c, const
 		text += length + (text[length] != '\0');
 	}
 	config_store(key, c, choices);
+	return true;
+}
+
+bool
+config_congestion(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	if (!hca_cc_is_name(text))
+		return false;
+	strcpy((char *)c + key->at, text);
 	return true;
 }

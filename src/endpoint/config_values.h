@@ -22,7 +22,8 @@
 	X(config_node) \
 	X(config_version) \
 	X(config_mode) \
-	X(config_ub_choices)
+	X(config_ub_choices) \
+	X(config_congestion) /* a name of the table of algorithms */
 
 #define X(fn) bool fn(const struct config_key *key, struct endpoint_config *c, const char *value);
 CONFIG_VALUES(X)

@@ -46,6 +46,7 @@ create_hca(struct endpoint *e)
 		.name = c->name,
 		.port = e->port.top,
 		.layout = (enum hca_layout)c->layout,
+		.congestion = c->congestion,
 		.socket_id = c->numa_node,
 #define X(section, name, ...) .name = c->name,
 		HCA_LIMIT_LIST(X)
@@ -228,6 +229,7 @@ static void
 tell(const struct endpoint *e)
 {
 	static const char *const layout[] = {"rtc", "txrx", "full"};
+	unsigned int workers = hca_threads_count(e->threads);
 	const struct endpoint_port *p = &e->port;
 	const uint8_t *m = p->mac;
 	char text[64];
@@ -235,9 +237,9 @@ tell(const struct endpoint *e)
 	LOG_INFO("%s: port %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u, RoCE MTU %u",
 		 e->cfg.name, p->device.name, p->driver, m[0], m[1], m[2], m[3], m[4], m[5], p->mtu,
 		 p->roce_mtu);
-	LOG_INFO("%s: layout %s, %u workers, %u MB on %s", e->cfg.name, layout[e->cfg.layout],
-		 hca_threads_count(e->threads), e->cfg.memory_mb,
-		 endpoint_eal_huge() ? "hugepages" : "ordinary pages");
+	LOG_INFO("%s: layout %s, %u worker%s, congestion control %s, %u MB on %s", e->cfg.name,
+		 layout[e->cfg.layout], workers, workers == 1 ? "" : "s", e->cfg.congestion,
+		 e->cfg.memory_mb, endpoint_eal_huge() ? "hugepages" : "ordinary pages");
 	for (uint32_t i = 0; i < e->cfg.num_addresses; i++)
 		LOG_INFO("%s: GID %u is %s", e->cfg.name, i + (e->cfg.link_local ? 1 : 0),
 			 hca_gid_text(e->cfg.address[i].gid, text, sizeof(text)));

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "abi_tp.h"
+#include "cc/cc_names.h"
 #include "driver.h"
 #include "hca_limits.h"
 #include "ibcm.h"
@@ -103,6 +104,8 @@ struct endpoint_config_lines {
 	TEXT(hca, name, ENDPOINT_NAME_MAX, name, config_name, "softhca0", \
 	     "1 to 15 letters, digits, '-', '_' or '.'") \
 	CHOICE(hca, layout, layout, HCA_LAYOUT_RTC, "rtc, txrx or full") \
+	TEXT(hca, congestion, HCA_CC_NAME_MAX, congestion, config_congestion, "none", \
+	     HCA_CC_NAMES) \
 	CHOICE(hca, idle, idle, ENDPOINT_IDLE_AUTO, "auto or spin") \
 	NUMBER(hca, seed, uint64_t, seed, 0, UINT64_MAX, 0, "a number") \
 	PARSED(hca, fw_ver, uint64_t, fw_ver, config_version, HCA_FW_VER_PRESET, \

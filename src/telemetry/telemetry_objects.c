@@ -128,6 +128,7 @@ telemetry_status(const struct telemetry_request *r, struct rte_tel_data *d)
 	if (h->layout != NULL)
 		telemetry_put_text(&t, "layout", h->layout);
 	telemetry_put(&t, "workers", hca_workers(h->hca));
+	telemetry_put_text(&t, "congestion", hca_congestion(h->hca));
 	if (h->device != NULL)
 		telemetry_put_text(&t, "device", h->device);
 	if (h->socket != NULL)

@@ -177,6 +177,8 @@ static const struct bad_value {
 	{"hca", "layout", "or"},
 	{"hca", "layout", ""},
 	{"hca", "idle", "autos"},
+	{"hca", "congestion", "nothing"},
+	{"hca", "congestion", ""},
 	{"hca", "lcores", "1,,2"},
 	{"hca", "lcores", "5-3"},
 	{"hca", "lcores", "0-100"},

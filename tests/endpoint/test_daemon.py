@@ -87,7 +87,8 @@ class Ports(Case):
         for layout, ub, workers in (('txrx', 'no', 2), ('full', 'no', 9), ('full', 'yes', 13)):
             d = self.daemon(layout[0], 'net_null0', ADDRESS, {'hca': {'layout': layout}},
                             {'ub': {'enable': ub}}).start()
-            self.assertIn('layout %s, %d workers' % (layout, workers), d.text())
+            self.assertIn('layout %s, %d workers, congestion control none' % (layout, workers),
+                          d.text())
             self.clean_end(d)
 
     def test_layouts_checked(self):
@@ -129,7 +130,7 @@ class Life(Case):
 
     def test_bad_file(self):
         path = os.path.join(self.place, 'bad.conf')
-        write_config(path, {'port': {'device': 'net_null0', 'mtuu': 5}, 'hca': {'layout': 'x'}})
+        write_config(path, {'port': {'device': 'net_null0', 'mtuu': 5}, 'hca': {'layout': 'x', 'congestion': 'bbr'}})
         for words in ((), ('--check',)):
             run = subprocess.run([BINARY, '-c', path] + list(words), stderr=subprocess.PIPE,
                                  stdout=subprocess.PIPE, encoding='utf-8', timeout=READY_S, check=False)
@@ -137,6 +138,7 @@ class Life(Case):
             self.assertIn('%s:3: mtuu: no such key in [port], did you mean "mtu"?' % path,
                           run.stderr)
             self.assertIn('%s:5: layout: expected rtc, txrx or full, found "x"' % path, run.stderr)
+            self.assertIn('%s:6: congestion: expected one of: none, found "bbr"' % path, run.stderr)
 
     def test_command_line(self):
         for words, status in ((['--help'], 0), (['--version'], 0), (['--nonsense'], 2),

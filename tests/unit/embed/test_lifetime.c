@@ -189,7 +189,7 @@ refused_members(void **state)
 	struct softhca_embed *embed;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cfg.reserved) / sizeof(cfg.reserved[0]); i += 31) {
+	for (size_t i = 0; i < sizeof(cfg.reserved) / sizeof(cfg.reserved[0]); i += 30) {
 		config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
 		cfg.reserved[i] = 1;
 		assert_int_equal(softhca_embed_create(&cfg, &embed), -EOPNOTSUPP);
