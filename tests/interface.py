@@ -3,7 +3,7 @@
 
 A table stands below a line that says what it is made of:
 
-    <!-- struct hca_qpc, abi_ctx.h -->              its members, as their comments describe them
+    <!-- struct hca_qpc, abi_qp_attr.h -->          its members, as their comments describe them
     <!-- HCA_CMD_LIST, abi_cmd.h: name, code -->    the rows of an X-macro; of each so many
                                                     arguments as there are headings
 

@@ -9,6 +9,7 @@
  */
 
 #include "abi_bits.h"
+#include "abi_qp_attr.h"
 
 /* ---- path MTU, table 3-2-4 ---- */
 
@@ -24,7 +25,7 @@ enum hca_mtu {
 #define HCA_MTU_MAX HCA_MTU_4096
 #define HCA_MTU_VALID(mtu) ((mtu) >= HCA_MTU_256 && (mtu) <= HCA_MTU_4096)
 
-/* ---- queue pair, tables 3-2-40 .. 3-2-42 ---- */
+/* ---- queue pair: its context is in abi_qp_attr.h ---- */
 
 /* X(name, number, its name in the public interface, after SOFTHCA_QPS_) */
 #define HCA_QP_STATE_LIST(X) \
@@ -61,203 +62,6 @@ enum hca_mig_state {
 	HCA_MIG_REARM = 1,
 	HCA_MIG_MIGRATED = 3,
 };
-
-/*
- * Path of a QP: 1Ch..4Fh of table 3-2-40 (primary) and C0h..F3h (alternate). Offsets here are
- * relative; those of the primary path stand in brackets.
- */
-struct hca_qpc_path {
-	hca_be32 port_pkey; /* 00h [1Ch] port[26:24] P_Key index[6:0] */
-	hca_be32 rnr_retry; /* 04h [20h] rnr_retry[31:24] has_grh[23] mylmc[22:16] */
-	hca_be32 ackto;	    /* 08h [24h] ack timeout[31:24] GID index[23:16] rate[15:8] hop[7:0] */
-	hca_be32 sl_tclass_flow; /* 0Ch [28h] sl[31:28] traffic class[27:20] flow label[19:0] */
-	uint8_t rgid[16];	 /* 10h [2Ch] destination GID, network order */
-	hca_be32 mac_lo;	 /* 20h [3Ch] dmac[15:0] in [31:16], smac[15:0] in [15:0] */
-	hca_be32 smac_hi;	 /* 24h [40h] smac[47:16] */
-	hca_be32 dmac_hi;	 /* 28h [44h] dmac[47:16] */
-	hca_be32 sip;		 /* 2Ch [48h] IPv4 source */
-	hca_be32 dip;		 /* 30h [4Ch] IPv4 destination */
-};
-HCA_STATIC_ASSERT_SIZE(struct hca_qpc_path, 0x34);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, port_pkey, 0x00);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, rnr_retry, 0x04);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, ackto, 0x08);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, sl_tclass_flow, 0x0c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, rgid, 0x10);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, mac_lo, 0x20);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, smac_hi, 0x24);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dmac_hi, 0x28);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, sip, 0x2c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dip, 0x30);
-
-#define HCA_QPC_SIZE 256u
-
-/*
- * QP context, table 3-2-40. Words that the table marks unused carry attributes of verbs: 04h, 50h,
- * 54h, 58h, 68h, 08h[12:11], 08h[5:0], C0h..F3h.
- */
-struct hca_qpc {
-	hca_be32 opt_param_mask;      /* 00h HCA_QP_ATTR_* being modified */
-	hca_be32 rate_limit;	      /* 04h kb/s of Ethernet frames, 0: none */
-	hca_be32 flags;		      /* 08h state[31:28] service[23:16] mig[12:11]
-				       * no_own_group[5] privileged[1] draining[0] */
-	hca_be32 sizes;		      /* 0Ch mtu[31:29] msgmax[28:24] rq stride[23:16] sq[15:8] */
-	hca_be32 usr_page;	      /* 10h UAR page of the owner */
-	hca_be32 local_qpn;	      /* 14h [23:0] */
-	hca_be32 remote_qpn;	      /* 18h [23:0] of privileged UD: source QPN, 0: local_qpn */
-	struct hca_qpc_path path;     /* 1Ch primary path */
-	hca_be32 access_flags;	      /* 50h HCA_ACCESS_* */
-	hca_be32 rd_atomic;	      /* 54h max_rd_atomic[31:24] max_dest[23:16] retry_cnt[15:8] */
-	hca_be32 srqn;		      /* 58h valid[31] SRQN[23:0] */
-	hca_be32 pd;		      /* 5Ch */
-	hca_be32 wqe_base;	      /* 60h unused */
-	hca_be32 wqe_lkey;	      /* 64h unused: each queue has its own key */
-	hca_be32 xrcd;		      /* 68h XRC domain */
-	hca_be32 next_send_psn;	      /* 6Ch [23:0] */
-	hca_be32 cqn_snd;	      /* 70h CQ of the SQ */
-	hca_be32 snd_wqe_base_l;      /* 74h lkey of the SQ */
-	hca_be32 snd_wqe_len;	      /* 78h bytes of the SQ */
-	hca_be32 last_acked_psn;      /* 7Ch [23:0] oldest unacknowledged PSN */
-	hca_be32 ssn;		      /* 80h unused */
-	hca_be32 rnr_nextrecvpsn;     /* 84h min RNR timer[31:24] expected PSN[23:0] */
-	hca_be32 ra_buff_indx;	      /* 88h unused */
-	hca_be32 cqn_rcv;	      /* 8Ch CQ of the RQ */
-	hca_be32 rcv_wqe_base_l;      /* 90h lkey of the RQ */
-	hca_be32 rcv_wqe_len;	      /* 94h bytes of the RQ, without its producer record */
-	hca_be32 qkey;		      /* 98h of a Jetty: TokenValue */
-	hca_be32 rmsn;		      /* 9Ch [23:0] messages the responder completed */
-	hca_be32 reserveda0[7];	      /* A0h */
-	hca_be32 wqe_counters;	      /* BCh rq_wqe_counter[31:16] sq_wqe_counter[15:0] */
-	struct hca_qpc_path alt_path; /* C0h alternate path */
-	hca_be32 reservedf4[3];	      /* F4h */
-};
-HCA_STATIC_ASSERT_SIZE(struct hca_qpc, HCA_QPC_SIZE);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, opt_param_mask, 0x00);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rate_limit, 0x04);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, flags, 0x08);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, sizes, 0x0c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, usr_page, 0x10);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, local_qpn, 0x14);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, remote_qpn, 0x18);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, path, 0x1c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, path.rgid, 0x2c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, path.mac_lo, 0x3c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, path.dip, 0x4c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, access_flags, 0x50);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rd_atomic, 0x54);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, srqn, 0x58);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, pd, 0x5c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, wqe_base, 0x60);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, wqe_lkey, 0x64);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, xrcd, 0x68);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, next_send_psn, 0x6c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, cqn_snd, 0x70);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, snd_wqe_base_l, 0x74);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, snd_wqe_len, 0x78);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, last_acked_psn, 0x7c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, ssn, 0x80);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rnr_nextrecvpsn, 0x84);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, ra_buff_indx, 0x88);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, cqn_rcv, 0x8c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rcv_wqe_base_l, 0x90);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rcv_wqe_len, 0x94);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, qkey, 0x98);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rmsn, 0x9c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, wqe_counters, 0xbc);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, alt_path, 0xc0);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
-
-/* All of a word, where an attribute has it to itself. */
-#define HCA_QPC_WORD(w) ((uint32_t)(w))
-
-/* 08h flags, table 3-2-42 */
-#define HCA_QPC_STATE(flags) HCA_BITS(flags, 31, 28)
-#define HCA_QPC_SERVICE(flags) HCA_BITS(flags, 23, 16)
-#define HCA_QPC_MIG(flags) HCA_BITS(flags, 12, 11)
-#define HCA_QPC_DRAINING HCA_BIT(0)
-/* Latched at RST2INIT, owned by the driver: may use Q_Keys with the top bit and QPNs 0 and 1. */
-#define HCA_QPC_PRIVILEGED HCA_BIT(1)
-/* Latched at RST2RTS, of Jettys: a failed request suspends the SQ (SQD) instead of going on. */
-#define HCA_QPC_SUSPEND HCA_BIT(2)
-/* Sends to it, and its own immediate data, must have the TokenValue at 98h. */
-#define HCA_QPC_TOKEN HCA_BIT(3)
-/* Latched at RST2RTS, of Jettys: it has to do with one peer only, which BIND_JETTY names. */
-#define HCA_QPC_ONE_PEER HCA_BIT(4)
-/* Latched at RST2INIT, for UD: the QP does not receive its own datagrams to its groups. */
-#define HCA_QPC_NO_OWN_GROUP HCA_BIT(5)
-#define HCA_QPC_MAKE_FLAGS(state, service, mig, draining) \
-	(HCA_FIELD(31, 28, state) | HCA_FIELD(23, 16, service) | HCA_FIELD(12, 11, mig) | \
-	 HCA_FIELD(0, 0, draining))
-#define HCA_QPC_SET_STATE(flags, state) HCA_SET_BITS(flags, 31, 28, state)
-
-/* 0Ch sizes; strides are base-2 logarithms of bytes */
-#define HCA_QPC_MTU(w) HCA_BITS(w, 31, 29)
-#define HCA_QPC_MSGMAX(w) HCA_BITS(w, 28, 24)
-#define HCA_QPC_RQ_STRIDE_LOG(w) HCA_BITS(w, 23, 16)
-#define HCA_QPC_SQ_STRIDE_LOG(w) HCA_BITS(w, 15, 8)
-#define HCA_QPC_MAKE_SIZES(mtu, msgmax, rq_stride_log, sq_stride_log) \
-	(HCA_FIELD(31, 29, mtu) | HCA_FIELD(28, 24, msgmax) | HCA_FIELD(23, 16, rq_stride_log) | \
-	 HCA_FIELD(15, 8, sq_stride_log))
-
-/* 1Ch port_pkey */
-#define HCA_QPC_PORT(w) HCA_BITS(w, 26, 24)
-#define HCA_QPC_PKEY_INDEX(w) HCA_BITS(w, 6, 0)
-#define HCA_QPC_MAKE_PORT_PKEY(port, pkey_index) \
-	(HCA_FIELD(26, 24, port) | HCA_FIELD(6, 0, pkey_index))
-
-/* 20h */
-#define HCA_QPC_RNR_RETRY(w) HCA_BITS(w, 31, 24)
-#define HCA_QPC_HAS_GRH HCA_BIT(23)
-#define HCA_QPC_MYLMC(w) HCA_BITS(w, 22, 16)
-#define HCA_QPC_MAKE_RNR_RETRY(rnr_retry, has_grh) \
-	(HCA_FIELD(31, 24, rnr_retry) | HCA_FIELD(23, 23, has_grh))
-
-/* 24h */
-#define HCA_QPC_ACKTO(w) HCA_BITS(w, 31, 24)
-#define HCA_QPC_GID_INDEX(w) HCA_BITS(w, 23, 16)
-#define HCA_QPC_STATIC_RATE(w) HCA_BITS(w, 15, 8)
-#define HCA_QPC_HOP_LIMIT(w) HCA_BITS(w, 7, 0)
-#define HCA_QPC_MAKE_ACKTO(ackto, gid_index, static_rate, hop_limit) \
-	(HCA_FIELD(31, 24, ackto) | HCA_FIELD(23, 16, gid_index) | HCA_FIELD(15, 8, static_rate) | \
-	 HCA_FIELD(7, 0, hop_limit))
-
-/* 28h */
-#define HCA_QPC_SL(w) HCA_BITS(w, 31, 28)
-#define HCA_QPC_SL_MASK 7u /* the priority of a VLAN tag has three bits */
-#define HCA_QPC_TCLASS(w) HCA_BITS(w, 27, 20)
-#define HCA_QPC_FLOW_LABEL(w) HCA_BITS(w, 19, 0)
-#define HCA_QPC_MAKE_SL_TCLASS_FLOW(sl, tclass, flow_label) \
-	(HCA_FIELD(31, 28, sl) | HCA_FIELD(27, 20, tclass) | HCA_FIELD(19, 0, flow_label))
-
-/* 3Ch..47h: MAC addresses as 48-bit numbers, first byte on the wire in [47:40] */
-#define HCA_QPC_DMAC(mac_lo, dmac_hi) (((uint64_t)(dmac_hi) << 16) | HCA_BITS(mac_lo, 31, 16))
-#define HCA_QPC_SMAC(mac_lo, smac_hi) (((uint64_t)(smac_hi) << 16) | HCA_BITS(mac_lo, 15, 0))
-#define HCA_QPC_MAKE_MAC_LO(dmac, smac) \
-	(HCA_FIELD(31, 16, (dmac)&0xffffu) | HCA_FIELD(15, 0, (smac)&0xffffu))
-#define HCA_QPC_MAC_HI(mac) HCA_BITS(mac, 47, 16)
-
-/* 54h */
-#define HCA_QPC_MAX_RD_ATOMIC(w) HCA_BITS(w, 31, 24)
-#define HCA_QPC_MAX_DEST_RD_ATOMIC(w) HCA_BITS(w, 23, 16)
-#define HCA_QPC_RETRY_CNT(w) HCA_BITS(w, 15, 8)
-#define HCA_QPC_MAKE_RD_ATOMIC(max_rd_atomic, max_dest_rd_atomic, retry_cnt) \
-	(HCA_FIELD(31, 24, max_rd_atomic) | HCA_FIELD(23, 16, max_dest_rd_atomic) | \
-	 HCA_FIELD(15, 8, retry_cnt))
-
-/* 58h */
-#define HCA_QPC_SRQ_VALID HCA_BIT(31)
-#define HCA_QPC_SRQN(w) HCA_BITS(w, 23, 0)
-
-/* 84h */
-#define HCA_QPC_MIN_RNR_TIMER(w) HCA_BITS(w, 31, 24)
-#define HCA_QPC_EPSN(w) HCA_BITS(w, 23, 0)
-#define HCA_QPC_MAKE_RNR_EPSN(min_rnr_timer, epsn) \
-	(HCA_FIELD(31, 24, min_rnr_timer) | HCA_FIELD(23, 0, epsn))
-
-/* BCh */
-#define HCA_QPC_RQ_COUNTER(w) HCA_BITS(w, 31, 16)
-#define HCA_QPC_SQ_COUNTER(w) HCA_BITS(w, 15, 0)
-#define HCA_QPC_MAKE_COUNTERS(rq, sq) (HCA_FIELD(31, 16, rq) | HCA_FIELD(15, 0, sq))
 
 /* ---- completion queue, tables 3-2-32 .. 3-2-34 ---- */
 

@@ -12,6 +12,7 @@
 #include "abi_cmd.h"
 #include "abi_ctx.h"
 #include "abi_qp_attr.h"
+#include "abi_roce.h"
 #include "lib_types.h"
 
 #define DEFAULT_HOP_LIMIT 64u

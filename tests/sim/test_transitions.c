@@ -11,6 +11,7 @@
 
 #include "../qp_transitions.h"
 #include "abi_cmd.h"
+#include "abi_roce.h"
 #include "lib_types.h"
 #include "sim_duo.h"
 #include "sim_test.h"
