@@ -20,6 +20,7 @@ TRIES = 4
 MEGABYTES = 100
 PRELOADED = '/usr/lib/%s-linux-gnu/rsocket/librspreload.so' % os.uname().machine
 UDADDY_PORT = 7174  # it has no option for it
+FILES = {'librspreload': PRELOADED, 'fi_rma': '/usr/include/rdma/fi_rma.h'}  # in place of a program
 GROUPS = {'IPv4': '239.1.2.3', 'IPv6': 'ff0e::76'}
 AF_IB = '-f', 'gid'
 
@@ -245,7 +246,7 @@ IPV4_ALONE = (
 def needs(name):
     """The program that a case runs."""
     word = name.split()[0]
-    return PRELOADED if word == 'librspreload' else word
+    return FILES.get(word, word)
 
 
 def there(name):
@@ -284,10 +285,18 @@ def pingpong(provider, endpoint, address):
 QPERF = ('rc_lat', 'rc_bw', 'rc_bi_bw', 'rc_rdma_read_lat', 'rc_rdma_read_bw', 'rc_rdma_write_lat', 'rc_rdma_write_bw',
          'rc_rdma_write_poll_lat', 'rc_compare_swap_mr', 'rc_fetch_add_mr')
 
+def fabric_rma(place, provider, address):
+    port, program = free_port(), os.path.join(place.place, 'programs_fabric')
+    subprocess.run(['cc', '-O1', os.path.join(HERE, 'programs_fabric.c'), '-o', program, '-lfabric'], check=True)
+    words = program, provider, str(port)
+    return Pair(words, (*words, address), 0, 'compared', 'compared', ready=NEVER, options=SYSFS)
+
+
 INTERFACE_CASES = (
     *(('qperf ' + test, lambda p, t=test: qperf(p, t, p.addresses['IPv4'][0])) for test in QPERF),
     ('fi_pingpong verbs', lambda p: pingpong('verbs', 'msg', p.addresses['IPv4'][0])),
     ('fi_pingpong ofi_rxm', lambda p: pingpong('verbs;ofi_rxm', 'rdm', p.addresses['IPv4'][0])),
+    ('fi_rma ofi_rxm', lambda p: fabric_rma(p, 'verbs;ofi_rxm', p.addresses['IPv4'][0])),
     ('rstream getaddrinfo', lambda p: stream('rstream', p.addresses['IPv4'][0], ('-T', 'f'), NEVER)),
 )
 
