@@ -20,7 +20,7 @@ import interface
 import rooms
 import words
 
-# room -> what its files may include. Rooms are folders and sets of <...> headers.
+# room -> the rooms its files may include. Rooms are folders and sets of <...> headers.
 WALLS = {
     'include': {'include', 'libc'},
     'src/abi': {'src/abi', 'libc'},
@@ -68,7 +68,7 @@ PACKAGES = [
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+([<"])([^>"]+)[>"]', re.M)
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 
-# The device knows time as an argument and randomness as hca->rng; only executors read clocks.
+# The device gets time as an argument and randomness as hca->rng; only executors read clocks.
 FORBIDDEN = re.compile(r'\b(rte_rdtsc\w*|rte_get_(?:tsc|timer|hpet)_cycles|rte_rand\w*|rte_srand|'
                        r'rte_timer_\w+|clock_gettime|gettimeofday|__rdtscp?|'
                        r's?random|s?rand|time|drand48)\s*\(')
@@ -167,7 +167,7 @@ def check_time_and_random(tree):
                 path, line_of(text, match.start()), match.group(1))
 
 
-# Who shows the time of day; nothing waits by it, or setting the clock would be a stall.
+# Files that show the time of day; no wait may use it, or setting the clock would be a stall.
 TIME_OF_DAY = ('src/endpoint/endpoint_log.c', 'src/endpoint/endpoint_admin.c',
                'src/host/host_clock.c', 'apps/ctl/ctl_table.c', 'apps/perf/perf_json.c')
 SETTABLE_CLOCK = re.compile(r'\b(CLOCK_REALTIME\w*|CLOCK_TAI|FUTEX_CLOCK_REALTIME|'

@@ -2,14 +2,13 @@
 """The names that comments and pages (*.md) use against the tree.
 
 A file that a comment names must be there. A name with an underscore, in small letters or in
-capitals, must occur outside comments, and what is written as a call must be called or defined
-there; or they come from somewhere else: EXTERNAL and ABROAD say from where. A name may be short of
+capitals, must occur outside comments, and a name written as a call must be called or defined there; or they come from somewhere else: EXTERNAL and ABROAD say from where. A name may be short of
 its prefix unless that is the project's. With an underscore (and a star) at its end it stands for
 every name that begins so.
 
 In pages, links and words in backquotes with a slash in them are files or folders too.
 
-Not seen: words without underscore that are no call, and whether what is said of a name is true.
+Not seen: words without underscore that are no call, and whether the text about a name is true.
 """
 
 import bisect
@@ -41,7 +40,7 @@ NAME = re.compile(r'(?<![\w/.-])([a-z]\w*_\w*|_[a-z]\w+|[A-Z][A-Z0-9]*_[A-Z0-9_]
 CALL = re.compile(r'(?<!\w)(\w+)\(\)')
 CALLED = re.compile(r'\b(\w+)\)?[ \t]?\(')
 
-# What one part of a name is glued to: "##" of the preprocessor, "+" of meson. A lone prefix is not
+# Names to which one part is glued: "##" of the preprocessor, "+" of meson. A lone prefix is not
 # enough, or any word could follow it.
 GLUE = re.compile(r"\b([A-Za-z]\w*_\w+_)##|'(\w+_\w+_)' \+")
 
@@ -89,7 +88,7 @@ def outside(text, spans):
 
 
 class Names:
-    """What can be named: files, and the words outside comments."""
+    """Known names: files, and the words outside comments."""
 
     def __init__(self, root, paths):
         self.files = ['/' + re.sub(r'\.in$', '', path) for path in paths]
@@ -153,7 +152,7 @@ PATH = re.compile(r'`([\w.-]+(?:/[\w.-]+)*/?)`')
 
 @functools.lru_cache(maxsize=1)
 def names_of(tree):
-    """The names there are, and what has comments: (path, text, spans of its comments)."""
+    """The known names, and the files with comments: (path, text, spans of its comments)."""
     names = Names(tree.root, tree.files)
     texts = []
     for path in filter(is_text, tree.files):

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs/coverage.md against the tree.
 
-Every entry of the lists in src/abi stands exactly once in it, in the section of its list, beside
-tests that exist. A row is
+Every entry of the lists in src/abi stands exactly once in it, in the section of its list, with tests that exist. A row is
 
     | `NAME` `NAME` ... | `FILE`: test test, `FILE`: test |
 
-with files below tests/ and names of test functions in them; what is refused says so in its row.
+with files below tests/ and names of test functions in them; a refused entry says so in its row.
 """
 
 import os

@@ -8,7 +8,7 @@
 
 #include "driver.h"
 
-/* What a number names is given back. */
+/* The object of a number is given back. */
 static inline int
 call_drop(struct hca_client *client, enum hca_ctl_op op, uint32_t number)
 {

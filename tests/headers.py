@@ -19,7 +19,7 @@ def parameters(text):
 
 
 def faults(comment, match):
-    """What is missing from the contract of one function."""
+    """Missing parts of the contract of one function."""
     if comment is None:
         yield 'no contract: a comment that begins with /**'
         return

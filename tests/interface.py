@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of docs/interface.md, made from the headers of src/abi (or others of src).
 
-A table stands below a line that says what it is made of:
+A table stands below a line that names its source:
 
     <!-- struct hca_qpc, abi_qp_attr.h -->          its members, as their comments describe them
-    <!-- HCA_CMD_LIST, abi_cmd.h: name, code -->    the rows of an X-macro; of each so many
-                                                    arguments as there are headings
+    <!-- HCA_CMD_LIST, abi_cmd.h: name, code -->    the rows of an X-macro; of each as many
+                                                    arguments as headings
 
-interface.py --write makes them anew; tests/checks.py complains of what is not as it would be.
+interface.py --write updates them; tests/checks.py complains of tables that differ.
 """
 import os
 import re

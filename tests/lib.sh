@@ -60,9 +60,9 @@ matches_filter() {
 	[ -z "$filter" ] || [[ $1 == *$filter* ]]
 }
 
-# run_meson_tests BUILD-DIR TAG TIMEOUT-MULTIPLIER GLOBS MESON-OPTION...: the tests whose names match
-# one of the globs (-GLOB: and not this one), with room for a machine that is busy with other things: a
-# time-out is for what hangs. meson prints a line per test and the log of each that fails.
+# run_meson_tests BUILD-DIR TAG TIMEOUT-MULTIPLIER GLOBS MESON-OPTION...: the tests whose names
+# match one of the globs (-GLOB: and not this one), with room for a machine that is busy with other
+# things: a time-out is for hung tests. meson prints a line per test and the log of each that fails.
 run_meson_tests() {
 	local dir=$1 tag=$2 multiplier=$3 start=$SECONDS logs=$1/meson-logs/testlog-$2 selected globs
 	read -ra globs <<<"$4"
@@ -98,7 +98,7 @@ for target in json.load(sys.stdin):
 }
 
 # fuzz_one BUILD-DIR SECONDS TARGET: libFuzzer on a copy of tests/fuzz/corpus/<target name>, so that
-# the checkout stays as it is; what makes it crash stays in BUILD-DIR/artifacts.
+# the checkout stays as it is; crashing inputs stay in BUILD-DIR/artifacts.
 fuzz_one() {
 	local dir=$1 seconds=$2 program=$1/$3 name=${3##*/} corpus rc=0 log
 	local options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1)
@@ -139,6 +139,6 @@ fuzz_all() {
 		fuzz_one "$dir" "$seconds" "$target" &
 		running+=($!)
 	done
-	# these, and not what keeps the folder of temporary files (own_tmpdir)
+	# these, and not the keeper of the folder of temporary files (own_tmpdir)
 	[ ${#running[@]} -eq 0 ] || wait "${running[@]}"
 }

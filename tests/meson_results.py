@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Between tests/run and meson: which tests to run, and what became of them.
+"""Between tests/run and meson: which tests to run, and their results.
 
 meson_results.py select BUILD-DIR FILTER QUICK GLOB...  prints the names of the tests to run
 meson_results.py names BUILD-DIR NAME                   prints the test NAME, or those that contain it
@@ -7,8 +7,7 @@ meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets
 meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS, and how each
                                                         that failed ended to RESULTS.said
 
-A GLOB with a '-' before it leaves out what it matches; one with a '+' before it takes tests of suite
-'long' with QUICK, too.
+A GLOB with a '-' before it leaves out its matches; one with a '+' before it also takes tests of suite 'long' with QUICK.
 """
 import fnmatch
 import json
@@ -18,7 +17,7 @@ import sys
 
 # meson's words; a test that should fail and does is a test that passed
 OUTCOMES = {'OK': 'pass', 'EXPECTEDFAIL': 'pass', 'SKIP': 'skip'}
-LINES_SAID = 30  # the last of what a failed test printed
+LINES_SAID = 30  # the end of the output of a failed test
 
 
 def matches(name, globs):
@@ -57,7 +56,7 @@ def programs(build, globs):
 
 
 def said(test):
-    """Its result, and the end of what it printed."""
+    """Its result, and the end of its output."""
     lines = [line for part in ('stdout', 'stderr') for line in test.get(part, '').split('\n') if line]
     return '\n'.join([test['result']] + lines[-LINES_SAID:])
 

@@ -3,8 +3,8 @@
 #define TESTS_QP_TRANSITIONS_H
 
 /*
- * The transitions of a QP as tables A1-2 and A1-3 have them, with what InfiniBand adds for reads,
- * atomics and XRC: written down once more, so that the tests do not believe the table of the code.
+ * The transitions of a QP as tables A1-2 and A1-3 have them, with InfiniBand's additions for reads,
+ * atomics and XRC: a second copy, so that the tests do not rely on the table of the code.
  *
  * T_LIST(X): X(from, to, command, services, required, optional). STATE may stand in all of them.
  *

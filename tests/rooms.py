@@ -119,6 +119,6 @@ def complaints(tree):
             if (source, target) not in UP:
                 yield '%s: %s, of a later room' % (source, text)
     for source, target in sorted(UP - seen):
-        # what a .c file defines is seen only where both are built
+        # definitions of a .c file are seen only where both are built
         if target.endswith('.h') or not tree.exists(target) or not tree.exists(source):
             yield 'tests/rooms.py: UP has %s and %s, which is not needed' % (source, target)

@@ -6,7 +6,7 @@
 
 /*
  * Writes an entry of the P_Key table, as a subnet manager would: for QPs that are given this index
- * from now on. Clients hear PKEY_CHANGE.
+ * from now on. Clients get PKEY_CHANGE.
  */
 static inline int
 set_pkey(struct hca_driver *drv, uint32_t index, uint16_t pkey)

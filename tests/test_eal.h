@@ -3,9 +3,9 @@
 #define TESTS_TEST_EAL_H
 
 /*
- * The EAL of a test: ordinary memory, nothing shared with other processes. It binds whoever starts
- * it to one CPU, and with it all threads made later; here that is undone, so that tests run side by
- * side and their threads at the same time.
+ * The EAL of a test: ordinary memory, nothing shared with other processes. It binds the calling
+ * thread to one CPU, and with it all threads made later; here that is undone, so that tests run
+ * side by side and their threads at the same time.
  */
 
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include <rte_common.h>
 #include <rte_eal.h>
 
-/* Once per process, with so many megabytes. 0, or negative. */
+/* Once per process, with this number of megabytes. 0, or negative. */
 static inline int
 test_eal_start(unsigned int megabytes)
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEST_PATH_MAX 80 /* a socket in such a folder has room in its address */
+#define TEST_PATH_MAX 80 /* a socket in this folder has room in its address */
 
 /* "TMPDIR/softhca-WHAT-XXXXXX" in room of TEST_PATH_MAX, for mkstemp() and mkdtemp(). */
 static inline char *

@@ -2,7 +2,7 @@
 #ifndef TESTS_TEST_THREADS_H
 #define TESTS_TEST_THREADS_H
 
-/* The threads of this process beside the main one, and the signals that they block. */
+/* The threads of this process apart from the main one, and the signals that they block. */
 
 #include <dirent.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ test_blocked(int thread)
 	return set;
 }
 
-/* Whether a thread may run the handler of a signal that somebody sends to the process */
+/* Whether a thread may run the handler of a signal that is sent to the process */
 static inline int
 test_takes_signals(int thread)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * tidy COMMAND...: runs a test so that nothing of it is left, even if the test or this program is
- * killed.
+ * tidy COMMAND...: runs a test so that it leaves no process or file, even if the test or this
+ * program is killed.
  *
  * The test is the child of a keeper in its own session, which outlives both and becomes the parent
  * of all processes that the test leaves (PR_SET_CHILD_SUBREAPER). After the test or this program
- * has ended, the keeper kills what is left and removes the folder of the test's files:
+ * has ended, the keeper kills the remaining processes and removes the folder of the test's files:
  *
  *  TMPDIR, XDG_RUNTIME_DIR  a new folder in the caller's TMPDIR, with a short path for sockets
  *  /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems private to
@@ -93,7 +93,7 @@ on_child(int number)
 }
 
 /*
- * Kill every process whose parent is the keeper: the test, or what it left. Returns their number.
+ * Kill every process whose parent is the keeper: the test, or its leftovers. Returns their number.
  */
 static unsigned int
 kill_children(bool tell)

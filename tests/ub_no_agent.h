@@ -4,7 +4,7 @@
 
 /*
  * URMA over drivers without an agent: the test makes the channels, so imports find them made, and
- * nothing is known of who is at their other end.
+ * the library has no data of their other end.
  */
 
 #include <string.h>

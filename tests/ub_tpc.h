@@ -2,7 +2,7 @@
 #ifndef TESTS_UB_TPC_H
 #define TESTS_UB_TPC_H
 
-/* TP contexts, for tests that make UB's channels by themselves. */
+/* TP contexts, for tests that make UB's channels themselves. */
 
 #include <string.h>
 

@@ -27,7 +27,7 @@ MARGIN = 5
 DEFAULT = 15
 FLOOR = 3  # the rate of DPDK's headers; no budget is lower
 
-# What shows that a sentence was translated; the plain form is in CONTRIBUTING.md.
+# Signs of a translated sentence; the plain form is in CONTRIBUTING.md.
 IDIOMS = {
     'person': r'\b(?:nobody|no one|somebody|someone|anybody|everybody|whoever|whomever|whosoever|who|whom)\b',
     'none': r'\bnone (?:is|are|was|were|has|have|had|can|may|will|but)\b|\bthere (?:is|are|was|were) none\b|'

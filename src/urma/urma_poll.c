@@ -137,7 +137,7 @@ take_recv(struct urma_rq *rq, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 	cr->flag.bs.s_r = 1;
 }
 
-/* Of a Jetty or JFS. A Jetty that shares a JFR has its receives there. */
+/* Completion of a Jetty or JFS. A Jetty that shares a JFR has its receives there. */
 static bool
 take_queue(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, uint32_t number, bool is_jfs,
 	   urma_cr_t *cr)
@@ -192,7 +192,7 @@ take_cqe(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 	}
 }
 
-/* Of the completion before: its queue, NULL: none, and `local` of its CQE. */
+/* The previous completion: its queue, NULL: none, and `local` of its CQE. */
 struct before {
 	struct urma_queue *q;
 	uint32_t local;

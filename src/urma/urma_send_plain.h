@@ -15,7 +15,7 @@
 	  sizeof(struct hca_data_unit)) / \
 	 HCA_WQE_UNIT)
 
-/* Of a Write with one SGE */
+/* Size of a Write with one SGE */
 #define LIKE_BYTES (PLAIN_UNITS * HCA_WQE_UNIT + sizeof(struct hca_raddr_unit))
 
 /* ---- judging ---- */

@@ -4,7 +4,7 @@
 
 /*
  * Memory hooks like those of MPI registration caches: functions that replace those of the C library
- * and count each call in their own memory. Like one in real use, one is faulty: its mremap() knows
+ * and count each call in their own memory. Like one in real use, one is faulty: its mremap() has
  * only four arguments, so that pages requested at an address move to address 0 (or nowhere, if the
  * kernel does not allow that).
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two processes, one at each device, that exchange data all the time and verify it: they must not
- * be disturbed by what a test does to other clients.
+ * Two processes, one at each device, that exchange data all the time and verify it: a test's
+ * actions on other clients must not disturb them.
  */
 
 #include <errno.h>

@@ -157,7 +157,7 @@ peer_close(struct peer *p)
 	(SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | \
 	 SOFTHCA_QP_MAX_QP_RD_ATOMIC)
 
-/* What each type of QP takes on its way to INIT, RTR, RTS */
+/* Attributes of each type of QP on its way to INIT, RTR, RTS */
 struct steps {
 	uint32_t type, init, rtr, rts;
 };

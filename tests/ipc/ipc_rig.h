@@ -52,7 +52,7 @@ void rig_forget(struct rig *rig);
 int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
 /*
  * Wait at most ms until nothing is in use on that side. Returns the time it took, or -1 after
- * printing what is in use.
+ * printing the objects in use.
  */
 int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
 
@@ -63,14 +63,14 @@ int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
 int rig_tidy(void **state);
 
 uint64_t rig_now_ns(void);
-/* Entries of /proc/PID/fd: descriptors of a process, and what is constant. */
+/* Entries of /proc/PID/fd: descriptors of a process, and constants. */
 int rig_open_files(pid_t pid);
 
 #define PEER_BYTES (256u * 1024)
 #define PEER_DEPTH 64u
 #define PEER_INLINE 64u
 
-/* What peers exchange. */
+/* Data that peers exchange. */
 struct peer_card {
 	union softhca_gid gid;
 	uint32_t qpn, psn, srqn;

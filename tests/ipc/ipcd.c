@@ -12,7 +12,7 @@
  *  IPCD_MEMIF             a socket: the HCAs are connected by memif ports
  *  IPCD_NO_SLOW_MEMORY    slow_memory = no
  *  IPCD_TRUST             trust_own = yes: tests are of the daemon's own user
- *  IPCD_TURN_MS           clients of a user with losses take turns, so many ms apart at most
+ *  IPCD_TURN_MS           clients of a user with losses take turns, at most this number of ms apart
  *
  * Prints "ready" when clients can connect. Each line on its standard input is a command and
  * answered by one line: "usage A|B" (objects in use, minus those without clients), "counters A|B"

@@ -3,8 +3,8 @@
 #define TESTS_IPC_OLD_OPS_H
 
 /*
- * The operations of version 7.0 of the control channel, as commit 8a9a875 has them. Frozen: this is
- * what libraries and daemons of that version send and take, byte for byte.
+ * The operations of version 7.0 of the control channel, as commit 8a9a875 has them. Frozen:
+ * libraries and daemons of that version send and take these bytes.
  *
  * X(name, bytes of the request, bytes of the answer, descriptors in, descriptors out)
  */

@@ -4,7 +4,7 @@
 
 /*
  * A client that builds its messages itself and may send anything. Functions assert only what
- * concerns this process; the caller checks what the daemon answers.
+ * concerns this process; the caller checks the daemon's answers.
  */
 
 #include <setjmp.h>

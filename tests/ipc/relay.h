@@ -3,8 +3,8 @@
 #define TESTS_IPC_RELAY_H
 
 /*
- * Stands between a library and a daemon, and makes each believe that the other is of another
- * release. It is a process; the library connects to its socket instead of the daemon's.
+ * Stands between a library and a daemon, and presents each to the other as one of another release.
+ * It is a process; the library connects to its socket instead of the daemon's.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include <sys/un.h>
 
 enum relay_as {
-	/* version 7.0, with the frozen sizes of old_ops.h: what it lacks ends the session */
+	/* version 7.0, with the frozen sizes of old_ops.h: a missing operation ends the session */
 	RELAY_OLD,
 	/* a later minor version: answers have more members, and one has fewer */
 	RELAY_LATER,

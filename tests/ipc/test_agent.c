@@ -2,7 +2,7 @@
 
 /*
  * The agent that accesses a client's memory, with replaced system calls: an access that is late is
- * abandoned and not executed by another thread, and nothing waits for an agent that hangs.
+ * abandoned and not executed by another thread, and no thread waits for an agent that hangs.
  */
 
 #include <errno.h>
@@ -226,7 +226,7 @@ destroyed_while_late(void **state)
 
 #define BURNERS 4
 
-static pid_t burner[BURNERS]; /* 0: there is none */
+static pid_t burner[BURNERS]; /* 0: not running */
 static cpu_set_t cpus_before;
 
 static void
@@ -433,7 +433,10 @@ shares(void **state)
 	ipc_budget_close(same);
 }
 
-/* Who leaves and returns finds what he left; with very many users each can wait once at a time. */
+/*
+ * A user that leaves and returns has the old budget; with very many users each can wait once at a
+ * time.
+ */
 static void
 returned_and_many(void **state)
 {

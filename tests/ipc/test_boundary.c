@@ -184,7 +184,7 @@ linger_refused(void **state)
 }
 
 /*
- * In messages that end the session, that are never read, and that arrive where none are expected.
+ * In messages that end the session, that are never read, and that arrive where none is expected.
  */
 static void
 linger_queued(void **state)

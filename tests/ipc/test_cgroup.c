@@ -2,8 +2,8 @@
 
 /*
  * Memory of clients is charged to the clients: in groups with little memory a client cannot
- * register more than its group has, and the daemon's group does not grow by what clients register.
- * Skipped where this process may not make such groups.
+ * register more than its group has, and the daemon's group does not grow by registrations of
+ * clients. Skipped where this process may not make such groups.
  */
 
 #include <errno.h>

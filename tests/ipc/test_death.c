@@ -253,7 +253,7 @@ gather(struct crowd *c)
 	return err;
 }
 
-/* On every QP in turn; what does not fit is posted the next time. */
+/* On every QP in turn; the rest is posted the next time. */
 static void
 chatter(const struct crowd *c)
 {
@@ -329,7 +329,7 @@ many_after_each_other(void **state)
 	int files, sock;
 	uint64_t from;
 
-	rig_join(rig_fork(visitor, NULL, &sock)); /* opens what stays open */
+	rig_join(rig_fork(visitor, NULL, &sock)); /* opens files that stay open */
 	close(sock);
 	assert_true(rig_wait_empty(&rig, 0, GIVE_UP_MS) >= 0);
 	files = files_at_rest();

@@ -16,7 +16,7 @@
 
 #include "ipc_rig.h"
 
-#define SECONDS 120 /* a thread that waits for ever ends the process */
+#define SECONDS 120 /* a hanging thread ends the process */
 #define EVENT_MS 20000
 #define MANY 300u
 #define EVENT_BYTES 16
@@ -101,7 +101,7 @@ post(struct line *l)
 	assert_int_equal(softhca_post_send(l->qp, &wr, &bad), 0);
 }
 
-/* Wait until so many events that were not read are in the channel. */
+/* Wait until this number of unread events is in the channel. */
 static void
 wait_unread(int n)
 {
@@ -156,7 +156,7 @@ descriptors(void **state)
 	post(&l);
 	assert_int_equal(polled(copy, EVENT_MS), POLLIN);
 	assert_int_equal(polled(a.channel->fd, 0), POLLIN);
-	/* the flag belongs to what both descriptors refer to */
+	/* the flag belongs to the open file of both descriptors */
 	assert_int_equal(fcntl(copy, F_SETFL, O_NONBLOCK), 0);
 	take(&l);
 	assert_int_equal(polled(copy, 0), 0);
@@ -293,7 +293,7 @@ destroyed_while_read(void **state)
 	end_channel(&w, 1);
 }
 
-/* Events that nobody has read vanish with their CQ, those of other CQs stay. */
+/* Unread events vanish with their CQ, those of other CQs stay. */
 static void
 freed_cq(void **state)
 {

@@ -188,7 +188,7 @@ environment(void **state)
 	assert_true(mr[0] != NULL && mr[1] != NULL);
 	assert_false(is_shared(mem));
 	assert_int_equal(setenv("SOFTHCA_SLOW_MR", "0", 1), 0);
-	/* Memory in use as private stays private, while memory beside it is converted. */
+	/* Memory in use as private stays private, while memory next to it is converted. */
 	assert_non_null(softhca_reg_mr(pd, mem, 2 * PAGE, REMOTE));
 	assert_false(is_shared(mem) || is_shared(mem + PAGE));
 	assert_non_null(softhca_reg_mr(pd, mem + 2 * PAGE, PAGE, REMOTE));
@@ -360,7 +360,7 @@ windows(void **state)
 		peer_fill(p.a.buf, 2 * PAGE, 10 + (uint32_t)i);
 		expect(operate(&p, SOFTHCA_WR_RDMA_WRITE, 2 * PAGE, 1000), SOFTHCA_WC_SUCCESS);
 		assert_true(peer_verify(p.mem + 1000, 2 * PAGE, 10 + (uint32_t)i));
-		/* the short way, too */
+		/* also the short way */
 		expect(operate(&p, SOFTHCA_WR_RDMA_WRITE, 64, 5000), SOFTHCA_WC_SUCCESS);
 	}
 	assert_int_equal(softhca_dereg_mr(p.mr), -EBUSY);
@@ -370,7 +370,7 @@ windows(void **state)
 	pair_close(&p);
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
 static void
 refused(struct softhca_pd *pd, void *mem, uint64_t bytes, uint32_t access, int error,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The greeting: versions, daemons that answer in another way or not at all, full daemons, and what
- * the client says of each.
+ * The greeting: versions, daemons that answer in another way or not at all, full daemons, and the
+ * client's errors for each.
  */
 
 #include <errno.h>

@@ -566,7 +566,9 @@ ring(struct hca_uar_page *uar, uint32_t slot, uint64_t word)
 	__atomic_store_n(&uar->fifo[slot], hca_cpu_to_le64(word), __ATOMIC_RELEASE);
 }
 
-/* Wait until the counter has grown by at least so many; the device counts after taking a word. */
+/*
+ * Wait until the counter has grown by at least this number; the device counts after taking a word.
+ */
 static void
 device_counts(const char *name, int64_t before, int64_t more)
 {

@@ -3,8 +3,8 @@
 /*
  * Abuse of the sleep words and the eventfd: writing to the page, reading the counter with
  * O_NONBLOCK cleared, kicking in a loop. The page is sealed, the worker never reads the counter,
- * and a client that kicks without need is soon ignored for a while. Others work meanwhile, and
- * their daemon has no alarm: what they lose does not come.
+ * and a client that kicks without need is soon ignored for 100 ms. Others work meanwhile, and their
+ * daemon has no alarm: a lost wake-up stays lost.
  */
 
 #include <errno.h>
@@ -50,12 +50,12 @@ sealed(void **state)
 	rig_stop(&rig);
 }
 
-/* ---- somebody who works meanwhile ---- */
+/* ---- a client that works meanwhile ---- */
 
 struct bystander {
 	pthread_t thread;
 	const char *path;
-	uint32_t done; /* requests that were completed and did what they should */
+	uint32_t done; /* requests that were completed with the right effect */
 	int err;
 	bool over;
 };
@@ -165,7 +165,7 @@ storm(void **state)
 	assert_int_equal(fcntl(bad.kick_fd, F_SETFL, 0), 0);
 	bystander_start(&by, &rig);
 	kick(&rig, &bad, &good, &by);
-	/* Now nobody else's kick wakes the worker, and soon it naps for no muted client. */
+	/* Now no other kick wakes the worker, and soon it naps for no muted client. */
 	while (!bystander_done(&by, 3 * REQUESTS))
 		usleep(1000);
 	bystander_stop(&by);

@@ -2,8 +2,8 @@
 
 /*
  * Kinds of memory on daemons without slow memory: one that trusts its own user and one that does
- * not. What may be registered, with which rights, and what a quota refuses before it is touched;
- * and many pieces of slow memory.
+ * not. Memory that may be registered, with which rights, and memory that a quota refuses before it
+ * is touched; and many pieces of slow memory.
  */
 
 #include <errno.h>
@@ -51,7 +51,7 @@ shut_down(void **state)
 	return 0;
 }
 
-/* A file without a name, of so many bytes */
+/* A file without a name, of this size */
 static int
 file_in(const char *folder, uint64_t bytes)
 {
@@ -209,7 +209,7 @@ files_of_a_disk(void **state)
 	close(fd);
 }
 
-/* What the program has open for reading is read, never written. */
+/* A file that the program has open for reading is read, never written. */
 static void
 read_only(void **state)
 {
@@ -252,7 +252,7 @@ read_only(void **state)
 	close(only);
 }
 
-/* Rights against what is mapped: private memory that is read-only, without access, with a gap */
+/* Rights against mappings: private memory that is read-only, without access, with a gap */
 static void
 rights(void **state)
 {
@@ -366,7 +366,7 @@ many_mappings(void **state)
 	before = daemon_has_read();
 	mr = softhca_reg_mr_pages(pd, (uintptr_t)mem, PIECES * PAGE, PAGE, pages, PIECES, KEEP);
 	assert_non_null(mr);
-	/* a line has some 50 bytes, and the process has other mappings, too */
+	/* a line has some 50 bytes, and the process also has other mappings */
 	assert_in_range(daemon_has_read() - before, 2 * PIECES * 20, 2 * PIECES * 200);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	/* one page is not writable: it is the last in the list, and the first in the memory */

@@ -164,7 +164,7 @@ test_other_files(void **state)
 	begin();
 	for (int i = 0; i < 5; i++)
 		make_socket(names[i]);
-	describe("a2", "guid 0200000000000001\n"); /* nobody locks it */
+	describe("a2", "guid 0200000000000001\n"); /* not locked */
 	snprintf(path, sizeof(path), "%s/a3.sock.device", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	snprintf(path, sizeof(path), "%s/a4.sock.device", folder);

@@ -250,7 +250,7 @@ shared_mapping(void **state)
 	assert_int_equal(softhca_close(ctx), 0);
 }
 
-/* Pages of 1 GiB, of which there are none: an error with a reason. */
+/* Pages of 1 GiB, which are not available: an error with a reason. */
 static void
 no_hugepages(void **state)
 {
@@ -507,8 +507,8 @@ register_all_the_time(void *arg)
 }
 
 /*
- * With its own context the child does what the parent's threads were doing at fork(). ASan's
- * allocator may be locked in a child of a process with threads, for ever.
+ * With its own context the child repeats the work of the parent's threads at fork(). ASan's
+ * allocator may stay locked in a child of a process with threads.
  */
 static void
 fork_while_registering(void **state)

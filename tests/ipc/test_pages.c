@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Client memory whose pages are not there, or do not stay: of hugepages, and what is filled after
- * it was refused. The daemon allocates no page. (Pages of 4 KiB: also test_boundary.c.)
+ * Client memory whose pages are not there, or do not stay: of hugepages, and memory that is filled
+ * after it was refused. The daemon allocates no page. (Pages of 4 KiB: also test_boundary.c.)
  */
 
 #include <errno.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What programs do with their processes while they use a daemon's device: constructors and
- * destructors that use it, children that exec, exit or go on, daemons that leave their parent,
- * signals, and libraries that are unloaded. Each program is this file in another process, so that
- * its exit is an ordinary one.
+ * Processes of programs that use a daemon's device: constructors and destructors that use it,
+ * children that exec, exit or go on, daemons that leave their parent, signals, and libraries that
+ * are unloaded. Each program is this file in another process, so that its exit is an ordinary one.
  */
 
 #include <dirent.h>
@@ -180,7 +179,7 @@ open_files(void)
 	return n;
 }
 
-/* Nothing of a context is open in a program that its child executes. */
+/* No descriptor of a context is open in a program that its child executes. */
 static int
 program_execs(void)
 {
@@ -208,7 +207,7 @@ program_counts(void)
 	return differs("open files", open_files(), atoi(getenv(FILES)));
 }
 
-/* What is left of a daemon after its parent has gone: it needs a context of its own. */
+/* A daemon (in the background) after its parent has gone: it needs a context of its own. */
 static int
 as_daemon(int alive)
 {
@@ -451,7 +450,7 @@ begin(const char *file, const char *name)
 		execl(file, "program", NULL);
 		_exit(127);
 	}
-	setpgid(running, running); /* whoever is first; fails behind its exec */
+	setpgid(running, running); /* both try; fails after its exec */
 }
 
 static void
@@ -463,7 +462,7 @@ end_well(void)
 	assert_int_equal(status, 0);
 }
 
-/* What the program and its children have left does not stand in the way of the next test. */
+/* Leftovers of the program and its children do not disturb the next test. */
 static int
 tidy(void **state)
 {

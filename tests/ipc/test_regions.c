@@ -18,7 +18,7 @@
 
 RIG_OF_ALL(rig)
 
-/* Two peers in this process; b has memory of its own besides. */
+/* Two peers in this process; b also has memory of its own. */
 struct pair {
 	struct peer a, b;
 	uint8_t *mem; /* 16 pages */
@@ -116,7 +116,7 @@ length_0(void **state)
 	pair_close(&p);
 }
 
-/* What a READ brings vanishes; the peer cannot use the key. */
+/* Data of a READ vanishes; the peer cannot use the key. */
 static void
 null_region(void **state)
 {
@@ -186,7 +186,7 @@ map_at(uint8_t *at, size_t bytes, uint8_t value)
 	memset(at, value, bytes);
 }
 
-/* What is mapped counts at the time of each access; memory stays in place. */
+/* The mapping at the time of each access counts; memory stays in place. */
 static void
 on_demand(void **state)
 {
@@ -219,7 +219,7 @@ on_demand(void **state)
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 					  REMOTE | ODP),
 			 -EOPNOTSUPP);
-	/* shared memory, too */
+	/* also shared memory */
 	assert_int_equal(softhca_rereg_mr(mr,
 					  SOFTHCA_REREG_MR_CHANGE_TRANSLATION |
 						  SOFTHCA_REREG_MR_CHANGE_ACCESS,
@@ -228,7 +228,7 @@ on_demand(void **state)
 	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_WRITE, mr, (uintptr_t)p.b.buf, PAGE), 0);
 	assert_memory_equal(p.a.buf, p.b.buf, PAGE);
 	assert_int_equal(softhca_dereg_mr(mr), 0);
-	/* the whole address space, and what is not mapped */
+	/* the whole address space, and unmapped addresses */
 	assert_null(softhca_reg_mr(p.b.pd, NULL, UINT64_MAX, REMOTE | ODP));
 	assert_int_equal(errno, EOPNOTSUPP);
 	munmap(p.mem + PAGE, PAGE);
@@ -338,7 +338,7 @@ talk_both(const struct talk *t)
 	assert_int_equal(there, 0);
 }
 
-/* What the device's attributes say about services and SRQs */
+/* The device's attributes of services and SRQs */
 static void
 services(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a program may do to its mappings while regions lie over them, and after that: its memory
- * reads as if nobody had exchanged it, and a region keeps the pages that it was made over.
+ * Changes that a program may make to its mappings while regions lie over them, and after that: its
+ * memory reads as before the exchange, and a region keeps the pages that it was made over.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@
 
 RIG_OF_ALL(rig)
 
-/* Peer a reads and writes memory of peer b, which is in this process, too. */
+/* Peer a reads and writes memory of peer b, which is also in this process. */
 struct world {
 	struct peer a, b;
 	uint8_t *mem; /* PAGES private pages */
@@ -294,7 +294,7 @@ moved(void **state)
 	world_close(&w);
 }
 
-/* mremap() lengthens registered memory: what has grown reads as zeros and is nobody else's. */
+/* mremap() lengthens registered memory: the new part reads as zeros and is not shared. */
 static void
 grown(void **state)
 {
@@ -349,7 +349,9 @@ neighbours(void **state)
 	world_close(&w);
 }
 
-/* Memory that cannot be written: for reading alone, and what the program changes meanwhile. */
+/*
+ * Memory that cannot be written: for reading alone, and memory that the program changes meanwhile.
+ */
 static void
 read_only(void **state)
 {
@@ -372,7 +374,7 @@ read_only(void **state)
 	world_close(&w);
 }
 
-/* The child has a copy of what is mapped, wherever the program has moved it. */
+/* The child has a copy of the mapped memory, wherever the program has moved it. */
 static void
 forked(void **state)
 {
@@ -504,7 +506,7 @@ guards(void **state)
 	world_close(&w);
 }
 
-/* What has grown and was unmapped is freed with the region. */
+/* An extension that was unmapped is freed with the region. */
 static void
 freed(void **state)
 {
@@ -557,7 +559,7 @@ forked_without_descriptors(void **state)
 	world_close(&w);
 }
 
-/* The first block of a thread lies beside the state of its arena, which fork() changes. */
+/* The first block of a thread lies next to the state of its arena, which fork() changes. */
 static void *
 register_in_arena(void *arg)
 {
@@ -598,7 +600,7 @@ arena(void **state)
 
 /*
  * As many mappings as the kernel permits: every other page of a range has another protection. The
- * registration says what is wrong; a deregistration leaves the contents, and makes the page private
+ * registration reports the error; a deregistration leaves the contents, and makes the page private
  * when there is room again.
  */
 static void

@@ -241,7 +241,7 @@ callers_of_rows(void **state)
 	printf("%u of %u rows are for privileged clients\n", reserved, HCA_CTL_OP_COUNT);
 }
 
-/* Every call that needs a descriptor reports that there is none, and the context stays usable. */
+/* Every call that needs a descriptor reports that none is left, and the context stays usable. */
 static int
 poor(int sock, void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What sessions leave in the daemon when they have ended, well or killed: nothing that adds up. */
+/* Leftovers of sessions in the daemon when they have ended, well or killed: none that add up. */
 
 #include <dirent.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "abi_bar.h"
 #include "ipc_rig.h"
 
-#define FIRST 80u /* sessions that use for the first time what is kept for later ones */
+#define FIRST 80u /* sessions that use for the first time resources kept for later ones */
 #define SESSIONS 420u
 #define OBJECTS 8u /* of each kind in a session */
 #define KILLS 30u
@@ -125,7 +125,7 @@ judge(const struct counts *before)
 	assert_true(nothing_added(before, &after));
 }
 
-/* What it makes ends with it. */
+/* Its objects end with it. */
 static void
 session(uint8_t *mem)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A daemon without CPU for a while: posts do not wait for it and succeed until the send queue is
- * full, however small the doorbell page is. No request is lost. A context can be closed, and the
- * daemon writes to nothing of the program when it goes on.
+ * A daemon that is stopped: posts do not wait for it and succeed until the send queue is full,
+ * however small the doorbell page is. No request is lost. A context can be closed, and the daemon
+ * does not write to the program's memory when it goes on.
  */
 
 #include <errno.h>
@@ -193,7 +193,7 @@ on_alarm(int number)
 
 /*
  * A context is closed while the daemon is stopped with requests to its memory; signals do not make
- * the wait longer. That memory is not used again: what the program gets next lies in another file,
+ * the wait longer. That memory is not used again: the program's next memory lies in another file,
  * which the requests cannot reach.
  */
 static void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Two processes exchange data through a daemon; afterwards nothing of them is left in it. */
+/* Two processes exchange data through a daemon; afterwards no object of theirs is left in it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +125,7 @@ events_beside_control(void **state)
 	peer_close(&b);
 }
 
-/* Objects left at close: the daemon frees them, too. */
+/* Objects left at close: the daemon also frees them. */
 static void
 close_with_objects(void **state)
 {
@@ -376,7 +376,7 @@ attached_memory(void **state)
 	close(fd);
 }
 
-/* What a failed test leaves behind is gone before the next one. */
+/* Leftovers of a failed test are removed before the next one. */
 static int
 sleeper(int sock, void *arg)
 {

@@ -2,7 +2,7 @@
 
 /*
  * Libraries and daemons of different releases: transfers between an old one and this one, both
- * ways, what the older of two lacks, and what a later one may send.
+ * ways, features that the older of two lacks, and messages that a later one may send.
  *
  * "test_ipc_versions old": IPCD is that of an earlier state (tests/old-library).
  */
@@ -110,7 +110,7 @@ old_lacks(void **state)
 	relay_stop(&relay);
 }
 
-/* Answers with more members, an answer with fewer, and features that nobody here has. */
+/* Answers with more members, an answer with fewer, and unknown features. */
 static void
 later_daemon(void **state)
 {
@@ -143,7 +143,7 @@ greet(struct raw *r, uint16_t version, struct hca_ctl_offer offer)
 	return raw_greet_as(r, version, offer);
 }
 
-/* A later version that knows this one is answered in this one. */
+/* A later version that supports this one is answered in this one. */
 static void
 ranges(void **state)
 {
@@ -156,7 +156,7 @@ ranges(void **state)
 	assert_int_equal(r.welcome.offer.older, HCA_CTL_OLDER);
 	assert_int_equal(r.welcome.offer.features, HCA_CTL_FEATURES);
 	assert_int_equal(raw_call(&r, HCA_CTL_IDENTIFY, "9.9", 4, -1), 0);
-	/* 40 was of its own version; of this one it has what is here */
+	/* 40 was of its own version; of this one it has these fields */
 	assert_int_equal(rig_ask(&rig, "differs", 0, "told"), told);
 	raw_close(&r);
 
@@ -198,7 +198,10 @@ later_library(void **state)
 	assert_int_equal(rig_ask(&rig, "differs", 0, "told") - told, 2);
 }
 
-/* To version 7.0 nothing has become looser: what it would not send ends the session. */
+/*
+ * For version 7.0 the checks are as strict as before: a message that it would not send ends the
+ * session.
+ */
 static void
 old_is_strict(void **state)
 {

@@ -37,7 +37,7 @@
 #define COMMANDS_EVERY 8u
 #define DISTANCE_NS 400000u
 #define ALARMS 40u
-#define SETTLED_US 90000u /* by then the worker knows that no late kick comes */
+#define SETTLED_US 90000u /* by then no late kick can come */
 #define LOST_S 60.0	  /* a lost wakeup, however slow the machine */
 #define PIPE 4096
 
@@ -431,7 +431,7 @@ wait_for_missed(void)
 
 /*
  * With the alarm the request is found without a kick, and counted. Without it others are served as
- * usual; their kicks wake the worker, which then finds the stopped client's doorbell, too.
+ * usual; their kicks wake the worker, which then finds also the stopped client's doorbell.
  */
 static void
 stopped(bool alarm)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * XRC domains of files among processes: one creates the target QP, another one receives what comes
+ * XRC domains of files among processes: one creates the target QP, another one receives messages
  * through it, also after the first has gone.
  */
 
@@ -68,7 +68,7 @@ complain(const char *what)
 	return 1;
 }
 
-/* What the processes tell each other */
+/* Messages between the processes */
 struct card {
 	union softhca_gid gid;
 	uint32_t qpn, srqn;
@@ -365,7 +365,7 @@ refused(struct softhca_context *ctx, int fd, int oflags, int why)
 	assert_int_equal(errno, why);
 }
 
-/* What is wrong with a descriptor is said, and the context goes on. */
+/* The error of a descriptor is reported, and the context goes on. */
 static void
 bad_input(void **state)
 {
@@ -406,7 +406,9 @@ bad_input(void **state)
 	close(file);
 }
 
-/* A reader of another user's file gets nothing; who can write to it, or owns it, does. */
+/*
+ * A reader of another user's file gets no domain; a process that can write to it, or owns it, does.
+ */
 static int
 reader(int sock, void *arg)
 {

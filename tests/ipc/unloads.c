@@ -2,8 +2,8 @@
 
 /*
  * A program that is not linked with libsofthca but loads it (LIBRARY), as language bindings do:
- * opens the device, and unloads the library with the context closed and with it still open. What
- * the library has started goes on until the process ends.
+ * opens the device, and unloads the library with the context closed and with it still open. Threads
+ * of the library go on until the process ends.
  */
 
 #include <dlfcn.h>
