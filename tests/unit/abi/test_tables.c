@@ -150,6 +150,7 @@ test_transition_commands(void **state)
 	}
 }
 
+#define A1_3(mask) ((mask)&HCA_MASK(20, 0))
 /* Golden masks, written out from table A1-2 and the amendments. */
 static void
 test_transition_masks(void **state)
@@ -158,28 +159,29 @@ test_transition_masks(void **state)
 
 	t = find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_RC);
 	assert_int_equal(t->required, 0x000038);
-	assert_int_equal(t->optional, 0x000001);
+	assert_int_equal(A1_3(t->optional), 0x000001);
 	t = find(HCA_CMD_RST2INIT_QPEE, HCA_QPS_RST, HCA_ST_UD);
 	assert_int_equal(t->required, 0x000070);
 	t = find(HCA_CMD_INIT2INIT_QPEE, HCA_QPS_INIT, HCA_ST_RC);
 	assert_int_equal(t->required, 0);
-	assert_int_equal(t->optional, 0x000039);
+	assert_int_equal(A1_3(t->optional), 0x000039);
 	t = find(HCA_CMD_INIT2INIT_QPEE, HCA_QPS_INIT, HCA_ST_UD);
-	assert_int_equal(t->optional, 0x000071);
+	assert_int_equal(A1_3(t->optional), 0x000071);
 	t = find(HCA_CMD_INIT2RTR_QPEE, HCA_QPS_INIT, HCA_ST_RC);
 	assert_int_equal(t->required, 0x129180 | 0x020000);
-	assert_int_equal(t->optional, 0x004019);
+	assert_int_equal(A1_3(t->optional), 0x004019);
 	t = find(HCA_CMD_INIT2RTR_QPEE, HCA_QPS_INIT, HCA_ST_UC);
 	assert_int_equal(t->required, 0x101180);
 	t = find(HCA_CMD_RTR2RTS_QPEE, HCA_QPS_RTR, HCA_ST_RC);
 	assert_int_equal(t->required, 0x012e00);
-	assert_int_equal(t->optional, 0x04c00b | HCA_QP_ATTR_RATE_LIMIT);
+	assert_int_equal(A1_3(t->optional), 0x04c00b);
+	assert_true(t->optional & HCA_QP_ATTR_RATE_LIMIT);
 	t = find(HCA_CMD_RTR2RTS_QPEE, HCA_QPS_RTR, HCA_ST_XRC_TGT);
 	assert_int_equal(t->required, 0x010200);
 	t = find(HCA_CMD_SQD2SQD_QPEE, HCA_QPS_SQD, HCA_ST_RC);
-	assert_int_equal(t->optional, 0x06eeb9);
+	assert_int_equal(A1_3(t->optional), 0x06eeb9);
 	t = find(HCA_CMD_SQERR2RTS_QPEE, HCA_QPS_SQE, HCA_ST_UC);
-	assert_int_equal(t->optional, 0x00000b);
+	assert_int_equal(A1_3(t->optional), 0x00000b);
 	t = find(HCA_CMD_RST2RTS_QPEE, HCA_QPS_RST, HCA_ST_JETTY);
 	assert_int_equal(t->required,
 			 HCA_QP_ATTR_TIMEOUT | HCA_QP_ATTR_RNR_RETRY | HCA_QP_ATTR_MIN_RNR_TIMER);
