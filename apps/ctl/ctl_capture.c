@@ -76,7 +76,8 @@ absolute(const char *file, char *path, size_t size)
 		n = -1;
 	if (n >= 0 && (size_t)n < size)
 		return 0;
-	ctl_error("%s: the path is too long", file);
+	ctl_error("%s: the path is too long, expected up to %zu characters: use a shorter one",
+		  file, size - 1);
 	return -1;
 }
 
@@ -89,7 +90,7 @@ begin(struct ctl_process *p, const struct capture *o, const char *path)
 	if (snprintf(words, sizeof(words), "%s%s", o->words, path) < (int)sizeof(words))
 		answer = ctl_order(p, "/softhca/capture", words);
 	else
-		ctl_error("%s: the path is too long", path);
+		ctl_error("%s: the path is too long: use a shorter one", path);
 	return answer;
 }
 

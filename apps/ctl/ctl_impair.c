@@ -159,7 +159,10 @@ take_psn(struct impair *o, const char *value)
 		return 0;
 	}
 	if (o->rules == RULES_MAX) {
-		ctl_error("--psn: at most %u", RULES_MAX);
+		ctl_error(
+			"--psn: expected at most %u with a fault, found more; run impair again for the "
+			"others",
+			RULES_MAX);
 		return -1;
 	}
 	if (is_fault(fault + 1)) {

@@ -2,6 +2,8 @@
 
 /* Whether options go together, and the defaults that depend on others. */
 
+#include <inttypes.h>
+
 #include "perf_options.h"
 
 #define DEFAULT_SIZE 65536
@@ -65,7 +67,9 @@ check_sizes(struct perf_options *opt)
 {
 	if (perf_is_atomic(opt->op)) {
 		if (opt->size != 0 && opt->size != PERF_ATOMIC_SIZE)
-			return perf_options_bad("--size: atomics have 8 bytes");
+			return perf_options_bad("--size: %" PRIu64
+						"; atomics have 8 bytes, leave --size out",
+						opt->size);
 		opt->size = PERF_ATOMIC_SIZE;
 		opt->all_sizes = false;
 	}
@@ -74,7 +78,10 @@ check_sizes(struct perf_options *opt)
 	if (opt->size == 0 && !opt->all_sizes)
 		opt->size = opt->service == PERF_SERVICE_UD ? opt->mtu : DEFAULT_SIZE;
 	if (opt->stride != 0 && (opt->all_sizes || opt->stride < opt->size))
-		return perf_options_bad("--stride: smaller than a message");
+		return perf_options_bad("--stride: %" PRIu64
+					" is smaller than a message: --size %" PRIu64
+					" or less, without --all-sizes",
+					opt->stride, opt->stride);
 	if (perf_is_atomic(opt->op) && opt->stride % PERF_ATOMIC_SIZE != 0)
 		return perf_options_bad("--stride: atomics need a multiple of 8");
 	return 0;
@@ -86,9 +93,12 @@ check_queues(struct perf_options *opt)
 	if (opt->depth == 0)
 		opt->depth = opt->load != 0 ? LOAD_DEPTH : opt->test == PERF_TEST_LAT ? 1 : 128;
 	if (opt->test == PERF_TEST_LAT && opt->load == 0 && opt->depth != 1)
-		return perf_options_bad("--depth: the latency test has one message under way");
+		return perf_options_bad(
+			"--depth: %u; --test lat has one message under way, --test bw more",
+			opt->depth);
 	if (opt->test == PERF_TEST_LAT && opt->qps != 1)
-		return perf_options_bad("--qps: the latency test has one connection");
+		return perf_options_bad("--qps: %u; --test lat has one connection, --test bw more",
+					opt->qps);
 	if (opt->post_list > opt->depth)
 		opt->post_list = opt->depth;
 	if (opt->signal_every > opt->depth / opt->post_list * opt->post_list)
@@ -231,7 +241,7 @@ perf_options_judge(struct perf_options *opt)
 	if (rc != 0)
 		return rc;
 	if (opt->ip == 5)
-		return perf_options_bad("--ip: 4 or 6");
+		return perf_options_bad("--ip: expected 4 or 6, found 5");
 	if (perf_mtu_code(opt->mtu) == 0)
 		return perf_options_bad("--mtu: %u is none of 256, 512, 1024, 2048, 4096",
 					opt->mtu);

@@ -90,8 +90,9 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	struct softhca_embed_config d;
 
 	if (in->size != sizeof(*in))
-		return embed_fail(-EINVAL, "configuration of %u bytes, %zu are expected", in->size,
-				  sizeof(*in));
+		return embed_fail(-EINVAL,
+				  "size = %u: expected %zu; begin with softhca_embed_config_init()",
+				  in->size, sizeof(*in));
 	for (size_t i = 0; i < RTE_DIM(in->reserved); i++)
 		if (in->reserved[i] != 0)
 			return embed_fail(-EOPNOTSUPP,
@@ -118,7 +119,12 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 				  EMBED_FIRST_MAX);
 	if (c->layout > SOFTHCA_LAYOUT_FULL || c->executor > SOFTHCA_EXECUTOR_THREADS ||
 	    c->idle > SOFTHCA_IDLE_SPIN || c->max_mtu > SOFTHCA_MTU_4096)
-		return embed_fail(-EINVAL, "unknown layout, executor, idle policy or MTU");
+		return embed_fail(
+			-EINVAL,
+			"layout = %u, executor = %u, idle = %u, max_mtu = %u: expected at "
+			"most %u, %u, %u and %u",
+			c->layout, c->executor, c->idle, c->max_mtu, SOFTHCA_LAYOUT_FULL,
+			SOFTHCA_EXECUTOR_THREADS, SOFTHCA_IDLE_SPIN, SOFTHCA_MTU_4096);
 	if (c->fabric.rate_gbps != 0 &&
 	    (c->executor != SOFTHCA_EXECUTOR_MANUAL || c->ports != NULL))
 		return embed_fail(-EINVAL,
@@ -619,12 +625,14 @@ softhca_embed_open(struct softhca_embed *e, unsigned int index, struct softhca_c
 	if (e->forks != embed_forks())
 		return embed_fail(-EPERM, EMBED_FOREIGN);
 	if (index >= e->cfg.num_hcas)
-		return embed_fail(-EINVAL, "HCA %u of %u", index, e->cfg.num_hcas);
+		return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
+				  e->cfg.num_hcas - 1);
 	pthread_mutex_lock(&e->lock);
 	while (slot < EMBED_CONTEXTS_MAX && e->ctx[slot] != NULL)
 		slot++;
 	if (slot == EMBED_CONTEXTS_MAX)
-		err = embed_fail(-EMFILE, "%u contexts are open", EMBED_CONTEXTS_MAX);
+		err = embed_fail(-EMFILE, "%u contexts are open, the most that may be: close one",
+				 EMBED_CONTEXTS_MAX);
 	else
 		err = open_context(e, index, slot, &e->ctx[slot]);
 	if (err == 0)

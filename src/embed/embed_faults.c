@@ -90,7 +90,11 @@ add_rule(struct hca_port *port, const struct hca_impair_text *t, const struct fr
 	rule.sqpn = f->from;
 	rule.wire = f->wire;
 	err = hca_port_impair_rule(port, &rule);
-	return err == 0 ? 0 : embed_fail(err, "there are %u rules at most", HCA_FAULT_RULES);
+	return err == 0 ? 0
+			: embed_fail(err,
+				     "an HCA has %u rules, the most that may be: "
+				     "softhca_embed_clear_faults() removes them",
+				     HCA_FAULT_RULES);
 }
 
 static void
@@ -168,7 +172,8 @@ softhca_embed_faults(struct softhca_embed *e, unsigned int index, char *text, si
 	char what[40];
 
 	if (index >= e->cfg.num_hcas)
-		return embed_fail(-EINVAL, "HCA %u of %u", index, e->cfg.num_hcas);
+		return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
+				  e->cfg.num_hcas - 1);
 	if (size != 0)
 		text[0] = '\0';
 	n = hca_port_impair_fired(e->side[index].impair, fired);

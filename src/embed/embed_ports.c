@@ -318,20 +318,30 @@ softhca_embed_add_fault(struct softhca_embed *e, unsigned int index,
 	int err;
 
 	if (index >= e->cfg.num_hcas || rule->fault >= RTE_DIM(faults))
-		return embed_fail(-EINVAL, "fault %u at HCA %u", rule->fault, index);
+		return embed_fail(-EINVAL,
+				  "fault %u of HCA number %u: expected 0 to %zu, of HCA 0 to %u",
+				  rule->fault, index, RTE_DIM(faults) - 1, e->cfg.num_hcas - 1);
 	r.fault = faults[rule->fault];
 	port = rule->inbound ? e->side[index].inbound : e->side[index].impair;
 	if (port == NULL)
-		return embed_fail(-EOPNOTSUPP, "links in memory are impaired by the sender");
+		return embed_fail(
+			-EOPNOTSUPP,
+			"inbound = 1: HCAs connected in memory are impaired where frames are "
+			"sent; add the rule to the other HCA with inbound = 0");
 	err = hca_port_impair_rule(port, &r);
-	return err == 0 ? 0 : embed_fail(err, "too many faults at HCA %u", index);
+	return err == 0 ? 0
+			: embed_fail(err,
+				     "HCA number %u has %u rules, the most that may be: "
+				     "softhca_embed_clear_faults() removes them",
+				     index, HCA_FAULT_RULES);
 }
 
 int
 softhca_embed_clear_faults(struct softhca_embed *e, unsigned int index)
 {
 	if (index >= e->cfg.num_hcas)
-		return embed_fail(-EINVAL, "HCA %u of %u", index, e->cfg.num_hcas);
+		return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
+				  e->cfg.num_hcas - 1);
 	hca_port_impair_clear_rules(e->side[index].impair);
 	if (e->side[index].inbound != NULL)
 		hca_port_impair_clear_rules(e->side[index].inbound);

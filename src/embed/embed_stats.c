@@ -24,7 +24,7 @@ check_index(const struct softhca_embed *e, unsigned int index)
 {
 	if (index < e->cfg.num_hcas)
 		return 0;
-	return embed_fail(-EINVAL, "HCA %u of %u", index, e->cfg.num_hcas);
+	return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index, e->cfg.num_hcas - 1);
 }
 
 int

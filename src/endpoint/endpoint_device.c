@@ -77,7 +77,11 @@ add(struct endpoint_device *d, const char *option, const char *format, ...)
 	vsnprintf(value, sizeof(value), format, ap);
 	va_end(ap);
 	if ((size_t)snprintf(d->args + at, room, "%s%s=%s", at ? "," : "", option, value) >= room)
-		return endpoint_fail(-EINVAL, "%s: too many options", d->name);
+		return endpoint_fail(
+			-EINVAL,
+			"[port] device %s: options of more than %zu characters; shorten paths "
+			"or leave options out",
+			d->name, sizeof(d->args) - 1);
 	return 0;
 }
 

@@ -152,7 +152,10 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 		return err;
 	build_args(&a, c, d, &set);
 	if (a.full)
-		return endpoint_fail(-EINVAL, "dpdk_args: too many");
+		return endpoint_fail(-EINVAL,
+				     "[memory] dpdk_args: expected fewer than %u words and %u "
+				     "characters with those of softhcad: leave some out",
+				     ARGS_MAX, TEXT_MAX);
 	/* registered before the EAL's handlers, hence runs after them */
 	atexit(remove_runtime_dir);
 	if (rte_eal_init(a.n, a.v) < 0)

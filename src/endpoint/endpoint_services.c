@@ -108,8 +108,9 @@ find_group(const struct endpoint_config *c, struct ipc_server_config *sc)
 	if (c->socket_group[0] == '\0')
 		return 0;
 	if (getgrnam_r(c->socket_group, &group, text, sizeof(text), &found) != 0 || found == NULL)
-		return endpoint_fail(-EINVAL, "[control] group: there is no group %s",
-				     c->socket_group);
+		return endpoint_fail(
+			-EINVAL, "[control] group: there is no group %s; 'groupadd %s' makes it",
+			c->socket_group, c->socket_group);
 	sc->set_group = true;
 	sc->group = found->gr_gid;
 	return 0;
@@ -142,8 +143,11 @@ find_privileged(const struct endpoint_config *c, struct ipc_server_config *sc)
 		if (*name == '\0')
 			continue;
 		if (sc->num_privileged == IPC_PRIVILEGED_MAX)
-			return endpoint_fail(-EINVAL, "[control] privileged_users: at most %u",
-					     IPC_PRIVILEGED_MAX);
+			return endpoint_fail(
+				-EINVAL,
+				"[control] privileged_users: expected at most %u names; leave "
+				"some out, or use [control] group",
+				IPC_PRIVILEGED_MAX);
 		err = find_user(name, &sc->privileged[sc->num_privileged++]);
 	}
 	return err;

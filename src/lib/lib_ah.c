@@ -20,7 +20,8 @@ lib_check_rate(uint32_t static_rate)
 #undef X
 		return 0;
 	default:
-		return lib_fail(-EINVAL, "static rate %u is not known", static_rate);
+		return lib_fail(-EINVAL, "static rate %u: expected one of enum softhca_rate",
+				static_rate);
 	}
 }
 
@@ -28,11 +29,13 @@ static int
 check_ah(const struct lib_context *ctx, const struct softhca_ah_attr *attr)
 {
 	if (attr->port_num == 0 || attr->port_num > ctx->info.num_ports)
-		return lib_fail(-EINVAL, "port %u, the device has 1..%u", attr->port_num,
+		return lib_fail(-EINVAL, "port_num %u: expected 1 to %u", attr->port_num,
 				ctx->info.num_ports);
 	if (attr->sgid_index >= ctx->info.gid_entries)
-		return lib_fail(-EINVAL, "sgid_index %u, the table has %u", attr->sgid_index,
-				ctx->info.gid_entries);
+		return lib_fail(
+			-EINVAL,
+			"sgid_index %u: expected 0 to %u; softhca_query_gid() reads the table",
+			attr->sgid_index, ctx->info.gid_entries - 1);
 	return lib_check_rate(attr->static_rate);
 }
 

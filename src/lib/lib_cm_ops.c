@@ -20,7 +20,8 @@ softhca_cm_bind(struct softhca_cm_id *pub, const struct sockaddr *addr, unsigned
 	if (addr == NULL)
 		return lib_fail(-EINVAL, "no address to bind id %u to", request.id);
 	if ((flags & ~(SOFTHCA_CM_REUSEADDR | SOFTHCA_CM_AFONLY)) != 0)
-		return lib_fail(-EINVAL, "flags %#x of an address to bind", flags);
+		return lib_fail(-EINVAL, "bind flags %#x: expected a set of %#x", flags,
+				SOFTHCA_CM_REUSEADDR | SOFTHCA_CM_AFONLY);
 	err = lib_cm_from_sockaddr(lib_cm_ctx(pub), addr, &request.addr, &request.service);
 	return err != 0 ? err : LIB_CALL(lib_cm_ctx(pub), CM_BIND, &request, &bound);
 }
@@ -28,7 +29,9 @@ softhca_cm_bind(struct softhca_cm_id *pub, const struct sockaddr *addr, unsigned
 static int
 cm_judge_timeout(int timeout_ms)
 {
-	return timeout_ms >= 0 ? 0 : lib_fail(-EINVAL, "a timeout of %d ms", timeout_ms);
+	return timeout_ms >= 0
+		       ? 0
+		       : lib_fail(-EINVAL, "timeout of %d ms: expected 0 or more", timeout_ms);
 }
 
 int
@@ -208,7 +211,8 @@ softhca_cm_join(struct softhca_cm_id *pub, const struct sockaddr *addr, unsigned
 	if (addr == NULL)
 		return lib_fail(-EINVAL, "no group for id %u to join", request.id);
 	if ((flags & ~SOFTHCA_CM_SEND_ONLY) != 0)
-		return lib_fail(-EINVAL, "flags %#x of a group to join", flags);
+		return lib_fail(-EINVAL, "join flags %#x: expected 0 or %#x", flags,
+				SOFTHCA_CM_SEND_ONLY);
 	err = lib_cm_from_sockaddr(lib_cm_ctx(pub), addr, &request.addr, &none);
 	return err != 0 ? err : LIB_CALL(lib_cm_ctx(pub), CM_JOIN, &request, group);
 }

@@ -296,9 +296,14 @@ lib_cover_take(struct lib_context *ctx, uint64_t va, uint64_t length, bool conve
 		return -ENOMEM;
 	pthread_mutex_lock(&lib_share_lock);
 	*out = cover;
-	return cover_done(ctx, cover,
-			  last != UINT64_MAX ? cover_view(ctx, cover, first, last + 1, convert)
-					     : lib_fail(-EINVAL, "the last page is no memory"));
+	return cover_done(
+		ctx, cover,
+		last != UINT64_MAX
+			? cover_view(ctx, cover, first, last + 1, convert)
+			: lib_fail(-EINVAL,
+				   "length %#llx: the range at %#llx wraps past the end of the "
+				   "address space",
+				   (unsigned long long)length, (unsigned long long)va));
 }
 
 int
@@ -317,8 +322,12 @@ lib_cover_take_pages(struct lib_context *ctx, const uint64_t *pages, uint64_t np
 
 		do {
 			if ((pages[i] & (LIB_PAGE - 1)) != 0 || pages[i] + size < pages[i])
-				err = lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i,
-					       (unsigned long long)pages[i]);
+				err = lib_fail(
+					-EINVAL,
+					"page %llu at %#llx: expected a multiple of %u below the "
+					"end of the address space",
+					(unsigned long long)i, (unsigned long long)pages[i],
+					(unsigned int)LIB_PAGE);
 			bytes += size;
 		} while (++i < npages && pages[i] == first + bytes && err == 0);
 		if (err == 0)

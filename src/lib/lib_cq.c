@@ -99,11 +99,11 @@ static int
 check_cq(const struct lib_context *ctx, const struct softhca_cq_init_attr *attr)
 {
 	if (attr->cqe == 0 || lib_log2_up(attr->cqe) > ctx->info.log_max_cqes)
-		return lib_fail(-EINVAL, "a CQ of %u entries, the device has 1..2^%u", attr->cqe,
+		return lib_fail(-EINVAL, "cqe = %u: expected 1 to 2^%u", attr->cqe,
 				ctx->info.log_max_cqes);
 	if (attr->comp_vector >= ctx->pub.num_comp_vectors)
-		return lib_fail(-EINVAL, "comp_vector %u, the device has %u", attr->comp_vector,
-				ctx->pub.num_comp_vectors);
+		return lib_fail(-EINVAL, "comp_vector %u: expected 0 to %u", attr->comp_vector,
+				ctx->pub.num_comp_vectors - 1);
 	if ((attr->flags & ~(uint32_t)(SOFTHCA_SINGLE_THREADED | SOFTHCA_IGNORE_OVERRUN)) != 0)
 		return lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
 	if ((attr->wc_flags & ~wc_fields(ctx)) != 0)

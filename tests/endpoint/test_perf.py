@@ -759,6 +759,10 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(self.said('--version'), r'^softhca-perf \d')
         self.assertIn('write, read, send, atomic-fa, atomic-cas, swap or notify', self.said('--op', 'x'))
         self.assertIn('rtc, txrx or full', self.said('--layout', 'x'))
+        self.assertIn('--ip: expected 4 or 6, found 5', self.said('--ip', '5'))
+        self.assertIn('--qps: 2; --test lat has one', self.said('--test', 'lat', '--qps', '2'))
+        self.assertIn('--size: 16; atomics have 8 bytes', self.said('--op', 'atomic-fa', '--size', '16'))
+        self.assertIn('--size 64 or less', self.said('--size', '128', '--stride', '64'))
         self.assertIn('drop, dup', self.said('--impair', 'x=1'))
         self.assertIn('write or send', self.said('--inline', '8', '--op', 'read'))
 

@@ -249,7 +249,7 @@ test_reply_refused(void **state)
 	plain = wc;
 	plain.wc_flags &= ~(uint32_t)SOFTHCA_WC_GRH;
 	refused(&plain, sides[1].mem, 1, "no GRH");
-	refused(&wc, sides[1].mem, 2, "port 2");
+	refused(&wc, sides[1].mem, 2, "port_num 2: expected 1 to 1");
 	memcpy(grh, sides[1].mem, sizeof(grh));
 	grh[39] ^= 0x40; /* the IPv4 destination */
 	refused(&wc, grh, 1, "not sent to a GID");

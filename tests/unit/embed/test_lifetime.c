@@ -181,6 +181,26 @@ refused_sizes(void **state)
 	}
 }
 
+/* A message has the value and the rule. */
+static void
+congestion_by_name(void **state)
+{
+	struct softhca_embed_config cfg;
+	struct softhca_embed *embed;
+	struct softhca_context *ctx;
+
+	(void)state;
+	config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
+	cfg.congestion = "bbr";
+	assert_int_equal(softhca_embed_create(&cfg, &embed), -EINVAL);
+	assert_string_equal(softhca_embed_last_error(), "congestion = \"bbr\": one of: none");
+	cfg.congestion = "none";
+	assert_int_equal(softhca_embed_create(&cfg, &embed), 0);
+	assert_int_equal(softhca_embed_open(embed, 7, &ctx), -EINVAL);
+	assert_string_equal(softhca_embed_last_error(), "HCA number 7: expected 0 to 3");
+	assert_int_equal(softhca_embed_destroy(embed), 0);
+}
+
 /* What a program of a later release sets must not be ignored. */
 static void
 refused_members(void **state)
@@ -230,7 +250,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(manual),	   cmocka_unit_test(threads),
 		cmocka_unit_test(forks),	   cmocka_unit_test(signals),
-		cmocka_unit_test(refused_members), cmocka_unit_test(refused_sizes),
+		cmocka_unit_test(refused_members), cmocka_unit_test(congestion_by_name),
+		cmocka_unit_test(refused_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
