@@ -2,16 +2,12 @@
 #include "abi_test.h"
 
 #include "abi_cmd.h"
-#include "abi_ctxmgt.h"
 #include "abi_qp_attr.h"
 #include "abi_tp.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct hca_qp_transition rows[] = {HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)};
-static const struct hca_ctx_access document[] = {HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW)};
-static const struct hca_ctx_access accesses[] = {
-	HCA_CTX_ACCESS_LIST(HCA_CTX_ACCESS_ROW) HCA_CTX_ACCESS_MORE_LIST(HCA_CTX_ACCESS_ROW)};
 
 static const struct {
 	uint16_t op;
@@ -22,16 +18,6 @@ static const struct {
 } cmds[] = {
 #define ROW(name, opcode, in_len, out_len, flags, caps) {opcode, in_len, out_len, flags, caps},
 	HCA_CMD_LIST(ROW)
-#undef ROW
-};
-
-static const struct {
-	uint8_t type;
-	uint8_t code;
-	uint8_t module;
-} requests[] = {
-#define ROW(name, type, code, module) {HCA_CTX_##type, code, HCA_CTX_##module},
-	HCA_CTX_REQUEST_LIST(ROW)
 #undef ROW
 };
 
@@ -204,39 +190,6 @@ test_statuses(void **state)
 	assert_int_equal(HCA_STAT_BAD_QP_STATE, 0x10);
 }
 
-/* Requests belong to the module that uses them and have the direction that their type implies. */
-static void
-test_ctx_accesses(void **state)
-{
-	assert_int_equal(COUNT(document), 67);
-	for (size_t i = 0; i < COUNT(accesses); i++) {
-		const struct hca_ctx_access *a = &accesses[i];
-		int type = requests[a->request].type;
-
-		assert_int_equal(a->module, requests[a->request].module);
-		assert_int_equal(a->access == HCA_CTX_W, type == HCA_CTX_WR_QP_CXT);
-		for (size_t j = 0; j < i; j++)
-			assert_false(a->request == accesses[j].request &&
-				     a->field == accesses[j].field);
-	}
-	for (size_t i = 0; i < COUNT(requests); i++)
-		for (size_t j = 0; j < i; j++)
-			assert_false(requests[i].type == requests[j].type &&
-				     requests[i].code == requests[j].code);
-}
-
-/* One engine module writes each field, except the QP state, which is atomic. */
-static void
-test_ctx_single_writer(void **state)
-{
-	for (size_t i = 0; i < COUNT(accesses); i++)
-		for (size_t j = 0; j < i; j++)
-			assert_false(accesses[i].access == HCA_CTX_W &&
-				     accesses[j].access == HCA_CTX_W &&
-				     accesses[i].field == accesses[j].field &&
-				     accesses[i].field != HCA_CTX_F_STATE);
-}
-
 int
 main(void)
 {
@@ -244,7 +197,6 @@ main(void)
 		cmocka_unit_test(test_commands),	 cmocka_unit_test(test_mailbox_lengths),
 		cmocka_unit_test(test_transition_rows),	 cmocka_unit_test(test_transition_commands),
 		cmocka_unit_test(test_transition_masks), cmocka_unit_test(test_statuses),
-		cmocka_unit_test(test_ctx_accesses),	 cmocka_unit_test(test_ctx_single_writer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
