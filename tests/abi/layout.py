@@ -12,7 +12,7 @@ def without_comments(text):
 
 
 def pieces(body):
-    """The declarations of a structure: what ends with a semicolon outside of braces."""
+    """The declarations of a structure: text up to a semicolon outside of braces."""
     depth = start = 0
     for at, char in enumerate(body):
         depth += (char == '{') - (char == '}')
@@ -79,7 +79,7 @@ def layouts(headers, compiler, more=''):
 
 
 def compare(path, lines, write, words):
-    """The lines against those of the file, or into it. words: what to do about a difference."""
+    """The lines against those of the file, or into it. words: the advice for a difference."""
     if write:
         with open(path, 'w', encoding='utf-8') as file:
             file.write('\n'.join(lines) + '\n')

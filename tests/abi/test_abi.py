@@ -5,8 +5,7 @@ of public structures, values of constants.
 
 test_abi.py [--write] FILE INCLUDE RELEASE LIBRARY:HEADER[,HEADER...]... -- COMPILER...
 
-What changes or vanishes breaks programs: it needs another soname (docs/reference/versions.md). What is
-new is written to the file with --write.
+A changed or missing line breaks programs: it needs another soname (docs/reference/versions.md). New lines are written to the file with --write.
 """
 import os
 import re
@@ -36,7 +35,7 @@ def needed(library):
 
 
 def public(library, header, release):
-    """The lines of a library. Each name of its headers is exported, and nothing else but private ones."""
+    """The lines of a library. Each name of its headers is exported, and besides only private ones."""
     declared = set(re.findall(r'^SOFTHCA_API\s[^(;]*?(\w+)\(', header, re.M))
     there = dict(exported(library))
     private = {name for name, node in there.items() if node == 'SOFTHCA_PRIVATE_' + release}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the pretty printers of config/softhca-gdb.py say of sample.c.
+"""Output of the pretty printers of config/softhca-gdb.py for sample.c.
 
 test_printers.py SCRIPT SAMPLE
 """

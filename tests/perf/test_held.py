@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults that aim: QPs of softhca-perf that are held before their traffic, frames by name, captures that
-say what happened, and captures that repeat.
+"""Faults that aim: QPs of softhca-perf that are held before their traffic, frames by name, captures with the faults as comments, and captures that repeat.
 
 test_held.py SOFTHCA-PERF [unittest arguments]
 """
@@ -92,7 +91,7 @@ class Held(unittest.TestCase):
         self.assertTrue(any(again[:2] != (12, psn) and again[1] == psn for again in frames[marked[0] + 1:]))
 
     def test_signal(self):
-        """Without input it waits for a signal; a pass that checks is held too."""
+        """Without input it waits for a signal; a checking pass is also held."""
         process = self.begin('--op', 'write', '--size', '4K', '--verify')
         process.stdin.close()
         first = self.held(process)
@@ -142,7 +141,7 @@ class Held(unittest.TestCase):
                 files.append(file.read())
             frames = packets(self.path)
             if not more:
-                # the address of RETH and the ICRC of what has one
+                # the address of RETH and the ICRC of packets with one
                 files[-1] = [frame[:54] + frame[62:-4] if frame[42] in (6, 10) else frame for frame, _ in frames]
         self.assertEqual(files[0], files[1])
         self.assertGreater(len(files[2]), 1 << 20)

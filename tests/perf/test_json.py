@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-perf --json: the file has what is printed, and its being written changes nothing.
+"""softhca-perf --json: the file has the printed values, and writing it changes no result.
 
 test_json.py SOFTHCA-PERF [unittest arguments]
 """
@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 PERF = os.path.abspath(sys.argv[1])
-LIMIT_S = 300  # a loaded machine is slow; what takes longer hangs
+LIMIT_S = 300  # a loaded machine is slow; a longer run counts as hung
 COMMON = '--no-huge', '--op', 'write', '--size', '4096'
 
 
@@ -74,7 +74,7 @@ class Json(unittest.TestCase):
                           'No such file or directory\n'))
 
     def test_not_begun(self):
-        """A file is left as it was, and none is made."""
+        """A file is left as it was, and no file is made."""
         words = '--json', self.path, '--histogram', '/nowhere/h', '--test', 'lat'
         self.run_perf(*words, status=1)
         self.assertFalse(os.path.exists(self.path))

@@ -77,7 +77,7 @@ class Numbers(Case):
         self.assertRegex(text, r'#\[Max     = +%.3f, Total count    = +3000\]' % row['lat_us']['max'])
 
     def test_same(self):
-        """Neither of them changes what is measured."""
+        """Neither of them changes the results."""
         said = run(PERF, *LATENCY)
         self.assertEqual(run(PERF, *LATENCY, '--histogram', self.path('h')), said)
         self.rows(*LATENCY)
@@ -102,7 +102,7 @@ class Numbers(Case):
         self.assertNotIn('# rc', said)
 
     def test_no_plot(self):
-        """What is missing is named before anything is measured."""
+        """A missing tool is named before the measurement."""
         program = shutil.copy(PERF, self.path('softhca-perf'))
         with open(self.path('softhca-plot'), 'w', encoding='utf-8') as file:
             file.write('#!/bin/sh\necho softhca-plot: it needs matplotlib >&2\nexit 1\n')

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_ub_loss.py PERF [SEED...]: goodput of UB's rules and of RoCE's go-back-N over the same network
-with losses, writes of 1 MiB over one channel, in simulated time, and what TIME sends again; latency of
+with losses, writes of 1 MiB over one channel, in simulated time, and the packets that TIME sends again; latency of
 writes of 4 KiB that are due at 30 % of the rate; then eight paths, with spray or a channel for each. Prints
-the tables; the bars are shares of the goodput without loss. The median of the seeds counts. With one seed
-only what has a bar, or what a bar compares, is run."""
+the tables; the bars are shares of the goodput without loss. The median of the seeds counts. With one seed only the rows with a bar, or compared with one, are run."""
 import re
 import statistics
 import subprocess
@@ -26,7 +25,7 @@ SENDERS = {
 
 SPARSE = {'TIME': LOSSES, 'MARK': LOSSES, 'RoCE': LOSSES[:3]}  # of one seed
 
-# Of what the network lost, TIME sends no more again.
+# TIME sends again no more than the network lost.
 AGAIN = 1.05
 # Gb/s and the most that p99.9 of TIME may be, of that without loss
 LOAD, SLOWER = '30', 2.5

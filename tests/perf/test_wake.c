@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What ends the wait of softhca-perf --events between daemons. Each wait reads a pipe into which
- * nobody writes: a wait that does not end lasts until the test is killed.
+ * Ends of the wait of softhca-perf --events between daemons. Each wait reads a pipe without a
+ * writer: a wait that does not end lasts until the test is killed.
  */
 
 #include <errno.h>
@@ -129,7 +129,7 @@ by_interrupt(void **state)
 	__atomic_store_n(&is_interrupted, false, __ATOMIC_RELAXED);
 }
 
-/* Who does not wait is not disturbed: sleep() would return early. */
+/* A thread that does not wait is not disturbed: sleep() would return early. */
 static void
 outside_of_waits(void **state)
 {

@@ -14,7 +14,7 @@ sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, folder  # noqa: E402
 
 BINARY, EXAMPLE, PEERS, BOUND, UNRELIABLE, FORMS, AGAIN, *ALONE = [os.path.abspath(path) for path in sys.argv[2:]]
-LIMIT_S = 240  # what takes longer hangs
+LIMIT_S = 240  # a longer run counts as hung
 IPS = ('10.67.0.1', '10.67.0.2')
 MACS = ('02:00:00:67:00:01', '02:00:00:67:00:02')
 
@@ -72,7 +72,7 @@ class Daemons(unittest.TestCase):
         for number, server in enumerate((0, 1)):
             serving, offer = self.pair(server, number, program)
             using = self.begin(1 - server, 'use', offer, program)
-            # who fails first says why; the other one may wait for it for ever
+            # the first failure has the reason; the other one may wait for it without end
             while using.poll() in (None, 0) and serving.poll() in (None, 0) and (
                     using.poll() is None or serving.poll() is None):
                 time.sleep(0.02)
@@ -128,7 +128,7 @@ class Daemons(unittest.TestCase):
         using.kill()
         using.wait(LIMIT_S)
         self.daemons[0].resume()
-        # the agent is a client, too
+        # the agent is also a client
         deadline = time.monotonic() + LIMIT_S
         while self.daemons[1].ask('/softhca/status')['clients'] != 1:
             self.assertLess(time.monotonic(), deadline)

@@ -359,7 +359,7 @@ all_channels_work(struct side *s, const struct side *peer)
 }
 
 /*
- * Import anew until requests succeed: the agent may learn of a channel's death a little later than
+ * Import again until requests succeed: the agent may learn of a channel's death a little later than
  * the program, and those who join the group meanwhile share its end.
  */
 static void
@@ -408,7 +408,7 @@ test_peer_dies(void **state)
 	}
 }
 
-/* An address that nobody has, and one of the other IP version: refused at once. */
+/* An address without a host, and one of the other IP version: refused at once. */
 static void
 test_nobody(void **state)
 {

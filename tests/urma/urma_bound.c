@@ -6,8 +6,8 @@
  *	urma_bound DEVICE serve PLACE	offers a Jetty by the file PLACE, and binds it to the user's
  *	urma_bound DEVICE use PLACE	binds its own to that, and offers it by PLACE.user
  *
- * What is sent before the server has bound its Jetty waits; what another Jetty sends is refused and
- * uses no receive; messages go both ways.
+ * Messages sent before the server has bound its Jetty wait; messages of another Jetty are refused
+ * and use no receive; messages go both ways.
  */
 
 #include <unistd.h>

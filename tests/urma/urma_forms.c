@@ -252,7 +252,7 @@ random_bytes(uint8_t *bytes, uint32_t n)
 	}
 }
 
-/* The server's value before and after; `old` is where the atomic has left what it found. */
+/* The server's value before and after; `old` is the place of the atomic's old value. */
 static void
 found(struct program *p, const uint8_t *old, const uint8_t *before, const uint8_t *after,
       uint32_t n)

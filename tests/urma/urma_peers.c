@@ -27,7 +27,7 @@ serve(struct program *p, const char *place)
 
 /* ---- the user ---- */
 
-/* What the server has there does not change. */
+/* The server's memory there does not change. */
 static void
 add_nothing(struct program *p)
 {

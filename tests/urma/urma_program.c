@@ -123,7 +123,7 @@ beside(char *name, size_t bytes, const char *place, const char *what)
 	snprintf(name, bytes, "%s.%s", place, what);
 }
 
-/* Sleeps for an event; what completed before the JFC was armed is looked for after 100 ms. */
+/* Sleeps for an event; completions from before the JFC was armed are polled after 100 ms. */
 static void
 await(struct program *p)
 {

@@ -3,8 +3,8 @@
 #define TESTS_URMA_PROGRAM_H
 
 /*
- * What the programs of this folder share: a device, a JFC, a Jetty, and a segment of memory. They
- * use the installed header only. Whatever goes wrong is printed and ends the program.
+ * Shared by the programs of this folder: a device, a JFC, a Jetty, and a segment of memory. They
+ * use the installed header only. An error is printed and ends the program.
  */
 
 #include <errno.h>
@@ -56,11 +56,11 @@ void import_peer(struct program *p, const urma_jetty_id_t *jetty, const urma_seg
 void unimport_peer(struct program *p);
 /*
  * For a peer in another process: write the names of the own Jetty and segment to a file; wait for
- * such a file and import what it names.
+ * the peer's file and import its objects.
  */
 void offer(const struct program *p, const char *place);
 void find_peer(struct program *p, const char *place, urma_transport_mode_t mode);
-/* A Jetty beside that of the program. */
+/* A Jetty in addition to that of the program. */
 urma_jetty_t *new_jetty(struct program *p, urma_transport_mode_t mode);
 /* The next completion, which is good. */
 urma_cr_t next(struct program *p);

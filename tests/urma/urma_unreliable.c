@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages without a channel. Those that come are whole and say who has sent them; where there is
- * no receive they are lost, which stops nobody.
+ * Messages without a channel. Those that arrive are whole and name their sender; without a receive
+ * they are lost, which stops no other.
  *
  *	urma_unreliable DEVICE		to itself
  *	urma_unreliable DEVICE serve F	offers a Jetty by the file F, and takes all messages
@@ -67,7 +67,7 @@ receive_slot(struct program *p, uint64_t slot)
 	receive(p, at, ROOM, slot);
 }
 
-/* Until what was sent has come; the first one, which had no receive, may be on its way still. */
+/* Until the sent ones have come; the first one, which had no receive, may be on its way still. */
 static void
 await(struct program *p, uint64_t id)
 {

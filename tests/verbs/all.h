@@ -4,7 +4,7 @@
 
 /*
  * A program of plain verbs that uses every function of the header of verbs, on one device with
- * connections to itself. It knows nothing of softhca.
+ * connections to itself. It uses no name of softhca.
  */
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the device does not offer is refused with EOPNOTSUPP. */
+/* Calls that the device does not offer are refused with EOPNOTSUPP. */
 
 #include "all.h"
 

@@ -87,7 +87,7 @@ polled_in_child(struct ibv_cq_ex *cq)
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EPERM);
 }
 
-/* Both ways of polling one CQ: what is not read by one is there for the other. */
+/* Both ways of polling one CQ: a completion not read by one is available to the other. */
 static void
 polled(struct all *all, struct ibv_cq_ex *cq)
 {
@@ -168,7 +168,7 @@ wall_clock(void)
 	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* When a completion was written lies between what the clocks said before and after. */
+/* The time stamp of a completion lies between readings of the clocks before and after. */
 static void
 stamped(struct all *all)
 {

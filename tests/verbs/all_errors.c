@@ -200,7 +200,7 @@ foreign_binds(struct all *all)
 
 /* ---- handles that the program has overwritten ---- */
 
-/* While the call runs, the handle is another one, of an object that lives too. */
+/* While the call runs, the handle is another one, of another live object. */
 #define WITH_GARBLED(object, call) \
 	do { \
 		uint32_t saved = (object)->handle; \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Queries, domains, regions, SRQs, import, and what the device does not offer. */
+/* Queries, domains, regions, SRQs, import, and calls that the device does not offer. */
 
 #include <fcntl.h>
 #include <poll.h>
@@ -265,7 +265,7 @@ own_region(struct ibv_pd *pd)
 	free(memory);
 }
 
-/* What the second context finds in the first one's PD; memory is all->memory, not looked at. */
+/* Objects that the second context finds in the first one's PD; memory is all->memory, not read. */
 static void
 imported_objects(struct all *all, struct ibv_context *context)
 {
@@ -295,7 +295,7 @@ imported_objects(struct all *all, struct ibv_context *context)
 	ibv_unimport_pd(pd);
 }
 
-/* The same in one process, and what the first context finds in the second. */
+/* The same in one process, and objects of the second context for the first. */
 static void
 imported_here(struct all *all)
 {
@@ -349,7 +349,7 @@ imported_device(struct all *all)
 	CHECK(close(fd) == 0);
 }
 
-/* A descriptor that the program could have made up is not believed. */
+/* A descriptor that the program could have forged is refused. */
 static void
 forged_device(struct all *all)
 {
@@ -485,7 +485,7 @@ shared_queues(struct all *all)
 	CHECK_NULL(ibv_open_xrcd(all->context, &domain), EINVAL);
 }
 
-/* A QP whose peer sends before it is in RTS hears of it: the event names the QP. */
+/* A QP whose peer sends before it is in RTS gets an event, which names the QP. */
 static void
 events(struct all *all)
 {

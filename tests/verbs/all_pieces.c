@@ -150,7 +150,7 @@ windows(struct all *all, struct ibv_qp *qp, struct ibv_qp *peer)
 	CHECK(ibv_dealloc_mw(mw) == 0);
 }
 
-/* What is wrong anywhere posts nothing; so does abort. */
+/* An invalid request or an abort posts no request of the batch. */
 static void
 refused(struct all *all, struct ibv_qp *qp)
 {
@@ -182,7 +182,7 @@ refused(struct all *all, struct ibv_qp *qp)
 	CHECK(ibv_poll_cq(all->cq, 1, &wc) == 0);
 }
 
-/* Of each thread; TURNS in the environment */
+/* Turns of each thread; TURNS in the environment */
 static int
 turns(void)
 {
@@ -261,7 +261,7 @@ writes(void *of)
 	return NULL;
 }
 
-/* Nothing of what they post is lost. */
+/* No posted request is lost. */
 static void
 writes_by_threads(struct all *all, struct ibv_qp *qp)
 {

@@ -23,7 +23,7 @@ too_early(struct all *all, struct ibv_qp *qp)
 	CHECK(ibv_post_send(qp, &wr, &bad) == EINVAL && bad == &wr);
 }
 
-/* A list with a bad request posts what stands before it and names it. */
+/* A list with a bad request posts the requests before it and names it. */
 static void
 bad_in_list(struct all *all, struct ibv_qp *qp)
 {

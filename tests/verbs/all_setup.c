@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What every subject needs: a device, memory, queue pairs in RTS. */
+/* Setup of every subject: a device, memory, queue pairs in RTS. */
 
 #include "all.h"
 
@@ -46,7 +46,7 @@ all_close(struct all *all)
 	free(all->memory);
 }
 
-/* What a QP in INIT has is changed as it is named, or not at all. */
+/* Named attributes of a QP in INIT are changed, all or none. */
 static void
 init_again(struct ibv_qp *qp)
 {
@@ -97,7 +97,7 @@ path(const struct all *all)
 #define RESPOND (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define REQUEST (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
-/* XRC, too, takes all that RC has, whichever end it is. */
+/* XRC also takes all attributes of RC, at either end. */
 static int
 rtr_mask(enum ibv_qp_type type)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What programs do wrong: they get the errors of verbs, and everything else goes on. */
+/* Mistakes of programs: they get the errors of verbs, and all other work goes on. */
 
 #include <pthread.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ too_long(struct all *all, struct ibv_qp *qp)
 	CHECK(ibv_post_send(qp, &wr, &bad) == EINVAL);
 }
 
-/* Queues that are full take no more; what they have stays good. */
+/* Queues that are full take no more; their entries stay valid. */
 static void
 full(struct all *all, struct ibv_qp *qp)
 {
@@ -110,7 +110,10 @@ status_of(struct ibv_cq *cq, uint64_t wr_id)
 	return wc.status;
 }
 
-/* A key that nobody has, here or there: the completion says it, and then nothing is executed. */
+/*
+ * An unknown key, local or remote: the completion has the error, and no request is executed after
+ * it.
+ */
 static void
 wrong_key(struct all *all, bool remote)
 {
@@ -218,7 +221,7 @@ make(struct all *all, struct objects *o)
 	CHECK(o->qp != NULL);
 }
 
-/* What functions of the header destroy, which look into the object first */
+/* Objects of header functions, which read the object first */
 static void
 destroy_inline(const struct objects *o)
 {
@@ -267,7 +270,7 @@ destroyed_twice(struct all *all)
 	CHECK(ibv_close_device(o.context) == EINVAL);
 }
 
-/* A context takes with it what is left in it. */
+/* A closed context frees its remaining objects. */
 static void
 closed_with_objects(struct all *all)
 {

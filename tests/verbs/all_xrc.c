@@ -27,7 +27,7 @@ make_srq(struct all *all, struct ibv_xrcd *xrcd)
 static struct ibv_qp *
 make_target(struct all *all, struct ibv_xrcd *xrcd)
 {
-	void *nothing = (void *)1; /* in what the type does not use */
+	void *nothing = (void *)1; /* in members that the type does not use */
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = nothing,
 		.recv_cq = nothing,

@@ -4,9 +4,8 @@
 
 container.py PROGRAM [argument ...]
 
-No capabilities, at most 64 MiB of locked memory, the calls refused that container engines refuse (among them
-userfaultfd), no hugepages, no /dev/net/tun. As root it becomes nobody first; another user stays who
-he is. Files and network are those of this machine.
+No capabilities, at most 64 MiB of locked memory, the calls refused as by container engines (among them
+userfaultfd), no hugepages, no /dev/net/tun. As root it changes to an unprivileged user first; another user stays. Files and network are those of this machine.
 """
 import ctypes
 import errno
@@ -25,7 +24,7 @@ SECCOMP_MODE_FILTER = 2
 CAPABILITIES = 64
 HIDDEN = '/dev/net', '/dev/hugepages', '/sys/kernel/mm/hugepages'
 
-# What the default profiles of Docker and Podman refuse, by number on x86-64
+# Calls refused by the default profiles of Docker and Podman, by number on x86-64
 REFUSED = {
     'ptrace': 101, 'syslog': 103, 'pivot_root': 155, 'acct': 163, 'settimeofday': 164, 'mount': 165,
     'umount2': 166, 'swapon': 167, 'swapoff': 168, 'reboot': 169, 'init_module': 175,

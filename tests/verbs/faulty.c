@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A program of plain verbs that prints how its calls, completions and events end. It knows nothing
+ * A program of plain verbs that prints how its calls, completions and events end. It uses no name
  * of softhca.
  *	faulty calls N         N registrations, then a PD
  *	faulty completions N   N sends of a connection to itself, and their receives
@@ -166,7 +166,7 @@ completions(struct all *all, bool extended, int turns, int n)
 		}
 		all_connect(all, from, to);
 		post(all, from, to, n);
-		/* all of them have arrived: what is an error is one by intent only */
+		/* all of them have arrived: an error is an injected one */
 		print_completions("recv", recv_cq, extended, n);
 		print_completions("send", send_cq, extended, n);
 		print_state("sender", from);

@@ -29,7 +29,7 @@ note(const char *name)
 			failed[i] = true;
 }
 
-/* what: a call; bad: what it returns when it fails */
+/* call, and its return value when it fails (bad) */
 #define FAILS(name, what, bad) \
 	do { \
 		errno = 0; \
@@ -146,7 +146,7 @@ shared_queues(void)
 	CHECK(ibv_post_srq_recv(srq, &wr, &bad) == 0);
 }
 
-/* With nothing but a PD the header makes it ibv_create_qp(), and of an SRQ too. */
+/* With a PD alone the header makes it ibv_create_qp(), and the same for an SRQ. */
 static struct ibv_qp *
 create_ex(enum ibv_qp_type type)
 {

@@ -57,8 +57,8 @@ is_intact(const char *memory)
 }
 
 /*
- * Objects with descriptors or memory of their own. What cannot be had keeps no other from its end,
- * and no memory from the program.
+ * Objects with descriptors or memory of their own. A failed object does not block the end of
+ * others, and keeps no memory of the program.
  */
 static bool
 use(struct ibv_context *context)

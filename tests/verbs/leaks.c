@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A program for checkers of memory: what it has of each device it gives back, and its own memory,
- * but for one piece if it is told so.
+ * A program for checkers of memory: it gives back all objects of each device, and its own memory,
+ * except one piece if asked to.
  *
  * leaks [leak]
  */

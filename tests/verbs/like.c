@@ -39,7 +39,7 @@ send_to_self(struct all *all, struct ibv_qp *qp, struct ibv_ah *ah)
 	CHECK(ibv_post_send(qp, &wr, &bad) == 0);
 }
 
-/* What both ways of reading say must be all that there is of the completion. */
+/* Both ways of reading must give the same completion in full. */
 static void
 judge(uint64_t wr_id, unsigned int opcode, uint32_t bytes, unsigned int flags)
 {

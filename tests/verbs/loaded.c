@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A program that loads libsofthca by itself.
+ * A program that loads libsofthca at run time.
  *
  * loaded list LIBRARY       says how many devices there are
  * loaded unload LIBRARY     unloads it with an open device, whose daemon then ends

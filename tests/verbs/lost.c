@@ -2,7 +2,7 @@
 
 /*
  * A program of plain verbs that sends datagrams from the first device to the last, one after the
- * other, and prints the numbers of those that did not arrive. It knows nothing of softhca.
+ * other, and prints the numbers of those that did not arrive. It uses no name of softhca.
  */
 
 #include <unistd.h>
@@ -56,7 +56,7 @@ send_number(struct all *from, struct ibv_qp *qp, struct ibv_ah *ah, uint32_t to,
 	all_wc(from->cq);
 }
 
-/* Note what has arrived; returns whether that was a marker. */
+/* Note an arrived datagram; returns whether it was a marker. */
 static bool
 look(struct ibv_cq *cq, const uint8_t *memory, bool *arrived)
 {

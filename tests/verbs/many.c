@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Opens the first device so many times, uses each context, and tells the reason where the device
- * refuses one. All of them are open at once.
+ * Opens the first device N times, uses each context, and tells the reason where the device refuses
+ * one. All of them are open at once.
  *
  * many CONTEXTS
  */

@@ -3,8 +3,8 @@
 """A program that uses every function of the header of verbs; and whether it does.
 
 test_all.py SOFTHCAD FOLDER-OF-LIBIBVERBS PROGRAM EXAMPLE THREADS [unittest arguments]
-NO_MEMORY in the environment: a program whose allocations fail, if there is one; LOADED: a program
-that loads the library that LIBSOFTHCA names; LATER: one that uses what newer headers declare.
+NO_MEMORY in the environment: a program whose allocations fail, if any; LOADED: a program
+that loads the library that LIBSOFTHCA names; LATER: one that uses declarations of newer headers.
 """
 import glob
 import os
@@ -64,15 +64,14 @@ class All(tools.Tools):
         self.stop()
 
     def test_embedded(self):
-        """The same, on HCAs in the program. They live as long as it does, and what they have is
-        found through memory of DPDK, where LeakSanitizer does not look."""
+        """The same, on HCAs in the program. They live as long as it does, and their memory is found through memory of DPDK, which LeakSanitizer does not read."""
         path = self.library + ':' + os.path.join(self.library, '..', 'embed')
         said = self.run_at(0, PROGRAM, LD_LIBRARY_PATH=path, SOFTHCA_DEVICE='embed',
                            ASAN_OPTIONS='detect_leaks=0')
         self.assertIn('every function answers as its page says', said)
 
     def test_later(self):
-        """A program that was linked with rdma-core 65 starts, and gets what the pages say."""
+        """A program that was linked with rdma-core 65 starts, and gets the results of the pages."""
         said = self.run_at(0, os.environ['LATER'])
         self.assertIn('every later function answers as its page says', said)
         self.stop()
@@ -121,7 +120,7 @@ class All(tools.Tools):
         self.assertEqual(said, 'unloaded\n')
 
     def test_secure(self):
-        """A set-group-ID program does not believe its caller's environment."""
+        """A set-group-ID program ignores its caller's environment."""
         said = self.run_at(0, os.environ['LOADED'], 'list', os.environ['LIBSOFTHCA'],
                            SOFTHCA_DIRECTORY=self.place)
         self.assertEqual(said, '2 devices\n')

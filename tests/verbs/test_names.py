@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The drop-in libibverbs.so.1 against Debian's: names and versions, and what pure functions answer.
+"""The drop-in libibverbs.so.1 against Debian's: names and versions, and results of pure functions.
 
 test_names.py LIBRARY PRELOAD [unittest arguments]
 """
@@ -14,7 +14,7 @@ import unittest
 
 OURS, PRELOAD = [os.path.abspath(word) for word in sys.argv[1:3]]
 
-# What rdma-core 65 has, and Debian 12 (44) does not
+# Names in rdma-core 65 that Debian 12 (44) lacks
 LATER = {
     'IBVERBS_1.15': {'ibv_alloc_dmah', 'ibv_dealloc_dmah', 'ibv_reg_mr_ex'},
     'IBVERBS_1.16': {'ibv_dm_export_dmabuf_fd', 'ibv_query_port_speed'},
@@ -66,7 +66,7 @@ def table(option, path):
 
 
 def names(path):
-    """name@version or name@@version, and whether it is data, of what a library defines."""
+    """name@version or name@@version, and whether it is data, for each definition of a library."""
     rows = [line.split() for line in table('--dyn-syms', path).splitlines()]
     return {(row[7], row[3] == 'OBJECT') for row in rows
             if len(row) > 7 and row[6] != 'UND' and row[4] in ('GLOBAL', 'WEAK')}
@@ -93,7 +93,7 @@ class Names(unittest.TestCase):
             self.skipTest('there is no libibverbs (package libibverbs1)')
 
     def test_versions(self):
-        """All that the system's library has, and nothing but what later ones have."""
+        """All names of the system's library, and besides only those of later ones."""
         ours, theirs = ({(name.replace('@@', '@'), data) for name, data in names(path)}
                         for path in (OURS, self.theirs))
         self.assertEqual(theirs - ours, set())
@@ -116,7 +116,7 @@ class Names(unittest.TestCase):
                               if '@' in name and '@IBVERBS_PRIVATE' not in name}), 76 + 19)
 
     def test_private(self):
-        """Each node for providers has what any release has at its own."""
+        """Each node for providers has the names of every release at its own."""
         at = {name.replace('@@', '@') for name, _ in names(OURS)}
         first = None
         for node in PRIVATE:
@@ -143,7 +143,7 @@ class Names(unittest.TestCase):
         self.assertNotIn('[libibverbs.so.1]', table('-d', PRELOAD))
 
     def test_preload(self):
-        """Every name of today that programs call, without a version, and nothing else."""
+        """Every present name that programs call, without a version, and no other."""
         public = {name.split('@@')[0] for name, _ in names(OURS)
                   if '@@' in name and 'PRIVATE' not in name}
         self.assertEqual({name for name, _ in names(PRELOAD)},

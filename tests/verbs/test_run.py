@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-run in all its forms, in a container too, the page that says what it takes, and what the
-doctor says of verbs programs.
+"""softhca-run in all its forms, also in a container, the page of its options, and the doctor's findings on verbs programs.
 
 test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE LOST [unittest arguments]
 In the environment MANY: a program that opens a device many times; FILES: one that may have few files; LEAKS and
@@ -47,7 +46,7 @@ class Script(tools.Tools):
         return self.finish(self.start_script(*words, **more), status)
 
     def both(self, options, command, client_options=None):
-        """What the server and the client say, each started by the script."""
+        """Output of the server and the client, each started by the script."""
         self.tool(command[0])
         port = tools.free_port()
         command += '-p', str(port)
@@ -112,7 +111,7 @@ class Given(Script):
         self.assertEqual(self.own(), [])
 
     def test_old_daemon(self):
-        """Of version 7.0 of the control channel: programs run, and --debug says what it lacks."""
+        """A daemon of version 7.0 of the control channel: programs run, and --debug names the missing features."""
         path = os.path.join(self.place, 'old.sock')
         old = OldDaemon(path, self.daemons[0].socket)
         self.addCleanup(old.close)
@@ -179,14 +178,14 @@ class Given(Script):
         self.assertFalse(os.path.exists('/sys/class/infiniband/' + name))
 
     def refused(self, *words, **more):
-        """What the script says when it starts no program; it has not started a daemon either."""
+        """Messages of the script when it starts no program; it has not started a daemon either."""
         said = self.run_script(*words, 'echo', 'started', status=2, **more)
         self.assertNotIn('started', said)
         self.assertEqual(self.own(), [])
         return said
 
     def test_no_other(self):
-        """What names a daemon that is not there does not give way to another one."""
+        """A name of a missing daemon is not replaced by another daemon."""
         nobody = os.path.join(self.place, 'nobody.sock')
         self.assertIn('no daemon listens there', self.refused('--device', nobody))
         self.assertIn('there is no device "nobody"', self.refused('--device', 'nobody'))
@@ -222,7 +221,7 @@ class Given(Script):
         self.assertIn('ermission denied', self.refused())
 
     def test_debug(self):
-        """What fails is explained if that is asked for, an open that fails in any case, once."""
+        """A failure is explained if asked for, a failed open in any case, once."""
         d = self.daemons[0]
         words = 'sh', '-c', 'mv %s %s.gone; exec ibv_devinfo -d %s' % (d.socket, d.socket, d.name)
         for more in ['--debug'], []:
@@ -268,7 +267,7 @@ class Own(Script):
         self.wait_ended()
 
     def test_no_start(self):
-        """A daemon that ends at once is reported, with what it says."""
+        """A daemon that ends at once is reported, with its message."""
         home = os.path.join(self.place, 'softhca-run-%d' % os.geteuid(), 'own')
         os.makedirs(os.path.join(home, 'own.sock'), mode=0o700)
         self.assertIn('did not start', self.run_script(EXAMPLE, status=2))
@@ -278,7 +277,7 @@ class Own(Script):
         self.assertEqual(self.run_script(os.environ['MANY'], '100'), '100 contexts: ok\n')
 
     def test_like(self):
-        """Who the device says it is, and what it says of datagrams."""
+        """Identity of the device, and its completions of datagrams."""
         for options, said in (((), '0x25348 1 0 0'), (('--like', 'mlx5'), '0x2c9 4119 9 10')):
             vendor, part, ipv6, ipv4 = said.split()
             lines = self.run_script(*options, os.environ['LIKE']).splitlines()
@@ -338,7 +337,7 @@ class Own(Script):
 
 
 class Checked(Script):
-    """Checkers of memory say nothing of the library, and find what the program leaks."""
+    """Checkers of memory report no leak of the library, and find the program's leaks."""
     lost = 9
 
     def checked(self, *command, **more):
@@ -384,7 +383,7 @@ class Slow(Script):
     """The same, where all takes long."""
 
     def test_slow_start(self):
-        """The daemon takes long, as on a busy machine, and the last one has removed what tells of it."""
+        """The daemon takes long, as on a busy machine, and the last one has removed its files."""
         apps = os.path.join(self.place, 'apps')
         os.mkdir(apps)
         os.symlink(os.path.join(PROGRAMS, '../src'), os.path.join(self.place, 'src'))
@@ -404,7 +403,7 @@ class Faulty(Script):
     """The same, with faults."""
 
     def test_impair(self):
-        """What a program sends to itself is lost too, and both ends still get all."""
+        """Frames of a program to itself are also lost, and both ends still get all data."""
         words = '--impair', 'drop=0.05,corrupt=0.02,seed=7'
         self.measured(words, '1')
         name = 'own' + os.path.basename(self.own()[0])
@@ -429,10 +428,10 @@ class Faulty(Script):
 
 
 class OnPurpose(Script):
-    """Calls that fail, completions that are errors, events: what programs do then."""
+    """Calls that fail, completions that are errors, events: the programs' reactions."""
 
     def faulty(self, faults, *words, options=('--embed',)):
-        """Lines of the program; those of the library, which says what it did."""
+        """Lines of the program; those of the library, which reports its faults."""
         lines = self.run_script(*options, '--impair', faults, os.environ['FAULTY'], *words).splitlines()
         return ([line for line in lines if not line.startswith('softhca: ')],
                 [line for line in lines if line.startswith('softhca: ')])
@@ -463,7 +462,7 @@ class OnPurpose(Script):
                 ['send %d: %s' % (i, status) for i, status in enumerate(statuses, 1)] + [end, 'receiver: RTS'])
 
     def test_completions(self):
-        """The QP is in the error state, what completed behind is flushed; after a reset all is good."""
+        """The QP is in the error state, requests completed after it are flushed; after a reset all is good."""
         ok, flushed, exceeded = 'success', 'Work Request Flushed Error', 'transport retry counter exceeded'
         expected = self.sent([ok, ok, exceeded, flushed, flushed])
         for form in 'completions', 'extended':
@@ -660,8 +659,7 @@ ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
         self.assertIn('the slow way, which this daemon allows', found[0])
 
     def lossy(self, unreliable, options, words):
-        """Memory is reached the slow way here, and what does not answer in time is lost, as any
-        frame may be: UC and UD do not send it again, and the programs wait for it until they give up."""
+        """Memory is accessed the slow way here, and a frame without an answer in time is lost: UC and UD do not send it again, and the programs wait for it until they give up."""
         for _ in range(2 if unreliable else 0):
             self.patience = tools.PATIENCE / 8
             try:

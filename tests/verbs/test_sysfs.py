@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-run --sysfs: devices as files, to whom and in which way.
+"""softhca-run --sysfs: devices as files, for which programs and in which way.
 
 test_sysfs.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PROGRAM [unittest arguments]
 """
@@ -22,7 +22,7 @@ CONTAINER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'container.
 PYTHON = shutil.which('python3', path='/usr/bin') or sys.executable  # one that all users may run
 NOBODY = 65534
 DEVICE = '/sys/class/infiniband/%s/'
-# What ibstat, UCX, libfabric, Open MPI, NCCL and node_exporter read, and its form
+# Files that ibstat, UCX, libfabric, Open MPI, NCCL and node_exporter read, and their form
 FILES = {
     'node_type': r'1: CA', 'node_desc': r'softhca', 'hca_type': r'softhca', 'board_id': r'softhca',
     'fw_ver': r'\d+\.\d+\.\d+', 'hw_rev': r'[0-9a-f]+', 'node_guid': r'(?:[0-9a-f]{4}:?){4}',
@@ -145,7 +145,7 @@ print(glob.glob('/sys/class/infiniband/*/ports/*/state'))
 class Preloaded(Sysfs):
 
     def test_live(self):
-        """What a program sends, another program sees counted."""
+        """Another program sees the counters of a program's frames."""
         watch = self.start_script('sh', '-c', '''
 echo up
 until [ "$(cat /sys/class/infiniband/own/ports/1/hw_counters/rdma_sends)" -ge 200 ]; do sleep 0.1; done

@@ -125,7 +125,7 @@ class Perftest(Measured):
 
 
 class Known(Measured):
-    """perftest posts inline and by ibv_wr_* only on devices whose vendor and part it knows."""
+    """perftest posts inline and by ibv_wr_* only on devices whose vendor and part are in its table."""
     hca = {'vendor_id': '0x2c9', 'vendor_part_id': 4119}
 
     def test_wr_api(self):

@@ -41,7 +41,7 @@ def wait_listening(port, process):
 
 
 def measured_rows(said):
-    """Results of perftest: bytes, iterations, and the numbers beside them.
+    """Results of perftest: bytes, iterations, and the other numbers.
 
     Before it reports, perftest measures for 0.2 s how fast the cycle counter goes. If others take the
     CPU meanwhile it says that its points do not correlate, and prints 0, or inf, for all it has measured:
@@ -107,7 +107,7 @@ class Tools(unittest.TestCase):
         process.stdout.close()
 
     def finish(self, process, status=0):
-        """What it said, after it ended as it should."""
+        """Its output, after it ended well."""
         try:
             text = process.communicate(timeout=self.patience)[0]
         except subprocess.TimeoutExpired:
@@ -120,7 +120,7 @@ class Tools(unittest.TestCase):
         return self.finish(self.begin(side, *command, **more))
 
     def pair(self, *command, sides=(0, 1), **more):
-        """What the server at the first side's daemon and the client at the second's say."""
+        """Output of the server at the first side's daemon and of the client at the second's."""
         port = free_port()
         command += '-p', str(port)
         server = self.begin(sides[0], *command, **more)
@@ -135,7 +135,7 @@ class Tools(unittest.TestCase):
         return {key: used[key] for key in ('qps', 'cqs', 'mrs', 'pds', 'channels') if used[key]}
 
     def stop(self):
-        """The daemons end well, and nothing of their clients is left in them."""
+        """The daemons end well, without objects of their clients."""
         for d in self.daemons:
             deadline = time.monotonic() + PATIENCE
             while self.left(d) and time.monotonic() < deadline:

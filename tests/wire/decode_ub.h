@@ -9,7 +9,7 @@
 
 /* Whether a frame goes to UB's port, as far as its headers tell. */
 bool decode_is_ub(const uint8_t *frame, uint32_t len);
-/* Judges a frame; 0, or why not, as ub_parse(); what is not offered is taken. */
+/* Judges a frame; 0, or why not, as ub_parse(); features that are not offered are accepted. */
 int decode_ub_parse(const uint8_t *frame, uint32_t len, struct ub_view *v);
 /* All fields of a frame that was taken: " ub.rtph.psn=7", named as config/uboe.lua does. */
 void decode_ub_print(const uint8_t *frame, const struct ub_view *v);

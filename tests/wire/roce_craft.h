@@ -4,8 +4,8 @@
 
 /*
  * RoCEv2 frames for tests: written field by field, apart from encap, and read into a struct of all
- * fields. Frames are judged by what the product runs: hca_wire_parse(), and decap where it is
- * there. Numbers in structs are in the CPU's order.
+ * fields. Frames are judged by code of the product: hca_wire_parse(), and decap where available.
+ * Numbers in structs are in the CPU's order.
  */
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ struct roce_view {
 	bool migreq;
 };
 
-/* Returns what hca_wire_parse() does; *v is meaningful as its view is. */
+/* Returns as hca_wire_parse(); *v is meaningful as its view is. */
 int roce_parse(const uint8_t *frame, uint32_t len, struct roce_view *v);
 
 /* reason as returned by hca_wire_parse(), negative or not; "none" and "unknown" exist. */
@@ -81,7 +81,7 @@ void roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *inf
 void roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
 		      const struct roce_headers *h);
 
-/* What differs per packet. */
+/* Fields that differ per packet. */
 struct roce_packet {
 	uint8_t opcode;
 	bool se;
@@ -94,8 +94,8 @@ struct roce_packet {
 uint32_t roce_frame_len(const struct hca_udp_template *t, uint8_t opcode, uint32_t payload_len);
 
 /*
- * A whole frame, ICRC included. Returns its length, -EINVAL for an unknown opcode or a payload
- * where none may be, or -ENOSPC.
+ * A whole frame, ICRC included. Returns its length, -EINVAL for an unknown opcode or a payload with
+ * an opcode without one, or -ENOSPC.
  */
 int roce_build(const struct hca_icrc_ops *ops, const struct hca_udp_template *t,
 	       const struct roce_packet *p, const struct roce_headers *h, const void *payload,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# test_decode.sh DECODE CAPTURE: decode must refuse what is damaged.
-# CAPTURE is rc_send.pcap: 24 bytes of file header, 16 of record header, then the first frame.
+# test_decode.sh DECODE CAPTURE: decode must refuse damaged frames. CAPTURE is rc_send.pcap: 24
+# bytes of file header, 16 of record header, then the first frame.
 set -eu
 decode=$1
 capture=$2

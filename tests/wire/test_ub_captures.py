@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What our HCAs send, also over links that lose and damage it, keeps the rules of UB's wire.
+"""Frames of our HCAs, also over links that lose and damage them, keep the rules of UB's wire.
 
 test_ub_captures.py sim PROGRAM [FILTER...]     the tests of a program of tests/sim, or all but those
                                                 whose filter begins with a minus
 test_ub_captures.py perf SOFTHCA-PERF quick|long|all
 
-Every capture goes through a pipe and is judged by ub_check.py, which knows nothing of the device."""
+Every capture goes through a pipe and is judged by ub_check.py, which uses no code of the device."""
 import contextlib
 import fcntl
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """ub_check.py [--window N] [--partial] [--bare] FILE...: checks captures of UB by the rules of
-the wire alone, without anything of the device: each frame's form and ICRC, and across frames of a
+the wire alone, without code of the device: each frame's form and ICRC, and across frames of a
 TP: PSNs used in order, once each, resent alike; TPMSNs contiguous; all packets but the last of an
-operation one MTU; acknowledgements to who sent, at the port it sent from, of what was sent; the
+operation one MTU; acknowledgements to the sender, at its source port, of sent packets; the
 window. The capture has each frame once, at its sender. --partial: it may begin in the middle.
 --bare: Reads, atomics and their responses have no TAIDETAH and no OFSTETAH."""
 import struct
@@ -65,7 +65,7 @@ def be(data, at, size):
 
 
 class Frame:
-    """What is read of one frame; raises Wrong. None of it is UB: self.ub is False."""
+    """Fields of one frame; raises Wrong. None of it is UB: self.ub is False."""
 
     def __init__(self, data, bare=False):
         self.bare = bare
@@ -175,11 +175,11 @@ class Frame:
 
 
 class Channel:
-    """What one end of a TP has sent."""
+    """Packets sent by one end of a TP."""
 
     def __init__(self):
         self.newest = None      # PSN
-        self.sent = {}          # PSN: what must be the same when it is sent again
+        self.sent = {}          # PSN: fields that must be the same when it is sent again
         self.ports = set()
         self.una = None
         self.mtu = None

@@ -4,7 +4,7 @@
 
 /*
  * UB frames for tests: whole frames from a struct of all fields and back, and random legal packets.
- * Headers are written and read by what the product runs.
+ * Headers are written and read by code of the product.
  */
 
 #include <stdbool.h>
@@ -24,13 +24,13 @@ struct ub_view {
 };
 
 /*
- * Judges all of a frame. Returns 0, -enum hca_wire_drop from Ethernet to UDP, or UB_REASON() of
- * what refuses it behind.
+ * Judges all of a frame. Returns 0, -enum hca_wire_drop from Ethernet to UDP, or UB_REASON() of the
+ * refusal after them.
  */
 int ub_parse(const uint8_t *frame, uint32_t len, uint8_t form, struct ub_view *v);
 #define UB_REASON(rc) ((rc)-1000)
 
-/* Name and text of what ub_parse() returns. */
+/* Name and text of a result of ub_parse(). */
 const char *ub_drop_name(int reason);
 const char *ub_drop_text(int reason);
 

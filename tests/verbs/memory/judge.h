@@ -4,12 +4,12 @@
 
 /*
  * The judge: a program of plain verbs that changes, maps, registers and transfers memory at random,
- * and a model of private memory and of pinned pages that says what it must read.
+ * and a model of private memory and of pinned pages that computes the bytes it must read.
  *
  * The model has frames, as a machine has: `struct page`. A virtual page maps a frame, a file holds
- * frames, and a region pins those that were mapped when it was made. What the program unmaps or
- * exchanges under a region is the region's alone from then on (detached): an access there finds the
- * old bytes or fails.
+ * frames, and a region pins those that were mapped when it was made. A page that the program unmaps
+ * or exchanges under a region belongs to the region alone from then on (detached): an access there
+ * finds the old bytes or fails.
  *
  * The steps depend on the seed alone; addresses are not randomized.
  */
@@ -40,17 +40,17 @@ enum sort {
 	SHARED
 };
 
-/* A virtual page; without a page nothing of this program is mapped there. */
+/* A virtual page; without a page the program has no mapping there. */
 struct vpage {
 	struct page *page;
 	enum sort sort;
 	uint8_t prot, max_prot;
 	bool dontfork, locked;
-	bool grown;		   /* by mremap(): mapped as what was grown is mapped */
-	const uint8_t *file_bytes; /* of PRIVATE_FILE: what MADV_DONTNEED brings back */
+	bool grown;		   /* by mremap(): mapped as the extended pages are */
+	const uint8_t *file_bytes; /* of PRIVATE_FILE: contents after MADV_DONTNEED */
 };
 
-/* What may be done with a window */
+/* Allowed steps on a window */
 #define MAY_MAP 1u	/* unmapped, mapped over, moved, grown */
 #define MAY_PROTECT 2u	/* mprotect, mlock */
 #define MAY_ADVISE 4u	/* madvise that keeps the contents */
@@ -112,7 +112,7 @@ struct judge {
 	enum pinned pinned;
 	bool free_registered; /* memory is freed and reallocated while regions lie in it */
 	bool threads;
-	bool refusals; /* what cannot be accessed as asked is registered, too */
+	bool refusals; /* memory without the requested access is also registered */
 	struct all all;
 	struct ibv_qp *qp[2];
 	struct window window[MAX_WINDOWS];
@@ -142,14 +142,14 @@ void random_fill(uint8_t *to, size_t bytes);
 
 /* ---- model ---- */
 
-/* Memory of the model itself, apart from what is judged: never freed, zeroed */
+/* Memory of the model itself, apart from the judged memory: never freed, zeroed */
 void *model_memory(size_t bytes);
 struct page *page_new(void);
-/* Frees it if nothing has it. */
+/* Frees it if unused. */
 void page_drop(struct page *page);
 
 struct window *window_new(const char *name, void *va, uint32_t n, uint32_t may);
-/* A window that allows all of this, at random; NULL: there is none */
+/* A window that allows all of this, at random; NULL: no such window */
 struct window *window_pick(uint32_t may);
 void vpage_put(struct window *w, uint32_t i, const struct vpage *v);
 void vpage_clear(struct window *w, uint32_t i);
@@ -171,8 +171,8 @@ void check_chunk(const struct chunk *c);
 /* All memory; rare: also large windows */
 void check_all(bool rare);
 /*
- * Protections, and that what no region pins is private: what the kernel says of the windows. end:
- * there are no regions, so that what mremap() has added is private as well.
+ * Protections, and that memory without a region is private: the kernel's view of the windows. end:
+ * there are no regions, so that pages added by mremap() are private as well.
  */
 void check_maps(bool end);
 
@@ -180,7 +180,7 @@ void check_maps(bool end);
 
 __attribute__((format(printf, 3, 4))) void note(const void *va, size_t bytes, const char *format,
 						...);
-/* Reports a difference of n bytes at va, with what happened to them, and exits. */
+/* Reports a difference of n bytes at va, with their history, and exits. */
 _Noreturn void differs(const char *what, const void *va, const uint8_t *expected,
 		       const uint8_t *found, size_t n);
 /* A call that must not fail has failed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A child has all memory as it was, and neither sees what the other writes to private memory. */
+/* A child has all memory as it was, and neither sees the other's writes to private memory. */
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -6,7 +6,7 @@
 
 #include "judge.h"
 
-/* About what a cache line, a page, and the thresholds of allocators are */
+/* About the sizes of a cache line, a page, and the thresholds of allocators */
 static const uint32_t sizes[] = {1,	40,	200,	1000,	4000,	4096,	8200,	30000,
 				 65536, 131000, 131072, 135000, 262144, 390000, 400000, 1 << 20};
 
@@ -84,7 +84,7 @@ step_allocate(void)
 	fill_chunk(c, 0);
 }
 
-/* A region stays what it was if the buffer stays where it was. */
+/* A region stays valid if the buffer stays in place. */
 void
 step_reallocate(void)
 {

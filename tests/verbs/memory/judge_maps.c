@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a program does to its mappings. */
+/* Changes of a program to its mappings. */
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Frames, windows, and the comparison of what the program reads with them. */
+/* Frames, windows, and the comparison of the program's bytes with them. */
 
 #include <sys/mman.h>
 

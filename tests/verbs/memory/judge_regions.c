@@ -29,7 +29,7 @@ random_access(void)
 
 /* ---- a region's life ---- */
 
-/* Its memory has been freed or reallocated: what lies there now is the allocator's affair. */
+/* Its memory has been freed or reallocated: its contents belong to the allocator now. */
 bool
 region_is_stale(const struct region *r)
 {
@@ -166,7 +166,7 @@ choose_range(struct region *r)
 	return true;
 }
 
-/* ---- what must be refused ---- */
+/* ---- refusals ---- */
 
 enum verdict {
 	ACCEPTED,

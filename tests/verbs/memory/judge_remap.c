@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* mremap, and what the kernel says of the windows. */
+/* mremap, and the kernel's view of the windows. */
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ alike(const struct vpage *a, const struct vpage *b)
 	       a->locked == b->locked;
 }
 
-/* Private pages of a kind at the end of what is mapped, and how many could follow them */
+/* Private pages of a kind at the end of the mappings, and how many could follow them */
 static uint32_t
 end_of_run(const struct window *w, uint32_t *first, uint32_t *n)
 {
@@ -44,9 +44,9 @@ end_of_run(const struct window *w, uint32_t *first, uint32_t *n)
 	return *n > 0 ? room : 0;
 }
 
-/* More than one mapping is EFAULT, and what others have taken behind it ENOMEM. */
+/* More than one mapping is EFAULT, and memory of others after it ENOMEM. */
 /*
- * Whether a region has pages behind this one, which the program has unmapped or moved: what grows
+ * Whether a region has pages behind this one, which the program has unmapped or moved: an extension
  * would show them (docs/use.md, not covered).
  */
 static bool
@@ -111,7 +111,7 @@ is_mapped(const void *va)
 	return msync((void *)(uintptr_t)va, PAGE, MS_ASYNC) == 0 || errno != ENOMEM;
 }
 
-/* The target consists of mappings of this program: nothing of others is in the way. */
+/* The target consists of mappings of this program only. */
 static bool
 make_target(struct window *w, uint32_t first, uint32_t n)
 {
@@ -192,7 +192,7 @@ step_remap(void)
 	check_pages(w, 0, w->n);
 }
 
-/* ---- what the kernel says ---- */
+/* ---- the kernel's view ---- */
 
 #define MAPS_ROOM ((size_t)1 << 20)
 

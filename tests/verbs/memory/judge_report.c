@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What happened to a range, and what is said of a difference. */
+/* History of a range, and the report of a difference. */
 
 #include <stdarg.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Threads beside the main one: two store to halves of pages of which the main thread registers the
- * other halves, one allocates, and one has a stack to be registered.
+ * Threads apart from the main one: two store to halves of pages of which the main thread registers
+ * the other halves, one allocates, and one has a stack to be registered.
  */
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The kinds of memory that there are: what a window has before the first step. */
+/* The kinds of memory: contents of a window before the first step. */
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@
 static _Alignas(4096) uint8_t bss[STATIC_PAGES * 4096];
 static _Alignas(4096) uint8_t data[STATIC_PAGES * 4096] = {1};
 
-/* Frames of their own that hold what the memory holds now */
+/* Frames of their own with the present contents of the memory */
 static void
 fill_window(struct window *w, enum sort sort)
 {
@@ -85,7 +85,7 @@ open_shm(void)
 	CHECK(id >= 0);
 	va = shmat(id, NULL, 0);
 	CHECK(va != (void *)-1);
-	/* Linux attaches again what is marked for removal. */
+	/* Linux attaches again a segment that is marked for removal. */
 	CHECK(shmctl(id, IPC_RMID, NULL) == 0);
 	w = window_new("SysV", va, SHM_PAGES, MAY_PROTECT | MAY_ADVISE | MAY_DETACH);
 	w->shmid = id;
@@ -159,7 +159,7 @@ open_posix(void)
 void
 windows_open(void)
 {
-	open_break(); /* before others take what lies behind the heap */
+	open_break(); /* before others take the addresses after the heap */
 	open_plain();
 	open_static();
 	open_shm();

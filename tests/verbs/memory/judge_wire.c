@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Transfers between regions: what they carry, where it arrives, and when they may fail. */
+/* Transfers between regions: their data, its destination, and allowed failures. */
 
 #include <sys/mman.h>
 #include <time.h>
@@ -56,7 +56,7 @@ wire_close(void)
 	CHECK(ibv_dereg_mr(result.mr) == 0);
 }
 
-/* After an error: what is flushed goes with the CQ's entries of the destroyed pair. */
+/* After an error: flushed completions go with the CQ's entries of the destroyed pair. */
 static void
 connect_again(void)
 {
@@ -212,7 +212,7 @@ side_va(const struct side *s)
 	return s->region->va + s->offset;
 }
 
-/* ---- what a failed transfer has written ---- */
+/* ---- bytes written by a failed transfer ---- */
 
 /* Each byte is the old or the new one. */
 static void

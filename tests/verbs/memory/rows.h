@@ -45,7 +45,10 @@ void row_dereg(struct ibv_mr *mr);
 /* A registration with this access fails with EFAULT. */
 void row_refused(struct row *row, void *at, size_t bytes, int access);
 
-/* SEND of the bytes at `at` to the mirror, which must then hold what the program reads there. */
+/*
+ * SEND of the bytes at `at` to the mirror, which must then hold the same bytes as the program
+ * reads.
+ */
 void row_send(struct row *row, const uint8_t *at, size_t bytes, const struct ibv_mr *mr);
 /* WRITE of new bytes from the mirror, and READ of them; the region has remote rights. */
 void row_exchange(struct row *row, uint8_t *at, size_t bytes, const struct ibv_mr *mr,
@@ -53,7 +56,7 @@ void row_exchange(struct row *row, uint8_t *at, size_t bytes, const struct ibv_m
 /* READ to the mirror: whether it succeeded. After an error the QPs are new. */
 bool row_read(struct row *row, const uint8_t *at, size_t bytes, const struct ibv_mr *mr);
 
-/* Reads what the kernel says of the mapping of a page: "rw-p". */
+/* Reads the kernel's entry of the mapping of a page: "rw-p". */
 void row_perms(const void *at, char perms[5]);
 
 #endif

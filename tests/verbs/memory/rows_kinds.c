@@ -138,7 +138,7 @@ memory_of(enum kind kind)
 	}
 }
 
-/* The rest of the memory around the region stays, and what was transferred stays after it. */
+/* The rest of the memory around the region stays, and transferred data stays after it. */
 static void
 kind_works(struct row *row, uint8_t *at)
 {

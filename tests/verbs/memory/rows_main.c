@@ -183,7 +183,7 @@ row_exchange(struct row *row, uint8_t *at, size_t bytes, const struct ibv_mr *mr
 	row_check(row->mirror, bytes, number + 1);
 }
 
-/* ---- what the kernel says ---- */
+/* ---- the kernel's view ---- */
 
 void
 row_perms(const void *at, char perms[5])

@@ -108,7 +108,7 @@ file_of(uint8_t number)
 	return fd;
 }
 
-/* What storage programs do: the kernel fills the buffer, and the device sends it. */
+/* As in storage programs: the kernel fills the buffer, and the device sends it. */
 static void
 fixed_buffers(struct row *row)
 {

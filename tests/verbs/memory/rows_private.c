@@ -204,7 +204,7 @@ split(struct row *row)
 	}
 	row_dereg(mr);
 	split_check(at, same, how == SPLIT_MUNMAP);
-	/* nor does the range share pages with what is registered next */
+	/* nor does the range share pages with the next region */
 	next = row_pages(PAGES, 3);
 	next_mr = row_reg(row, next, PAGES * PAGE, ALL_ACCESS);
 	row_exchange(row, next, PAGES * PAGE, next_mr, 4);
@@ -345,7 +345,7 @@ mremap_grows(struct row *row)
 	others_close(&o);
 }
 
-/* What has grown is moved away from the pages before it. */
+/* The extension is moved away from the pages before it. */
 static void
 mremap_grows_and_parts(struct row *row)
 {
@@ -382,7 +382,7 @@ mremap_moves(struct row *row)
 	CHECK(strcmp(perms, "rw-p") == 0);
 }
 
-/* What was unmapped under a region is old there, and what took its place is not seen. */
+/* A region keeps the old pages that were unmapped under it, and does not see their replacement. */
 static void
 replaced(struct row *row)
 {

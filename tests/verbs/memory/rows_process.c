@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What else a process does: it forks, locks, and comes to its limits. */
+/* Other actions of a process: it forks, locks, and reaches its limits. */
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ child(uint8_t *at, int fd)
 	_exit(0);
 }
 
-/* Neither sees what the other writes; the device writes to the parent's memory. */
+/* Neither sees the writes of the other; the device writes to the parent's memory. */
 static void
 forked(struct row *row)
 {
@@ -58,7 +58,7 @@ forked(struct row *row)
 	row_check(at, PAGES * PAGE - 100, 4);
 }
 
-/* Pages that a registered mapping has grown by are private, too. */
+/* Pages added to a registered mapping are also private. */
 static void
 forked_grown(struct row *row)
 {
@@ -312,7 +312,7 @@ struct sampler {
 	uint32_t between; /* samples while a part of the pages was private */
 };
 
-/* The descriptor of such a file, or -1 */
+/* The descriptor of one of these files, or -1 */
 static int
 find_file(const char *start)
 {
@@ -382,7 +382,7 @@ goes_back_in_parts(struct row *row)
 	CHECK(munmap(at, LARGE) == 0);
 }
 
-/* A program that closes descriptors it does not know has other files under their numbers. */
+/* A program that closes unknown descriptors has other files under their numbers. */
 static void
 closes_descriptors(struct row *row)
 {

@@ -88,13 +88,13 @@ signals_write(struct row *row)
 	store_words();
 }
 
-/* ---- threads that touch what mremap() has added ---- */
+/* ---- threads that touch pages added by mremap() ---- */
 
 #define ADDED ((size_t)65536) /* pages */
 #define DEREGS 10u
 
 static uint8_t *added;
-static uint64_t touched[ADDED]; /* what the first word of each page holds */
+static uint64_t touched[ADDED]; /* first word of each page */
 
 static void
 touch(size_t page)

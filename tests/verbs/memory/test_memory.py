@@ -73,8 +73,7 @@ class OwnWay(Ways):
 
 
 class EmbedWay(OwnWay):
-    """HCAs in the program. What they have is found through memory of DPDK, where LeakSanitizer does
-    not look."""
+    """HCAs in the program. Their memory is found through memory of DPDK, which LeakSanitizer does not read."""
     pinned = 'none'
 
     def environment(self, side, **more):
