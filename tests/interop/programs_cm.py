@@ -20,7 +20,9 @@ TRIES = 4
 MEGABYTES = 100
 PRELOADED = '/usr/lib/%s-linux-gnu/rsocket/librspreload.so' % os.uname().machine
 UDADDY_PORT = 7174  # it has no option for it
-FILES = {'librspreload': PRELOADED, 'fi_rma': '/usr/include/rdma/fi_rma.h'}  # in place of a program
+# What a case needs that is no program
+FILES = {'librspreload': PRELOADED, 'cm_storm': '/usr/include/rdma/rdma_cma.h',
+         'fi_rma': '/usr/include/rdma/fi_rma.h'}
 GROUPS = {'IPv4': '239.1.2.3', 'IPv6': 'ff0e::76'}
 AF_IB = '-f', 'gid'
 
@@ -142,6 +144,17 @@ def perftest(place, program, address, *options):
                 raise
 
 
+def storm(place, address):
+    """Each of 64 synchronous ids has an event channel of its own, as each socket of rsockets has."""
+    program = os.path.join(place.place, 'cm_storm')
+    subprocess.run(['cc', '-O1', os.path.join(HERE, 'cm/cm_storm.c'), '-o', program, '-lrdmacm', '-libverbs'],
+                   check=True)
+    said = place.finish(begin(place, 0, (program, address, str(free_port()), '200', '64')))
+    if '200 connections, 64 at a time' not in said:
+        raise Failed('no result: ' + last_line(said), said)
+    return '200 connections'
+
+
 def random_file(place, name, megabytes):
     path = os.path.join(place.place, name)
     with open(path, 'wb') as file:
@@ -239,6 +252,7 @@ def address_cases(gid):
 
 
 IPV4_ALONE = (
+    ('cm_storm 64 at a time', lambda p: storm(p, p.addresses['IPv4'][0])),
     ('rcopy', lambda p: rcopy(p, p.addresses['IPv4'][0])),
 )
 
