@@ -118,6 +118,13 @@ ucma_front_result(int result, const char *call)
 }
 
 int
+ucma_front_fault(const char *call)
+{
+	(void)call;
+	return 0;
+}
+
+int
 ucma_front_refuse(int err, const char *call, const char *format, ...)
 {
 	(void)call;
