@@ -15,7 +15,7 @@ DEPTHS = {'write': (4, 4), 'read': (4, 4), 'send': (320, 4)}
 # ---- fio ----
 
 def fio_memory(place, name, depth):
-    """A file that fio maps as its buffers, shared: it shows what was moved."""
+    """A file that fio maps as its buffers, shared: it shows the blocks that were moved."""
     path = os.path.join(place.place, 'fio-' + name)
     with open(path, 'wb') as file:
         file.write(os.urandom((depth + 1) * BLOCK))
@@ -34,8 +34,8 @@ def fio_words(name, port, depth, path, *more):
 
 
 def fio(place, verb, address):
-    """Its client has rw=write in any case; what it does to the memory of the server is the verb. With send the
-    server checks what it receives, in order; else the blocks of one end are found among those of the other."""
+    """Its client has rw=write in any case; the verb says how it uses the memory of the server. With send the
+    server checks each block that it receives; else the blocks of one end are found among those of the other."""
     port, check = free_port(), ('--verify=crc32c', '--do_verify=0') if verb == 'send' else ()
     ends = [(name, depth, fio_memory(place, name, depth)) for name, depth in zip(('server', 'client'), DEPTHS[verb])]
     words = [fio_words(name, port, depth, path) for name, depth, path in ends]
@@ -108,7 +108,7 @@ class Machine:
             '-S', '-monitor', 'unix:%s,server=on,wait=off' % self.path, *words))
 
     def ask(self, command, patience=60):
-        """What the monitor answers."""
+        """The answer of the monitor."""
         deadline = time.monotonic() + patience
         with socket.socket(socket.AF_UNIX) as s:
             while s.connect_ex(self.path) != 0:

@@ -20,7 +20,7 @@ TRIES = 4
 MEGABYTES = 100
 PRELOADED = '/usr/lib/%s-linux-gnu/rsocket/librspreload.so' % os.uname().machine
 UDADDY_PORT = 7174  # it has no option for it
-# What a case needs that is no program
+# Files that cases need in place of a program
 FILES = {'librspreload': PRELOADED, 'cm_storm': '/usr/include/rdma/rdma_cma.h',
          'fi_rma': '/usr/include/rdma/fi_rma.h'}
 GROUPS = {'IPv4': '239.1.2.3', 'IPv6': 'ff0e::76'}
@@ -34,7 +34,7 @@ def wait_said(program, text):
 
 
 def wait_listener(place, port, program):
-    """Until softhca-ctl shows who listens."""
+    """Until softhca-ctl shows the listener."""
     deadline = time.monotonic() + PATIENCE
     wanted = re.compile(r'LISTENING +\S+:%d ' % port)
     while program.returncode is None and time.monotonic() < deadline:
@@ -280,7 +280,7 @@ def all_cases():
     yield from named(IPV4_ALONE)
 
 
-# ---- what looks for the address of an interface of the kernel ----
+# ---- programs that look for the address of an interface of the kernel ----
 
 def qperf(place, test, address):
     port = str(free_port())
@@ -316,7 +316,7 @@ INTERFACE_CASES = (
 
 
 def interface_cases():
-    """The same as all_cases(), for places with such an interface."""
+    """The same as all_cases(), for places with an interface of the kernel."""
     for name, make in INTERFACE_CASES:
         yield name, timed(make), there(name)
 

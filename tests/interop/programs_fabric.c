@@ -6,7 +6,7 @@
  *	programs_fabric PROVIDER PORT [ADDRESS]
  *
  * Without ADDRESS it is the server. The client sends its name and gets the server's region, writes
- * to it, reads it back, compares, and says so; the server compares too.
+ * to it, reads it back, compares, and says so; the server compares the bytes as well.
  */
 
 #include <stdint.h>
@@ -62,7 +62,7 @@ fabric_good(const char *what, long rc)
 
 #define GOOD(call) fabric_good(#call, call)
 
-/* One completion; what is posted again and again drives the provider's progress. */
+/* One completion; reading the queue drives the provider's progress. */
 static void
 fabric_wait(struct fabric *f)
 {
