@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The manual page of a program from a template, whose line @options@ becomes the output of --list-options: tabs between name, letter, argument, choices and text.
+"""The manual page of a program from a template, whose line @options@ becomes the output of --list-options:
+tabs between name, letter, argument, choices and text.
 
 option_page.py TEMPLATE PROGRAM OUTPUT
 """

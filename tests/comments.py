@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The names that comments and pages (*.md) use against the tree.
 
-A file that a comment names must be there. A name with an underscore, in small letters or in
-capitals, must occur outside comments, and a name written as a call must be called or defined there; or they come from somewhere else: EXTERNAL and ABROAD say from where. A name may be short of
-its prefix unless that is the project's. With an underscore (and a star) at its end it stands for
-every name that begins so.
+A file that a comment names must be there. A name with an underscore, in small letters or in capitals, must
+occur outside comments, and a name written as a call must be called or defined there; or they come from
+somewhere else: EXTERNAL and ABROAD say from where. A name may be short of its prefix unless that is the
+project's. With an underscore (and a star) at its end it stands for every name that begins so.
 
 In pages, links and words in backquotes with a slash in them are files or folders too.
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs/coverage.md against the tree.
 
-Every entry of the lists in src/abi stands exactly once in it, in the section of its list, with tests that exist. A row is
+Every entry of the lists in src/abi stands exactly once in it, in the section of its list, with tests that
+exist. A row is
 
     | `NAME` `NAME` ... | `FILE`: test test, `FILE`: test |
 

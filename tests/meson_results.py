@@ -7,7 +7,8 @@ meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets
 meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS, and how each
                                                         that failed ended to RESULTS.said
 
-A GLOB with a '-' before it leaves out its matches; one with a '+' before it also takes tests of suite 'long' with QUICK.
+A GLOB with a '-' before it leaves out its matches; one with a '+' before it also takes tests of suite 'long'
+with QUICK.
 """
 import fnmatch
 import json

@@ -5,11 +5,11 @@ words [ROOM ...]         prints each idiom with its place
 words --table            prints words, idioms and rate of each room and page
 words --write            lowers the budgets to the present rates
 
-A room is a folder of rooms.ROOMS, of apps or of tests; a page is a file of docs, a manual page or a
-page in the top folder. The text of a room is its comments and doc strings, that of a page is
-everything but code. tests/words.budget has the highest rate of each; a rate above it is a failure,
-and so is a rate that is lower by a tenth and more than MARGIN, until --write lowers the budget. A room without a
-line counts in the line of the folder around it; without one its limit is DEFAULT.
+A room is a folder of rooms.ROOMS, of apps or of tests; a page is a file of docs, a manual page or a page in
+the top folder. The text of a room is its comments and doc strings, that of a page is everything but code.
+tests/words.budget has the highest rate of each; a rate above it is a failure, and so is a rate that is lower
+by a tenth and more than MARGIN, until --write lowers the budget. A room without a line counts in the line of
+the folder around it; without one its limit is DEFAULT.
 """
 import argparse
 import collections

@@ -5,7 +5,8 @@ of public structures, values of constants.
 
 test_abi.py [--write] FILE INCLUDE RELEASE LIBRARY:HEADER[,HEADER...]... -- COMPILER...
 
-A changed or missing line breaks programs: it needs another soname (docs/reference/versions.md). New lines are written to the file with --write.
+A changed or missing line breaks programs: it needs another soname (docs/reference/versions.md). New lines are
+written to the file with --write.
 """
 import os
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Somebody on the segment of interface `wire` who claims IP addresses of others all the time, with every
+"""A host on the segment of interface `wire` that claims IP addresses of others all the time, with every
 message of ARP and neighbour discovery that can, until it is terminated.
 
 claim.py VICTIM-MAC VICTIM-IPV4 VICTIM-IPV6 LIAR-MAC OWNER-MAC CLAIMED-IP...
@@ -46,7 +46,7 @@ def discovery(to, liar, source, target, kind, flags, about, option):
 
 
 def claims(victim, victim4, victim6, liar, ip):
-    """Requests, announcements and answers of who has the address `ip`."""
+    """Requests, announcements and answers of the owner of the address `ip`."""
     if len(ip) == 4:
         nobody = bytes(6)
         return [arp(victim, liar, 1, ip, nobody, victim4), arp(EVERYBODY, liar, 1, ip, nobody, ip),

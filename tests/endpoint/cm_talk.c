@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One end of connections by address and port, for test_cm.py; says what happens, a line each.
+ * One end of connections by address and port, for test_cm.py; prints a line for each event.
  *
  *	cm_talk SOCKET serve ADDRESS PORT	listens, takes every request; port 0: says which
  *	cm_talk SOCKET call ADDRESS PORT	connects and sends a message; holds the connection
- *	cm_talk SOCKET flood ADDRESS NUMBER	sends so many management datagrams to QP 1
+ *	cm_talk SOCKET flood ADDRESS NUMBER	sends NUMBER management datagrams to QP 1
  *
  * When the standard input ends, `call` disconnects, and both end.
  */

@@ -8,7 +8,7 @@ import threading
 
 from daemon import READY_S
 
-TOKEN = 16  # bytes at the end of what a daemon tells a client
+TOKEN = 16  # bytes at the end of a daemon's message to a client
 
 
 def control_rows():
@@ -80,7 +80,7 @@ class Control:
 
 
 class OldDaemon:
-    """For the library that connects to it a daemon of version 7.0: it hides what both tell in HELLO."""
+    """For the library that connects to it a daemon of version 7.0: it hides the features of both in HELLO."""
     HEADS = (16, 192)  # of a request and a reply
     OFFERS = (4, 12)  # in the body of HELLO and of its answer
 

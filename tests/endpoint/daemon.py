@@ -17,7 +17,7 @@ SMALL = {
     'pools': {'mbufs': 2048},
     'admin': {'impair': 'yes'},
 }
-READY_S = 240  # a loaded machine is slow; what takes longer hangs
+READY_S = 240  # a loaded machine is slow; a longer run counts as hung
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 
@@ -56,7 +56,7 @@ def write_config(path, config):
 
 
 def threads_of(pid):
-    """What each thread of a process waits for, in words."""
+    """The wait of each thread of a process, in words."""
     said = []
     for thread in sorted(os.listdir('/proc/%d/task' % pid)):
         words = []
@@ -69,7 +69,7 @@ def threads_of(pid):
 
 
 def ended(process, timeout=READY_S):
-    """The exit status; who does not end is said to have hung, and where."""
+    """The exit status; a process that does not end is reported as hung, with the place."""
     try:
         return process.wait(timeout)
     except subprocess.TimeoutExpired as error:
@@ -117,7 +117,7 @@ class Daemon:
         return self
 
     def wait_for(self, word, timeout=READY_S):
-        """Until systemd would hear `word`."""
+        """Until systemd would receive `word`."""
         deadline = time.monotonic() + timeout
         self.notify.settimeout(0.1)
         while time.monotonic() < deadline:
@@ -153,7 +153,7 @@ class Daemon:
             raise AssertionError('%s\n%s, log:\n%s' % (error, self.name, self.text())) from None
 
     def ask(self, command):
-        """What the telemetry socket answers; None: the command was refused."""
+        """Answer of the telemetry socket; None: the command was refused."""
         name = command.split(',')[0]
         for path in self.runtime_dirs():
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
@@ -165,7 +165,7 @@ class Daemon:
         raise AssertionError('%s has no telemetry socket' % self.name)
 
     def runtime_dirs(self):
-        """What DPDK has made for it."""
+        """Files that DPDK has made for it."""
         places = '/var/run', os.environ.get('XDG_RUNTIME_DIR', '/tmp'), '/tmp'
         return [path for path in [os.path.join(place, 'dpdk', self.name) for place in places]
                 if os.path.isdir(path)]
@@ -239,7 +239,7 @@ class Namespaces:
 
 @contextlib.contextmanager
 def folder():
-    """A place for sockets, configurations and logs that everybody may enter."""
+    """A place for sockets, configurations and logs that every user may enter."""
     place = tempfile.mkdtemp(prefix='softhca-')
     os.chmod(place, 0o777)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a compiled file has against attacks, as readelf shows it."""
+"""Hardening of a compiled file, as readelf shows it."""
 import os
 import re
 import subprocess
@@ -77,11 +77,11 @@ def code_complaints(path, fortified=True):
 
 
 def complaints(path, fortified=True):
-    """What a program or a shared library lacks."""
+    """Missing hardening of a program or a shared library."""
     return list(layout_complaints(path)) + list(code_complaints(path, fortified))
 
 
 def archive_complaints(path):
-    """Of a static library."""
+    """Missing hardening of a static library."""
     names = set(re.findall(r'^ +U (\w+)$', output('nm', path), re.M))
     return [] if '__stack_chk_fail' in names else ['no stack protector']

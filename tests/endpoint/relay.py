@@ -39,7 +39,7 @@ class Relay:
         self.late = []  # (time, frame)
 
     def fate(self, frame):
-        """What leaves now instead of this frame, in order."""
+        """Frames that leave now instead of this one, in order."""
         hit = self.random.random() < self.amount
         if self.kind == 'delay':
             self.late.append((time.monotonic() + self.amount, frame))

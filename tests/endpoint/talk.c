@@ -2,9 +2,9 @@
 
 /*
  * One end of a conversation through a daemon: every operation of a service, every byte verified,
- * memory windows of RC and UC among them; srq talks XRC too.
- * Two of them, at two daemons, meet at a unix socket (which network namespaces do not separate) to
- * exchange what a connection needs and to keep step.
+ * memory windows of RC and UC among them; srq also uses XRC. Two of them, at two daemons, meet at a
+ * unix socket (which network namespaces do not separate) to exchange connection data and to keep
+ * step.
  *
  * talk --device PATH --meet PATH --listen|--connect [--type rc|uc|ud|srq] [--gid N] [--seconds S]
  *      [--events] [--ack-timeout T]
@@ -131,7 +131,7 @@ look_for_events(struct peer *p)
 
 /* ---- running ---- */
 
-/* What one end has for the conversation. */
+/* Objects of one end for the conversation. */
 struct end {
 	struct peer p;
 	struct talk_flow f;

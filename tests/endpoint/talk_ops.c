@@ -38,7 +38,7 @@ static const struct talk_shape shapes[] = {
 	{TALK_READ_SGES, TALK_READS, SOFTHCA_WR_RDMA_READ, 0, 20002, TALK_PARTS, RC},
 	{TALK_FETCH_ADD, TALK_ATOMICS, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 1, RC},
 	{TALK_CMP_SWAP, TALK_ATOMICS, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 0, 8, 1, RC},
-	/* of talk_mw.c: through a window, and what ends one */
+	/* of talk_mw.c: through a window, and ends of one */
 	{TALK_MW_WRITE, TALK_WRITES, SOFTHCA_WR_RDMA_WRITE, 0, 20002, 1, 0},
 	{TALK_MW2_WRITE, TALK_WRITES, SOFTHCA_WR_RDMA_WRITE, 0, 20002, 1, 0},
 	{TALK_MW_READ, TALK_READS, SOFTHCA_WR_RDMA_READ, 0, 20002, 1, 0},

@@ -7,7 +7,7 @@
 
 #include "talk.h"
 
-/* What the ends exchange. */
+/* Data that the ends exchange. */
 struct card {
 	uint32_t initiator, target, srqn, psn;
 };

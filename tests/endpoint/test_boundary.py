@@ -14,7 +14,7 @@ from control import Control
 from daemon import Daemon, READY_S, folder
 
 BINARY = os.path.abspath(sys.argv[1])
-LINGER_S = 20 * READY_S  # who waits for it hangs
+LINGER_S = 20 * READY_S  # a waiter would hang
 TCP = socket.AF_INET, socket.SOCK_STREAM
 CONTROL = socket.AF_UNIX, socket.SOCK_SEQPACKET
 
@@ -35,7 +35,7 @@ class Linger(Case):
     """Sockets with unsent data that are closed slowly, queued to the daemon."""
 
     def lingering(self):
-        """Whoever closes it last waits, because its peer, which stays open, receives nothing."""
+        """The last close waits, because its peer, which stays open, receives nothing."""
         listener = socket.create_server(('127.0.0.1', 0))
         full = socket.create_connection(listener.getsockname())
         peer = listener.accept()[0]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Connection management of two daemons joined by memif: connections by address and port, what
-softhca-ctl says of them, refusals, programs and daemons that die, floods.
+"""Connection management of two daemons joined by memif: connections by address and port, their lists in
+softhca-ctl, refusals, programs and daemons that die, floods.
 
 test_cm.py SOFTHCAD SOFTHCA-CTL PROGRAM [unittest arguments]
 """
@@ -151,7 +151,7 @@ class Connections(Case):
             self.assertEqual(self.counter(side, 'cm_mads_bad'), 0)
 
     def test_seen(self):
-        """What softhca-ctl cm says of listeners and connections."""
+        """Lines of softhca-ctl cm for listeners and connections."""
         server = self.server()
         listener, = self.ctl(0, 'cm')
         self.assertEqual((listener['state'], listener['source'], listener['source_port']),
@@ -210,7 +210,7 @@ class Connections(Case):
 
 
 class Deaths(Case):
-    """Who has a connection learns of the end of the other one."""
+    """Each end of a connection gets an event when the other one ends."""
 
     def setUp(self):
         super().setUp()
@@ -239,7 +239,7 @@ class Deaths(Case):
 
 
     def test_daemon_killed(self):
-        """Its programs see the device go at once; a new daemon has nothing of the old one."""
+        """Its programs see the device go at once; a new daemon has no state of the old one."""
         server = self.server()
         self.connect(server)
         self.daemons[0].stop(signal.SIGKILL)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completions of the shells: bash answers what the programs take; zsh and fish read theirs.
+"""Completions of the shells: bash offers the programs' options; zsh and fish read theirs.
 
 test_completion.py SOFTHCA-PERF SOFTHCA-CTL BASH-FILE ZSH-FILE FISH-FILE...
 """
@@ -28,7 +28,7 @@ def text_of(path):
 
 class Bash(unittest.TestCase):
     def reply(self, *words, file=BASH, **options):
-        """What bash offers for the last word."""
+        """Words that bash offers for the last one."""
         script = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   '_softhca "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')

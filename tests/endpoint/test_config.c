@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Configuration files: every kind of error with its line, and what the sample says. */
+/* Configuration files: every kind of error with its line, and the sample file. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 static const char *sample;
 static char said[4096];
 
-/* Returns what loading the text returned; `said` has the messages, "f" for the file's name. */
+/* Returns the result of loading the text; `said` has the messages, "f" for the file's name. */
 static int
 load(struct endpoint_config *c, const char *text)
 {
@@ -457,7 +457,7 @@ roce_mtu(void **state)
 	assert_int_equal(endpoint_roce_mtu(9000), 4096);
 }
 
-/* ---- what DPDK is told ---- */
+/* ---- arguments for DPDK ---- */
 
 static uint32_t
 mtu_of_eth1(const char *interface)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-ctl against a daemon and against a measuring softhca-perf: what it says is what is there.
+"""softhca-ctl against a daemon and against a measuring softhca-perf: its output is true.
 
 test_ctl.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF PAGE [unittest arguments]
 """
@@ -22,7 +22,7 @@ import unittest
 from daemon import Daemon, ended, folder, free_port
 
 CTL, DAEMON, PERF, PAGE = [os.path.abspath(word) for word in sys.argv[1:5]]
-PATIENCE = 300  # seconds, on a busy machine: only what hangs takes longer
+PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
 VIEWS = ('status', 'qps', 'jettys', 'tps', 'mrs', 'gids', 'clients', 'cm', 'stages', 'usage')
 
 
@@ -232,7 +232,7 @@ class Lab(Case):
             if end.poll() is None:
                 end.kill()
             end.wait()
-        if self.ends:  # what the next test sees is not of these
+        if self.ends:  # the next test must not see their values
             self.wait(lambda: not any(self.about(side, 'qps')[0]['qps'] for side in range(2)))
         self.ends = []
 
@@ -262,7 +262,7 @@ class Captures(Lab):
     """While it runs."""
 
     def capture(self, name, *words):
-        """Again where there was nothing: on a busy machine traffic rests for a while."""
+        """Again if empty: on a busy machine traffic can pause."""
         end, frames, number = time.monotonic() + PATIENCE, 0, 0
         while frames == 0 and time.monotonic() < end:
             path = os.path.join(self.place, '%s-%u' % (name, number))
@@ -430,7 +430,7 @@ class Faults(Lab):
         self.stop()
 
     def test_port_down(self):
-        """Nothing comes in or goes out meanwhile, and RC goes on behind it."""
+        """No frame comes in or goes out meanwhile, and RC goes on after it."""
         self.traffic()
         before = self.impair(0)
         self.good('impair', '--port-down', '100', '--prefix', self.daemons[0].name)
@@ -488,7 +488,7 @@ class Faults(Lab):
         named = ('in_dropped', 'in_corrupted', 'in_duplicated', 'in_reordered', 'in_ecn_marked')
         self.wait(lambda: all(self.faults(0).get(name, 0) > before[0].get(name, 0) + 10
                               for name in named))
-        # what was lost here is sent again there
+        # frames lost here are sent again there
         self.wait(lambda: any(qp['retransmissions'] for qp in self.about(1, 'qps')[0]['qps']))
         self.good('impair', 'off', '--dir', 'in', '--prefix', self.daemons[0].name)
         after = self.faults(0)
@@ -557,7 +557,8 @@ class Stopped(Case):
                 run = ctl('doctor', *words)
                 self.assertEqual(run.returncode, 1)
                 self.assertIn(said, run.stdout)
-                # the longer it takes the more connections nobody accepts: then its number is unknown
+                # the longer it takes the more connections are not accepted: then its number is
+                # unknown
                 for command in ('status', 'counters', 'top', 'qps'):
                     self.bad(1, 'does not answer', command, *words)
             finally:

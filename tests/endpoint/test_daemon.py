@@ -172,7 +172,8 @@ class Life(Case):
         self.clean_end(self.daemon('k', device).start())
 
     def test_wire_is_private(self):
-        """Who may connect to memif's socket is the other end of the wire: nobody else may, whatever the umask."""
+        """A process that may connect to memif's socket is the other end of the wire: other users may not,
+        with any umask."""
         path = os.path.join(self.place, 'wire')
         device = 'net_memif0,role=server,socket=' + path
         mask = os.umask(0)
@@ -238,7 +239,7 @@ class Life(Case):
                     each.join()
 
     def test_socket_of_another(self):
-        """A daemon removes its own socket at the end, not what somebody else has put there."""
+        """A daemon removes its own socket at the end, not one that another process has put there."""
         first = self.daemon('g', 'net_null0').start()
         os.rename(first.socket, first.socket + '.aside')
         second = self.daemon('h', 'net_null0', ADDRESS, {'control': {'socket': first.socket}})
@@ -287,7 +288,7 @@ class Identity(Case):
         return firmware, *struct.unpack_from('=3I', info, len(info) - 20 - TOKEN)
 
     def test_configured(self):
-        """Queries of the device tell what is configured."""
+        """Queries of the device return the configured values."""
         known = {'hca': {'vendor_id': '0x02c9', 'vendor_part_id': 4119, 'hw_ver': 2,
                          'fw_ver': '16.35.2000'}}
         self.assertEqual(self.identity('q', known), (16 << 32 | 35 << 16 | 2000, 0x02c9, 4119, 2))
@@ -314,7 +315,7 @@ class Releases(Case):
         self.assertEqual(number, -errno.EOPNOTSUPP)
         self.assertIn('has no operation 999: upgrade it', reason)
         self.assertEqual(later.refused(998)[0], -errno.EOPNOTSUPP)
-        # each version once, and each client that asks for what is not here
+        # each version once, and each client that sends an unknown request
         d.wait_log('its libsofthca is older than this daemon (version 7.0 ')
         d.wait_log('its libsofthca is newer than this daemon (version 7.40 ')
         d.wait_log('has no operation 999')
@@ -358,7 +359,7 @@ class Limits(Case):
         self.leaves_descriptors('x', Control.open_xrcd)
 
     def test_soft_limit(self):
-        """Of open files the daemon takes as many as it is allowed."""
+        """The daemon raises its limit of open files to the maximum."""
         d = self.daemon('p', 'net_null0', prefix=('prlimit', '--nofile=64:4096')).start()
         with open('/proc/%d/limits' % d.process.pid, encoding='utf-8') as file:
             self.assertRegex(file.read(), r'Max open files +4096 +4096')
@@ -370,7 +371,7 @@ class Limits(Case):
         self.clean_end(d)
 
     def test_closed_standard_files(self):
-        """What the daemon opens does not become its standard error."""
+        """A file that the daemon opens does not become its standard error."""
         d = self.daemon('z', 'net_null0', ADDRESS,
                         prefix=('sh', '-c', 'exec "$@" 0<&- 1>&- 2>&-', 'sh')).start()
         for number in range(3):
@@ -444,7 +445,7 @@ class Limits(Case):
                   {'hugepages': 'never'}, 'prlimit', '--nofile=256:256')
 
     def test_advice_counts_hugepages_in_use(self):
-        """Who follows it has as many free as are needed, beside those others have."""
+        """After it the needed number is free, in addition to those of others."""
         try:
             with open('/proc/sys/vm/nr_hugepages', encoding='utf-8') as file:
                 total = int(file.read())

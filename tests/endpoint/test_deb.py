@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Debian packages are built, hold what they should, and what they hold runs.
+"""The Debian packages are built and complete, and their programs run.
 
 test_deb.py ROOT [BUILD]
 
@@ -24,8 +24,8 @@ BUILD = sys.argv[2] if len(sys.argv) > 2 else None
 SKIPPED = 77
 DOC = './usr/share/doc/'
 PAGES = './usr/share/man/'
-# Each package, and some of what it holds; LIB is the folder of libraries, UNIT that of
-# systemd's units, which Debian 12 has in /lib
+# Each package, and some of its files; LIB is the folder of libraries, UNIT that of systemd's units,
+# which Debian 12 has in /lib
 PACKAGES = {
     'softhca': ('./usr/sbin/softhcad', './usr/bin/softhca-perf', './usr/bin/softhca-ctl',
                 './etc/softhca/softhcad.conf', PAGES + 'man8/softhcad.8.gz',
@@ -62,7 +62,7 @@ def output(*command, **options):
 
 
 def check_dev(tree, env):
-    """A program is built with what pkg-config says, and with nothing of DPDK in it."""
+    """A program is built with the flags of pkg-config, which have no part of DPDK."""
     folder = os.path.join(env['LD_LIBRARY_PATH'], 'pkgconfig')
     env = dict(env, PKG_CONFIG_PATH=folder, PKG_CONFIG_SYSROOT_DIR=tree)
     assert output(compiled(tree, 'embedded_write', 'softhca-embed', env),
@@ -135,7 +135,7 @@ def check_linked(place, packages):
 
 
 def check_scripts(place, packages):
-    """What changes on a machine is in the words of debhelper, which know when to do nothing."""
+    """Changes on a machine are commands of debhelper, which test whether they apply."""
     for package in packages.values():
         said = control(place, package)
         for name in 'preinst', 'postinst', 'prerm', 'postrm':
@@ -154,7 +154,7 @@ def check_scripts(place, packages):
 
 
 def check_alone(packages):
-    """What programs are linked with needs no DPDK; the daemon has the drivers of all its devices."""
+    """Libraries of programs need no DPDK; the daemon has the drivers of all its devices."""
     for name in 'libsofthca0', 'libsofthca-urma0':
         assert 'librte' not in output('dpkg-deb', '-f', packages[name], 'Depends'), name
     for name, words in (('softhca', ('librte-net-af-packet', 'libc6')),
@@ -164,7 +164,7 @@ def check_alone(packages):
 
 
 def check_build_depends():
-    """config/setup installs what the packages are built with."""
+    """config/setup installs the build dependencies of the packages."""
     with open(os.path.join(ROOT, 'config/debian/control'), encoding='utf-8') as file:
         depends = re.search(r'^Build-Depends: (.*?)^\S', file.read(), re.M | re.S).group(1)
     with open(os.path.join(ROOT, 'config/setup'), encoding='utf-8') as file:
@@ -282,7 +282,7 @@ def check_hardened(tree):
 
 
 def check_flags(build):
-    """What build-deb compiles with when it builds: as the release build, and as the distribution says."""
+    """Options of build-deb's build: as the release build, and as the distribution says."""
     output(os.path.join(ROOT, 'config/build-deb'), '--configure', '--build', build)
     path = os.path.join(build, 'softhca-deb', 'softhca', 'build', 'compile_commands.json')
     with open(path, encoding='utf-8') as file:
@@ -306,7 +306,7 @@ def refused(script, *words):
 
 
 def check_folder(place):
-    """build-deb removes nothing that it has not made: not the tree, and not what has its folder's name."""
+    """build-deb removes nothing that it has not made: not the tree, and not a file with its folder's name."""
     script = os.path.join(ROOT, 'config/build-deb')
     other = os.path.join(place, 'other')
     os.makedirs(os.path.join(other, 'softhca-deb/mine'))

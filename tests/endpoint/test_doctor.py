@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-ctl doctor on machines made of files: each thing that is wrong is named, with what mends it.
+"""softhca-ctl doctor on machines made of files: each fault is named, with the command that mends it.
 
 test_doctor.py SOFTHCA-CTL [unittest arguments]
 """
@@ -207,7 +207,7 @@ class Doctor(unittest.TestCase):
         return {c['check']: c['text'] for c in checks}
 
     def test_nic(self):
-        """What /sys says of the device, each thing wrong in turn."""
+        """The device's files in /sys, with one fault after the other."""
         device, pci = 'sys/bus/pci/devices/0000:3b:00.0/', 'dpdk-devbind.py -b vfio-pci 0000:3b:00.0'
         said = self.nic_finds(self.nic('vfio-pci'), 'ok', 'device', '0000:3b:00.0 is there: 8086:1592')
         self.assertEqual(said['driver'], 'bound to vfio-pci')

@@ -12,7 +12,7 @@ import sys
 from daemon import Daemon, folder
 
 ROOT, DAEMON, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:4])
-LIMIT_S = 240  # what takes longer hangs
+LIMIT_S = 240  # a longer run counts as hung
 
 
 class Example(Daemon):

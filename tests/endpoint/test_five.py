@@ -18,7 +18,7 @@ from daemon import Daemon, die_with_parent, folder, free_port
 
 EXAMPLES, DAEMON, PERF = (os.path.abspath(path) for path in sys.argv[1:4])
 TURNS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
-LIMIT_S = 240  # what takes longer hangs
+LIMIT_S = 240  # a longer run counts as hung
 # Counters of a device that sent twice or threw away
 LOSSES = re.compile('retransmissions|timeout|nak|discard|drop')
 ORDERS = (0, 1), (1, 0)
@@ -53,7 +53,7 @@ class Turn:
             stderr=subprocess.STDOUT, encoding='utf-8', preexec_fn=die_with_parent))
 
     def transfer(self, order):
-        """What the programs said, and the rows of the client."""
+        """Output of the programs, and the rows of the client."""
         rows = os.path.join(self.place, 'rows.json')
         for side in order:
             self.daemons[side].start(wait=False)
@@ -68,7 +68,7 @@ class Turn:
             return said, json.load(file)['rows']
 
     def losses(self):
-        """Of both daemons: counters that should be 0 and are not."""
+        """Counters of both daemons that should be 0 and are not."""
         found = []
         for daemon in self.daemons:
             counters = daemon.ask('/softhca/hca/counters')

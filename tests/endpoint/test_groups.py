@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Multicast by librdmacm: mckey of Debian's rdmacm-utils joins a group at each of two daemons and one sends to the other;
-the join and the leave are on the wire as reports of IGMPv3 and MLDv2, by the daemon and by a kernel interface.
+"""Multicast by librdmacm: mckey of Debian's rdmacm-utils joins a group at each of two daemons and one sends
+to the other; the join and the leave are on the wire as reports of IGMPv3 and MLDv2, by the daemon and by a
+kernel interface.
 
 test_groups.py SOFTHCAD SOFTHCA-RUN [unittest arguments]
 """
@@ -68,7 +69,7 @@ class Groups(Case):
             d.wait_log('link up')
 
     def capture(self):
-        """At the second daemon: what the first one sends."""
+        """At the second daemon: frames of the first one."""
         path = os.path.join(self.place, 'reports.pcapng')
         self.assertNotIn('error', self.daemons[1].ask('/softhca/capture,dir=in,' + path))
         return path
@@ -115,7 +116,8 @@ class Groups(Case):
 
 
 class Snooping(Case):
-    """A bridge of Linux that snoops and queries each second: what is not reported for 3 s is not delivered."""
+    """A bridge of Linux that snoops and queries each second: groups that are not reported for 3 s are not
+    delivered."""
 
     def command(self, *words):
         return subprocess.run(['ip', 'netns', 'exec', self.space, *words], stdout=subprocess.PIPE,

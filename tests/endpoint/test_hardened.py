@@ -45,7 +45,7 @@ def build_options():
 
 
 class Installed(unittest.TestCase):
-    """What `meson install` would copy."""
+    """Files that `meson install` would copy."""
 
     def setUp(self):
         self.fortified = build_options()['optimization'] not in ('0', 'g')
@@ -69,7 +69,7 @@ class Installed(unittest.TestCase):
 
 
 class Judge(unittest.TestCase):
-    """The test sees what is missing."""
+    """The test detects missing hardening."""
 
     def judged(self, *more):
         with tempfile.TemporaryDirectory(prefix='softhca-hardened-') as place:

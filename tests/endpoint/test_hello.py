@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program of the README is built and run by the README's lines for a build tree, and says what fails.
+"""The program of the README is built and run by the README's lines for a build tree, and names a failing step.
 
 test_hello.py ROOT LIBSOFTHCA LIBSOFTHCA-EMBED
 """

@@ -24,7 +24,7 @@ OURS6, THEIRS6 = 'fd00:66::1', 'fd00:66::2'
 ADDRESSES = [OURS + '/24', OURS6 + '/64']
 MEGABYTES = 20
 
-# A veth leaves checksums to whoever has the hardware: on a wire to DPDK nobody does.
+# A veth leaves checksums to hardware: on a wire to DPDK no device computes them.
 NO_OFFLOAD = '''
 import fcntl, socket, struct, array
 s = socket.socket()
@@ -294,7 +294,7 @@ class Peer:
 
 
 class Beside(Case):
-    """RC traffic beside all the other over the same addresses of the same ports."""
+    """RC traffic together with all other traffic over the same addresses of the same ports."""
 
     def setUp(self):
         super().setUp()

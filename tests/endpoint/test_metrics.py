@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-ctl metrics: OpenMetrics text of what counters says; its listener; the dashboard's queries.
+"""softhca-ctl metrics: OpenMetrics text of the counters; its listener; the dashboard's queries.
 
 test_metrics.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF DASHBOARD [unittest arguments]
 
@@ -24,13 +24,13 @@ import urllib.request
 from daemon import Daemon, die_with_parent, folder, free_port
 
 CTL, DAEMON, PERF, DASHBOARD = [os.path.abspath(word) for word in sys.argv[1:5]]
-PATIENCE = 300  # seconds, on a busy machine: only what hangs takes longer
+PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
 SAMPLE = re.compile(r'(softhca_[a-z0-9_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\} (-?\d+)$')
 SUFFIXES = {'counter': '_total', 'gauge': '', 'info': '_info'}
 
 
 def families(text):
-    """{name: (type, {labels: value})}; complains of what OpenMetrics does not allow."""
+    """{name: (type, {labels: value})}; complains of violations of OpenMetrics."""
     lines = text.split('\n')
     assert lines[-2:] == ['# EOF', ''], lines[-2:]
     found, name = {}, None
@@ -217,7 +217,7 @@ class Listener(Case):
         self.assertEqual(process.wait(PATIENCE), 0)
 
     def test_crowd(self):
-        """Clients that say nothing, or a byte now and then, or do not read, hold nobody up for long."""
+        """Clients that send no byte, or one now and then, or do not read, delay others only briefly."""
         process = self.listener('--prefix', self.name)
         idle = [socket.create_connection(('127.0.0.1', process.port)) for _ in range(40)]
         for s in idle[:20]:
@@ -248,7 +248,7 @@ class Listener(Case):
             second.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
             self.assertTrue(fake.asked.wait(PATIENCE))
             first.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
-            time.sleep(2.1)  # what a client has is 2 s
+            time.sleep(2.1)  # the limit of a client is 2 s
             answer.set()
             for s in second, first:
                 with s:

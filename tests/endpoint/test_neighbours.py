@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Configured neighbours (`neighbour = IP MAC`) whose addresses another host on the segment claims: what
-is sent to them, or through them, goes on to the configured MAC address.
+"""Configured neighbours (`neighbour = IP MAC`) whose addresses another host on the segment claims: frames to
+them, or through them, keep the configured MAC address.
 
 test_neighbours.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
@@ -42,7 +42,7 @@ class Static(unittest.TestCase):
         return d.start()
 
     def claimant(self, claimed):
-        """In the other end's namespace: what the segment sees, it sees."""
+        """In the other end's namespace, which sees every frame of the segment."""
         process = subprocess.Popen(list(self.spaces.prefix(1)) + [
             sys.executable, CLAIM, MACS[0], *OWN, LIAR, MACS[1], *claimed],
                                    stdout=subprocess.PIPE, encoding='utf-8')
@@ -80,7 +80,7 @@ class Static(unittest.TestCase):
         self.assertEqual(astray, 0)
 
     def test_peers_and_routers(self):
-        """To peers of the prefix, and through routers for whose addresses nobody but the claimant answers."""
+        """To peers of the prefix, and through routers for whose addresses only the claimant answers."""
         peers, routers = ['10.66.0.2', '2001:db8:66::2'], ['10.66.0.254', '2001:db8:66::fe']
         daemons = [self.daemon(0, {'address': ['10.66.0.1/24', '2001:db8:66::1/64'], 'gateway': routers,
                                    'neighbour': ['%s %s' % (ip, MACS[1]) for ip in peers + routers]}),

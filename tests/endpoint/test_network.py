@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two daemons and a network that misbehaves between them: both ends name what it does.
+"""Two daemons and a network that misbehaves between them: both ends name its faults.
 
 test_network.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
@@ -15,7 +15,7 @@ import unittest
 from daemon import Daemon, Namespaces, Skip, die_with_parent, ended, folder, free_port, ip
 
 CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
-PATIENCE = 240  # seconds, on a busy machine: only what hangs takes longer
+PATIENCE = 240  # seconds, on a busy machine: a longer run counts as hung
 RECEIVER, SENDER = 0, 1
 ENDS = 'to-receiver', 'to-sender'  # of the relay
 RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'relay.py')
@@ -51,7 +51,7 @@ class Pair(unittest.TestCase):
             d.wait_log('link up')
 
     def perf(self, *words, status=0, mtu='1024'):
-        """What a client of the sender says, whose server is at the receiver."""
+        """Output of a client of the sender, whose server is at the receiver."""
         port = str(free_port())
         server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
                                    '--timeout', str(PATIENCE), '--server', port],
@@ -108,7 +108,7 @@ class Pair(unittest.TestCase):
         return json.loads(run.stdout)
 
     def after(self, faults, *words):
-        """What both ends find after traffic on such a network, and what softhca-perf says."""
+        """Findings of both ends after traffic on a bad network, and the lines of softhca-perf."""
         if faults:
             self.impair(faults)
         said = self.perf('--op', 'write', '--size', '4K', '--depth', '16', '--post-list', '1', '--iters', '1500', *words)
@@ -200,7 +200,7 @@ class Network(Pair):
         self.assertEqual((self.findings(SENDER), self.findings(RECEIVER)), ({}, {}))
 
     def test_stopped(self):
-        """A peer that does not run for a while is not a network that loses frames. Seven repetitions are
+        """A stopped peer is not a network that loses frames. Seven repetitions are
         four seconds."""
         client = self.running('--ack-timeout', '17')
         counters = self.daemons[SENDER].ask
@@ -232,7 +232,7 @@ class Veth(Pair):
         return self.daemons[side].ask(command)[name]
 
     def test_missed(self):
-        """What the receiver's socket drops while its daemon does not run is counted by its port."""
+        """Drops of the receiver's socket while its daemon does not run are counted by its port."""
         client = self.running('--service', 'uc', '--depth', '64', '--size', '4K')
 
         def sent():
@@ -278,7 +278,7 @@ class Relayed(Pair):
                 self.spaces.run(space, 'ip', 'link', 'set', link, 'mtu', '4200', 'up')
 
     def between(self, kind, amount):
-        """Daemons with such a network between them."""
+        """Daemons with a bad network between them."""
         relay = subprocess.Popen(['ip', 'netns', 'exec', self.middle, sys.executable, RELAY, *ENDS, kind,
                                   str(amount)], stdout=subprocess.PIPE, preexec_fn=die_with_parent)
         self.addCleanup(relay.stdout.close)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the packages hold runs where only they and what they depend on are installed.
+"""The programs of the packages run where only the packages and their dependencies are installed.
 
 test_packages.py ROOT BUILD [PACKAGES-ROOT]
 
@@ -154,7 +154,7 @@ class Commands:
             self.wrong.append(name)
 
     def documented(self, user):
-        """What both users type."""
+        """Commands of both users."""
         self.run('perf', user, 'softhca-perf --op write --size 4096 --iters 2000 --verify', r'^ *4096 .* verified$')
         self.run('perf ub', user, 'softhca-perf --wire ub --op write --size 4096 --iters 1000 --verify',
                  r'^ *4096 ')
@@ -174,7 +174,7 @@ class Commands:
                  (DOC, STARTED), '(?s)^softhca-try: written by verbs$.*^health +well')
 
     def five(self):
-        """The commands of the README, as far as they start what is installed."""
+        """The commands of the README, as far as they start installed programs."""
         with open(self.root + DOC + 'README.md', encoding='utf-8') as file:
             lines = re.search(r'(?s)in five commands\n(.*?)\n## ', file.read()).group(1)
         lines = [line[4:].split(' #')[0].replace('build/release/apps/', '').replace('config/examples/', DOC + 'examples/')
@@ -194,7 +194,7 @@ class Commands:
 
 
 def check_drivers(root):
-    """The configuration knows no device whose driver is not there."""
+    """The configuration accepts no device without its driver."""
     with open(os.path.join(ROOT, 'src/endpoint/endpoint_device.c'), encoding='utf-8') as file:
         known = set(re.findall(r'^\t\{"net_(\w+)"', file.read(), re.M))
     assert known == {re.match('net_([a-z_]+)[0-9]', device).group(1) for device in DEVICES}, known

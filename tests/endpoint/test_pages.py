@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Manual pages say what programs and configuration have; examples and the unit are well formed.
+"""Manual pages have the options of programs and configuration; examples and the unit are well formed.
 
 test_pages.py ROOT SOFTHCAD SOFTHCA-PERF PERF-PAGE UNIT SOFTHCA-CTL SOFTHCA-PLOT
               [SOFTHCA-RUN]
@@ -110,7 +110,7 @@ class Pages(unittest.TestCase):
                 self.assertRegex(result.stdout, other)
 
     def test_sample(self):
-        """What only the user can choose is not chosen, and named."""
+        """A value that only the user can choose is left open, and named."""
         result = output(DAEMON, '-c', os.path.join(ROOT, 'config/softhcad.conf'), '--check')
         self.assertNotEqual(result.returncode, 0)
         self.assertIn('set device = net_af_packet0,iface=eth1', result.stdout)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two daemons joined by memif or by a veth pair between network namespaces, with client processes on
-both: every operation of each service verified, links that go down, peers that die and return, ping and
-TCP beside it.
+"""Two daemons joined by memif or by a veth pair between network namespaces, with client processes on both:
+every operation of each service verified, links that go down, peers that die and return, with ping and TCP at
+the same time.
 
 test_pair.py SOFTHCAD TALK [unittest arguments]
 """
@@ -21,7 +21,7 @@ from daemon import Daemon, Namespaces, Skip, folder
 BINARY, TALK = [os.path.abspath(word) for word in sys.argv[1:3]]
 MACS = ('02:00:00:66:00:01', '02:00:00:66:00:02')
 IPS = ('10.66.0.1', '10.66.0.2')
-# What each client must have verified: names of talk.h
+# Operations that each client must have verified: names of talk.h
 DATAGRAM = ['SEND', 'SEND_IMM', 'SEND_INLINE', 'SEND_SGES']
 UNRELIABLE = DATAGRAM + ['WRITE', 'WRITE_IMM', 'WRITE_INLINE', 'WRITE_SGES']
 RELIABLE = UNRELIABLE + ['READ', 'READ_SGES', 'FETCH_ADD', 'CMP_SWAP']
@@ -118,12 +118,12 @@ class Talk:
             self.lost += number(text, 'lost')
             rounds.append(number(text, 'rounds'))
         case.assertGreater(min(rounds), 0)
-        # what unreliable services may lose on a machine that has no time for a while
+        # losses allowed for unreliable services on a busy machine
         case.assertLess(self.lost, 5 + min(rounds), self.name)
         return min(rounds)
 
     def said(self):
-        """What both ends have verified, in lines."""
+        """Verified operations of both ends, in lines."""
         lines = ['%s: messages lost and sent again: %d; verified at either end:' %
                  (self.name, self.lost)]
         for names in (UNRELIABLE + RELIABLE[len(UNRELIABLE):], RC[len(RELIABLE):],
@@ -268,7 +268,7 @@ class Memif(Case):
             time.sleep(0.02)
 
     def test_end_with_clients(self):
-        """Clients of a daemon that ends hear of it and fail; they do not hang."""
+        """Clients of a daemon that ends get an error and fail; they do not hang."""
         self.memif()
         self.start()
         t = self.talk('late', 'rc', seconds=60, timeout=15)
@@ -331,7 +331,7 @@ class Admin(Case):
         self.stop()
 
     def test_capture(self):
-        """Both directions, and what is not RoCE, while traffic runs."""
+        """Both directions, and other protocols, while traffic runs."""
         path = os.path.join(self.place, 'capture.pcapng')
         a = self.daemons[0]
         self.assertIn('is no capture', a.ask('/softhca/capture,relative')['error'])
@@ -414,7 +414,7 @@ class Veth(Case):
         self.stop()
 
     def test_link_lost(self):
-        """The link goes down under traffic: clients hear of it, and what was lost is sent again."""
+        """The link goes down under traffic: clients get an event, and lost packets are sent again."""
         self.veth()
         self.start()
         t = self.talk('through', 'rc', seconds=600)
@@ -427,7 +427,7 @@ class Veth(Case):
         self.spaces.run(name, 'ip', 'link', 'set', 'wire', 'up')
         for d in self.daemons:
             d.wait_log('link up', count=2)
-        time.sleep(1)  # time enough for both clients to hear of it
+        time.sleep(1)  # time enough for the event at both clients
         t.end()
         for status, text in t.finish():
             self.assertEqual(status, 0, text)

@@ -30,7 +30,7 @@ OPERATIONS = {
     'ud': ('send',),
     'xrc': ('write', 'read', 'send', 'atomic-fa', 'atomic-cas'),
 }
-LIMIT_S = 300  # a loaded machine is slow; what takes longer hangs
+LIMIT_S = 300  # a loaded machine is slow; a longer run counts as hung
 
 
 class Case(unittest.TestCase):
@@ -117,7 +117,7 @@ class Case(unittest.TestCase):
         return out
 
     def alive(self, server):
-        """The server serves, and has forgotten whoever was there."""
+        """The server serves, without state of earlier clients."""
         self.assertIsNone(server.poll(), self.text(server))
         self.good('--op', 'send', '--size', '3000')
 
@@ -181,7 +181,7 @@ class Options(Case):
         self.clean_end(server)
 
     def test_events_end(self):
-        """Where no completion comes any more the other end's word is heard at once, not 32 waits of a
+        """Where no completion comes any more the other end's word is read at once, not 32 waits of a
         second later."""
         server = self.server()
         began = time.monotonic()
@@ -230,7 +230,7 @@ class Options(Case):
         self.assertRegex(run.stdout, r'(?m)^ 64 +20 ')
 
     def test_mismatch(self):
-        """Both ends say what both ends want."""
+        """Both ends print the settings of both."""
         server = self.server('--op', 'send', '--mtu', '1024')
         out = self.run_client('--op', 'write', status=1)
         for text in (out, self.text(server)):
@@ -244,7 +244,8 @@ class Options(Case):
 
 class Impaired(Case):
     def test_impaired(self):
-        """RC and XRC repeat what is lost; UC and UD say how much is missing, and the rest is right."""
+        """RC and XRC repeat lost packets; UC and UD report the number of lost messages, and the rest is
+        right."""
         server = self.server()
         try:
             for d in self.daemons:
@@ -347,7 +348,7 @@ print(sent)
 
 
 class Segment(Veth):
-    """Somebody else on the segment, who sends what he likes to the first end while both talk."""
+    """Another host on the segment sends arbitrary frames to the first end while both talk."""
     test_services = None
 
     def send(self, seconds, kind):
@@ -365,7 +366,7 @@ class Segment(Veth):
         return self.daemons[0].ask('/softhca/kernel')
 
     def test_poisoned(self):
-        """The neighbour's addresses are claimed all the time, in ARP and ND: nothing goes astray."""
+        """The neighbour's addresses are claimed all the time, in ARP and ND: no frame goes astray."""
         server = self.server()
         for words in ((), ('--ip', '6')):
             with self.subTest(words=words):
@@ -417,7 +418,7 @@ class Noise(Case):
         sent = int(sender.communicate(timeout=LIMIT_S)[0])
         print(sent, 'frames of noise')
         self.assertGreater(sent, 1000)
-        # each is counted, but what was in the ring at the end
+        # each is counted, except frames in the ring at the end
         judged = self.daemons[0].ask('/softhca/hca/counters')
         diverted = self.daemons[0].ask('/softhca/kernel')
         counted = sum(judged[name] for name in judged if name.startswith('rx_') and 'requests' not in name)
@@ -433,7 +434,7 @@ class Xdp(Case):
 
     On a busy machine it fails now and then: seen once, the kernel had refused descriptors of the
     driver (XDP_STATISTICS of its socket: tx_invalid_descs), frames waited in its transmit ring,
-    and its peer heard nothing more. Why they are refused is not known."""
+    and its peer received no more. The reason of the refusal is unknown."""
 
     @classmethod
     def start(cls):
@@ -497,7 +498,7 @@ class Deaths(Case):
             client.communicate()
 
     def test_client_interrupted(self):
-        """What there is is reported, and the server is content."""
+        """The partial result is reported, and the server reports no error."""
         server = self.server()
         for turn, words in enumerate((['--op', 'write'], ['--op', 'send', '--bidir'],
                                       ['--op', 'send', '--test', 'lat'],
@@ -567,7 +568,7 @@ CASE = ('case version=1 service=2 op=0 size=64 count=10 mtu=1024 ip=4 qps=1 dept
 
 class Hostile(Case):
     def speak(self, data, answer=0.3):
-        """What the server says to these bytes, until it is quiet or closes."""
+        """The server's answer to these bytes, until it is quiet or closes."""
         with socket.create_connection(('127.0.0.1', self.port), LIMIT_S) as s:
             s.settimeout(answer)
             said = b''
@@ -589,7 +590,7 @@ class Hostile(Case):
         return (' '.join(words) + '\n').encode()
 
     def test_cases(self):
-        """Numbers nobody may ask for are refused with the name of the option."""
+        """Invalid numbers are refused with the name of the option."""
         server = self.server(seconds=2)
         self.assertIn('ready', self.speak(self.replaced()))
         for fields in ({'version': 2}, {'service': 77}, {'op': 8}, {'size': 1 << 40}, {'size': 0},
@@ -652,7 +653,7 @@ class Hostile(Case):
         self.clean_end(server)
 
     def relay(self, pattern, replacement, *words):
-        """A client's fate when somebody changes what it tells the server."""
+        """A client's fate when its messages to the server are changed."""
         listener = socket.create_server(('127.0.0.1', 0))
 
         def copy(source, sink, change):
@@ -680,7 +681,7 @@ class Hostile(Case):
             listener.close()
 
     def test_wrong_data(self):
-        """Whoever receives other data than was agreed says so, and both ends fail."""
+        """An end that receives other data than agreed reports it, and both ends fail."""
         server = self.server()
         for op, finder in (('write', 'server'), ('read', 'client'), ('send', 'server'),
                            ('atomic-fa', 'server')):

@@ -13,7 +13,7 @@ from test_perf import ADDRESSES, LIMIT_S, Case
 
 
 class Cm(Case):
-    """What is measured is that of the form over TCP: a QP of every service."""
+    """The measurements are those of the form over TCP: a QP of every service."""
     host = ADDRESSES[0][0].split('/')[0]
 
     def server(self, *words, seconds=20):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-perf over UB between two daemons, also beside RoCE on the same port, and what it says when the
-other end has no UB or nobody answers there.
+"""softhca-perf over UB between two daemons, also together with RoCE on the same port, and its messages when
+the other end has no UB or does not answer.
 
 test_perf_ub.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
@@ -23,7 +23,7 @@ import ub_check  # noqa: E402
 
 CTL = os.path.join(os.path.dirname(PERF), 'softhca-ctl')
 OPERATIONS = ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'swap', 'notify')
-# Nobody is without a CPU for a second, so what is sent again was lost.
+# No process is without a CPU for a second, so a repeated packet was lost.
 UB = {'ub': {'enable': 'yes', 'timeout_us': 1000000}, 'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}}
 
 
@@ -55,7 +55,7 @@ class Pair(Case):
         return said.stdout
 
     def capture(self, client, *words):
-        """Path, and what softhca-ctl says: again where not both directions were seen, as nobody had a CPU."""
+        """Path, and the output of softhca-ctl: again if one direction was not seen, for lack of a CPU."""
         for number in itertools.count():
             path = os.path.join(self.place, 'frames-%u.pcapng' % number)
             said = self.ctl('capture', path, *words)
@@ -116,7 +116,7 @@ class Memif(Pair):
         self.clean_end(server)
 
     def test_other_words(self):
-        """What the server was started with must be the client's, and both ends say what is not."""
+        """The server's options must be the client's, and both ends report a difference."""
         server = self.server('--wire', 'ub', '--jettys', '2')
         for words, why in ((('--wire', 'roce'), '--wire: the server was started with ub, the client with roce'),
                            (('--wire', 'ub', '--jettys', '3'),
@@ -232,7 +232,7 @@ class Txrx(Matrix):
         self.all_of_it()
 
     def test_capture(self):
-        """What a daemon sends and receives keeps the rules of the wire, as far as the disk was fast enough."""
+        """Frames of a daemon keep the rules of the wire, as far as the disk was fast enough."""
         server = self.server()
         client = self.client('--wire', 'ub', '--op', 'read', '--size', '9001', '--duration', '3', '--depth', '8')
         self.addCleanup(client.kill)
@@ -366,7 +366,7 @@ class Silent(Pair):
     """It takes as long as an agent has patience: half a minute."""
 
     def test_no_answer(self):
-        """Messages of the agents are lost: both ends hear why, whatever their patience."""
+        """Messages of the agents are lost: both ends get the reason, with any time limit."""
         server = self.server(seconds=5)
         self.daemons[1].ask('/softhca/impair,drop=1')
         out = self.run_client('--iters', '10', '--wire', 'ub', '--timeout', '5', status=1)

@@ -131,7 +131,7 @@ class Peers(Case):
 
 class Faulty(Case):
     def test_faults(self):
-        """What happens to the frames of one direction, by name."""
+        """Faults of the frames of one direction, by name."""
         self.start()
         self.impair(0, '--ecn', '1')
         told = self.json(IPS[1], '--count', '3')
@@ -155,7 +155,7 @@ class Faulty(Case):
 
 class Ends(Case):
     def test_end(self):
-        """Of the daemon, while a ping waits for a MAC address, and while one is under way."""
+        """End of the daemon, while a ping waits for a MAC address, and while one is under way."""
         self.start()
         answers = []
         asking = threading.Thread(target=lambda: answers.append(self.ping(NOBODY)))

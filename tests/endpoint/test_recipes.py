@@ -4,7 +4,7 @@
 
 test_recipes.py ROOT BUILD SOFTHCAD [unittest arguments]
 
-What cannot be run here (a cluster, Fedora, Arch) is read: required fields, names that must agree, and
+Files that cannot be run here (a cluster, Fedora, Arch) are read: required fields, names that must agree, and
 that every installed file is in a package. The scripts of the action run, with programs of their own in
 place of apt-get and curl.
 """
@@ -30,7 +30,7 @@ LIMIT_S = 120
 STUB = '''#!/bin/sh
 echo "${0##*/} $*" >>"$CALLS"
 '''
-# Writes what -o names
+# Writes the file of -o
 STUB_CURL = STUB + '''while [ "$1" != -o ]; do shift; done
 echo package >"$2"
 '''

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""config/setup asks for hugepages once, counts what daemons hold, and gives back what it has added; the
+"""config/setup asks for hugepages once, counts the pages of daemons, and gives back those it has added; the
 build that scripts share is configured again only as far as its options ask for it.
 
 test_setup.py SETUP

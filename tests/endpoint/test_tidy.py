@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a test leaves behind is gone, however it ends: files in TMPDIR, and processes.
+"""Leftovers of a test are removed, however it ends: files in TMPDIR, and processes.
 
 test_tidy.py TIDY [unittest arguments]
 """

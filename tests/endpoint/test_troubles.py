@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two daemons with traffic, one of which gets no CPU, or too little: what becomes of the traffic, and
-who names the trouble.
+"""Two daemons with traffic, one of which gets no CPU, or too little: the fate of the traffic, and the end
+that names the trouble.
 
 test_troubles.py SOFTHCA-CTL SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
@@ -16,7 +16,7 @@ import unittest
 from daemon import Daemon, die_with_parent, ended, folder, free_port
 
 CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
-PATIENCE = 300  # seconds, on a busy machine: only what hangs takes longer
+PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
 HOGS = 3
 DISCARDED = 'frames discarded: the other end of the link took none'
 SHORT = 'programs and workers share CPUs'
@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
         return client
 
     def end(self, client, expected=0):
-        """What it has said; its exit status is the expected one."""
+        """Its output; its exit status is the expected one."""
         status = ended(client)
         with open(client.log, encoding='utf-8', errors='replace') as file:
             text = file.read()

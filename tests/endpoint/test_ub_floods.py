@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Attacks on the setting up of UB's channels, beside imports and beside a bystander's traffic: both go on.
+"""Attacks on the setting up of UB's channels, during imports and a bystander's traffic: both go on.
 
 test_ub_floods.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
 test_ub_floods.py SOFTHCAD SOFTHCA-PERF measure [SECONDS [ATTACK...]]    prints a table
@@ -137,7 +137,7 @@ class World:
 
 
 class Repeated(threading.Thread):
-    """what(n) for n = 0, 1 ..: at once for n < burst, then so often in a second."""
+    """what(n) for n = 0, 1 ..: at once for n < burst, then at a rate per second."""
 
     def __init__(self, what, burst, per_s):
         super().__init__(daemon=True)
@@ -156,7 +156,7 @@ class Repeated(threading.Thread):
         self.join()
 
 
-# ---- attacks: start(world) returns what stops it ----
+# ---- attacks: start(world) returns the function that stops it ----
 
 def nothing(_world):
     return lambda: None
@@ -219,7 +219,7 @@ def unknown_stations(world):
 
 
 def forged(world):
-    """REQs with the addresses of the peers, by somebody else."""
+    """REQs with the addresses of the peers, from another host."""
     world.attacker.receives = False
     return Repeated(lambda n: world.attacker.request(PEER[n % len(PEER)]), 0, 200).stop
 
@@ -243,12 +243,12 @@ class Tries:
 
 
 def side_of(name):
-    """Who imports: peers that the first daemon does not know are the second one's addresses."""
+    """Imports: peers unknown to the first daemon are addresses of the second one."""
     return 1 if name == 'unknown_stations' else 0
 
 
 def interrupted(world):
-    """Imports that take a second because the peer is stopped, while somebody forges its REQs."""
+    """Imports that take a second because the peer is stopped, while another host forges its REQs."""
     tries, done = Tries(world, 0, -1), []
     stop = forged(world)
     for _ in range(3):
@@ -296,7 +296,7 @@ def measure(seconds, names):
 
 
 class Floods(unittest.TestCase):
-    """One world: what an attack leaves behind is there when the next one comes."""
+    """One world: leftovers of an attack are present during the next one."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The unit of systemd: what it denies, that the daemon does without it, and how its program is linked.
+"""The unit of systemd: its restrictions, that the daemon works with them, and the linking of its program.
 
 test_unit.py SOFTHCAD UNIT EXAMPLE [unittest arguments]
 """
@@ -35,7 +35,7 @@ def calls_of(name):
 
 
 def allowed():
-    """What SystemCallFilter= of the unit leaves."""
+    """System calls that SystemCallFilter= of the unit allows."""
     with open(UNIT, encoding='utf-8') as file:
         lines = re.findall(r'^SystemCallFilter=(~?)(.*)$', file.read(), re.M)
     calls = set()

@@ -34,7 +34,7 @@ class FrontEnds(unittest.TestCase):
                              '10.66.0.1/24', {'port': {'mac': MAC.hex(':')}})
         self.addCleanup(self.daemon.close)
         self.daemon.start()
-        self.served()  # what is made at the first use is there
+        self.served()  # objects of the first use exist
         self.files = self.at_rest()
 
     def open_files(self):
@@ -49,7 +49,8 @@ class FrontEnds(unittest.TestCase):
         return now
 
     def assert_closed(self):
-        """The daemon has no more descriptors than before; its thread may wait for a CPU before it closes them."""
+        """The daemon has no more descriptors than before; its thread may wait for a CPU before it closes
+        them."""
         deadline = time.monotonic() + READY_S / 8
         while self.open_files() > self.files and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -187,7 +188,7 @@ class FrontEnds(unittest.TestCase):
     # ---- descriptors ----
 
     def answers(self, f):
-        """Until the worker has had time to look at what lies in the ring"""
+        """Until the worker has had time to look at the ring"""
         deadline = time.monotonic() + 0.03
         while time.monotonic() < deadline:
             f.take()
@@ -230,7 +231,7 @@ class FrontEnds(unittest.TestCase):
                 f.close()
 
     def request(self):
-        """What the daemon answers, in a buffer of the other ring."""
+        """The daemon's answer, in a buffer of the other ring."""
         return (b'\xff' * 6 + OWN[0] + struct.pack('>HHHBBH', 0x0806, 1, 0x0800, 6, 4, 1) + OWN[0] +
                 socket.inet_aton(OWN[1]) + bytes(6) + socket.inet_aton('10.66.0.1')).ljust(60, b'\0')
 
@@ -253,7 +254,7 @@ class FrontEnds(unittest.TestCase):
 
 
 class End(unittest.TestCase):
-    """The daemon ends, whatever its front-end owes it."""
+    """The daemon ends, also while its front-end has not sent the rest of a message."""
 
     def ends(self, owe):
         with folder() as place:

@@ -7,9 +7,9 @@ import threading
 import zlib
 
 UB_PORT = 4792
-# An unreliable packet, and a Send of a Jetty nobody has to Jetty 0, without a token.
+# An unreliable packet, and a Send of an unknown Jetty to Jetty 0, without a token.
 HEADERS = bytes.fromhex('80000000000000000000000000000000' '00100000080505000000000000000000')
-LIMITS = bytes.fromhex('00000000' '0400040010000400' '02030000')  # first PSN, what a TP can do
+LIMITS = bytes.fromhex('00000000' '0400040010000400' '02030000')  # first PSN, capabilities of a TP
 TIMER = struct.pack('>IBBBB', 2097152, 1, 7, 16, 1)  # the longest timeouts that can be said
 REQ, REP, RTU, REJ, DISC, DISC_REP, RETRY = range(1, 8)
 ENTITY, TP, TIMER_TLV, COOKIE = range(1, 5)
@@ -50,7 +50,7 @@ def checksum(header):
 
 
 def frame(source, destination, dmac, smac, payload):
-    """Ethernet to ICRC, which leaves out what routers change."""
+    """Ethernet to ICRC, which leaves out fields that routers change."""
     udp = struct.pack('>HHHH', 50000, UB_PORT, 12 + len(payload), 0)
     ip = struct.pack('>BBHHHBBH', 0x45, 0, 32 + len(payload), 0, 0x4000, 64, 17, 0)
     ip += socket.inet_aton(source) + socket.inet_aton(destination)

@@ -154,7 +154,7 @@ class FrontEnd:
         self.offer(TRANSMIT, [(slot, HEADER + len(frame), 0)])
 
     def take(self):
-        """The next frame that was received; None: there is none."""
+        """The next frame that was received; None: no frame."""
         if self.used(RECEIVE) == self.seen[RECEIVE] & 0xffff:
             return None
         at = RECEIVE * RING + 0x1000 + 4 + 8 * (self.seen[RECEIVE] % SIZE)

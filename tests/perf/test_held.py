@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults that aim: QPs of softhca-perf that are held before their traffic, frames by name, captures with the faults as comments, and captures that repeat.
+"""Faults that aim: QPs of softhca-perf that are held before their traffic, frames by name, captures with the
+faults as comments, and captures that repeat.
 
 test_held.py SOFTHCA-PERF [unittest arguments]
 """

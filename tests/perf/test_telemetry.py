@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_telemetry.py PERF LAYOUT [ub]: sends a measuring process every telemetry command while messages flow, then nonsense. Every answer must be JSON, counters must move, nothing may end the
-process, and nothing is left of its socket afterwards."""
+"""test_telemetry.py PERF LAYOUT [ub]: sends a measuring process every telemetry command while messages flow,
+then nonsense. Every answer must be JSON, counters must move, nothing may end the process, and nothing is left
+of its socket afterwards."""
 import glob
 import json
 import os

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_ub_loss.py PERF [SEED...]: goodput of UB's rules and of RoCE's go-back-N over the same network
-with losses, writes of 1 MiB over one channel, in simulated time, and the packets that TIME sends again; latency of
+"""test_ub_loss.py PERF [SEED...]: goodput of UB's rules and of RoCE's go-back-N over the same network with
+losses, writes of 1 MiB over one channel, in simulated time, and the packets that TIME sends again; latency of
 writes of 4 KiB that are due at 30 % of the rate; then eight paths, with spray or a channel for each. Prints
-the tables; the bars are shares of the goodput without loss. The median of the seeds counts. With one seed only the rows with a bar, or compared with one, are run."""
+the tables; the bars are shares of the goodput without loss. The median of the seeds counts. With one seed
+only the rows with a bar, or compared with one, are run."""
 import re
 import statistics
 import subprocess

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons that speak UB, joined by memif, and a program of URMA on each.
 
-test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS URMA-BOUND URMA-UNRELIABLE URMA-FORMS URMA-AGAIN OTHER-PROGRAM...
+test_urma_daemons.py TESTS/ENDPOINT SOFTHCAD EXAMPLE URMA-PEERS URMA-BOUND URMA-UNRELIABLE URMA-FORMS
+URMA-AGAIN OTHER-PROGRAM...
 """
 import os
 import subprocess

@@ -5,7 +5,8 @@
 container.py PROGRAM [argument ...]
 
 No capabilities, at most 64 MiB of locked memory, the calls refused as by container engines (among them
-userfaultfd), no hugepages, no /dev/net/tun. As root it changes to an unprivileged user first; another user stays. Files and network are those of this machine.
+userfaultfd), no hugepages, no /dev/net/tun. As root it changes to an unprivileged user first; another user
+stays. Files and network are those of this machine.
 """
 import ctypes
 import errno

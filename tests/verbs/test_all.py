@@ -64,7 +64,8 @@ class All(tools.Tools):
         self.stop()
 
     def test_embedded(self):
-        """The same, on HCAs in the program. They live as long as it does, and their memory is found through memory of DPDK, which LeakSanitizer does not read."""
+        """The same, on HCAs in the program. They live as long as it does, and their memory is found through
+        memory of DPDK, which LeakSanitizer does not read."""
         path = self.library + ':' + os.path.join(self.library, '..', 'embed')
         said = self.run_at(0, PROGRAM, LD_LIBRARY_PATH=path, SOFTHCA_DEVICE='embed',
                            ASAN_OPTIONS='detect_leaks=0')

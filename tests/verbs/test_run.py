@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""softhca-run in all its forms, also in a container, the page of its options, and the doctor's findings on verbs programs.
+"""softhca-run in all its forms, also in a container, the page of its options, and the doctor's findings on
+verbs programs.
 
 test_run.py SOFTHCAD FOLDER-OF-LIBIBVERBS FOLDER-OF-PROGRAMS PAGE EXAMPLE LOST [unittest arguments]
 In the environment MANY: a program that opens a device many times; FILES: one that may have few files; LEAKS and
@@ -111,7 +112,8 @@ class Given(Script):
         self.assertEqual(self.own(), [])
 
     def test_old_daemon(self):
-        """A daemon of version 7.0 of the control channel: programs run, and --debug names the missing features."""
+        """A daemon of version 7.0 of the control channel: programs run, and --debug names the missing
+        features."""
         path = os.path.join(self.place, 'old.sock')
         old = OldDaemon(path, self.daemons[0].socket)
         self.addCleanup(old.close)
@@ -659,7 +661,8 @@ ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
         self.assertIn('the slow way, which this daemon allows', found[0])
 
     def lossy(self, unreliable, options, words):
-        """Memory is accessed the slow way here, and a frame without an answer in time is lost: UC and UD do not send it again, and the programs wait for it until they give up."""
+        """Memory is accessed the slow way here, and a frame without an answer in time is lost: UC and UD do
+        not send it again, and the programs wait for it until they give up."""
         for _ in range(2 if unreliable else 0):
             self.patience = tools.PATIENCE / 8
             try:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_cm_captures.py CAPTURE...: connection management of Linux, read by tests/interop/cm/cm_mad.py. Each message
-has 256 bytes and its ICRC, is made again byte for byte from the read fields, and tshark, where it is installed, reads the same fields and reports no malformed one. This also tests the judge of captures in tests/interop/cm."""
+"""test_cm_captures.py CAPTURE...: connection management of Linux, read by tests/interop/cm/cm_mad.py. Each
+message has 256 bytes and its ICRC, is made again byte for byte from the read fields, and tshark, where it is
+installed, reads the same fields and reports no malformed one. This also tests the judge of captures in
+tests/interop/cm."""
 import os
 import shutil
 import subprocess

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_tshark.py FRAMES DECODE CAPTURE...: frames of ours, read by another program. tshark must find no
-malformed field and no expert warning, and see the opcodes, PSNs and ICRCs that were sent. For captures of others it prints the PSNs and ICRCs that decode prints."""
+malformed field and no expert warning, and see the opcodes, PSNs and ICRCs that were sent. For captures of
+others it prints the PSNs and ICRCs that decode prints."""
 import functools
 import os
 import re

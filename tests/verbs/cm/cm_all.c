@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A program of the system's librdmacm, which knows nothing of softhca: connections between all
+ * A program of the system's librdmacm, which uses no name of softhca: connections between all
  * addresses of the devices that there are, also as GIDs (AF_IB), QPs of librdmacm and of the
  * program, ids that move, many ids, a listener with a wildcard, ids that are destroyed while they
  * connect.
@@ -37,7 +37,7 @@ struct end {
 	struct ibv_qp *qp;
 };
 
-/* Of device i: a GID that is an IPv4 address, as an address */
+/* A GID of device i that is an IPv4 address, as an address */
 static struct sockaddr_in
 address_of(struct ibv_context *context, uint16_t port)
 {
@@ -290,7 +290,7 @@ gid_listen(struct rdma_event_channel *channel, struct rdma_cm_id **id, const cha
 	rdma_freeaddrinfo(info);
 }
 
-/* What librdmacm has learned: both GIDs are that one, and so are those of the path. */
+/* Values in librdmacm: both GIDs are that one, and so are those of the path. */
 static void
 gid_known(const struct rdma_cm_id *id, const char *text)
 {
@@ -351,7 +351,7 @@ gid_pairs(struct ibv_context *context)
 	CHECK(kinds[0] > 0 && kinds[1] > 0);
 }
 
-/* The listener hears of an id that is gone before it is accepted, and of nothing later. */
+/* The listener gets an event of an id that is gone before it is accepted, and no later one. */
 static void
 destroy_early(struct sockaddr_in to)
 {
