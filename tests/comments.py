@@ -20,13 +20,13 @@ import re
 import tokenize
 
 # Prefixes of DPDK, verbs and the RDMA connection manager, whose headers are not read.
-ABROAD = re.compile(r'(rte_|RTE_|ibv_|IBV_|rdma_)')
+ABROAD = re.compile(r'(rte_|RTE_|ibv_|IBV_|rdma_|RDMA_CM_)')
 
 # Of libraries, the kernel, tools and formats, where no code of ours has the name.
 EXTERNAL = {
     'clone', 'dpdk-devbind.py', 'dpdk-telemetry.py', 'epb_flags', 'exec', 'io_uring', 'MADV_FREE', 'mlnx_qos',
     'MADV_GUARD_INSTALL', 'MADV_REMOVE', 'MADV_WIPEONFORK', 'MCL_FUTURE', 'mincore',
-    'MREMAP_DONTUNMAP', 'ndev_ifindex', 'O_DIRECT', 'PIPE_BUF', 'tx_invalid_descs',
+    'MREMAP_DONTUNMAP', 'ndev_ifindex', 'O_DIRECT', 'PIPE_BUF', 'rxe_cfg', 'tx_invalid_descs',
     'UCX_UD_ETH_DGID_CHECK', 'XDP_STATISTICS', '_Fork',
     # fields of the interface's tables that share a word with others
     'rq_wqe_counter', 'sq_wqe_counter',
