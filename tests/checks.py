@@ -17,6 +17,7 @@ import comments
 import coverage
 import headers
 import interface
+import pages
 import rooms
 import words
 
@@ -286,16 +287,6 @@ def check_page_names(tree):
     yield from comments.page_complaints(tree)
 
 
-def check_readme_program(tree):
-    """The program of the README is the file that the tests build and run."""
-    with open(os.path.join(tree.root, 'README.md'), encoding='utf-8') as file:
-        shown = re.search(r'^`(examples/\w+\.c)`, whole.*?^```c\n(.*?)^```$', file.read(), re.M | re.S)
-    if shown is None:
-        yield 'README.md: no program after a line that begins with its file and ", whole"'
-    elif tree.text(shown.group(1)) != shown.group(2):
-        yield 'README.md: its program is not %s' % shown.group(1)
-
-
 def check_classes(tree):
     """Of a file of tests that are started by class every class is started, but those for the hand."""
     listed = tree.text('tests/endpoint/meson.build')
@@ -324,7 +315,9 @@ def checks():
     yield 'check-width', check_width
     yield 'check-coverage', check_coverage
     yield 'check-interface', check_interface
-    yield 'check-readme-program', check_readme_program
+    yield 'check-page-links', pages.links
+    yield 'check-page-program', pages.program
+    yield 'check-readme-length', pages.readme_length
     yield 'check-classes', check_classes
     yield 'check-comment-names', check_comment_names
     yield 'check-page-names', check_page_names

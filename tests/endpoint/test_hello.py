@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program of the README is built and run by the README's lines for a build tree, and names a failing step.
+"""The program of docs/guide/program.md is built and run by the page's lines for a build tree, and names a
+failing step.
 
 test_hello.py ROOT LIBSOFTHCA LIBSOFTHCA-EMBED
 """
@@ -24,8 +25,8 @@ def shell(command, place, status=0):
 
 
 class Hello(unittest.TestCase):
-    def test_readme(self):
-        with open(os.path.join(ROOT, 'README.md'), encoding='utf-8') as file:
+    def test_page(self):
+        with open(os.path.join(ROOT, 'docs/guide/program.md'), encoding='utf-8') as file:
             lines = re.search(r'^    (cc .*-Iinclude.*&&\n.*hello_write)$', file.read(), re.M).group(1)
         with tempfile.TemporaryDirectory() as place:
             for name in 'examples', 'include':
