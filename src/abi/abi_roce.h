@@ -403,7 +403,8 @@ enum hca_nak {
 /* Local ACK timeout code t (1..31; 0 = never) in nanoseconds: 4.096 us * 2^t. */
 #define HCA_ACK_TIMEOUT_NS(t) (UINT64_C(4096) << (t))
 
-#define HCA_RETRY_MAX 7u /* retry_cnt 7: seven retries */
+#define HCA_HOP_LIMIT 64u /* of a packet whose address gives none */
+#define HCA_RETRY_MAX 7u  /* retry_cnt 7: seven retries */
 #define HCA_RNR_RETRY_FOREVER 7u
 
 /* ---- packet sequence numbers: 24 bits, circular ---- */

@@ -24,9 +24,8 @@
 #define HCA_TC_MASK 0xfffffu
 #define HCA_TC_JFR HCA_BIT(19) /* [18:0] is an SRQN; else a QPN of 19 bits, or well known */
 #define HCA_TC_NUMBER(tc) HCA_BITS(tc, 18, 0)
-#define HCA_TC_WELL_KNOWN 1024u	    /* numbers below are aliases */
-#define HCA_TC_NONE 0u		    /* as a TC: no object */
-#define HCA_JETTY_RNR_TIMER_MAX 19u /* largest code of a minimal RNR timer: 2 us << code */
+#define HCA_TC_WELL_KNOWN 1024u /* numbers below are aliases */
+#define HCA_TC_NONE 0u		/* as a TC: no object */
 /* Clients may use well-known numbers from here on; the driver uses those below. */
 #define HCA_TC_WELL_KNOWN_FREE 32u
 #define HCA_TOKEN_ID_MASK 0xfffffu

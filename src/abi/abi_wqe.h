@@ -22,7 +22,8 @@
 #define HCA_WQ_MAX_LOG_SIZE 15u /* a queue holds 2^k WQEs, k at most this */
 #define HCA_WQE_ALIGN 64u	/* granularity of nda */
 #define HCA_WQE_MAX_BYTE_CNT 0x7fffffffu
-#define HCA_MAX_MSG_SIZE 0x80000000u /* 2 GiB */
+#define HCA_MAX_MSG_LOG 31u
+#define HCA_MAX_MSG_SIZE (1u << HCA_MAX_MSG_LOG) /* 2 GiB */
 
 /* Properties of an operation: its units, its data, and the services that offer it. */
 enum hca_wqe_op_flag {

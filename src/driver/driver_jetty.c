@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "abi_qp_attr.h"
+#include "abi_roce.h"
 #include "abi_service.h"
 #include "abi_tp.h"
+#include "abi_ub.h"
 #include "driver_types.h"
 
 /* More requests than a Jetty can have open while it is reset. */
@@ -37,8 +39,9 @@ check_jetty(const struct hca_client *client, const struct hca_ctl_jetty *request
 	     ~(HCA_CTL_TC_TOKEN | HCA_CTL_JETTY_SUSPEND | HCA_CTL_JETTY_ONE_PEER)) != 0 ||
 	    (jfs && (request->flags & (HCA_CTL_TC_TOKEN | HCA_CTL_JETTY_ONE_PEER)) != 0))
 		return driver_fail(-EINVAL, "a Jetty with flags %#x", request->flags);
-	if (request->err_timeout > 31 || request->rnr_retry > 7 ||
-	    request->min_rnr_timer > HCA_JETTY_RNR_TIMER_MAX)
+	if (request->err_timeout > HCA_ACK_TIMEOUT_MAX ||
+	    request->rnr_retry > HCA_RNR_RETRY_FOREVER ||
+	    request->min_rnr_timer > HCA_UB_RNR_TIMER_MAX)
 		return driver_fail(-EINVAL, "error timeout %u, RNR retries %u, RNR timer %u",
 				   request->err_timeout, request->rnr_retry,
 				   request->min_rnr_timer);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "abi_tp.h"
+#include "abi_ub.h"
 #include "driver_types.h"
 
 #define SRQN_BITS 24u
@@ -208,7 +209,7 @@ driver_op_create_jfr(struct hca_client *client, const struct hca_ctl_jfr *reques
 	if (!driver_has_cap(client->drv, HCA_CAP_UB))
 		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
 	if ((request->flags & ~HCA_CTL_TC_TOKEN) != 0 ||
-	    request->min_rnr_timer > HCA_JETTY_RNR_TIMER_MAX)
+	    request->min_rnr_timer > HCA_UB_RNR_TIMER_MAX)
 		return driver_fail(-EINVAL, "a JFR with flags %#x and RNR timer %u", request->flags,
 				   request->min_rnr_timer);
 	return create_srq(client, &request->srq, request, srqn);

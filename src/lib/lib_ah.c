@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "abi_addr.h"
+#include "abi_roce.h"
 #include "lib_types.h"
-
-#define DEFAULT_HOP_LIMIT 64u
 
 int
 lib_check_rate(uint32_t static_rate)
@@ -44,7 +43,7 @@ static void
 fill_unit(struct hca_ud_unit *u, const struct softhca_ah_attr *attr, const struct hca_ctl_ah *known)
 {
 	uint64_t dmac = hca_mac_number(known->dmac), smac = hca_mac_number(known->smac);
-	uint32_t hops = attr->hop_limit != 0 ? attr->hop_limit : DEFAULT_HOP_LIMIT;
+	uint32_t hops = attr->hop_limit != 0 ? attr->hop_limit : HCA_HOP_LIMIT;
 
 	memset(u, 0, sizeof(*u));
 	u->port = hca_cpu_to_le32(

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi_roce.h"
 #include "lib_cm.h"
 
 int
@@ -95,10 +96,12 @@ static int
 cm_fill_param(struct softhca_cm_id *pub, const struct softhca_cm_param *from,
 	      struct hca_ctl_cm_param *to)
 {
-	if (from->retry_count > 7)
-		return lib_fail(-EINVAL, "retry_count %u: at most 7", from->retry_count);
-	if (from->rnr_retry_count > 7)
-		return lib_fail(-EINVAL, "rnr_retry_count %u: at most 7", from->rnr_retry_count);
+	if (from->retry_count > HCA_RETRY_MAX)
+		return lib_fail(-EINVAL, "retry_count %u: at most %u", from->retry_count,
+				HCA_RETRY_MAX);
+	if (from->rnr_retry_count > HCA_RNR_RETRY_FOREVER)
+		return lib_fail(-EINVAL, "rnr_retry_count %u: at most %u", from->rnr_retry_count,
+				HCA_RNR_RETRY_FOREVER);
 	*to = (struct hca_ctl_cm_param){
 		.id = lib_cm_id(pub)->number,
 		.qpn = from->qp_num,

@@ -15,9 +15,6 @@
 #include "abi_roce.h"
 #include "lib_types.h"
 
-#define DEFAULT_HOP_LIMIT 64u
-#define MSG_MAX_LOG 31u
-
 static const struct hca_qp_transition transitions[] = {
 	HCA_QP_TRANSITION_LIST(HCA_QP_TRANSITION_ROW)};
 
@@ -169,7 +166,7 @@ fill_address(struct hca_qpc_path *path, const struct softhca_ah_attr *ah)
 {
 	memcpy(path->rgid, ah->dgid.raw, sizeof(path->rgid));
 	if (ah->hop_limit == 0)
-		put_field(&path->ackto, HCA_BITS_OF(HCA_QPC_HOP_LIMIT), DEFAULT_HOP_LIMIT);
+		put_field(&path->ackto, HCA_BITS_OF(HCA_QPC_HOP_LIMIT), HCA_HOP_LIMIT);
 }
 
 static void
@@ -183,7 +180,7 @@ fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *named, uint3
 	qpc->opt_param_mask = hca_cpu_to_be32(mask | HCA_QP_ATTR_STATE);
 	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, lib_service_of(qp->pub.qp_type), 0, 0));
 	qpc->sizes = hca_cpu_to_be32(
-		HCA_QPC_MAKE_SIZES(0, MSG_MAX_LOG, qp->rq.log_stride, qp->sq.log_stride));
+		HCA_QPC_MAKE_SIZES(0, HCA_MAX_MSG_LOG, qp->rq.log_stride, qp->sq.log_stride));
 	qpc->local_qpn = hca_cpu_to_be32(qp->pub.qp_num);
 	qpc->path.rnr_retry = hca_cpu_to_be32(HCA_QPC_HAS_GRH);
 /* by rule: the bits that are kept */

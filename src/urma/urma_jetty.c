@@ -2,14 +2,14 @@
 
 /* Jettys and JFSs: both have a send queue, a Jetty also has receives. States: urma_life.c. */
 
+#include "abi_qp_attr.h"
+#include "abi_roce.h"
 #include "urma_impl.h"
 
 #define DEFAULT_INLINE 64u
 #define DEFAULT_ERR_TIMEOUT 17u
 #define DEFAULT_RNR_TIMER 12u
 #define MOST_PRIORITY 15u
-#define MOST_RNR_RETRY 7u
-#define MOST_ERR_TIMEOUT 31u
 
 /* ---- configurations ---- */
 
@@ -67,8 +67,8 @@ check_jfs(const urma_context_t *ctx, const urma_jfs_cfg_t *cfg)
 		return urma_fail(-EOPNOTSUPP, "completions come in order");
 	if (cfg->flag.bs.reserved != 0)
 		return urma_fail(-EINVAL, "JFS flags %#x are not known", cfg->flag.value);
-	if (cfg->priority > MOST_PRIORITY || cfg->rnr_retry > MOST_RNR_RETRY ||
-	    cfg->err_timeout > MOST_ERR_TIMEOUT || cfg->max_rsge > 1)
+	if (cfg->priority > MOST_PRIORITY || cfg->rnr_retry > HCA_RNR_RETRY_FOREVER ||
+	    cfg->err_timeout > HCA_ACK_TIMEOUT_MAX || cfg->max_rsge > 1)
 		return urma_fail(-EINVAL, "priority %u, rnr_retry %u, err_timeout %u, max_rsge %u",
 				 cfg->priority, cfg->rnr_retry, cfg->err_timeout, cfg->max_rsge);
 	err = check_order(cfg->flag.bs.order_type);

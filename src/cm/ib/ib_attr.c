@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "abi_qp_attr.h"
+#include "abi_roce.h"
 #include "ib_impl.h"
 
-#define ATTR_HOP_LIMIT 64u
 #define ATTR_QKEY 0x01234567u
-#define ATTR_TIMEOUT_MAX 31u
 
 uint8_t
 ib_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
@@ -21,7 +20,7 @@ ib_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
 			       ? there_and_back + (ack_delay + 1u >= there_and_back ? 1u : 0u)
 			       : ack_delay + (there_and_back + 1u >= ack_delay ? 1u : 0u);
 
-	return (uint8_t)(sum < ATTR_TIMEOUT_MAX ? sum : ATTR_TIMEOUT_MAX);
+	return (uint8_t)(sum < HCA_ACK_TIMEOUT_MAX ? sum : HCA_ACK_TIMEOUT_MAX);
 }
 
 static uint8_t
@@ -116,7 +115,7 @@ attr_path(const struct ib_id *id, struct hca_ctl_cm_attr *out)
 {
 	out->gid_index = id->gid_index;
 	memcpy(out->dgid, id->way.peer, sizeof(out->dgid));
-	out->hop_limit = id->way.hop_limit != 0 ? id->way.hop_limit : ATTR_HOP_LIMIT;
+	out->hop_limit = id->way.hop_limit != 0 ? id->way.hop_limit : HCA_HOP_LIMIT;
 	out->traffic_class = id->tos != 0 ? id->tos : id->way.traffic_class;
 }
 

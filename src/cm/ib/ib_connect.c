@@ -7,6 +7,7 @@
 
 #include "abi_cqe.h"
 #include "abi_ctx.h"
+#include "abi_roce.h"
 #include "ib_impl.h"
 
 /* Values of a REQ, as in Linux: 4.3 s, 15 repetitions, a packet lives at most 1.07 s */
@@ -14,8 +15,6 @@
 #define CONNECT_RETRIES 15u
 #define CONNECT_LIFETIME 18u
 #define CONNECT_LID 0xffffu
-#define CONNECT_HOP_LIMIT 64u
-#define CONNECT_RETRY_MAX 7u
 #define CONNECT_NUMBER_MASK 0xffffffu /* of a QPN, a PSN */
 #define CONNECT_REP_PRIVATE IB_MAD_REP_PRIVATE
 
@@ -28,7 +27,7 @@ connect_psn(struct ibcm *cm)
 static uint8_t
 connect_retry(uint8_t count)
 {
-	return count < CONNECT_RETRY_MAX ? count : CONNECT_RETRY_MAX;
+	return count < HCA_RETRY_MAX ? count : HCA_RETRY_MAX;
 }
 
 /* ---- the active end ---- */
@@ -72,7 +71,7 @@ connect_path(const struct ib_id *id, struct ib_mad_req *req)
 	memcpy(req->primary_local_gid, id->way.own, sizeof(req->primary_local_gid));
 	memcpy(req->primary_remote_gid, id->way.peer, sizeof(req->primary_remote_gid));
 	req->primary_traffic_class = id->tos;
-	req->primary_hop_limit = id->way.hop_limit != 0 ? id->way.hop_limit : CONNECT_HOP_LIMIT;
+	req->primary_hop_limit = id->way.hop_limit != 0 ? id->way.hop_limit : HCA_HOP_LIMIT;
 	req->primary_ack_timeout = id->c.ack_timeout;
 }
 

@@ -9,8 +9,6 @@
 #include "abi_ctx.h"
 #include "ib_impl.h"
 
-#define REQ_MTU_MAX 5u
-
 static void
 req_reject(const struct ib_in *in, uint16_t reason, const void *info, uint32_t len)
 {
@@ -99,7 +97,7 @@ req_judge(const struct ib_in *in, uint8_t *info)
 	if (!ib_request_pkey_is_good(in->cm, req->pkey))
 		return IB_MAD_REASON_UNSUPPORTED;
 	*info = (uint8_t)in->cm->cfg.mtu;
-	if (req->mtu < 1 || req->mtu > REQ_MTU_MAX || req->mtu > in->cm->cfg.mtu)
+	if (req->mtu < 1 || req->mtu > HCA_MTU_MAX || req->mtu > in->cm->cfg.mtu)
 		return IB_MAD_REASON_MTU;
 	return 0;
 }

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "abi_ctx.h"
+#include "abi_qp_attr.h"
 #include "ib_impl.h"
-
-#define CM_MTU_MAX 5u
-#define CM_ACK_TIMEOUT_MAX 31u
 
 /* ---- begin and end ---- */
 
@@ -66,7 +64,7 @@ ibcm_create(const struct ibcm_config *config)
 {
 	struct ibcm *cm;
 
-	if (config->mtu < 1 || config->mtu > CM_MTU_MAX)
+	if (config->mtu < 1 || config->mtu > HCA_MTU_MAX)
 		return NULL;
 	cm = calloc(1, sizeof(*cm));
 	if (cm == NULL)
@@ -360,7 +358,7 @@ op_option(struct ib_op *op, const struct hca_ctl_cm_option *r, struct hca_ctl_no
 	case HCA_CTL_CM_OPTION_ACK_TIMEOUT:
 		if (id->service != HCA_ST_RC && id->service != HCA_ST_XRC_INI)
 			return ib_op_fail(op, -EINVAL, "only RC has an ack timeout");
-		if (r->value > CM_ACK_TIMEOUT_MAX)
+		if (r->value > HCA_ACK_TIMEOUT_MAX)
 			return ib_op_fail(op, -EINVAL, "an ack timeout is at most 31");
 		id->ack_timeout = (uint8_t)r->value;
 		id->has_ack_timeout = true;

@@ -17,12 +17,13 @@
 
 #include "abi_cqe.h"
 #include "abi_ctl.h"
+#include "abi_roce.h"
 #include "abi_wqe.h"
 #include "driver.h"
 
 #define CMAGENT_MAIL_ADDRESSES 40u /* in front of a received datagram */
 #define CMAGENT_MAIL_LOG_MAX 10u   /* log2 of sends, of receives */
-#define CMAGENT_MAIL_HOP_LIMIT 64u
+#define CMAGENT_MAIL_HOP_LIMIT HCA_HOP_LIMIT
 
 struct cmagent_mail;
 

@@ -6,12 +6,11 @@
 #include "abi_ctx.h"
 #include "abi_qp_attr.h"
 #include "abi_service.h"
+#include "abi_wqe.h"
 #include "gsi_mail.h"
 
 #define LOG_SENDS 7u
 #define LOG_RECEIVES 9u
-#define MESSAGE_MAX_LOG 31u
-#define MTU_CODE 5u
 
 static int
 modify(struct cmagent_mail *m, uint32_t opcode, enum hca_qp_state to, uint32_t mask)
@@ -21,7 +20,7 @@ modify(struct cmagent_mail *m, uint32_t opcode, enum hca_qp_state to, uint32_t m
 
 	qpc->opt_param_mask = hca_cpu_to_be32(mask | HCA_QP_ATTR_STATE);
 	qpc->flags = hca_cpu_to_be32(HCA_QPC_MAKE_FLAGS(to, HCA_ST_UD, HCA_MIG_MIGRATED, 0));
-	qpc->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(MTU_CODE, MESSAGE_MAX_LOG, 0, 0));
+	qpc->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(HCA_MTU_MAX, HCA_MAX_MSG_LOG, 0, 0));
 	qpc->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 0));
 	qpc->qkey = hca_cpu_to_be32(HCA_QKEY_GSI);
 	return CMAGENT_MAIL_CALL(m, MODIFY_QP, &request, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "abi_ub.h"
 #include "abi_wqe.h"
 #include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
@@ -110,7 +111,7 @@ jfr_ok(const struct hca_core *h, const struct hca_srqc *m)
 	if (!(flags & HCA_SRQC_JFR))
 		return !(flags & HCA_SRQC_TOKEN) && m->token == 0 && rnr == 0;
 	return h->ub != NULL && srqn == HCA_TC_NUMBER(srqn) && (rnr & ~HCA_MASK(31, 24)) == 0 &&
-	       HCA_SRQC_RNR_TIMER(rnr) <= HCA_JETTY_RNR_TIMER_MAX;
+	       HCA_SRQC_RNR_TIMER(rnr) <= HCA_UB_RNR_TIMER_MAX;
 }
 
 static struct hca_srq

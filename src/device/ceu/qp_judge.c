@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "abi_addr.h"
+#include "abi_roce.h"
 #include "abi_service.h"
 #include "abi_tp.h"
+#include "abi_ub.h"
 #include "cc/cc.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
@@ -18,7 +20,6 @@
 #include "port/port.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
-#define DEFAULT_TTL 64u
 
 /*
  * Bytes of a frame beside one MTU of payload: Ethernet to immediate, pad and ICRC of WRITE ONLY
@@ -202,7 +203,7 @@ hca_path_fill(const struct hca_core *h, const struct hca_qpc_path *q, struct hca
 		return false;
 	p->flow_label = HCA_QPC_FLOW_LABEL(WORD(sl_tclass_flow));
 	p->tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow)) & 0xfc; /* without ECN */
-	p->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_TTL);
+	p->hop_limit = (uint8_t)(hop != 0 ? hop : HCA_HOP_LIMIT);
 	return true;
 }
 
@@ -270,7 +271,7 @@ jetty_ok(const struct hca_qp_change *ch)
 	if (ch->mask & HCA_QP_ATTR_SQ_PSN && WORD(next_send_psn) > UINT16_MAX)
 		return false;
 	if (ch->mask & HCA_QP_ATTR_MIN_RNR_TIMER &&
-	    HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) > HCA_JETTY_RNR_TIMER_MAX)
+	    HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) > HCA_UB_RNR_TIMER_MAX)
 		return false;
 	return ch->from != HCA_QPS_RST || !(WORD(flags) & HCA_QPC_TOKEN) ||
 	       ch->mask & HCA_QP_ATTR_QKEY;

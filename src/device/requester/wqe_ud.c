@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "abi_cqe.h"
+#include "abi_roce.h"
 #include "abi_wqe.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/rate.h"
 #include "engine/impl.h"
 #include "requester/wqe_unit.h"
 
-#define DEFAULT_HOP_LIMIT 64u
 #define ECN_MASK 3u
 
 /* Source addresses in the WQE must equal those of the GID entry. */
@@ -68,7 +68,7 @@ hca_wqe_judge_address(struct hca *h, const struct hca_ud_unit *u, struct hca_ud_
 		return HCA_SYND_LOCAL_QP_OP;
 	hca_mac_bytes(av->dmac, dmac);
 	av->sgid_index = (uint8_t)HCA_UD_SGID_INDEX(port);
-	av->hop_limit = (uint8_t)(hop != 0 ? hop : DEFAULT_HOP_LIMIT);
+	av->hop_limit = (uint8_t)(hop != 0 ? hop : HCA_HOP_LIMIT);
 	av->tclass = (uint8_t)(HCA_UD_TCLASS(port) & ~ECN_MASK);
 	av->priority = (uint8_t)HCA_UD_PRIORITY(flow);
 	av->flow_label = HCA_UD_FLOW_LABEL(flow);
