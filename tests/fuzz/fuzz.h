@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Print what is wrong and abort, which libFuzzer detects. */
+/* Print the error and abort, which libFuzzer detects. */
 void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #define fuzz_check(condition, ...) \

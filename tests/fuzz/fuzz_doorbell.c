@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A second program beside the one of world.c, which writes to every part of its doorbell page and
- * queues and creates and destroys objects. The input is a list of steps: a byte that names the step
- * (its low bits), then its parameters:
+ * A second program in addition to the one of world.c, which writes to every part of its doorbell
+ * page and queues and creates and destroys objects. The input is a list of steps: a byte that names
+ * the step (its low bits), then its parameters:
  *
  *  0   word() below: a doorbell in its turn; one for another client's QP must be counted as such
  *  1   u8 slot, word(): any slot of the FIFO, in any order
@@ -15,16 +15,12 @@
  *  7   u8 CQ, u8 what, u16: consumer index, arm word, request for an event, poll
  *  8   u8 QP or SRQ, u8 offset, u16: producer record
  *  9   u8 QP or SRQ, u16 offset, u8 n, n bytes: into a queue
- *  10  u8 what: create an object
- *  11  u8 what: destroy an object
- *  12  u8 QP, u8 state: modify_qp
- *  13  the program ends with all its objects, and starts again
- *  14  u8: so many microseconds pass
- *  15  the device runs once
- *  19  u8 whose, u16: the mark of a QP; whose 30 and 31: whole words of marks
+ *  10  u8 what: create an object 11  u8 what: destroy an object 12  u8 QP, u8 state: modify_qp 13
+ *  the program ends with all its objects, and starts again 14  u8: microseconds that pass 15  the
+ *  device runs once 19  u8 whose, u16: the mark of a QP; whose 30 and 31: whole words of marks
  *
- * Whatever happens, nothing of the first program changes, its outstanding requests proceed, nothing
- * leaks, and no doorbell is counted twice.
+ * In every case the memory of the first program does not change, its outstanding requests proceed,
+ * nothing leaks, and no doorbell is counted twice.
  */
 
 #include <stdlib.h>
@@ -209,7 +205,7 @@ ring(struct ringer *x, uint64_t w)
 	struct lib_uar *uar = &lib_ctx(x->ctx)->uar;
 	uint32_t number;
 
-	/* 0 is not a word: the slot would stay taken and empty for ever */
+	/* 0 is not a word: the slot would stay taken and empty */
 	if (w == 0 || !lib_doorbell_try(uar, &number))
 		return false;
 	lib_doorbell_fill(uar, number, w);

@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_FUZZ_HCA_H
 #define TESTS_FUZZ_FUZZ_HCA_H
 
-/* The HCA of a world: its time, its driver, and what must hold when an input is over. */
+/* The HCA of a world: its time, its driver, and the conditions at the end of an input. */
 
 #include "fuzz_port.h"
 #include "hca.h"
@@ -24,7 +24,7 @@ struct hca_driver *fuzz_driver(struct hca *h, void (*progress)(void *arg), void 
 
 /* Contents of memory at the start of every input. */
 void fuzz_pattern(uint8_t *bytes, uint32_t n);
-/* Nothing is in use but what was when the process began. */
+/* Only objects from the start of the process are in use. */
 void fuzz_check_usage(const struct hca *h, const struct hca_usage *base,
 		      const struct fuzz_port *port);
 /* FUZZ_COUNTERS=1: print at the end how far the inputs came. */

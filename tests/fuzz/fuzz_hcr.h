@@ -47,7 +47,7 @@ struct hcr_world {
  * GID or objects of UB), the others which one.
  */
 void hcr_image(struct hcr_world *w, uint8_t what);
-/* Nothing of UB is left. */
+/* No object of UB is left. */
 void hcr_check_no_ub(const struct hcr_world *w);
 
 #endif

@@ -226,7 +226,7 @@ hcr_image(struct hcr_world *w, uint8_t what)
 	}
 }
 
-/* ---- what is left ---- */
+/* ---- leftovers ---- */
 
 void
 hcr_check_no_ub(const struct hcr_world *w)

@@ -2,7 +2,7 @@
 
 /*
  * Connection management: clients at one HCA, which connect to each other through it, and a peer
- * that the input plays. The input is a list of steps; the first byte says what:
+ * that the input plays. The input is a list of steps; the first byte selects:
  *
  *	0  WHO8 SPACE8          an id is made
  *	1  ID8 HOW8 PORT8       it is bound and listens
@@ -10,8 +10,8 @@
  *	3  ID8 LEN8             it connects
  *	4  ID8 HOW8 LEN8        it accepts, establishes, rejects, disconnects
  *	5  ID8 HOW8 ARG8        options, move, notify, join, leave, attributes
- *	6  WHO8                 an event is fetched; its id is known then
- *	7  MS16                 so much later
+ *	6  WHO8                 an event is fetched, with its id
+ *	7  MS16                 time passes
  *	8  N8 AT8 XOR8          message n that was sent arrives, with a byte changed
  *	9  TYPE8 ID8 SEED8 n8   a message of the peer with the numbers of an id, and n bytes changed
  *	10 LEN8 bytes           a message of these bytes
@@ -393,7 +393,7 @@ arrive(struct fuzz_input *in)
 	deliver(&world.sent[n].way, mad, sizeof(mad));
 }
 
-/* What comes from the peer to the first address */
+/* A message from the peer to the first address */
 static const struct ibcm_way *
 way_of_peer(void)
 {

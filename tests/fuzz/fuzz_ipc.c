@@ -3,7 +3,8 @@
 /*
  * The server's end of the control channel: an input is the conversation of one client. Each request
  * is a byte for the op, a byte for its form (length, descriptor) and its body. Well-formed requests
- * are executed by the real driver and device; after the client has ended nothing of it may be left.
+ * are executed by the real driver and device; after the client has ended none of its objects may be
+ * left.
  */
 
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_FUZZ_PORT_H
 #define TESTS_FUZZ_FUZZ_PORT_H
 
-/* A port that delivers what a target puts in, and shows it what the device sends. */
+/* A port that delivers the frames of a target, and shows it the frames of the device. */
 
 #include <rte_mbuf.h>
 
@@ -17,7 +17,7 @@ struct fuzz_port {
 	unsigned int head, tail; /* free running */
 	unsigned int most;	 /* frames that may wait, at most FUZZ_PORT_DEPTH */
 	uint64_t sent;
-	void (*judge)(void *arg, const uint8_t *frame, uint32_t len); /* of what the device sends */
+	void (*judge)(void *arg, const uint8_t *frame, uint32_t len); /* of frames of the device */
 	void *arg;
 };
 

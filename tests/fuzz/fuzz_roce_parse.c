@@ -75,7 +75,7 @@ struct received {
 	uint8_t priv[HCA_MBUF_PRIV];
 };
 
-/* Of UB: a frame that the short way takes is described alike by the general one. */
+/* For UB: the general way describes a frame of the short way equally. */
 static void
 same_descriptions_of_ub(const uint8_t *frame, uint32_t len, const struct hca_wire_view *v,
 			int parsed)

@@ -4,7 +4,7 @@
  * The session layer: a server with its socket, its threads and the closer of descriptors, and two
  * clients driven by the input. They send messages, parts of messages and too many bytes, with
  * descriptors of every kind, read replies or not, and disconnect at any point. Afterwards all
- * sessions have ended, and nothing of them is left.
+ * sessions have ended, and none of their objects is left.
  */
 
 #include <arpa/inet.h>
@@ -244,7 +244,7 @@ has_reply(int sock, int ms)
 	return n == 1;
 }
 
-/* Wait for a reply if the server owes one. */
+/* Wait for a reply if one is due. */
 static void
 take_reply(struct client *c, int ms)
 {

@@ -2,20 +2,18 @@
 
 /*
  * The receive path of UB with a live TP, whose peer is the input, and with a Jetty, a JFS and a JFR
- * that have requests and receives. The first byte is what the TP is like (ub_world.c); then a list
+ * that have requests and receives. The first byte is the kind of the TP (ub_world.c); then a list
  * of steps, a byte that names the step (its low three bits) and its parameters:
  *
- *  0  u16 n, n bytes: a frame; step byte & 8: lengths, addresses, TPNs and ICRC are corrected
- *  1  request() below: a packet of a request
- *  2  response() below: of an answer to what the Jetty has asked
- *  3  acknowledgement() below
- *  4  u8 kind, u8 length / 4: the Jetty posts a request; step byte & 8: the JFS
- *  5  u8 how, u8 length / 4: a receive; step byte & 8: of the JFR
- *  6  u8: time passes, its square in units of 10 us, and the bystander works
- *  7  the device runs once
+ *  0  u16 n, n bytes: a frame; step byte & 8: lengths, addresses, TPNs and ICRC are corrected 1
+ *  request() below: a packet of a request 2  response() below: of an answer to a request of the
+ *  Jetty 3  acknowledgement() below 4  u8 kind, u8 length / 4: the Jetty posts a request; step byte
+ *  & 8: the JFS 5  u8 how, u8 length / 4: a receive; step byte & 8: of the JFR 6  u8: time passes,
+ *  its square in units of 10 us, and the bystander works 7  the device runs once
  *
- * Successive frames arrive in one burst. Packets are right but for what their parameters say, so
- * that inputs get far; `patches` in the first byte's high bits change any bits before the ICRC.
+ * Successive frames arrive in one burst. Packets are right except where their parameters change
+ * them, so that inputs get far; `patches` in the first byte's high bits change any bits before the
+ * ICRC.
  *
  * Whatever the peer of one TP sends, the bystander's TP goes on at its pace, only memory changes
  * whose tokens were right, all sums of counters hold, and nothing is left.
@@ -47,7 +45,7 @@ bytes_of(uint8_t fill)
 	return payload;
 }
 
-/* Numbers of the next packet of peer 0, and what the input changes of them. */
+/* Numbers of the next packet of peer 0, and the input's changes to them. */
 static void
 number(struct ub_world *w, struct fuzz_input *in, uint8_t ctl, struct hca_ub_headers *h)
 {

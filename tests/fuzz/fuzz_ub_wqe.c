@@ -3,7 +3,7 @@
 /*
  * A program that writes anything into the queues of its Jetty and JFR, and into its doorbell page,
  * while another Jetty, the bystander, uses the same TP to the same peer, which is honest. The first
- * byte is what the TP is like (ub_world.c); then a list of steps, a byte that names the step (its
+ * byte is the kind of the TP (ub_world.c); then a list of steps, a byte that names the step (its
  * low three bits) and its parameters:
  *
  *  0  u8 queue, u16 offset, u8 n, n bytes: into the send queue, the receive queue and its producer
@@ -63,7 +63,7 @@ ring(struct ub_world *w, uint64_t word)
 	struct lib_uar *uar = &((struct lib_context *)w->lib)->uar;
 	uint32_t number;
 
-	/* 0 is not a word: the slot would stay taken and empty for ever */
+	/* 0 is not a word: the slot would stay taken and empty */
 	if (word != 0 && lib_doorbell_try(uar, &number))
 		lib_doorbell_fill(uar, number, word);
 }
@@ -233,7 +233,10 @@ good_ones(struct ub_world *w, uint8_t what)
 static void
 step(struct ub_world *w, struct fuzz_input *in)
 {
-	/* done, not ready, page fault, refused: what does not answer keeps a place at the peer */
+	/*
+	 * done, not ready, page fault, refused: a request without an answer keeps a place at the
+	 * peer
+	 */
 	static const uint8_t answers[] = {0, 0x20, 0x23, 0x40, 0x61, 0x62};
 	uint8_t what = fuzz_u8(in), how;
 	uint64_t word = 0;

@@ -3,17 +3,17 @@
 /*
  * Setting up of channels: two machines, whose messages the input delivers, loses and damages, and
  * to which it gives messages of its own. The input is a list of steps; the low bits of the first
- * byte say what, bit 7 to which end:
+ * byte select the step, bit 7 the end:
  *
  *	0  import
  *	1  unimport the latest
- *	2  MS16         so much later
+ *	2  MS16         time passes
  *	3  n            message n of those on their way arrives
  *	4  n AT8 XOR8   the same with a byte changed
  *	5  n            it is lost
  *	6  LEN8 bytes   a message: type, status, transaction (0: that of a link), TLVs; a REQ of an
  *			odd status has a good cookie
- *	7  TPN8 EVENT   something happens to a TP
+ *	7  TPN8 EVENT   an event of a TP
  */
 
 #include <string.h>
@@ -158,7 +158,7 @@ damage(struct fuzz_input *in)
 	deliver(n, false);
 }
 
-/* A good one, so that what stands behind it is reached */
+/* A good one, so that the code after it is reached */
 static size_t
 put_cookie(uint8_t *p, const struct ubcm_msg *m, uint32_t to)
 {

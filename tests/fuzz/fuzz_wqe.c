@@ -116,7 +116,7 @@ ring(struct world *w, uint64_t word)
 	struct lib_uar *uar = &((struct lib_context *)w->ctx)->uar;
 	uint32_t number;
 
-	/* 0 is not a word: the slot would stay taken and empty for ever */
+	/* 0 is not a word: the slot would stay taken and empty */
 	if (word != 0 && lib_doorbell_try(uar, &number))
 		lib_doorbell_fill(uar, number, word);
 }

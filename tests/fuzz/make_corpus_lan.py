@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the seeds of the fuzz targets of what is not RoCE on a port, and of pings, as make_corpus.py does for others."""
+"""Writes the seeds of the fuzz targets of other protocols on a port, and of pings, as make_corpus.py does for others."""
 import ipaddress
 import struct
 import sys

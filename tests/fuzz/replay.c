@@ -2,7 +2,7 @@
 
 /*
  * Runs a fuzz target without libFuzzer: replay FILE|DIRECTORY... feeds it every file in the order
- * of names. Fails if there is none.
+ * of names. Fails without a file.
  */
 
 #include <dirent.h>

@@ -221,7 +221,7 @@ ub_peer_send(struct ub_world *w, unsigned int peer, uint32_t tc, uint32_t len)
 				   .mtetah = {.tc_id = tc},
 				   .tvetah = {UB_WORLD_TOKEN}};
 
-	/* the device acknowledges what it has seen: so much may be under way */
+	/* the device acknowledges received packets: this number may be under way */
 	if (hca_tp_past(p->next, ub_world_tp(w, peer)->rx.epsn) > 32)
 		return;
 	for (uint32_t at = 0, n; at == 0 || at < len; at += n) {

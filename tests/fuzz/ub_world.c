@@ -10,7 +10,7 @@
 
 #include "urma_impl.h"
 
-#define FRAMES 48u /* of the input's that may wait; the honest peer's come beside them */
+#define FRAMES 48u /* of the input's that may wait; the honest peer's come in addition */
 
 /* Contents of the memory at the start of every input. */
 static uint8_t pattern[UB_WORLD_MEM];
@@ -139,7 +139,7 @@ their_request(struct ub_world *w)
 		   "the bystander cannot post: %s", softhca_urma_reason());
 }
 
-/* Nobody has written there but the honest peer. */
+/* Only the honest peer has written there. */
 static void
 check_theirs(const struct ub_world *w)
 {
@@ -387,7 +387,7 @@ ub_world_end(struct ub_world *w)
 {
 	struct ub_sum broken;
 
-	/* what a program has written may be of gigabytes, so all is quiet only when it is gone */
+	/* requests of a program may be of gigabytes, so all is quiet only when they are gone */
 	if (!w->lying)
 		fuzz_settle(w->h, &w->now);
 	ub_world_time(w, 0);

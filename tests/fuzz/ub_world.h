@@ -45,9 +45,9 @@ struct ub_peer {
 	bool honest;
 	uint8_t form; /* of the TP */
 	struct hca_udp_template path;
-	/* what the device sends */
+	/* frames of the device */
 	uint32_t epsn, msn;
-	/* what the peer sends */
+	/* frames of the peer */
 	uint32_t next, next_msn;
 	uint16_t tassn;
 	uint8_t answer;			/* ATAH byte 4 of the next answers */
@@ -60,7 +60,7 @@ struct ub_world {
 	struct hca_driver *drv;
 	struct softhca_context *lib, *their_lib; /* clients of the driver */
 	urma_context_t *ctx, *their_ctx;
-	urma_jfc_t *send_jfc, *recv_jfc; /* of what is attacked */
+	urma_jfc_t *send_jfc, *recv_jfc; /* of the attacked objects */
 	urma_jfc_t *their_jfc;
 	urma_jetty_t *jetty, *theirs;
 	urma_jfs_t *jfs;
@@ -82,7 +82,7 @@ struct ub_world {
 };
 
 /*
- * The initial state for an input. kind: what the attacked TP is like. honest: its peer is, and the
+ * The initial state for an input. kind: the kind of the attacked TP. honest: its peer is, and the
  * bystander uses it.
  */
 struct ub_world *ub_world_begin(uint8_t kind, bool honest);

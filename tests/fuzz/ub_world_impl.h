@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_UB_WORLD_IMPL_H
 #define TESTS_FUZZ_UB_WORLD_IMPL_H
 
-/* What the parts of the world know of each other. */
+/* Shared by the parts of the world. */
 
 #include "ub_world.h"
 
@@ -18,7 +18,7 @@ extern const struct ub_world_area ub_world_regions[UB_WORLD_REGIONS];
 #define MADE(object) fuzz_check((object) != NULL, #object ": %s", softhca_urma_reason())
 #define FINE(call) fuzz_check((call) == URMA_SUCCESS, #call ": %s", softhca_urma_reason())
 
-/* ub_world_make.c: what lives as long as the process */
+/* ub_world_make.c: objects that live as long as the process */
 void ub_world_make(struct ub_world *w);
 void ub_world_open_tp(struct ub_world *w, unsigned int peer, uint8_t kind, bool honest);
 /* The client may use the group of the peer, as if it had imported it. */
@@ -39,7 +39,7 @@ void ub_peer_open(struct ub_world *w, unsigned int peer, bool honest);
 void ub_peer_write(struct ub_world *w, unsigned int peer);
 /* A Send, at most 2048 bytes, to a queue of the device; not answered for sure. */
 void ub_peer_send(struct ub_world *w, unsigned int peer, uint32_t tc, uint32_t len);
-/* What the device sends: judged, and taken by the peer. */
+/* Frames of the device: judged, and taken by the peer. */
 void ub_peer_hear(void *world, const uint8_t *frame, uint32_t len);
 
 #define UB_PEER_IP(peer) (0x0a4d0002u + (peer))

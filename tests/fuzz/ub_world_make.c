@@ -13,7 +13,7 @@
 
 #define JETTY_OF_PEER 0x800u
 
-/* Regions begin and end inside pages: the rest of their pages is guarded, too. */
+/* Regions begin and end inside pages: the rest of their pages is also guarded. */
 const struct ub_world_area ub_world_regions[UB_WORLD_REGIONS] = {
 	[UB_WORLD_RW] = {0x1100, 0x1240, URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC,
 			 UB_WORLD_TOKEN, true},
@@ -165,7 +165,7 @@ ub_world_make_jetty(urma_context_t *ctx, urma_jfc_t *send_jfc, urma_jfc_t *recv_
 	urma_jetty_t *jetty;
 
 	if (known == 0)
-		cfg.jfs_cfg.err_timeout = 24; /* the bystander waits for ever */
+		cfg.jfs_cfg.err_timeout = 24; /* the bystander waits without limit */
 	jetty = urma_create_jetty(ctx, &cfg);
 	MADE(jetty);
 	return jetty;

@@ -17,7 +17,7 @@
 #define SQ_PSN 0xfffff0u /* wraps around soon */
 #define RQ_PSN 0xfffff8u
 
-/* Regions begin and end inside pages: the rest of their pages is guarded, too. */
+/* Regions begin and end inside pages: the rest of their pages is also guarded. */
 static const struct {
 	uint32_t at, len, access;
 	bool changes;
