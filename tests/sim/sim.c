@@ -448,8 +448,8 @@ poll_stepped(struct sim *s)
 #define REST_US 20u
 
 /*
- * Yield the CPU. If no other thread has wanted it for a while and this thread was idle, too, all
- * wait for time to pass: sleep, and leave the CPU to other programs.
+ * Yield the CPU. If no other thread has used it recently and this thread was also idle, all wait
+ * for time to pass: sleep, and leave the CPU to other programs.
  */
 static void
 wait_for_threads(struct sim *s)
@@ -550,7 +550,7 @@ sim_settle(struct sim *s)
 
 /*
  * A worker thread may be off its CPU while it handles a message, or a timer that is no longer
- * needed may expire between two checks: only what stays in use over many checks is a leak.
+ * needed may expire between two checks: only objects that stay in use over many checks are a leak.
  */
 static void
 settle_threads(struct sim *s)

@@ -7,9 +7,9 @@
  * simulated (except with the threads executor): it advances with every loop, and jumps while
  * everything is idle, so that a timeout of a second takes milliseconds.
  *
- * Ports per side: stall -> impair -> wire. The impairment of side i applies to what i sends. With
- * SIM_PCAP=FILE in the environment what both send is captured, before it is impaired; each
- * simulation of a program begins the file anew, so all of them are read from a pipe.
+ * Ports per side: stall -> impair -> wire. The impairment of side i applies to frames that i sends.
+ * With SIM_PCAP=FILE in the environment the frames of both are captured, before they are impaired;
+ * each simulation of a program overwrites the file, so all of them are read from a pipe.
  * SIM_VERBOSE=1 prints the counters of each run.
  */
 
@@ -127,7 +127,7 @@ unsigned int sim_poll(struct sim *s);
 void sim_run_for(struct sim *s, uint64_t ns);
 /* Simulated time passes while no worker runs; with threads nothing happens. */
 void sim_pass(struct sim *s, uint64_t ns);
-/* Run until nothing has happened for some time and no packet is in flight. Fails after max_ns. */
+/* Run until no work was done for some time and no packet is in flight. Fails after max_ns. */
 void sim_settle(struct sim *s);
 
 /*

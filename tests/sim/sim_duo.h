@@ -3,8 +3,8 @@
 #define TESTS_SIM_DUO_H
 
 /*
- * Two connected RC QPs with CQs chosen by the test, for what the model does not cover: shared CQs,
- * small CQs, channels and events. Only the results of calls are checked.
+ * Two connected RC QPs with CQs chosen by the test, for cases that the model does not cover: shared
+ * CQs, small CQs, channels and events. Only the results of calls are checked.
  */
 
 #include "sim.h"
@@ -41,8 +41,8 @@ uint32_t sim_qp_state(struct sim *s, struct softhca_qp *qp);
 unsigned int sim_cq_drain(struct softhca_cq *cq, unsigned int *errors);
 
 /*
- * Get an asynchronous event of the type in `event` without waiting; false: there is none of that
- * type.
+ * Get an asynchronous event of the type in `event` without waiting; false: no event of that type
+ * waits.
  */
 bool sim_async(struct softhca_context *ctx, struct softhca_async_event *event);
 

@@ -16,7 +16,7 @@ struct sim_fault_case {
 	unsigned int side;	   /* the requester */
 	uint32_t opcode, len;
 	enum hca_fault fault;
-	uint32_t count; /* number of repetitions of the packet that are hit, too */
+	uint32_t count; /* number of repetitions of the packet that are also hit */
 	bool response;	/* the packet is one of the responder */
 	bool by_psn;	/* place: offset to the first PSN of the operation; else the nth packet */
 	uint32_t place;

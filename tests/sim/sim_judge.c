@@ -115,7 +115,7 @@ judge(struct sim_pair *p, unsigned int side, const struct softhca_wc *wc)
 	struct sim_fifo *f = recv ? &p->rq[side] : &p->sq[side];
 	struct sim_op *op;
 
-	/* unsignalled requests before it are complete, too */
+	/* unsignalled requests before it are also complete */
 	while (f->head != NULL && !f->head->signalled && f->head->wr_id != wc->wr_id) {
 		op = sim_fifo_take(f);
 		check_data(p, op);

@@ -156,8 +156,9 @@ void sim_finish(struct sim *s, uint64_t max_ns);
 bool sim_outstanding(struct sim_pair *p);
 
 /*
- * Expect request wr_id to complete with that status and later ones to be flushed (unsignalled ones,
- * too). arrived: the peer may have executed them. RQ: all are flushed, the first with first_status.
+ * Expect request wr_id to complete with that status and later ones to be flushed (also unsignalled
+ * ones). arrived: the peer may have executed them. RQ: all are flushed, the first with
+ * first_status.
  */
 void sim_expect_sq_error(struct sim_pair *p, unsigned int side, uint64_t wr_id, uint32_t status,
 			 bool arrived);

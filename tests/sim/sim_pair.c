@@ -74,7 +74,7 @@ map_scattered(struct sim *s, uint32_t len)
 	return m;
 }
 
-/* Memory of closed regions: to map it anew takes longer than most simulations. */
+/* Memory of closed regions: mapping it again takes longer than most simulations. */
 #define KEPT_MAX 8
 static struct sim_scattered *kept[KEPT_MAX];
 

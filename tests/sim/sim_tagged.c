@@ -21,7 +21,7 @@ struct tag {
 
 _Static_assert(sizeof(struct tag) == 16, "smallest message");
 
-/* What a service guarantees even on a bad link. */
+/* Guarantees of a service even on a bad link. */
 static const struct promise {
 	bool reliable, ordered;
 } promise[SIM_SERVICES] = {

@@ -99,7 +99,7 @@ void sim_inject(struct sim_injector *x, const uint8_t *frame, uint32_t len);
 /* Build and inject a packet. */
 void sim_inject_packet(struct sim_injector *x, const struct hca_roce_path *path,
 		       const struct sim_packet *p);
-/* Inject a complete packet with these headers and so many bytes of payload. */
+/* Inject a complete packet with these headers and this number of bytes of payload. */
 void sim_inject_whole(struct sim_injector *x, const struct hca_roce_path *path, uint8_t opcode,
 		      uint32_t psn, bool ackreq, const struct roce_headers *h, uint32_t payload);
 

@@ -2,8 +2,8 @@
 
 /*
  * The address of a QP changes in SQD while its peer keeps sending. Every frame on the wire has the
- * old headers or the new ones, never a mixture; a change that the peer need not know about loses
- * nothing; the alternate path is kept.
+ * old headers or the new ones, never a mixture; a change that does not concern the peer loses no
+ * packet; the alternate path is kept.
  */
 
 #include <pthread.h>

@@ -362,7 +362,7 @@ threads(void **state)
 	}
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
 static void
 write_fails(struct sim_duo *d, uint32_t status)
@@ -384,7 +384,7 @@ write_works(struct sim_duo *d, unsigned int side)
 	sim_check(d->s, sim_qp_state(d->s, d->qp[side]) == SOFTHCA_QPS_RTS, "not in RTS");
 }
 
-/* The alternate path has failed, too. */
+/* The alternate path has also failed. */
 static void
 both_paths_dead_in(const struct sim_config *cfg)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Packets of an attacker who knows the protocol but is not the peer, or of a hostile peer. Only a
- * packet that passes the checks of source, P_Key, PSN and ICRC may change a QP, and only that QP.
+ * Packets of an attacker with knowledge of the protocol that is not the peer, or of a hostile peer.
+ * Only a packet that passes the checks of source, P_Key, PSN and ICRC may change a QP, and only
+ * that QP.
  */
 
 #include <stdio.h>
@@ -57,8 +58,8 @@ hears_requests(uint32_t state)
 }
 
 /*
- * Inject a complete WRITE of 64 bytes at offset `at` of the region, or what this kind of QP
- * accepts.
+ * Inject a complete WRITE of 64 bytes at offset `at` of the region, or a request that this kind of
+ * QP accepts.
  */
 static void
 good_write(struct sim_injector *x, struct sim_victim *v, const struct hca_roce_path *path,
@@ -423,7 +424,7 @@ SIM_TEST(nak_storm)
 
 /*
  * A packet of a PSN to come arrives with the last one that the peer has sent. The peer ignores the
- * NAK, so it must get the ACK, too, or it waits for its timer.
+ * NAK, so it must also get the ACK, or it waits for its timer.
  */
 static void
 future_psn_in(const struct sim_config *cfg)
@@ -458,8 +459,8 @@ future_psn_in(const struct sim_config *cfg)
 SIM_TEST(future_psn)
 
 /*
- * Copies of a READ that was answered, by anyone who has seen it, each ask for as much again: while
- * others work, they get about a packet of each loop.
+ * Copies of a READ that was answered, by anyone who has seen it, each ask for the same data again:
+ * while others work, they get about a packet of each loop.
  */
 static void
 replayed_read_in(const struct sim_config *cfg)

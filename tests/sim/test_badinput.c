@@ -148,7 +148,7 @@ damaged_in(const struct sim_config *cfg)
 		for (unsigned int k = 0; k < 50; k++) {
 			uint32_t at = HCA_ETH_LEN + sim_below(&r.rng, n - HCA_ETH_LEN);
 
-			/* the ICRC does not cover what routers may change: no error */
+			/* the ICRC does not cover fields that routers may change: no error */
 			if (at == 15 || at == 22 || at == 24 || at == 25 || at == 40 || at == 41 ||
 			    at == 46)
 				continue;

@@ -22,7 +22,7 @@
 #define LIVELY (20 * RIG_SECOND)
 #define QUIET (900 * RIG_SECOND)
 
-/* What an end of an attempt is to its program */
+/* Result of an attempt for its program */
 struct half {
 	uint32_t id; /* 0: destroyed */
 	bool up, failed;
@@ -40,7 +40,7 @@ struct attempt {
 static struct rig r;
 static struct attempt attempt[ATTEMPTS];
 static uint32_t attempts;
-static bool wild;		      /* programs vanish, refuse and disconnect, too */
+static bool wild;		      /* programs also vanish, refuse and disconnect */
 static uint64_t at;		      /* the seed */
 static uint64_t hash;		      /* of all MADs and when they left */
 static uint32_t established, refused; /* of all runs */
@@ -279,7 +279,7 @@ is_live(uint32_t end, uint32_t owner, const struct half *h)
 	return state == HCA_CTL_CM_ESTABLISHED;
 }
 
-/* What the client got is what the server gave, to one of its repetitions. */
+/* The client got the server's answer to one of its repetitions. */
 static bool
 was_given(const struct attempt *a)
 {
@@ -320,7 +320,7 @@ judge(const struct attempt *a)
 		fail_msg("seed %ju: attempt %u: the client is %s, the server is %s", (uintmax_t)at,
 			 (uint32_t)(a - attempt), client ? "established" : "not",
 			 server ? "established" : "not");
-	/* what has not been established has failed where the program knows of it */
+	/* a connection that is not established has failed at the program */
 	if (a->client.id != 0 && !client && !a->client.failed)
 		fail_msg("seed %ju: attempt %u: no error at the client", (uintmax_t)at,
 			 (uint32_t)(a - attempt));

@@ -52,7 +52,7 @@ post(struct sim_pair *p, uint32_t opcode, unsigned int n)
 		sim_check(p->s, sim_post(p, 0, &req, 1) == 0, "post");
 }
 
-/* Never more than one frame unanswered, though nothing else asks for ACKs of single packets. */
+/* Never more than one frame unanswered, though no other rule asks for ACKs of single packets. */
 static void
 window_of_one_in(const struct sim_config *cfg)
 {
@@ -165,7 +165,7 @@ waits_end_in(const struct sim_config *cfg)
 }
 SIM_TEST(waits_end)
 
-/* A frame that does not arrive: what RRC makes of it is told once, and no round trip of it. */
+/* A frame that does not arrive: RRC reports one loss, and no round trip. */
 static void
 lose_one(const struct sim_config *cfg, const struct hca_cc_ops *ops, uint32_t opcode,
 	 unsigned int side, enum hca_cc_loss why)

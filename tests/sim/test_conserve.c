@@ -172,7 +172,7 @@ late_receive(struct sim_duo *d)
 }
 
 static const struct cause {
-	const char *counter, *event; /* counters of retransmissions, and of what caused them */
+	const char *counter, *event; /* counters of retransmissions, and of their causes */
 	uint32_t opcode, len;
 	void (*before)(struct sim_duo *d), (*after)(struct sim_duo *d);
 } causes[] = {

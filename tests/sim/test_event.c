@@ -104,7 +104,7 @@ overrun_in(const struct sim_config *cfg)
 }
 SIM_TEST(overrun)
 
-/* A CQ that ignores overruns loses what it has no room for; its QP goes on. */
+/* A CQ that ignores overruns loses completions without room; its QP goes on. */
 static void
 overrun_ignored_in(const struct sim_config *cfg)
 {

@@ -79,7 +79,7 @@ packets_in(const struct sim_config *cfg)
 }
 SIM_TEST(packets)
 
-/* The retransmissions of the packet are hit, too, three times. */
+/* The retransmissions of the packet are also hit, three times. */
 static void
 repeated_in(const struct sim_config *cfg)
 {
@@ -465,7 +465,7 @@ flush_in(const struct sim_config *cfg)
 		sim_check(s, sim_post_recv(p, 1, 100, 2) == 0, "post_recv in ERR");
 		sim_expect_rq_flush(p, 1, SOFTHCA_WC_WR_FLUSH_ERR);
 		sim_finish(s, SIM_S);
-		/* nothing is left to flush; new requests are flushed, too */
+		/* no request is left to flush; new requests are also flushed */
 		sim_check(s, sim_post_recv(p, 1, 100, 2) == 0, "post_recv in ERR");
 		sim_expect_rq_flush(p, 1, SOFTHCA_WC_WR_FLUSH_ERR);
 		sim_finish(s, SIM_S);

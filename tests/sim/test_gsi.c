@@ -204,7 +204,7 @@ frames_in(const struct sim_config *cfg)
 }
 SIM_TEST(frames)
 
-/* What is not for QP 1, and what nobody takes, is counted for that. */
+/* Datagrams that are not for QP 1, and those without a receiver, have counters of their own. */
 static void
 refused_in(const struct sim_config *cfg)
 {
@@ -223,7 +223,7 @@ refused_in(const struct sim_config *cfg)
 }
 SIM_TEST(refused)
 
-/* The datagrams that find no receive are counted apart; an RC connection goes on beside them. */
+/* The datagrams that find no receive are counted apart; an RC connection goes on meanwhile. */
 static void
 flood_in(const struct sim_config *cfg)
 {

@@ -168,7 +168,7 @@ rings_in(const struct sim_config *cfg)
 }
 SIM_TEST(rings)
 
-/* An agent that does not look loses what exceeds its receives, and nothing else. */
+/* An agent that does not poll loses only the datagrams beyond its receives. */
 static void
 flood_in(const struct sim_config *cfg)
 {

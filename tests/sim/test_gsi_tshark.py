@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_gsi_tshark.py PROGRAM: what test_gsi sends from QP 1, read by tshark: a REQ in each, source and
+"""test_gsi_tshark.py PROGRAM: the frames of test_gsi from QP 1, read by tshark: a REQ in each, source and
 destination QP 1, MADs of 256 bytes, nothing malformed."""
 import os
 import shutil

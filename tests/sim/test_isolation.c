@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Several owners: one cannot use keys, doorbells and numbers of another, and what it consumes is
- * charged to it.
+ * Several owners: one cannot use keys, doorbells and numbers of another, and its use of resources
+ * is charged to it.
  */
 
 #include <errno.h>
@@ -384,7 +384,7 @@ gorge(struct sim *s, struct tenant *c, enum thing what, bool keep)
 static void
 quotas_in(const struct sim_config *cfg)
 {
-	/* minus what a tenant has from the start; regions of queues count, too */
+	/* minus a tenant's objects from the start; regions of queues also count */
 	static const unsigned int due[THINGS] = {[THING_pd] = 22,
 						 [THING_cq] = 20,
 						 [THING_srq] = 6,
@@ -420,7 +420,7 @@ quotas_in(const struct sim_config *cfg)
 		r.flags |= S;
 		sim_check(s, sim_post(p, what & 1, &r, 1) == 0, "post");
 		sim_finish(s, SIM_S);
-		/* closing frees what it kept */
+		/* closing frees its objects */
 		sim_check(s, softhca_close(greedy.ctx) == 0, "close");
 		free(greedy.mem);
 		tenant_open(s, &greedy);

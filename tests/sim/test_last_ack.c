@@ -10,7 +10,7 @@
 
 #define PROGRAM "test_last_ack"
 #define MS 1000000ull
-#define FLOODS 16u /* QPs of side 1 whose requests fill what encap keeps for the port */
+#define FLOODS 16u /* QPs of side 1 whose requests fill encap's backlog */
 #define ROUNDS 8u
 
 struct rig {
@@ -144,7 +144,10 @@ taken_away_in(const struct sim_config *cfg)
 }
 SIM_TEST(taken_away)
 
-/* A port that takes nothing for long holds up nobody for long, and many no longer than one. */
+/*
+ * A port that accepts no frame delays a reset only for a limited time, and many resets no longer
+ * than one.
+ */
 static void
 long_stall_in(const struct sim_config *cfg)
 {

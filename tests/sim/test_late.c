@@ -93,7 +93,7 @@ resent(struct sim *s)
 
 /*
  * Requests that were repeated for late memory are counted so on their own side, and there only:
- * late and rnr are what was counted before.
+ * late and rnr are the counts before.
  */
 static void
 check_reasons(struct sim *s, unsigned int side, uint64_t late, uint64_t rnr)
@@ -133,7 +133,7 @@ one(struct sim *s, unsigned int side, uint32_t opcode, uint32_t len, uint32_t an
 		  opcode, side);
 	sim_check(s, memory.tries[side] < 2000, "op %u, side %u: %u tries", opcode, side,
 		  memory.tries[side]);
-	/* what was on its way when the memory was late first */
+	/* packets under way when the memory was late first */
 	sim_check(s, resent(s) <= before + 2, "op %u of %u bytes, side %u: %llu retries", opcode,
 		  len, side, (unsigned long long)(resent(s) - before));
 	check_reasons(s, side, late, rnr);
@@ -206,7 +206,7 @@ late_and_gone_at_once_in(const struct sim_config *cfg)
 SIM_TEST(late_and_gone_at_once)
 
 /*
- * A late READ, then one that the responder refuses for ever: the QP fails while the first one is
+ * A late READ, then one that the responder always refuses: the QP fails while the first one is
  * unanswered. The requester learns that it was refused, and does not wait for all its retries.
  */
 static void

@@ -354,7 +354,7 @@ SIM_TEST(full_ring)
 #define MANY_BYTES (4u * 65536u)
 #define MANY_DEPTH 5u
 
-/* Requests and responses fill the ring: they must not wait for each other for ever. */
+/* Requests and responses fill the ring: they must not deadlock. */
 static void
 long_messages_in(const struct sim_config *cfg)
 {

@@ -58,7 +58,7 @@ struct club {
 		struct softhca_ah *ah[GROUPS];
 		struct softhca_qp *qp[QPS];
 		bool member[QPS][GROUPS];
-		bool deaf[QPS];		  /* to what it sends itself */
+		bool deaf[QPS];		  /* to its own datagrams */
 		uint32_t source[QPS];	  /* of its datagrams, 0: its own QPN */
 		unsigned int copies[QPS]; /* of the current message */
 		unsigned int sent;
@@ -203,7 +203,7 @@ pattern(const struct message *m, uint32_t i)
 	return (uint8_t)(m->serial * 17 + m->qp * 5 + i);
 }
 
-/* Send a message with so many bytes after its first words. */
+/* Send a message with this number of bytes after its first words. */
 static struct message
 send(struct club *c, unsigned int side, unsigned int qp, enum group g, uint32_t len, uint32_t qkey)
 {
@@ -297,7 +297,7 @@ reap(struct club *c, const struct message *m)
 }
 
 /* Each member has exactly one copy, other QPs none. */
-/* What it sent itself, of one that does not want that. */
+/* Own datagrams of a member that blocks them. */
 static bool
 blocked(const struct club_side *e, unsigned int side, unsigned int qp, const struct message *m)
 {
@@ -322,7 +322,7 @@ check_copies(struct club *c, const struct message *m)
 	}
 }
 
-/* Members join and leave at random; senders are random, too. */
+/* Members join and leave at random; senders are also random. */
 static void
 each_member_one_in(const struct sim_config *cfg)
 {

@@ -438,7 +438,7 @@ take_away(struct rig *r, enum way way, unsigned int round)
 		break;
 	}
 	memcpy(seen, r->mem, BYTES);
-	/* a late write may have moved the QP to ERR first; the window is invalid, too */
+	/* a late write may have moved the QP to ERR first; the window is also invalid */
 	if (status != SOFTHCA_WC_WR_FLUSH_ERR || way == BY_SEND_INV)
 		expect(r, status, SOFTHCA_WC_SUCCESS, "taking it away");
 	keep_writing(r, va_of(r, 0), rkey, 100);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the network does is named by counters: losses, reordering and its depth, duplicates; at the
- * end that receives, for requests and READ responses. A network that does none of it is accused of
+ * Counters name faults of the network: losses, reordering and its depth, duplicates; at the end
+ * that receives, for requests and READ responses. A network that does none of it is accused of
  * nothing, whatever receivers, their programs and CPUs do.
  */
 
@@ -47,7 +47,7 @@ expect_nothing(struct sim *s, const char *what)
 	}
 }
 
-/* What is said of a side; its port has no counters. */
+/* Findings of a side; its port has no counters. */
 static void
 expect_well(struct sim *s, const char *what)
 {
@@ -96,7 +96,7 @@ hit(const struct sim *s, unsigned int from)
 	return st.dropped + st.duplicated + st.reordered;
 }
 
-/* Behind a gap all is dropped, so what the network did there is not seen. */
+/* After a gap all is dropped, so faults of the network there are not seen. */
 static void
 expect_share(struct sim *s, const struct chance *c, uint64_t got, uint64_t did)
 {
@@ -112,7 +112,7 @@ received(const struct sim *s, unsigned int side)
 	return sim_requests_executed(s, side) + sim_responses_used(s, side);
 }
 
-/* Of the packets that were the next ones to come, so many did not. */
+/* Number of expected packets that did not come. */
 static void
 expect_rate(struct sim *s, const struct chance *c, uint64_t lost, uint64_t came)
 {

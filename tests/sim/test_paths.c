@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the network sees of a connection: UDP source ports, constant per QP but different for
+ * Fields of a connection in the network: UDP source ports, constant per QP but different for
  * different QPs, and P_Keys, of which both ends must be members.
  */
 

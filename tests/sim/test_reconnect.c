@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One end is reset and the other does not know: PSNs overlap with old ones. UC resynchronizes at
- * once, whatever the PSN; RC acknowledges what it takes for duplicates, refuses what is ahead, and
+ * One end is reset without the other: PSNs overlap with old ones. UC resynchronizes at once,
+ * whatever the PSN; RC acknowledges packets that look like duplicates, refuses those ahead, and
  * never merges two messages; after both ends were reset everything works.
  */
 

@@ -256,7 +256,7 @@ around_null(struct rig *r, uint32_t opcode, uint64_t va, uint32_t key,
 					.wr.rdma = {va, key}};
 }
 
-/* Zeros leave in WRITE and SEND; a READ and an atomic store only what is beside it. */
+/* Zeros leave in WRITE and SEND; a READ and an atomic store only the bytes next to it. */
 static void
 null_at_requester(struct rig *r, const struct softhca_mr *mr, const struct softhca_mr *null)
 {

@@ -31,7 +31,7 @@ static const struct capture {
 	uint64_t addr;
 	unsigned int receives; /* completions of them */
 	uint32_t recv_len;     /* [RECV] */
-	unsigned int late;     /* receives are posted after so many answers */
+	unsigned int late;     /* receives are posted after this number of answers */
 	bool uc;
 	uint8_t nak; /* the standard's syndrome, if rxe uses another one */
 } captures[] = {
@@ -148,7 +148,7 @@ note_read(struct replay *r, const uint8_t *frame, const struct roce_view *v)
 		r->reads[r->num_reads++ % MANY] = (struct read){h.atomic.va, v->psn};
 }
 
-/* restored, so that READs and ATOMICs return what the first of them did */
+/* restored, so that READs and ATOMICs return the first result */
 static void
 fill_memory(struct replay *r)
 {

@@ -285,7 +285,7 @@ one_error(struct link *l, enum flaw flaw, bool unsignalled)
 	expect(l, 1, 25, SOFTHCA_WC_SUCCESS);
 	sim_check(l->s, received(l, 1) == 2 && received(l, 0) == 1, "not back in RTS");
 	nothing_more(l);
-	/* the remaining receives: none was flushed */
+	/* the remaining receives: they were not flushed */
 	left = 8 - arrived - 2;
 	for (unsigned int i = 0; i < left; i++)
 		send(l, 0, 9, S);
@@ -320,7 +320,7 @@ and_back_in(const struct sim_config *cfg)
 SIM_TEST(and_back)
 
 /*
- * A move from SQE to ERR flushes the receives, too; from either state RESET makes the QP like new.
+ * A move from SQE to ERR also flushes the receives; from either state RESET makes the QP like new.
  */
 static void
 and_out_in(const struct sim_config *cfg)

@@ -182,7 +182,7 @@ patience(const struct sim_config *cfg, uint32_t code, uint64_t ms)
 static void
 stalled_for_a_second_in(const struct sim_config *cfg)
 {
-	/* the stepped executor advances in small steps: a tenth of it is ten times code 8, too */
+	/* the stepped executor advances in small steps: a tenth of it is also ten times code 8 */
 	if (cfg->executor == SIM_STEPPED) {
 		patience(cfg, 8, 90);
 		return;

@@ -351,7 +351,7 @@ whole_table_in(const struct sim_config *cfg)
 }
 SIM_TEST(whole_table)
 
-/* ---- the state a program believes the QP to be in ---- */
+/* ---- the program's state of the QP ---- */
 
 static void
 believes(struct one *o, uint32_t state, uint32_t to, int expected)
@@ -390,7 +390,7 @@ believed_state_in(const struct sim_config *cfg)
 }
 SIM_TEST(believed_state)
 
-/* The device has changed the state, which the library does not know. */
+/* The device has changed the state, but the library still has the old one. */
 static void
 outdated_in(const struct sim_config *cfg)
 {

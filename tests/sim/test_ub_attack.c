@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests and responses that no honest program or peer makes, on a channel that a bystander uses,
- * too: each has the counter and the error of docs/ub.md, nothing else happens, and the bystander
- * does not notice. Packets of the attacker are changed on the link: all of the transport is right.
+ * Requests and responses that no honest program or peer makes, on a channel that a bystander also
+ * uses: each has the counter and the error of docs/ub.md and no other effect, and the bystander is
+ * not disturbed. Packets of the attacker are changed on the link: all of the transport is right.
  *
- * What attacks the transport is in test_ub_forged.c, what needs no peer that lies in
- * test_ub_owner.c, floods are in test_ub_storm.c.
+ * Attacks on the transport are in test_ub_forged.c, those without a lying peer in test_ub_owner.c,
+ * floods are in test_ub_storm.c.
  */
 
 #include "ub_blame.h"
@@ -30,15 +30,15 @@ static struct ub_pair pair;
 struct attack {
 	const char *name;
 	urma_opcode_t opcode;
-	bool responses; /* of side 1 to it are changed, not what side 0 sends */
+	bool responses; /* of side 1 to it are changed, not requests of side 0 */
 	/* tah: BTAH or ATAH */
 	void (*change)(struct ub_pair *p, uint8_t *tah, const struct hca_ub_layout *at);
 	urma_cr_status_t status;
 	enum hca_counter counter; /* of the end that receives it */
 	/* of Reads whose answer is not as long as they ask for; 0: 64 bytes, answered with 64 */
 	uint32_t len, asks;
-	uint32_t stored;       /* bytes of it, in front of what is wrong */
-	enum hca_counter also; /* at side 0, of what follows; 0: none */
+	uint32_t stored;       /* bytes of it, in front of the error */
+	enum hca_counter also; /* at side 0, of the consequence; 0: none */
 };
 
 struct attacker {
@@ -124,7 +124,7 @@ CHANGE(region_of_verbs)
 	hca_ub_maetah_set_token_id(tah + at->maetah, HCA_KEY_TOKEN_ID(attacker.region->rkey));
 }
 
-/* The peer answers what it is asked for: the answer is longer or shorter than was meant. */
+/* The peer answers the changed request: the answer is longer or shorter than expected. */
 CHANGE(another_length)
 {
 	hca_ub_maetah_set_length(tah + at->maetah, attacker.attack->asks);
@@ -364,7 +364,7 @@ check_memory(struct ub_pair *p, const struct attack *attack)
 	}
 }
 
-/* The end that counts what came to it: of a changed answer, or of one to a changed question. */
+/* The end that counts the packet: of a changed answer, or of one to a changed question. */
 static unsigned int
 victim_of(const struct attack *attack)
 {

@@ -2,8 +2,8 @@
 
 /*
  * Everything of UB comes and goes under traffic over a bad link: Jettys, their states, segments,
- * channels. Each request completes once and in order, with a status that somebody's end explains;
- * nothing hangs, nothing is left, and what has not gone works.
+ * channels. Each request completes once and in order, with a status that the end of an object
+ * explains; nothing hangs, no object is left, and the remaining ones work.
  */
 
 #include "ub_pair.h"
@@ -70,7 +70,7 @@ make_segment(struct chaos *c, unsigned int side, uint32_t i)
 	MADE(c, cs->imported[i]);
 }
 
-/* The peer does not know until it tries; its import stays until the next one. */
+/* The peer detects it at its next request; its import stays until the next one. */
 static void
 drop_segment(struct chaos *c, unsigned int side, uint32_t i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What fails in UB, end to end: who is told what, and that nobody else notices. */
+/* Failures in UB, end to end: errors at the affected ends, and none at others. */
 
 #include "ub_pair.h"
 
@@ -100,7 +100,7 @@ wrong_memory_in(const struct sim_config *cfg)
 		uint32_t at;
 	} rows[] = {
 		{1, 0, 0, TO},			/* its value */
-		{0, 1, 0, TO},			/* nobody's TokenID */
+		{0, 1, 0, TO},			/* unknown TokenID */
 		{0, 0, LONG, UB_PAIR_MEM - 8u}, /* bytes behind its end */
 	};
 
@@ -156,7 +156,7 @@ rotation_in(const struct sim_config *cfg)
 	ub_pair_close(p);
 }
 
-/* The segment goes in the middle: what was to come is refused, and the Jetty goes on. */
+/* The segment goes in the middle: later packets are refused, and the Jetty goes on. */
 static void
 segment_goes_in(const struct sim_config *cfg)
 {
@@ -595,7 +595,7 @@ one_peer_in(const struct sim_config *cfg)
 
 /* ---- channels ---- */
 
-/* One of two TPs loses its peer's end: what it carried fails, all else arrives over the other. */
+/* One of two TPs loses its peer's end: its requests fail, all others arrive over the other. */
 static void
 tp_dies_in(const struct sim_config *cfg)
 {
@@ -646,8 +646,8 @@ no_answer_in(const struct sim_config *cfg)
 }
 
 /*
- * A Jetty in error: where the ends have agreed to tell it the sender hears it at once, else the
- * Send is dropped without a word, and the sender's own timeout ends it.
+ * A Jetty in error: where the ends have agreed to report it the sender gets the error at once, else
+ * the Send is dropped without a word, and the sender's own timeout ends it.
  */
 static void
 send_to_dead_one(const struct sim_config *cfg, bool silent)

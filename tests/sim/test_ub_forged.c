@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames that a hostile host makes by itself, with every number of a channel at hand, beside a
- * bystander who uses that channel, or another one of the same HCAs where the channel is given up
- * for what came over it. Each is one counter of the end that it was sent to; no other counter of
- * drops, refusals or repetitions moves, no request more is executed, and the bystander does not
- * notice.
+ * Frames forged by a hostile host, with every number of a channel at hand, while a bystander uses
+ * that channel, or another one of the same HCAs where the channel is given up for what came over
+ * it. Each is one counter of the end that it was sent to; no other counter of drops, refusals or
+ * repetitions moves, no request more is executed, and the bystander does not notice.
  *
- * What a peer says in packets that are right for the transport is in test_ub_attack.c.
+ * Attacks in packets that are right for the transport are in test_ub_attack.c.
  */
 
 #include "ub_blame.h"
@@ -135,7 +134,7 @@ MAKE(again_of_long_ago)
 	f->headers.rtph.psn = hca_tp_psn(f->headers.rtph.psn, (uint32_t)-FAR);
 }
 
-/* Behind all that the victim has sent, but for what is posted just now; below 0: long before. */
+/* After all sent packets of the victim, except those posted just now; below 0: long before. */
 static struct hca_ub_headers
 answer(const struct hca_tp *victim, uint8_t opcode, int32_t beyond)
 {
@@ -167,7 +166,9 @@ MAKE(ack_of_long_ago)
 	f->headers = answer(victim, HCA_UB_TP_ACK, -(int32_t)FAR);
 }
 
-/* About what has arrived: heard, but for the bits and MaxRcv, which are about what was not sent. */
+/*
+ * About arrived packets: accepted, except the bits and MaxRcv, which are about packets never sent.
+ */
 MAKE(sack_beyond)
 {
 	f->headers = answer(victim, HCA_UB_TP_SACK, -1);
@@ -262,7 +263,7 @@ shared_in(const struct sim_config *cfg)
 	ub_pair_close(&pair);
 }
 
-/* ---- what gives up a TP: another one than the bystander's ---- */
+/* ---- frames that end a TP: another one than the bystander's ---- */
 
 struct breaker {
 	struct ub_bystander b;
@@ -272,7 +273,7 @@ struct breaker {
 
 struct breach {
 	const char *name;
-	/* What may be sent; then the last frame, by which the TP is given up. */
+	/* Allowed frames; then the last one, by which the TP is given up. */
 	void (*send)(struct breaker *x, bool last);
 	struct ub_owed owed[3];
 	uint32_t taken; /* requests before that, which are abandoned */
@@ -356,7 +357,7 @@ static const struct breach breaches[] = {
 	 0},
 	{"the TPMSN of a request that is over",
 	 reuse_after_end,
-	 /* nobody has asked for the answer */
+	 /* the answer has no request */
 	 {{1, HCA_CTR_ub_tp_invalid, 1},
 	  {1, HCA_CTR_ub_tp_broken, 1},
 	  {0, HCA_CTR_ub_rsp_unknown_request, 1}},
@@ -401,7 +402,7 @@ run_breach(struct breaker *x)
 {
 	struct ub_pair *p = x->b.p;
 	const struct ub_owed *why = x->what->owed;
-	/* side 0 hears acknowledgements of what it has not sent, as many as fit the polls */
+	/* side 0 gets acknowledgements of packets it has not sent, as many as fit the polls */
 	const struct ub_owed owed[] = {
 		why[0],
 		why[1],

@@ -43,7 +43,7 @@ static urma_target_seg_t *own;
 #define MADE(object) UB_HOSTS_CHECK((object) != NULL, #object ": %s", softhca_urma_reason())
 #define FINE(call) UB_HOSTS_CHECK((call) == URMA_SUCCESS, #call ": %s", softhca_urma_reason())
 
-/* What host 0 has for the peer. */
+/* Objects of host 0 for the peer. */
 static uint8_t *
 part(uint32_t k)
 {

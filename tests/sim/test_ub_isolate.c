@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A channel never waits for one of its users: what may go wrong with a Jetty, a segment, a program
- * or a peer, while a bystander uses the same channel. Its packets flow on: nothing is sent again,
- * no timer expires, and the bystander's requests take as long as before. Where the others' work
- * takes turns with it, as long as beside the same work without a fault.
+ * A channel never waits for one of its users: faults of a Jetty, a segment, a program or a peer,
+ * while a bystander uses the same channel. Its packets flow on: nothing is sent again, no timer
+ * expires, and the bystander's requests take as long as before. Where the others' work takes turns
+ * with it, as long as beside the same work without a fault.
  *
  * SIM_ROUNDS: how often a receiver is not ready.
  */
@@ -26,7 +26,7 @@ __attribute__((weak)) void __lsan_enable(void);
 
 static struct ub_pair pair;
 
-/* Somebody else's requests: which completions are fine is up to the test. */
+/* Requests of the other user: the test decides which completions are allowed. */
 struct faulty {
 	struct ub_bystander b;
 	uint64_t posted, done;
@@ -38,7 +38,7 @@ struct faulty {
 	struct urma_segment bad;
 	struct softhca_mr bad_mr;
 	struct ub_client client;
-	bool well; /* what goes in the middle of its work goes behind it instead */
+	bool well; /* the fault in the middle of its work comes after it instead */
 };
 
 static struct faulty faulty;
@@ -78,7 +78,7 @@ begin(const struct sim_config *cfg, struct ub_pair_config c, uint64_t allowed,
 	return x;
 }
 
-/* Requests that are left complete, too. */
+/* Remaining requests also complete. */
 static void
 drain(struct faulty *x)
 {
@@ -89,7 +89,7 @@ drain(struct faulty *x)
 	}
 }
 
-/* Times the bystander beside the same work with and without faults, which come during requests. */
+/* Times the bystander during the same work with and without faults, which come during requests. */
 static void
 run_well_and_faulty(struct faulty *x, void (*fault)(void *arg, uint32_t i))
 {
@@ -116,7 +116,7 @@ finish(struct faulty *x)
 	ub_pair_close(x->b.p);
 }
 
-/* ---- a key of nobody ---- */
+/* ---- an unknown key ---- */
 
 static void
 use_bad_key(void *arg, uint32_t i)
@@ -474,7 +474,7 @@ import_with(struct faulty *x, uint32_t value)
 	return t;
 }
 
-/* Takes what is done, at most `open` may stay open. */
+/* Takes completions until at most `open` requests are open. */
 static void
 keep(struct faulty *x, uint32_t open)
 {
@@ -576,7 +576,7 @@ guesses_in(const struct sim_config *cfg)
 	ub_bystander_run(&x->b);
 	drain(x);
 	sim_check(p->s, ub_pair_counter(p, 1, HCA_CTR_ub_token_suspect) != 0, "all were judged");
-	/* what is right is refused, until the second is over */
+	/* right values are refused, until the second is over */
 	write_rightly(x, URMA_CR_REM_ACCESS_ABORT_ERR);
 	sim_run_for(p->s, 1000 * UB_PAIR_MS);
 	write_rightly(x, URMA_CR_SUCCESS);
@@ -614,7 +614,7 @@ peer_gone_in(const struct sim_config *cfg)
 		  (unsigned long)took, (unsigned long)series, (unsigned long)most);
 	UB_PAIR_EQ(p, hca_tp_state(ub_pair_tp(p, 0, 1)), HCA_TPS_ERROR);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_tp_retries_exceeded), 1);
-	/* what is posted now fails at once */
+	/* requests posted now fail at once */
 	began = p->s->now;
 	ub_pair_rw(p, 0, URMA_OPC_WRITE, FROM, TO, 64, 30);
 	ub_pair_done(p, 0, 30, URMA_CR_ACK_TIMEOUT_ERR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What is seen first, over eight paths and with losses: a notify and an immediate never before
- * their data, what has a strong order never before what was ordered in front of it.
+ * Order of visible effects, over eight paths and with losses: a notify and an immediate never
+ * before their data, a request with strong order never before the ordered ones in front of it.
  * SIM_ROUNDS: rounds of each, in each layout.
  */
 
@@ -13,7 +13,7 @@
 #define SLOTS 16u
 #define SLOT (UB_PAIR_PART / SLOTS)
 #define BYTES 5000u
-#define FLAG (SLOT - 8u) /* in a slot: the notify, or what has a strong order */
+#define FLAG (SLOT - 8u) /* in a slot: the notify, or the request with strong order */
 
 static struct ub_pair pair;
 

@@ -73,7 +73,7 @@ bad_drop_in(const struct sim_config *cfg)
 	bad(cfg, HCA_TP_MODE_DROP, HCA_TP_RULE_NAK, 0);
 }
 
-/* Little of everything: what has no room waits, and goes on. */
+/* Small limits of every kind: work without room waits, and goes on. */
 static void
 scarce_in(const struct sim_config *cfg)
 {

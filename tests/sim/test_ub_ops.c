@@ -332,7 +332,7 @@ jfs_of(struct ub_pair *p)
 	ub_pair_same(p, 1, TO, FROM, 1000);
 }
 
-/* What has a strong order is executed behind all that was ordered before. */
+/* A request with strong order is executed after all ordered ones before it. */
 static void
 orders_of(struct ub_pair *p)
 {
@@ -428,7 +428,7 @@ datagrams_of(struct ub_pair *p)
 		UB_PAIR_EQ(p, p->side[1].mem[RECV + (is_v4 ? 35 : 23)], 1);
 		ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
 	}
-	/* nobody waits for it: it is counted and dropped */
+	/* it has no request: it is counted and dropped */
 	post_datagram(p, agent[0], FROM, 10, ++id);
 	ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
 	sim_run_for(p->s, UB_PAIR_MS);
@@ -437,7 +437,7 @@ datagrams_of(struct ub_pair *p)
 		sim_check(p->s, urma_delete_jetty(agent[i]) == URMA_SUCCESS, "delete");
 }
 
-/* A peer whose Reads and atomics have no headers beside addresses: Reads have one packet. */
+/* A peer whose Reads and atomics have no headers except addresses: Reads have one packet. */
 static void
 bare_in(const struct sim_config *cfg)
 {

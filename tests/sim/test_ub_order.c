@@ -116,7 +116,7 @@ static const struct hca_impair links[] = {
 	{.drop = 0.02, .dup = 0.02, .reorder = 0.1, .reorder_ns = 100000},
 };
 
-/* One TP, also with spray: what comes early waits, and without the bit it does not. */
+/* One TP, also with spray: an early receive waits, and without the bit it does not. */
 static void
 in_order_in(const struct sim_config *cfg)
 {
@@ -185,7 +185,7 @@ end_held(struct ub_pair *p)
 	ub_pair_close(p);
 }
 
-/* The Jetty in ERROR: what was executed completes well and first, then the rest is flushed. */
+/* The Jetty in ERROR: executed requests complete well and first, then the rest is flushed. */
 static void
 error_in(const struct sim_config *cfg)
 {
@@ -228,7 +228,7 @@ queue_goes_in(const struct sim_config *cfg)
 	}
 }
 
-/* The channel is gone: nothing will come any more, and what was executed completes. */
+/* The channel is gone: no packet will come any more, and executed requests complete. */
 static void
 channel_goes_in(const struct sim_config *cfg)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What belongs to another program, named by one that knows every number of it, beside a bystander
- * on the same channel: queues of the peer by well-known and own numbers without their tokens, TPs,
- * groups and queues in WQEs, Jettys in doorbells. Each is refused with one counter or error, its
- * owner has what he had, and the bystander does not notice.
+ * Objects of another program, named by one with all their numbers, with a bystander on the same
+ * channel: queues of the peer by well-known and own numbers without their tokens, TPs, groups and
+ * queues in WQEs, Jettys in doorbells. Each is refused with one counter or error, its owner has
+ * what he had, and the bystander does not notice.
  *
  * Keys of memory: test_ub_isolate.c; a group that was not imported: test_ub_stranger.c.
  */
@@ -27,7 +27,7 @@
 
 static struct ub_pair pair;
 
-/* Somebody's attempts, each of which ends so. */
+/* Attempts of an attacker, each of which ends with this status. */
 struct attempts {
 	struct ub_bystander b;
 	void (*attempt)(struct attempts *x, uint32_t n);
@@ -76,7 +76,7 @@ begin(const struct sim_config *cfg, struct attempts *x, urma_cr_status_t status,
 	return &pair;
 }
 
-/* All attempts beside the bystander; these counters have moved, and no other one. */
+/* All attempts during the bystander's work; these counters have moved, and no other one. */
 static void
 run(struct attempts *x, const char *what, const struct ub_owed *owed, unsigned int n)
 {
@@ -199,7 +199,7 @@ post_receives(struct ub_pair *p, struct queues *q)
 	p->side[1] = usual;
 }
 
-/* Another program on that side cannot take such a number for itself, nor give it away. */
+/* Another program on that side cannot take one of these numbers for itself, nor give it away. */
 static void
 not_taken(struct ub_pair *p)
 {
@@ -277,7 +277,7 @@ last_unit(const struct ub_client *c)
 	return (struct hca_ub_unit *)(wqe + sizeof(struct hca_next_unit));
 }
 
-/* What the client has not imported: by TP, and what there is not at all. */
+/* Peers that the client has not imported: by TP, and unknown ones. */
 static uint32_t
 number_of(struct ub_pair *p, uint32_t n)
 {
@@ -297,7 +297,7 @@ number_of(struct ub_pair *p, uint32_t n)
 }
 
 #define NUMBERS 8u	/* of number_of() */
-#define NOT_IMPORTED 2u /* of these, what there is: counted */
+#define NOT_IMPORTED 2u /* of these, those that exist: counted */
 
 /* A Write, a Read, a Send or an atomic in turn. */
 static void
@@ -400,7 +400,10 @@ bound_in(const struct sim_config *cfg)
 
 /* ---- doorbells ---- */
 
-/* Those of the bystander's JFS and of its Jetty, and of nobody's, rung in another client's page. */
+/*
+ * Those of the bystander's JFS and of its Jetty, and of unknown ones, rung in another client's
+ * page.
+ */
 static void
 ring(struct attempts *x, uint32_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Jettys that become RESET and READY again: everything of the old life is complete once, nothing of
- * it is in the new one, and numbers and what peers have imported stay good.
+ * Jettys that become RESET and READY again: everything of the old life is complete once, none of it
+ * is in the new one, and numbers and imports of peers stay valid.
  */
 
 #include "ub_pair.h"
@@ -116,7 +116,7 @@ receives_flushed(struct ub_pair *p, uint32_t n)
 	UB_PAIR_EQ(p, urma_poll_jfc(p->side[0].recv_jfc, 1, &cr), 0);
 }
 
-/* What RESET refuses; nothing of it is in the next life. */
+/* Calls that RESET refuses; none has an effect in the next life. */
 static void
 posts_are_refused(struct ub_pair *p)
 {
@@ -430,7 +430,7 @@ known_in(const struct sim_config *cfg)
 		ub_pair_done(p, 0, 9, URMA_CR_REM_UNSUPPORTED_REQ_ERR);
 		set(p, jetty, URMA_JETTY_STATE_READY);
 	}
-	/* still nobody else's */
+	/* still not another client's */
 	UB_PAIR_EQ(p,
 		   urma_create_jetty(p->side[1].ctx,
 				     &(urma_jetty_cfg_t){.id = KNOWN,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * As many Jettys as an HCA supports over four TPs, all active: what each needs, and how fairly they
- * share the channels. One Jetty with 64 peers. SIM_SCALE_LOG: log2 of Jettys; SIM_SCALE_ROUNDS:
- * requests of each, on average.
+ * As many Jettys as an HCA supports over four TPs, all active: the memory of each, and the fairness
+ * between them. One Jetty with 64 peers. SIM_SCALE_LOG: log2 of Jettys; SIM_SCALE_ROUNDS: requests
+ * of each, on average.
  */
 
 #include "ub_pair.h"

@@ -4,7 +4,7 @@
  * A peer that acknowledges everything and does not answer the requests of one queue. Its requests
  * fail when their time is up, and another queue on the same channel, for which no place was left,
  * goes on when those places lapse; answers that come after all change nothing. The same with a
- * queue that waits for ever, but that its requests complete when they are answered after all.
+ * queue that waits without limit, but that its requests complete when they are answered after all.
  */
 
 #include "ub_strict.h"
@@ -109,7 +109,7 @@ late_answers(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, places(p)->open_out, 0);
 }
 
-/* false: stepped, where no times are known, and so nothing of the strict peer */
+/* false: stepped, where times are unknown, and so the strict peer is not used */
 static bool
 begin(const struct sim_config *cfg, uint8_t err_timeout)
 {
@@ -148,7 +148,9 @@ silent_in(const struct sim_config *cfg)
 
 /* ---- queues that wait ---- */
 
-/* Two turns: what waits without a place leaves all of them to others, and takes them again. */
+/*
+ * Two turns: requests that wait without a place leave all of them to others, and take them again.
+ */
 static void
 others_go_on(struct ub_pair *p, struct ub_strict *x)
 {
@@ -168,7 +170,7 @@ others_go_on(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_requests_timed_out), 0);
 }
 
-/* What was waited for is there, and each place once. */
+/* The requests have completed, and each place is there once. */
 static void
 answered_after_all(struct ub_pair *p, struct ub_strict *x)
 {

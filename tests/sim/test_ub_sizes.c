@@ -194,7 +194,7 @@ post(struct ub_pair *p, const struct message *m)
 	ub_pair_post(p, 0, &wr);
 }
 
-/* Who is told, and what. */
+/* Status and receiver of each error. */
 static void
 check_told(struct ub_pair *p, const struct message *m)
 {
@@ -262,7 +262,7 @@ in_form(const struct sim_config *cfg, unsigned int form, void (*fn)(struct ub_pa
 	} \
 	SIM_TEST(n)
 
-/* What is longer with a few numbers of SGEs only. */
+/* Longer requests with a few numbers of SGEs only. */
 static void
 every_length_of(struct ub_pair *p)
 {
@@ -296,7 +296,7 @@ inlines_of(struct ub_pair *p)
 			transfer(p, opcodes[k], len, 1 + len % UB_PAIR_SGES, true);
 }
 
-/* ---- done is said of what has been read ---- */
+/* ---- completion only after the data was read ---- */
 
 static struct {
 	struct ub_pair *p;
@@ -305,7 +305,7 @@ static struct {
 	uint32_t begin, copied;
 } watched;
 
-/* Who hears that packets are done may use their memory for something else. */
+/* After the completion the program may reuse the memory of the packets. */
 static uint32_t
 watched_copy(uint32_t seed, void *dst, const void *src, size_t n)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Floods of unreliable Sends, to a program's Jetty and to Jetty 0 of a host, beside a bystander.
- * They take what receives there are, and nobody waits for them: neither the bystander nor who sets
- * up a channel to that host.
+ * Floods of unreliable Sends, to a program's Jetty and to Jetty 0 of a host, with a bystander. They
+ * use up the receives, and disturb neither the bystander nor the set-up of a channel to that host.
  */
 
 #include "ub_agents.h"
@@ -24,7 +23,7 @@
 
 static struct ub_pair pair;
 
-/* From nobody in particular to a Jetty of side 1; token 0: without one. */
+/* From an arbitrary sender to a Jetty of side 1; token 0: without one. */
 static void
 storm(struct ub_pair *p, uint32_t tc, uint32_t token)
 {
@@ -131,7 +130,7 @@ import_known(struct lib_context *ctx, const struct urma_ctl_peer *request, uint3
 	return 0;
 }
 
-/* What it has imported may be used. */
+/* It may use its imports. */
 static void
 use_import(struct flood *x)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A client that writes into its WQEs a group of TPs that it has not imported, with tokens that it
- * knows, beside a bystander who has imported it. None of its requests leaves, the bystander's take
- * as long as before; and it may use the channel exactly as long as it is said to.
+ * A client that writes into its WQEs a group of TPs that it has not imported, with valid tokens,
+ * next to a bystander that has imported it. None of its requests leaves, the bystander's take as
+ * long as before; and it may use the channel exactly as long as it is said to.
  */
 
 #include "ub_bystander.h"

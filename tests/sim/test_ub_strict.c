@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A whole HCA against a peer that knows only the design of the wire and gives nothing away
+ * A whole HCA against a peer that is written from the design of the wire alone and is strict
  * (ub_strict.h): every operation, and how long each kind of loss takes, in simulated time.
  */
 
@@ -194,7 +194,7 @@ atomics_of(struct ub_pair *p, struct ub_strict *x)
 
 /* ---- answers in TPACKs ---- */
 
-/* A peer that has no room for a TAACK says in its TPACK what became of the request. */
+/* A peer that has no room for a TAACK has the result of the request in its TPACK. */
 static void
 told_of(struct ub_pair *p, struct ub_strict *x)
 {
@@ -356,7 +356,7 @@ drop_lost_nak_of(struct ub_pair *p, struct ub_strict *x)
 	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_tp_timeouts), 1);
 }
 
-/* Side 0 refuses what is behind the hole, once. */
+/* Side 0 refuses packets after the hole, once. */
 static void
 drop_lost_response_of(struct ub_pair *p, struct ub_strict *x)
 {
@@ -368,7 +368,7 @@ drop_lost_response_of(struct ub_pair *p, struct ub_strict *x)
 		  "nothing was out of order");
 }
 
-/* Mode TRACK tells nothing of holes: a timeout does, and packets come that are there already. */
+/* Mode TRACK does not report holes: a timeout repeats, and packets come that are there already. */
 static void
 track_lost_data_of(struct ub_pair *p, struct ub_strict *x)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* UB's transport from stage to stage, over a bad link; what a peer that lies cannot do. */
+/* UB's transport from stage to stage, over a bad link; attacks of a lying peer. */
 
 #include "ub_forge.h"
 #include "ub_rig.h"
@@ -228,7 +228,7 @@ peer_gone_in(const struct sim_config *cfg)
 
 /* ---- attacks ---- */
 
-/* What a hostile peer sends to side 1. */
+/* Frames of a hostile peer to side 1. */
 static void
 inject(struct ub_rig *r, const struct ub_forged *f)
 {
@@ -264,7 +264,7 @@ an_answer(struct ub_rig *r, uint8_t opcode, int32_t beyond)
 		.bitmap = bits};
 }
 
-/* The frame changes a counter of side 1, and nothing else. */
+/* The frame changes only a counter of side 1. */
 static void
 attack(struct ub_rig *r, struct ub_forged f, enum hca_counter why)
 {
@@ -301,7 +301,7 @@ attacks_in(const struct sim_config *cfg)
 	attack(r, (struct ub_forged){.headers = cnp}, HCA_CTR_ub_rx_cnp_ignored);
 	h.rtph.nlp = HCA_UB_NLP_EIDH;
 	attack(r, (struct ub_forged){.headers = h}, HCA_CTR_ub_rx_bad_eid);
-	/* acknowledgements of what was never sent */
+	/* acknowledgements of packets never sent */
 	attack(r, (struct ub_forged){.headers = an_answer(r, HCA_UB_TP_ACK, 1)},
 	       HCA_CTR_ub_acks_bad);
 	attack(r, (struct ub_forged){.headers = an_answer(r, HCA_UB_TP_SACK, 5)},
@@ -316,8 +316,8 @@ attacks_in(const struct sim_config *cfg)
 }
 
 /*
- * Each wrong frame between good ones in one burst, so that it is like the frame before but for what
- * is wrong with it. The good ones are copies of a packet that has come.
+ * Each wrong frame between good ones in one burst, so that it is like the frame before except for
+ * the error. The good ones are copies of a packet that has come.
  */
 static void
 attacks_among_others_in(const struct sim_config *cfg)
@@ -405,7 +405,7 @@ poison_in(const struct sim_config *cfg)
 	ub_rig_close(r);
 }
 
-/* Its Jetty is gone: what has no PSN yet is skipped. */
+/* Its Jetty is gone: packets without a PSN are skipped. */
 static void
 orphans_in(const struct sim_config *cfg)
 {

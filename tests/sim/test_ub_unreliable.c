@@ -2,8 +2,8 @@
 
 /*
  * Messages of mode UM over links that lose, copy, delay and damage frames, while Writes go on
- * between the same hosts: what arrives is whole and says who has sent it, every Send completes,
- * nobody is stopped.
+ * between the same hosts: messages that arrive are whole and name their sender, every Send
+ * completes, no other work stops.
  */
 
 #include "ub_pair.h"
@@ -204,7 +204,7 @@ end(struct ub_pair *p)
 	ub_pair_close(p);
 }
 
-/* Every Send completes although nobody has a receive; then there is one, and messages come. */
+/* Every Send completes although no receive is posted; then one is, and messages come. */
 static void
 no_receive_in(const struct sim_config *cfg)
 {

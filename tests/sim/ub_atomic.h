@@ -3,8 +3,8 @@
 #define TESTS_SIM_UB_ATOMIC_H
 
 /*
- * Every atomic of UB as a program asks for it, and what it must make of a value: an independent
- * model, byte by byte, least significant first. And Writes of some bytes of a range.
+ * Every atomic of UB as a program posts it, and its required result: an independent model, byte by
+ * byte, least significant first. And Writes of some bytes of a range.
  */
 
 #include "ub_pair.h"
@@ -41,7 +41,7 @@ enum {
 struct ub_atomic {
 	urma_opcode_t opcode;
 	uint32_t op, len;
-	uint8_t operand[UB_ATOMIC_MAX]; /* of CAS: what is compared */
+	uint8_t operand[UB_ATOMIC_MAX]; /* of CAS: the compared value */
 	uint8_t swap[UB_ATOMIC_MAX];	/* of CAS */
 };
 
@@ -54,15 +54,15 @@ struct ub_atomic ub_atomic_draw(unsigned int kind, uint32_t len, const uint8_t *
 /* Whether the old value comes back. */
 bool ub_atomic_returns(const struct ub_atomic *a);
 void ub_atomic_model(const struct ub_atomic *a, uint8_t *value);
-/* Of the side's Jetty; local, remote: offsets in the memories. */
+/* A request of the side's Jetty; local, remote: offsets in the memories. */
 void ub_atomic_post(struct ub_pair *p, unsigned int side, struct ub_atomic *a, uint32_t local,
 		    uint32_t remote, uint64_t id);
 /*
  * One of each kind and length from side 0, one after the other: local and remote are 64 bytes each.
- * Fails unless old values and results are those of the model and nothing beside is touched.
+ * Fails unless old values and results are those of the model and no other byte is touched.
  */
 void ub_atomic_all(struct ub_pair *p, uint32_t local, uint32_t remote);
-/* Writes with byte enables of each length from side 0, one after the other, likewise. */
+/* Writes with byte enables of each length from side 0, one after the other, in the same way. */
 void ub_enables_all(struct ub_pair *p, uint32_t local, uint32_t remote);
 
 #endif

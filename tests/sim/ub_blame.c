@@ -46,7 +46,7 @@ ub_blame_begin(struct ub_blame *b, const struct ub_pair *p)
 			b->before[side][i] = ub_pair_counter(p, side, blamed[i]);
 }
 
-/* More than one row may owe the same. */
+/* More than one row may name the same counter. */
 static uint64_t
 owed_of(const struct ub_owed *owed, unsigned int n, unsigned int side, enum hca_counter counter)
 {

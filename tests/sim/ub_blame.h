@@ -3,8 +3,8 @@
 #define TESTS_SIM_UB_BLAME_H
 
 /*
- * What the counters of drops, refusals, errors and repetitions of both sides say of what somebody
- * has done: those that are named have moved by exactly so much, and no other one.
+ * The counters of drops, refusals, errors and repetitions of both sides after an attack: the named
+ * ones have moved by exactly these numbers, and no other one.
  */
 
 #include "ub_pair.h"

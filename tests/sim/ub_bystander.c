@@ -5,7 +5,7 @@
 #include "core/counters.h"
 
 #define LENGTH 4096u
-/* Parts of the memories that nobody else of these tests uses. */
+/* Parts of the memories that are not used otherwise in these tests. */
 #define FROM (UB_PAIR_FROM + UB_PAIR_PART - LENGTH)
 #define TO (UB_PAIR_TO + UB_PAIR_PART - LENGTH)
 #define INTO (UB_PAIR_READ + UB_PAIR_PART - LENGTH)
@@ -26,7 +26,7 @@ post(struct ub_bystander *b, bool read)
 		  softhca_urma_reason());
 }
 
-/* Notes when all requests have completed, which nobody else may see before a command is done. */
+/* Notes when all requests have completed, before other code sees it. */
 static void
 watch(void *arg)
 {

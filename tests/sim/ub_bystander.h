@@ -3,10 +3,10 @@
 #define TESTS_SIM_UB_BYSTANDER_H
 
 /*
- * Somebody who uses the same channel as the one who is attacked, or attacks: the JFS of side 0
- * writes and reads 4 KiB in turn, one request after the other, and is timed, in simulated time.
+ * A user of the same channel as the victim or the attacker: the JFS of side 0 writes and reads 4
+ * KiB in turn, one request after the other, and is timed, in simulated time.
  *
- * First alone, or beside others who behave, then while they misbehave: its requests succeed, with
+ * First alone, or with others that behave, then while they misbehave: its requests succeed, with
  * the right data; 99 of 100 take at most a tenth longer; no packet is sent again and no timer
  * expires, at either end. Where stages take turns at random (stepped) the mean is at most a tenth
  * longer, and the p99 a quarter.
@@ -15,7 +15,7 @@
 #include "ub_pair.h"
 
 #define UB_BYSTANDER_REQUESTS 200u
-/* Requests of others have smaller ids; side 0's send JFC is everybody's. */
+/* Requests of others have smaller ids; all share side 0's send JFC. */
 #define UB_BYSTANDER_ID (UINT64_C(1) << 48)
 
 struct ub_bystander_times {
@@ -24,13 +24,14 @@ struct ub_bystander_times {
 
 struct ub_bystander {
 	struct ub_pair *p;
-	struct ub_bystander_times usual; /* alone, or beside others */
+	struct ub_bystander_times usual; /* alone, or with others */
 	uint64_t ended;			 /* when the last request had completed */
 	uint64_t again, timeouts;
 	uint64_t requests;
 	/*
-	 * Called with each completion of somebody else, before each request i, and when it has been
-	 * posted: what waits for the HCA there does so while the request is under way. NULL: not.
+	 * Called with each completion of other users, before each request i, and when it has been
+	 * posted: code that waits for the HCA there does so while the request is under way. NULL:
+	 * not.
 	 */
 	void (*other)(void *arg, const urma_cr_t *cr);
 	void (*disturb)(void *arg, uint32_t i);
@@ -40,9 +41,9 @@ struct ub_bystander {
 
 /* Times it alone. */
 void ub_bystander_open(struct ub_bystander *b, struct ub_pair *p);
-/* Times it beside others who do what they may: that is what is usual from now on. */
+/* Times it while others do allowed work: the reference from now on. */
 void ub_bystander_beside(struct ub_bystander *b);
-/* Times it while disturb() and what it began do their work. */
+/* Times it while disturb() and its requests do their work. */
 void ub_bystander_run(struct ub_bystander *b);
 /* One request; returns how long it took. */
 uint64_t ub_bystander_request(struct ub_bystander *b);

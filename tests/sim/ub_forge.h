@@ -12,7 +12,7 @@
 #include "ub/ub_stage.h"
 #include "ub_craft.h"
 
-/* The zero value is what the peer would send. */
+/* The zero value is the peer's own. */
 struct ub_forged {
 	uint8_t from, to;  /* last bytes of both addresses, 0: the right ones */
 	uint32_t dst, src; /* TPNs, 0: the right ones */

@@ -36,14 +36,14 @@ struct ub_hosts {
 	uint64_t now;
 	uint64_t loops;
 	unsigned int idle;     /* loops without work */
-	uint32_t lose_every;   /* frame; 0: none is lost */
+	uint32_t lose_every;   /* frame; 0: no loss */
 	uint64_t frames, full; /* sent; lost because a queue was full */
 	struct ub_host host[UB_HOSTS_MAX];
 };
 
 #define UB_HOSTS_CHECK(condition, ...) sim_check(NULL, condition, __VA_ARGS__)
 
-/* With `peers` hosts beside host 0, over IPv4 or IPv6. */
+/* With `peers` hosts in addition to host 0, over IPv4 or IPv6. */
 void ub_hosts_open(struct ub_hosts *x, const struct sim_config *cfg, bool v6, uint32_t peers);
 /* Nothing may be in use any more; sums of counters are checked. */
 void ub_hosts_close(struct ub_hosts *x);

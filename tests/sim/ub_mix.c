@@ -31,7 +31,7 @@ enum kind {
 struct request {
 	enum kind kind;
 	uint32_t len;
-	uint32_t from; /* of the data, in whoever's memory */
+	uint32_t from; /* of the data, in the memory of its owner */
 	bool received;
 	uint8_t enables[ENABLES_MAX];
 	bool returns; /* of ATOMIC: the old value */
@@ -127,7 +127,7 @@ post_rw(struct mix *m, unsigned int side, const struct request *q, uint32_t id)
 	ub_pair_post(p, side, &wr);
 }
 
-/* Any atomic on a value that nobody else uses. */
+/* Any atomic on a value of its own. */
 static void
 post_atomic(struct mix *m, unsigned int side, struct request *q, uint32_t id)
 {
@@ -205,7 +205,7 @@ post_one(struct mix *m, unsigned int side)
 	}
 }
 
-/* Receives have slots, too: those of the Jetty, then those of the JFR. */
+/* Receives also have slots: those of the Jetty, then those of the JFR. */
 static void
 post_recv(struct mix *m, unsigned int side, uint32_t slot)
 {

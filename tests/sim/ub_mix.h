@@ -3,10 +3,10 @@
 #define TESTS_SIM_UB_MIX_H
 
 /*
- * All operations of UB at once, both ways, between two HCAs: data is what it was, each request is
+ * All operations of UB at once, both ways, between two HCAs: data is intact, each request is
  * executed once (fetch-adds and swaps of one value return each value once, atomics on others leave
- * what one execution does), completions come once and in order, sums of counters hold, nothing is
- * left. Any executor.
+ * the result of one execution), completions come once and in order, sums of counters hold, nothing
+ * is left. Any executor.
  */
 
 #include "ub_pair.h"
@@ -22,8 +22,8 @@ extern const struct hca_impair ub_mix_bad_link;
 uint64_t ub_mix_run(const struct ub_pair_config *c, const struct hca_impair *bad, uint32_t n);
 
 /*
- * Something else beside, over the same HCAs: at the begin; in each turn, true: there is more to do;
- * at the end, over links that are good again.
+ * Additional work over the same HCAs: at the begin; in each turn, true: there is more to do; at the
+ * end, over links that are good again.
  */
 struct ub_mix_beside {
 	void (*begin)(struct ub_pair *p);

@@ -164,7 +164,7 @@ check_operations(struct ub_pair *p, unsigned int side)
 		      "side %u: operations leaked", side);
 }
 
-/* ---- what the driver has no operation for yet ---- */
+/* ---- operations that the driver lacks ---- */
 
 static struct ub_pair *opened;
 

@@ -36,7 +36,7 @@
 
 struct ub_pair;
 
-/* Who makes the channels, instead of calls of the drivers; one to a peer, TP 1. */
+/* Maker of the channels, instead of calls of the drivers; one to a peer, TP 1. */
 struct ub_pair_maker {
 	/* There are no programs yet; none any more. */
 	void (*open)(struct ub_pair *p);
@@ -56,7 +56,7 @@ struct ub_pair_config {
 	uint8_t mode, rule; /* [SACK, TIME] if both are 0 */
 	bool go_back;	    /* mode DROP and rule NAK, which are both 0 */
 	bool small_mtu;	    /* 1024 instead of 4096 */
-	uint8_t flags;	    /* beside TAID and OFST */
+	uint8_t flags;	    /* in addition to TAID and OFST */
 	bool bare;	    /* without these */
 	bool old_value_le;  /* as the choices of these names */
 	bool silent;
@@ -92,7 +92,7 @@ struct ub_pair {
 	struct ub_pair_config cfg;
 	struct ub_pair_side side[2];
 	struct sim_rng rng;
-	bool strangers; /* clients may not use what they import from now on */
+	bool strangers; /* clients may not use imports from now on */
 };
 
 #define UB_PAIR_EQ(p, left, right) \
@@ -145,7 +145,7 @@ void ub_pair_atomic(struct ub_pair *p, unsigned int side, urma_opcode_t opcode, 
 void ub_pair_recv(struct ub_pair *p, unsigned int side, bool jfr, uint32_t at, uint32_t len,
 		  uint64_t id);
 
-/* The next completion; fails if there is none within max_ns. */
+/* The next completion; fails without one within max_ns. */
 urma_cr_t ub_pair_next(struct ub_pair *p, urma_jfc_t *jfc, uint64_t max_ns);
 /* The next completion of the send queues is that of this request. */
 void ub_pair_done(struct ub_pair *p, unsigned int side, uint64_t id, urma_cr_status_t status);
@@ -154,7 +154,7 @@ urma_cr_t ub_pair_received(struct ub_pair *p, unsigned int side, uint64_t id, ui
 /* No completion is there or comes. */
 void ub_pair_nothing(struct ub_pair *p, uint64_t ns);
 
-/* Bytes of side's memory are what the other one has at `from`. */
+/* Bytes of side's memory equal those of the other one at `from`. */
 void ub_pair_same_bytes(struct ub_pair *p, const uint8_t *have, const uint8_t *want, uint32_t len);
 void ub_pair_same(struct ub_pair *p, unsigned int side, uint32_t at, uint32_t from, uint32_t len);
 

@@ -50,7 +50,7 @@ tpn_of(unsigned int side, uint32_t tpi)
 
 /* ---- the wire's rules ---- */
 
-/* A packet that was sent before is what it was; a new one has the next PSN. */
+/* A packet that was sent before is unchanged; a new one has the next PSN. */
 static void
 judge_numbers(struct ub_rig *r, struct ub_rig_tp *t, const struct hca_tp *tp,
 	      const struct hca_ub_tp_view *v, uint32_t len)
@@ -290,7 +290,7 @@ on_tps(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t n
 			  __atomic_load_n(&tp->tx.lane[l].done, __ATOMIC_ACQUIRE));
 }
 
-/* A round: nobody uses the operations of its lanes any more. */
+/* A round: no stage uses the operations of its lanes any more. */
 static void
 on_ceu_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
@@ -637,7 +637,7 @@ close_side(struct ub_rig *r, unsigned int i)
 void
 ub_rig_close(struct ub_rig *r)
 {
-	ub_rig_run(r, 20000000); /* entries of the timing wheel, too */
+	ub_rig_run(r, 20000000); /* also entries of the timing wheel */
 	for (unsigned int i = 0; i < 2; i++)
 		close_side(r, i);
 	r->s->now = r->s->stepper.now = r->now;

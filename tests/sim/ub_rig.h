@@ -5,7 +5,7 @@
 /*
  * The transport of UB between the two HCAs of a simulation: TPs, and a rig in the places of TAI and
  * TAT. It puts made-up operations into lanes, and sees each packet that TPR passes on. The stages
- * TAI and TAT themselves are not polled, so nothing depends on what they do.
+ * TAI and TAT themselves are not polled, so their code does not matter.
  *
  * Every frame that leaves is judged by the rules of the wire: headers, ICRC, PSNs, TPMSNs, lengths,
  * windows. Writes are stored at the address they name; ub_rig_check() compares them.
@@ -38,7 +38,7 @@ struct ub_rig_config {
 	uint8_t mode, rule;	      /* enum hca_tp_mode, hca_tp_rule */
 	uint16_t window;	      /* [128] */
 	uint8_t mtu_log;	      /* [12] */
-	uint8_t flags;		      /* beside TAID and OFST */
+	uint8_t flags;		      /* in addition to TAID and OFST */
 	uint32_t psn;		      /* first PSN of both ways [0xfffff0] */
 	uint32_t rto_base;	      /* us [0] */
 	uint8_t retries;	      /* [7] */
@@ -46,7 +46,7 @@ struct ub_rig_config {
 	uint32_t reorder;	      /* ns */
 };
 
-/* What is known of a PSN of a TP that was sent. */
+/* Record of a sent PSN of a TP. */
 struct ub_rig_sent {
 	uint32_t tpmsn, len;
 	bool last, valid;
@@ -87,7 +87,7 @@ struct ub_rig {
 };
 
 void ub_rig_open(struct ub_rig *r, const struct ub_rig_config *cfg);
-/* Wait until all is quiet, check sums and what is in use, free everything. */
+/* Wait until all is quiet, check sums and objects in use, free everything. */
 void ub_rig_close(struct ub_rig *r);
 
 /* By commands: a TP in a new life, or its round while all others go on. */
@@ -101,7 +101,7 @@ unsigned int ub_rig_poll_side(struct ub_rig *r, unsigned int side);
 void ub_rig_settle(struct ub_rig *r, uint64_t max_ns);
 void ub_rig_run(struct ub_rig *r, uint64_t ns);
 
-/* An operation, not filled in; UINT32_MAX: none is left, or its lane is full. */
+/* An operation, not filled in; UINT32_MAX: no operation is left, or its lane is full. */
 uint32_t ub_rig_take(struct ub_rig *r, unsigned int side, uint32_t tpi, uint32_t lane);
 struct hca_ta_op *ub_rig_op(struct ub_rig *r, unsigned int side, uint32_t lane, uint32_t index);
 void ub_rig_put(struct ub_rig *r, unsigned int side, uint32_t tpi, uint32_t lane, uint32_t index);
@@ -109,7 +109,7 @@ void ub_rig_put(struct ub_rig *r, unsigned int side, uint32_t tpi, uint32_t lane
 bool ub_rig_write(struct ub_rig *r, unsigned int side, uint32_t tpi, uint32_t len);
 /* A TAACK in the lane of responses. */
 bool ub_rig_taack(struct ub_rig *r, unsigned int side, uint32_t tpi);
-/* All that was written has arrived, and nothing else. */
+/* All written data has arrived, and no other. */
 void ub_rig_check(struct ub_rig *r);
 uint64_t ub_rig_counter(const struct ub_rig *r, unsigned int side, enum hca_counter c);
 struct hca_tp *ub_rig_tp(struct ub_rig *r, unsigned int side, uint32_t tpi);

@@ -62,7 +62,7 @@ crc32(uint32_t crc, const uint8_t *p, uint32_t n)
 	return ~crc;
 }
 
-/* From the IP header to the last pad byte; what changes on the way as ones. */
+/* From the IP header to the last pad byte; variant fields as ones. */
 static uint32_t
 icrc(const struct ub_strict *x, const uint8_t *frame, uint32_t len)
 {
@@ -134,7 +134,9 @@ put_ip(const struct ub_strict *x, uint8_t *f, uint32_t len)
 	f[ETH + 39] = 1;
 }
 
-/* RTPH and what is behind it; n bytes from TPH on are there already, pad of them for alignment. */
+/*
+ * RTPH and the headers after it; n bytes from TPH on are there already, pad of them for alignment.
+ */
 static uint32_t
 seal(struct ub_strict *x, uint8_t *f, uint8_t op, uint32_t flags, uint32_t psn, uint32_t msn,
      uint32_t n, uint32_t pad)
@@ -192,7 +194,7 @@ make(struct ub_strict *x, const uint8_t *atah, uint32_t head, const uint8_t *dat
 	return psn;
 }
 
-/* TPNAK: side 0 is to go back to what is expected. */
+/* TPNAK: side 0 is to go back to the expected packet. */
 static void
 refuse(struct ub_strict *x)
 {
@@ -527,7 +529,7 @@ execute(struct ub_strict *x, const uint8_t *f, uint32_t len, uint32_t psn)
 
 /* ---- transport ---- */
 
-/* The rules of each PSN: once made, a packet stays what it is. */
+/* The rules of each PSN: once made, a packet does not change. */
 static void
 check_new(struct ub_strict *x, const uint8_t *f, uint32_t len, uint32_t psn)
 {
@@ -613,7 +615,7 @@ on_packet(struct ub_strict *x, const uint8_t *f, uint32_t len)
 }
 
 /*
- * What side 0 must acknowledge at once, it does in the loop that receives it, or in as many as it
+ * Side 0 sends an urgent acknowledgement in the loop that receives the packet, or in as many as it
  * passes workers: that of decap, that of TPR, that of encap.
  */
 static uint64_t
@@ -627,7 +629,7 @@ at_once(const struct ub_strict *x)
 	return workers * s->cfg.tick_ns + s->cfg.tick_ns / 5;
 }
 
-/* Side 0 acknowledges; what it says is missing is sent again. */
+/* Side 0 acknowledges; packets that it reports missing are sent again. */
 static void
 on_ack(struct ub_strict *x, const uint8_t *f, uint32_t len, bool sack)
 {
@@ -637,7 +639,7 @@ on_ack(struct ub_strict *x, const uint8_t *f, uint32_t len, bool sack)
 	x->acks++;
 	RULE(x, f[TPH + 12] == 0 || negative, "status in an acknowledgement: %#x", f[TPH + 12]);
 	if (negative)
-		psn = (psn - 1) & PSN_MASK; /* it names what is expected */
+		psn = (psn - 1) & PSN_MASK; /* it names the expected one */
 	RULE(x, get(f + ETH + IP, 2) == 0xc123, "an acknowledgement from another port");
 	RULE(x, ahead(psn, x->una) >= -1 && ahead(x->next, psn) > 0, "acknowledges PSN %#x", psn);
 	RULE(x, x->owed_since == 0 || x->p->s->now <= x->owed_since + at_once(x),

@@ -3,12 +3,12 @@
 #define TESTS_SIM_UB_STRICT_H
 
 /*
- * A peer of side 0 that owes nothing to our own code: it reads and writes frames by the design of
- * the wire alone, with a coder and a CRC of its own. It takes the place of side 1 on the link, and
- * uses the memory of side 1 as that which is written and read. One TP; IPv4 or IPv6, each MTU and
- * each receive mode, as the pair has it.
+ * A peer of side 0 without our own code: it reads and writes frames by the design of the wire
+ * alone, with a coder and a CRC of its own. It takes the place of side 1 on the link, and uses the
+ * memory of side 1 as target. One TP; IPv4 or IPv6, each MTU and each receive mode, as the pair has
+ * it.
  *
- * It does what it must, as late as it may:
+ * It does required work as late as allowed:
  * - it acknowledges only on A, on `last`, every STRICT_EVERY packets, or when a hole is to be told;
  * - it sends the last two packets of a Read_response in the wrong order;
  * - it repeats a packet only when side 0 says that it is missing, never by a timer.
@@ -21,7 +21,7 @@
 #define STRICT_WINDOW 256u
 #define STRICT_FRAME 4400u
 
-/* What is dropped once: the nth of its kind from now on, 1 .. ; 0: none. */
+/* Packet to drop once: the nth of its kind from now on, 1 .. ; 0: none. */
 struct ub_strict_losses {
 	unsigned int data;	/* packets of side 0; as `packets` counts them */
 	unsigned int acks;	/* TPACKs, TPSACKs and TPNAKs of the peer */
@@ -54,7 +54,7 @@ struct ub_strict {
 	/* sending */
 	uint32_t next, una, msn;
 	struct ub_strict_sent sent[STRICT_WINDOW];
-	uint64_t owed_since; /* when side 0 got what it must acknowledge at once; 0: nothing */
+	uint64_t owed_since; /* when side 0 got a packet to acknowledge at once; 0: none */
 	/* receives */
 	uint64_t immediate, notified;
 	struct ub_strict_losses lose;
@@ -81,7 +81,7 @@ struct ub_strict {
 void ub_strict_open(struct ub_strict *x, struct ub_pair *p);
 /* Answers to the n requests that were kept first. */
 void ub_strict_answer(struct ub_strict *x, unsigned int n);
-/* TAOpcode, the operation of UDETAH, and two operands: what becomes of v. */
+/* TAOpcode, the operation of UDETAH, and two operands: result for v. */
 void ub_strict_change(uint8_t op, uint8_t user_op, uint8_t *v, const uint8_t *first,
 		      const uint8_t *second, uint32_t n);
 /* All is acknowledged both ways. */

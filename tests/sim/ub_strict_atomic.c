@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What each atomic of the design of the wire does; numbers are least significant byte first. */
+/* Effect of each atomic of the design of the wire; numbers are least significant byte first. */
 
 #include <string.h>
 
@@ -54,7 +54,7 @@ smaller_or_larger(uint8_t op, uint8_t *v, const uint8_t *operand, uint32_t n)
 		memcpy(v, operand, n);
 }
 
-/* Of UDETAH, for load and store. */
+/* Operation of UDETAH, for load and store. */
 static void
 by_user_operation(uint8_t op, uint8_t *v, const uint8_t *operand, uint32_t n)
 {

@@ -12,7 +12,7 @@
 #include "core/counters.h"
 #include "hca.h"
 
-/* A sum that does not hold: its text and both sides; what is NULL: all hold. */
+/* A sum that does not hold: its text and both sides; a NULL text: all hold. */
 struct ub_sum {
 	const char *what;
 	uint64_t left, right;
