@@ -6,6 +6,8 @@ meson_results.py names BUILD-DIR NAME                   prints the test NAME, or
 meson_results.py programs BUILD-DIR GLOB...             prints the ninja targets they start
 meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to RESULTS, and how each
                                                         that failed ended to RESULTS.said
+meson_results.py times LOG                              prints tests and seconds of each level, and the
+                                                        longest test
 
 A GLOB with a '-' before it leaves out its matches; one with a '+' before it also takes tests of suite 'long'
 with QUICK.
@@ -62,13 +64,30 @@ def said(test):
     return '\n'.join([test['result']] + lines[-LINES_SAID:])
 
 
+def name_of(test):
+    return test['name'].split(' / ')[-1].split(':')[-1]
+
+
+def times(log):
+    """A level is the first word of a test's name, that of its folder. Seconds are those between start
+    and end: tests that run at the same time count each."""
+    levels = {}
+    with open(log, encoding='utf-8', errors='replace') as lines:
+        for test in map(json.loads, lines):
+            levels.setdefault(name_of(test).split('-')[0], []).append((test['duration'], name_of(test)))
+    print('%-10s %6s %8s  %s' % ('level', 'tests', 'seconds', 'longest'))
+    for level, tests in sorted(levels.items(), key=lambda item: -len(item[1])):
+        seconds, longest = max(tests)
+        print('%-10s %6d %8.1f  %s, %.1f' % (level, len(tests), sum(test[0] for test in tests), longest, seconds))
+
+
 def record(log, tag, results, names):
     outcomes, failed = {}, {}
     try:
         with open(log, encoding='utf-8', errors='replace') as lines:
             for line in lines:
                 test = json.loads(line)
-                name = test['name'].split(' / ')[-1].split(':')[-1]
+                name = name_of(test)
                 outcomes[name] = OUTCOMES.get(test['result'], 'fail')
                 if outcomes[name] == 'fail':
                     failed[name] = said(test)
@@ -90,6 +109,8 @@ def main():
         names(sys.argv[2], sys.argv[3])
     elif sys.argv[1] == 'programs':
         programs(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1] == 'times':
+        times(sys.argv[2])
     else:
         record(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
 
