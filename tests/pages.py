@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Links of pages (*.md), the length of the README, and the program that a page shows.
+"""Links of pages (*.md), the length of the README, the program that a page shows, and MAINTAINERS.
 
 comments.page_complaints() checks that the file behind a link exists; here the heading behind its
 "#" must exist too, under the name that GitHub makes of it.
@@ -7,14 +7,18 @@ comments.page_complaints() checks that the file behind a link exists; here the h
 import os
 import re
 
+import rooms
+
 README = 'README.md'
 README_LINES = 160
 PROGRAM = 'docs/guide/program.md'
+MAINTAINERS = 'MAINTAINERS'
 
 FENCE = re.compile(r'^ {0,3}```.*?^ {0,3}```$|^ {4}[^\n]*$', re.M | re.S)
 CODE = re.compile(r'`[^`\n]+`')
 LINK = re.compile(r'\]\(([^)#:\s]*)#([^)\s]+)\)')
 HEADING = re.compile(r'^#{1,6} +(.*?) *#*$', re.M)
+FOLDER = re.compile(r'\b(?:apps|benchmarks|config|docs|include|src|tests)\b[\w./-]*(?<![.])')
 SHOWN = re.compile(r'^`(examples/\w+\.c)`, whole.*?^```c\n(.*?)^```$', re.M | re.S)
 
 
@@ -72,3 +76,15 @@ def program(tree):
         yield '%s: no program after a line that begins with its file and ", whole"' % PROGRAM
     elif tree.text(shown.group(1)) != shown.group(2):
         yield '%s: its program is not %s' % (PROGRAM, shown.group(1))
+
+
+def maintainers(tree):
+    """Its folders and files exist, and each room has a role."""
+    text = tree.text(MAINTAINERS)
+    listed = FOLDER.findall(text[text.index('---'):text.index('What a role does')])
+    for path in listed:
+        if not os.path.exists(os.path.join(tree.root, path)):
+            yield '%s: there is no %s' % (MAINTAINERS, path)
+    for room in rooms.ROOMS:
+        if not any(room == path or room.startswith(path + '/') for path in listed):
+            yield '%s: no role has the room %s' % (MAINTAINERS, room)
