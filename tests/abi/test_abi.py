@@ -36,7 +36,7 @@ def needed(library):
 
 
 def public(library, header, release):
-    """The lines of a library. Each name of its headers is exported, and besides only private ones."""
+    """The lines of a library. Each name of its headers is exported, and the other exports are private."""
     declared = set(re.findall(r'^SOFTHCA_API\s[^(;]*?(\w+)\(', header, re.M))
     there = dict(exported(library))
     private = {name for name, node in there.items() if node == 'SOFTHCA_PRIVATE_' + release}

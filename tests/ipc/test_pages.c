@@ -23,7 +23,7 @@
 
 #define VA UINT64_C(0x40000000)
 #define HUGE UINT64_C(0x200000)
-#define PAGES 4u      /* more than what counts as a small file */
+#define PAGES 4u      /* more than the limit of small files */
 #define FREE_PAGES 12 /* of all tests of this file at once, and some */
 #define HANG_S 60     /* a wait of this length counts as a hang */
 #define EMPTY_MS 20000u

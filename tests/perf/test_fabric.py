@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_fabric.py PERF: over a fabric time is simulated: two runs have the same row, the latency is that of
-the network, also under load, and losses cost what go-back-N costs; the losses of the network are reported.
+the network, also under load, and losses cost as much as go-back-N; the losses of the network are reported.
 Wrong texts are refused."""
 import re
 import subprocess

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-PATIENCE = 300  # seconds, on a busy machine: only what hangs takes longer
+PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
 NONSENSE = [
     'nobody', ',', ',,', ',-1', ',0x', ',99999999999999999999', ',4294967296', 'a' * 63, 'a' * 500,
     '%s%n%x', '\x01\x7f', ' ', ',1 ', '"', '\\', '{}', 'NAME,12x', 'NAME,', 'NAME,,', 'NAME,-5',

@@ -459,8 +459,8 @@ future_psn_in(const struct sim_config *cfg)
 SIM_TEST(future_psn)
 
 /*
- * Copies of a READ that was answered, by anyone who has seen it, each ask for the same data again:
- * while others work, they get about a packet of each loop.
+ * Copies of a READ that was answered, by any host that has seen it, each ask for the same data
+ * again: while others work, they get about a packet of each loop.
  */
 static void
 replayed_read_in(const struct sim_config *cfg)

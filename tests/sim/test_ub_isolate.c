@@ -4,7 +4,7 @@
  * A channel never waits for one of its users: faults of a Jetty, a segment, a program or a peer,
  * while a bystander uses the same channel. Its packets flow on: nothing is sent again, no timer
  * expires, and the bystander's requests take as long as before. Where the others' work takes turns
- * with it, as long as beside the same work without a fault.
+ * with it, as long as during the same work without a fault.
  *
  * SIM_ROUNDS: how often a receiver is not ready.
  */

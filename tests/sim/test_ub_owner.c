@@ -3,8 +3,8 @@
 /*
  * Objects of another program, named by one with all their numbers, with a bystander on the same
  * channel: queues of the peer by well-known and own numbers without their tokens, TPs, groups and
- * queues in WQEs, Jettys in doorbells. Each is refused with one counter or error, its owner has
- * what he had, and the bystander does not notice.
+ * queues in WQEs, Jettys in doorbells. Each is refused with one counter or error, its owner keeps
+ * its objects, and the bystander is not disturbed.
  *
  * Keys of memory: test_ub_isolate.c; a group that was not imported: test_ub_stranger.c.
  */

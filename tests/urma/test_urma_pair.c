@@ -360,7 +360,7 @@ all_channels_work(struct side *s, const struct side *peer)
 
 /*
  * Import again until requests succeed: the agent may learn of a channel's death a little later than
- * the program, and those who join the group meanwhile share its end.
+ * the program, and clients that join the group meanwhile share its end.
  */
 static void
 import_again(struct side *s, struct side *peer)

@@ -24,7 +24,7 @@ modify(struct program *p, urma_jetty_state_t state)
 	return urma_modify_jetty(p->jetty, &attr);
 }
 
-/* What a Jetty in ERROR or RESET, or without a receive, answers: the server's, between two lives */
+/* Answers of a Jetty in ERROR or RESET, or without a receive: the server's, between two lives */
 static bool
 is_between_lives(urma_cr_status_t status)
 {

@@ -12,7 +12,7 @@
 
 #include "urma_program.h"
 
-#define FAR_PART (2 * PART) /* of the server: what is written and read */
+#define FAR_PART (2 * PART) /* of the server: memory written and read */
 #define MESSAGE (3 * PART)  /* of the server */
 #define WIDEST 64u
 #define ENABLES_MIN 64u /* bytes of a Write with byte enables */

@@ -93,7 +93,7 @@ class Names(unittest.TestCase):
             self.skipTest('there is no libibverbs (package libibverbs1)')
 
     def test_versions(self):
-        """All names of the system's library, and besides only those of later ones."""
+        """All names of the system's library, and no others except those of later ones."""
         ours, theirs = ({(name.replace('@@', '@'), data) for name, data in names(path)}
                         for path in (OURS, self.theirs))
         self.assertEqual(theirs - ours, set())

@@ -36,7 +36,7 @@ def tshark(*args):
 
 @functools.lru_cache
 def read_options():
-    """tshark guesses from the first bytes what a payload may be (RPC over RDMA, iSER, SDP ...). On
+    """tshark guesses the protocol of a payload from its first bytes (RPC over RDMA, iSER, SDP ...). On
     payloads of a few arbitrary bytes the guess runs past the end and is reported as malformed,
     which says nothing about the frame: 4.0 takes a SEND ONLY of 0 to 8 bytes for RPC over RDMA.
     So the protocols that are guessed are off; but for Ethernet, which the frame itself needs."""
