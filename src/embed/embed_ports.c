@@ -20,8 +20,7 @@
 #include "port/port_memif.h"
 
 #define NG_SUFFIX ".pcapng"
-#define HEADERS_MAX \
-	128u /* bytes of a packet in addition to its payload: IP and above, with pad and ICRC */
+#define HEADERS_MAX 128u /* bytes of IP, of the headers above, of pad and ICRC */
 
 static bool
 is_probability(double p)

@@ -15,9 +15,13 @@
  *  7   u8 CQ, u8 what, u16: consumer index, arm word, request for an event, poll
  *  8   u8 QP or SRQ, u8 offset, u16: producer record
  *  9   u8 QP or SRQ, u16 offset, u8 n, n bytes: into a queue
- *  10  u8 what: create an object 11  u8 what: destroy an object 12  u8 QP, u8 state: modify_qp 13
- *  the program ends with all its objects, and starts again 14  u8: microseconds that pass 15  the
- *  device runs once 19  u8 whose, u16: the mark of a QP; whose 30 and 31: whole words of marks
+ *  10  u8 what: create an object
+ *  11  u8 what: destroy an object
+ *  12  u8 QP, u8 state: modify_qp
+ *  13  the program ends with all its objects, and starts again
+ *  14  u8: microseconds that pass
+ *  15  the device runs once
+ *  19  u8 whose, u16: the mark of a QP; whose 30 and 31: whole words of marks
  *
  * In every case the memory of the first program does not change, its outstanding requests proceed,
  * nothing leaks, and no doorbell is counted twice.

@@ -5,11 +5,14 @@
  * that have requests and receives. The first byte is the kind of the TP (ub_world.c); then a list
  * of steps, a byte that names the step (its low three bits) and its parameters:
  *
- *  0  u16 n, n bytes: a frame; step byte & 8: lengths, addresses, TPNs and ICRC are corrected 1
- *  request() below: a packet of a request 2  response() below: of an answer to a request of the
- *  Jetty 3  acknowledgement() below 4  u8 kind, u8 length / 4: the Jetty posts a request; step byte
- *  & 8: the JFS 5  u8 how, u8 length / 4: a receive; step byte & 8: of the JFR 6  u8: time passes,
- *  its square in units of 10 us, and the bystander works 7  the device runs once
+ *  0  u16 n, n bytes: a frame; step byte & 8: lengths, addresses, TPNs and ICRC are corrected
+ *  1  request() below: a packet of a request
+ *  2  response() below: of an answer to a request of the Jetty
+ *  3  acknowledgement() below
+ *  4  u8 kind, u8 length / 4: the Jetty posts a request; step byte & 8: the JFS
+ *  5  u8 how, u8 length / 4: a receive; step byte & 8: of the JFR
+ *  6  u8: time passes, its square in units of 10 us, and the bystander works
+ *  7  the device runs once
  *
  * Successive frames arrive in one burst. Packets are right except where their parameters change
  * them, so that inputs get far; `patches` in the first byte's high bits change any bits before the

@@ -7,8 +7,8 @@
  * --pinned: the memory that the device reaches by its pages, not by its addresses. Embedded, and as
  * slow memory, it is none; only there a region is used after its memory was unmapped or exchanged.
  * --free-registered: memory is also freed while regions lie in it. An allocator that takes pages
- * for zeros after MADV_DONTNEED does not bear that. --no-refusals: memory that must be refused for
- * its protection is not registered.
+ * for zeros after MADV_DONTNEED does not bear that.
+ * --no-refusals: memory that must be refused for its protection is not registered.
  */
 
 #include <getopt.h>
