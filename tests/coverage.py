@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/coverage.md against the tree.
+"""docs/reference/coverage.md against the tree.
 
 Every entry of the lists in src/abi stands exactly once in it, in the section of its list, with tests that
 exist. A row is
@@ -12,7 +12,7 @@ with files below tests/ and names of test functions in them; a refused entry say
 import os
 import re
 
-PAGE = 'docs/coverage.md'
+PAGE = 'docs/reference/coverage.md'
 
 # section of the page: (header, list macro)
 SECTIONS = {
