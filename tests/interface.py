@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/interface.md, made from the headers of src/abi (or others of src).
+"""The tables of docs/reference/interface.md, made from the headers of src/abi (or others of src).
 
 A table stands below a line that names its source:
 
@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-PAGE = 'docs/interface.md'
+PAGE = 'docs/reference/interface.md'
 MARK = re.compile(r'<!-- (struct )?(\w+), ([\w/]+\.h)(?:: ([^>]*))? -->\n\n?')
 MEMBER = re.compile(r'^\t+(?:const )?(?:struct )?(\w+) (\w+)((?:\[[^\]]*\])?);[ \t]*'
                     r'(?:/\*(.*?)\*/)?', re.M | re.S)
