@@ -192,7 +192,7 @@ idle_until(const struct softhca_embed *e)
 	uint64_t at = e->sim_now + IDLE_NS;
 
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
-		at = RTE_MIN(at, hca_port_deadline(e->side[i].fabric, e->sim_now));
+		at = RTE_MIN(at, hca_port_deadline(e->side[i].fabric, 0, e->sim_now));
 	return at;
 }
 

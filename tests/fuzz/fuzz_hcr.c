@@ -31,13 +31,13 @@
 #define STEPS_MAX 64u
 
 static uint16_t
-port_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+port_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	return 0;
 }
 
 static uint16_t
-port_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+port_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	rte_pktmbuf_free_bulk(m, n);
 	return n;

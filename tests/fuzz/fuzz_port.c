@@ -8,7 +8,7 @@
 #include "fuzz.h"
 
 static uint16_t
-port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+port_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct fuzz_port *p = (struct fuzz_port *)port;
 	uint16_t i;
@@ -20,7 +20,7 @@ port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-port_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+port_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct fuzz_port *p = (struct fuzz_port *)port;
 

@@ -51,7 +51,7 @@ send_one(struct sim_port *p, struct rte_mbuf *m)
 }
 
 static uint16_t
-link_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+link_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct sim_port *p = (struct sim_port *)port;
 	unsigned int room = hca_ring_room(p->tx);
@@ -69,7 +69,7 @@ link_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-link_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+link_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct sim_port *p = (struct sim_port *)port;
 
@@ -174,7 +174,7 @@ sim_link_inject(struct hca_port *p, struct rte_mbuf *m)
 uint16_t
 sim_link_take(struct hca_port *p, struct rte_mbuf **m, uint16_t n)
 {
-	n = link_rx(p, m, n, 0);
+	n = link_rx(p, 0, m, n, 0);
 	((struct sim_port *)p)->injected -= n;
 	return n;
 }

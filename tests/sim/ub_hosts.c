@@ -40,7 +40,7 @@ destination(struct ub_hosts *x, const uint8_t *frame)
 }
 
 static uint16_t
-switch_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+switch_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct ub_hosts *x = ((struct ub_host *)port)->all;
 
@@ -59,7 +59,7 @@ switch_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-switch_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+switch_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	(void)now;
 	return (uint16_t)rte_ring_dequeue_burst(((struct ub_host *)port)->rx, (void **)m, n, NULL);

@@ -175,7 +175,7 @@ struct judge_port {
 };
 
 static uint16_t
-judge_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+judge_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct judge_port *j = (struct judge_port *)p;
 	struct ub_rig_side *side = &current->side[j->side];
@@ -191,7 +191,7 @@ judge_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 		else
 			side->behind++;
 	}
-	n = j->wrap.inner->ops->tx(j->wrap.inner, m, n, now);
+	n = j->wrap.inner->ops->tx(j->wrap.inner, 0, m, n, now);
 	return n;
 }
 

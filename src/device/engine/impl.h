@@ -57,6 +57,7 @@ struct hca {
 	/* read-mostly, set by hca_create() */
 	struct hca_object_range object[HCA_OBJECT_N + 1]; /* by kind, the last one: all */
 	const struct hca_icrc_ops *icrc;
+	uint16_t port_queue; /* of the port: the one that decap and encap use */
 	void *stage_ctx[HCA_STAGE_N];
 	struct hca_edge edge[HCA_EDGE_N];
 	struct hca_msg_channel *msg[HCA_STAGE_N][HCA_STAGE_N]; /* [from][to], NULL: none */

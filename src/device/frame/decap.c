@@ -206,7 +206,7 @@ take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 		n = hca_loopback_rx(h, m, (room + 1) / 2);
 	if (n == room)
 		return n;
-	n += h->port->ops->rx(h->port, m + n, (uint16_t)(room - n), now);
+	n += h->port->ops->rx(h->port, h->port_queue, m + n, (uint16_t)(room - n), now);
 	if (loops && n < room)
 		n += hca_loopback_rx(h, m + n, room - n);
 	return n;

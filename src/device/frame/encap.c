@@ -158,7 +158,7 @@ flush_backlog(struct hca *h, struct hca_encap *e, uint64_t now)
 		uint32_t at = e->tail & (HCA_ENCAP_RING - 1);
 		uint16_t n = RTE_MIN(backlog_count(e), HCA_ENCAP_RING - at), took;
 
-		took = h->port->ops->tx(h->port, &e->backlog[at], n, now);
+		took = h->port->ops->tx(h->port, h->port_queue, &e->backlog[at], n, now);
 		e->tail += took;
 		done += took;
 		note_wait(h, e, took, now);
@@ -242,7 +242,7 @@ hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now)
 			return;
 	}
 	if (likely(backlog_count(e) == 0)) {
-		took = h->port->ops->tx(h->port, b->frame, (uint16_t)b->frames, now);
+		took = h->port->ops->tx(h->port, h->port_queue, b->frame, (uint16_t)b->frames, now);
 		if (likely(took == b->frames)) {
 			e->stalled_since = 0;
 			set_discarding(h, e, false);
@@ -354,7 +354,7 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 	unsigned int done = 0;
 
 	if (unlikely(h->port->ops->poll != NULL))
-		h->port->ops->poll(h->port, now);
+		h->port->ops->poll(h->port, h->port_queue, now);
 	if (unlikely(now >= e->link_at)) {
 		e->link_at = now + LINK_EVERY_NS;
 		link_is_up(h, e);

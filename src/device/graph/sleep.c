@@ -138,7 +138,7 @@ ask(const struct hca *h, unsigned int worker, uint64_t now)
 
 	ask_stages(h, worker, now, &a);
 	if ((s->rx || s->encap) && port->deadline != NULL)
-		a.at = earlier(a.at, port->deadline(h->port, now));
+		a.at = earlier(a.at, port->deadline(h->port, h->port_queue, now));
 	return a;
 }
 
@@ -359,7 +359,8 @@ look(struct hca *h, const struct sleeper *s, unsigned int worker, uint64_t now)
 static bool
 arm_port(struct hca *h, const struct sleeper *s, bool on)
 {
-	return s->port_fd >= 0 && h->port->ops->arm != NULL && h->port->ops->arm(h->port, on);
+	return s->port_fd >= 0 && h->port->ops->arm != NULL &&
+	       h->port->ops->arm(h->port, h->port_queue, on);
 }
 
 /* A late kick explains what the backstop found. */
@@ -578,7 +579,7 @@ prepare(struct hca *h, struct sleeper *s)
 	if (rc != 0)
 		return rc;
 	if (s->rx && h->port->ops->wait_fd != NULL)
-		s->port_fd = h->port->ops->wait_fd(h->port);
+		s->port_fd = h->port->ops->wait_fd(h->port, h->port_queue);
 	if (s->port_fd < 0)
 		return 0;
 	return listen_to(s->epoll_fd, EPOLL_CTL_ADD, s->port_fd, EPOLLIN | EPOLLET, DATA_PORT);

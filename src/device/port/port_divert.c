@@ -305,11 +305,11 @@ hca_port_divert_unwatch(struct hca_port *p, int handle)
 }
 
 static uint16_t
-divert_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+divert_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_divert *d = divert(port);
 	uint64_t mac = __atomic_load_n(&d->mac, __ATOMIC_RELAXED);
-	uint16_t got = d->wrap.inner->ops->rx(d->wrap.inner, m, n, now), kept = 0;
+	uint16_t got = d->wrap.inner->ops->rx(d->wrap.inner, q, m, n, now), kept = 0;
 	bool diverted = false;
 
 	for (uint16_t i = 0; i < got; i++) {
@@ -370,8 +370,8 @@ send_other_side(struct port_divert *d, uint64_t now)
 	for (unsigned int i = 0; i < n; i++) /* accepted frames must not be read any more */
 		length[i] = t->held[t->held_at + i]->pkt_len;
 	took = n == 0 ? 0
-		      : d->wrap.inner->ops->tx(d->wrap.inner, t->held + t->held_at, (uint16_t)n,
-					       now);
+		      : d->wrap.inner->ops->tx(d->wrap.inner, HCA_PORT_QUEUE, t->held + t->held_at,
+					       (uint16_t)n, now);
 	for (unsigned int i = 0; i < took; i++)
 		bytes += length[i];
 	t->held_at += took;
@@ -393,7 +393,7 @@ tx_shared(struct port_divert *d, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 	for (uint16_t i = 0; i < k; i++)
 		length[i] = m[i]->pkt_len;
-	took = d->wrap.inner->ops->tx(d->wrap.inner, m, k, now);
+	took = d->wrap.inner->ops->tx(d->wrap.inner, HCA_PORT_QUEUE, m, k, now);
 	for (uint16_t i = 0; i < took; i++)
 		earned += length[i] >> SHARE_SHIFT;
 	d->tx.credit = RTE_MIN(d->tx.credit + earned, CREDIT_MAX);
@@ -401,7 +401,7 @@ tx_shared(struct port_divert *d, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-divert_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+divert_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_divert *d = divert(port);
 	struct divert_tx *t = &d->tx;
@@ -409,7 +409,7 @@ divert_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 
 	t->asked = true;
 	if (likely(t->held_at == t->held_n && hca_ring_empty(d->out))) {
-		took = d->wrap.inner->ops->tx(d->wrap.inner, m, n, now);
+		took = d->wrap.inner->ops->tx(d->wrap.inner, q, m, n, now);
 	} else {
 		do {
 			last = tx_shared(d, m + took, n - took, now);
@@ -421,11 +421,11 @@ divert_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static void
-divert_poll(struct hca_port *port, uint64_t now)
+divert_poll(struct hca_port *port, uint16_t q, uint64_t now)
 {
 	struct port_divert *d = divert(port);
 
-	hca_port_poll(d->wrap.inner, now);
+	hca_port_poll(d->wrap.inner, q, now);
 	/* the device has nothing more to send, or has given up */
 	if (!d->tx.asked)
 		d->tx.waiting = false;
@@ -519,10 +519,10 @@ release(struct port_divert *d)
  * retried later; if it has no link, when that comes up, which is announced.
  */
 static uint64_t
-divert_deadline(const struct hca_port *port, uint64_t now)
+divert_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_divert *d = (const struct port_divert *)port;
-	uint64_t inner = hca_port_deadline(d->wrap.inner, now);
+	uint64_t inner = hca_port_deadline(d->wrap.inner, q, now);
 
 	switch (__atomic_load_n(&d->tx.more, __ATOMIC_RELAXED)) {
 	case MORE_NOW:

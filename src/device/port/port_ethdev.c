@@ -25,6 +25,12 @@
 /* memory ports receive the sender's mbufs and hardly use their own pool */
 #define MEMORY_RX_MBUFS 64u
 
+/* Losses and copies of one receive queue; written by its lcore. */
+struct ethdev_queue {
+	uint64_t copied; /* frames whose pool lacks the private area */
+	uint64_t lost;	 /* [pub] frames of those lost because no mbuf was free */
+} __rte_cache_aligned;
+
 struct port_ethdev {
 	struct hca_port port;
 	uint16_t id;
@@ -39,27 +45,26 @@ struct port_ethdev {
 	int wait_fd;			    /* -1: the device has no interrupt */
 	bool may_sleep;			    /* [pub] wait_fd has been requested */
 	uint32_t armed __rte_cache_aligned; /* [pub] signal the next frame on wait_fd */
-	uint64_t rx_copied;	  /* frames copied because their pool lacks the private area */
-	uint64_t rx_lost;	  /* frames of those lost because no mbuf was free */
 	uint64_t missed;	  /* [pub] the driver's, as hca_port_ethdev_look() found them */
 	struct hca_packet packet; /* net_af_packet: its sockets */
+	struct ethdev_queue queue[HCA_PORT_ETHDEV_QUEUES];
 };
 
 static struct rte_mbuf *
-copy_to_own(struct port_ethdev *p, struct rte_mbuf *m)
+copy_to_own(struct port_ethdev *p, struct ethdev_queue *q, struct rte_mbuf *m)
 {
 	struct rte_mbuf *c = rte_pktmbuf_copy(m, p->rx_pool, 0, UINT32_MAX);
 
 	if (c == NULL)
-		__atomic_store_n(&p->rx_lost, p->rx_lost + 1, __ATOMIC_RELAXED);
+		hca_port_count(&q->lost, 1);
 	else
-		p->rx_copied++;
+		q->copied++;
 	rte_pktmbuf_free(m);
 	return c;
 }
 
 static uint16_t
-ethdev_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+ethdev_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
 	uint16_t got, kept = 0;
@@ -67,13 +72,13 @@ ethdev_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	(void)now;
 	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
 		return 0;
-	got = rte_eth_rx_burst(p->id, 0, m, n);
+	got = rte_eth_rx_burst(p->id, q, m, n);
 	hca_tsan_take_all((void *const *)m, got);
 	for (uint16_t i = 0; i < got; i++) {
 		struct rte_mbuf *f = m[i];
 
 		if (unlikely(f->priv_size < HCA_MBUF_PRIV || f->nb_segs != 1))
-			f = copy_to_own(p, f);
+			f = copy_to_own(p, &p->queue[q], f);
 		if (likely(f != NULL))
 			m[kept++] = f;
 	}
@@ -94,7 +99,7 @@ announce(struct port_ethdev *to)
 }
 
 static uint16_t
-ethdev_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+ethdev_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
 
@@ -104,14 +109,14 @@ ethdev_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
 		return 0;
 	hca_tsan_give_all((void *const *)m, n);
-	took = rte_eth_tx_burst(p->id, 0, m, n);
+	took = rte_eth_tx_burst(p->id, q, m, n);
 	if (p->peer != NULL && __atomic_load_n(&p->peer->may_sleep, __ATOMIC_RELAXED))
 		announce(p->peer);
 	return took;
 }
 
 static int
-ethdev_wait_fd(const struct hca_port *port)
+ethdev_wait_fd(const struct hca_port *port, uint16_t q)
 {
 	struct port_ethdev *p = (struct port_ethdev *)(uintptr_t)port;
 
@@ -121,7 +126,7 @@ ethdev_wait_fd(const struct hca_port *port)
 }
 
 static bool
-ethdev_arm(struct hca_port *port, bool on)
+ethdev_arm(struct hca_port *port, uint16_t q, bool on)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
 
@@ -134,7 +139,7 @@ ethdev_arm(struct hca_port *port, bool on)
 
 /* Without a watcher, changes of the link are not announced and must be polled. */
 static uint64_t
-ethdev_deadline(const struct hca_port *port, uint64_t now)
+ethdev_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_ethdev *p = (const struct port_ethdev *)port;
 
@@ -215,8 +220,10 @@ static uint64_t
 ethdev_missed(const struct hca_port *port)
 {
 	struct port_ethdev *p = (struct port_ethdev *)(uintptr_t)port;
-	uint64_t lost = __atomic_load_n(&p->rx_lost, __ATOMIC_RELAXED);
+	uint64_t lost = 0;
 
+	for (uint16_t q = 0; q < p->port.queues; q++)
+		lost += __atomic_load_n(&p->queue[q].lost, __ATOMIC_RELAXED);
 	if (!p->watched)
 		return lost + read_missed(p);
 	return lost + __atomic_load_n(&p->missed, __ATOMIC_RELAXED);
@@ -229,8 +236,9 @@ ethdev_close(struct hca_port *port)
 	struct rte_mbuf *m[32];
 	uint16_t n;
 
-	while (p->started && (n = rte_eth_rx_burst(p->id, 0, m, RTE_DIM(m))) != 0)
-		rte_pktmbuf_free_bulk(m, n);
+	for (uint16_t q = 0; p->started && q < p->port.queues; q++)
+		while ((n = rte_eth_rx_burst(p->id, q, m, RTE_DIM(m))) != 0)
+			rte_pktmbuf_free_bulk(m, n);
 	if (p->started)
 		rte_eth_dev_stop(p->id);
 	rte_eth_dev_close(p->id);
@@ -263,7 +271,7 @@ static int
 make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
-	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4u * 32 + 512;
+	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : p->port.queues * (rx_desc + 4u * 32 + 512);
 	uint32_t room = RTE_MAX(cfg->data_room, HCA_MBUF_DATA);
 
 	if (cfg->data_room_max != 0 && room > cfg->data_room_max)
@@ -298,19 +306,25 @@ find_sockets(struct port_ethdev *p)
 }
 
 static int
+set_up_queue(struct port_ethdev *p, uint16_t q, uint16_t rx_desc, uint16_t tx_desc, int socket_id)
+{
+	int rc = rte_eth_rx_queue_setup(p->id, q, rx_desc, socket_id, NULL, p->rx_pool);
+
+	return rc != 0 ? rc : rte_eth_tx_queue_setup(p->id, q, tx_desc, socket_id, NULL);
+}
+
+static int
 start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc,
 	     uint16_t tx_desc)
 {
 	struct rte_eth_conf conf = {0};
 	int rc;
 
-	rc = rte_eth_dev_configure(p->id, 1, 1, &conf);
+	rc = rte_eth_dev_configure(p->id, p->port.queues, p->port.queues, &conf);
 	if (rc == 0)
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &rx_desc, &tx_desc);
-	if (rc == 0)
-		rc = rte_eth_rx_queue_setup(p->id, 0, rx_desc, cfg->socket_id, NULL, p->rx_pool);
-	if (rc == 0)
-		rc = rte_eth_tx_queue_setup(p->id, 0, tx_desc, cfg->socket_id, NULL);
+	for (uint16_t q = 0; rc == 0 && q < p->port.queues; q++)
+		rc = set_up_queue(p, q, rx_desc, tx_desc, cfg->socket_id);
 	if (rc != 0)
 		return rc;
 	ask_mtu(p, cfg->mtu, cfg->keep_mtu);
@@ -328,10 +342,13 @@ hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port *
 
 	if (!rte_eth_dev_is_valid_port(cfg->port_id))
 		return -ENODEV;
+	if (cfg->queues > HCA_PORT_ETHDEV_QUEUES)
+		return -EINVAL;
 	p = rte_zmalloc_socket("hca_port", sizeof(*p), RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (p == NULL)
 		return -ENOMEM;
 	p->port.ops = &ethdev_ops;
+	p->port.queues = cfg->queues ? cfg->queues : 1;
 	p->id = cfg->port_id;
 	p->up = true;
 	p->wait_fd = -1;

@@ -3,7 +3,7 @@
 #define PORT_PORT_ETHDEV_H
 
 /*
- * A port on any DPDK ethdev: one receive and one transmit queue, jumbo frames if the driver offers
+ * A port on any DPDK ethdev: as many receive as transmit queues, jumbo frames if the driver offers
  * them, promiscuous mode off. Received mbufs come from its own pool, which has the private area
  * that the engine needs. Mbufs of other pools (in-memory ports pass on the sender's) are checked
  * once per pool and copied if they lack it.
@@ -14,10 +14,13 @@
 
 #include "port/port.h"
 
+#define HCA_PORT_ETHDEV_QUEUES 16u
+
 struct hca_port_ethdev_config {
 	uint16_t port_id;	   /* probed but not started */
+	uint16_t queues;	   /* each way, at most HCA_PORT_ETHDEV_QUEUES; 0: one */
 	uint16_t rx_desc, tx_desc; /* 0: 1024 */
-	uint32_t rx_mbufs;	   /* 0: rx_desc + 4 bursts + caches */
+	uint32_t rx_mbufs;	   /* 0: of each queue rx_desc + 4 bursts + caches */
 	uint32_t mtu;		   /* IP MTU to request; 0: keep the device's */
 	bool keep_mtu;		   /* frames of mtu pass, but the device's MTU must not be set */
 	uint32_t data_room;	   /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
@@ -32,7 +35,10 @@ struct hca_port_ethdev_config {
 	int socket_id;
 };
 
-/* Start the device and create its port. 0 or a negative errno; on failure the device is stopped. */
+/*
+ * Start the device and create its port. 0; -EINVAL: more queues than a port may have, or than the
+ * device offers; another negative errno of the driver. On failure the device is stopped.
+ */
 int hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port **out);
 
 /*

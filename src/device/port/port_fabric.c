@@ -189,7 +189,7 @@ let_arrive(struct port_fabric *p, uint64_t now)
 	if (p->next_due > now)
 		return;
 	while ((q = next_path(p)) != NULL && p->transit[q->head].due <= now) {
-		if (inner->ops->tx(inner, &p->transit[q->head].m, 1, now) != 1)
+		if (inner->ops->tx(inner, HCA_PORT_QUEUE, &p->transit[q->head].m, 1, now) != 1)
 			break;
 		remove_first(p, q);
 		hca_port_count(&p->stats.arrived, 1);
@@ -278,7 +278,7 @@ take(struct port_fabric *p, struct rte_mbuf *m, uint64_t now)
 }
 
 static uint16_t
-fabric_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+fabric_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_fabric *p = fabric(port);
 	uint16_t done = 0;
@@ -293,15 +293,15 @@ fabric_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static void
-fabric_poll(struct hca_port *port, uint64_t now)
+fabric_poll(struct hca_port *port, uint16_t q, uint64_t now)
 {
 	let_arrive(fabric(port), now);
-	hca_port_poll(fabric(port)->wrap.inner, now);
+	hca_port_poll(fabric(port)->wrap.inner, q, now);
 }
 
 /* When a frame arrives, or the link has room for one that had to wait. */
 static uint64_t
-fabric_deadline(const struct hca_port *port, uint64_t now)
+fabric_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_fabric *p = (const struct port_fabric *)port;
 	uint64_t due = __atomic_load_n(&p->next_due, __ATOMIC_RELAXED);
@@ -310,7 +310,7 @@ fabric_deadline(const struct hca_port *port, uint64_t now)
 		due = hca_port_earlier(due, p->link_free / PS + 1 - HCA_FABRIC_AHEAD_NS);
 	if (due <= now)
 		due = now + LATER_NS; /* the inner port or the pool has no room */
-	return hca_port_earlier(due, hca_port_deadline(p->wrap.inner, now));
+	return hca_port_earlier(due, hca_port_deadline(p->wrap.inner, q, now));
 }
 
 static void

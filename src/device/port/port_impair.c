@@ -162,7 +162,7 @@ heap_remove(struct port_impair *p, uint32_t i)
 static bool
 offer(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 {
-	return p->wrap.inner->ops->tx(p->wrap.inner, &m, 1, now) == 1;
+	return p->wrap.inner->ops->tx(p->wrap.inner, HCA_PORT_QUEUE, &m, 1, now) == 1;
 }
 
 /* Frames that wait for others to pass are few, because only rules cause that. */
@@ -581,14 +581,14 @@ hca_port_impair_forget(struct hca_port *port)
 }
 
 static uint16_t
-impair_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+impair_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_impair *p = impair(port);
 	uint16_t done = 0;
 
 	take_over(p);
 	if (is_clean(p)) {
-		done = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
+		done = p->wrap.inner->ops->tx(p->wrap.inner, q, m, n, now);
 		hca_port_count(&p->stats.frames, done);
 		return done;
 	}
@@ -604,18 +604,18 @@ impair_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static void
-impair_poll(struct hca_port *port, uint64_t now)
+impair_poll(struct hca_port *port, uint16_t q, uint64_t now)
 {
 	struct port_impair *p = impair(port);
 
 	take_over(p);
 	if (p->num_held != 0)
 		let_go(p, now);
-	hca_port_poll(p->wrap.inner, now);
+	hca_port_poll(p->wrap.inner, q, now);
 }
 
 static uint64_t
-impair_deadline(const struct hca_port *port, uint64_t now)
+impair_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_impair *p = (const struct port_impair *)port;
 	uint64_t due = __atomic_load_n(&p->next_due, __ATOMIC_RELAXED);
@@ -623,7 +623,7 @@ impair_deadline(const struct hca_port *port, uint64_t now)
 	/* due but still held: the inner port accepts no more */
 	if (due <= now)
 		due = now + LATER_NS;
-	return hca_port_earlier(due, hca_port_deadline(p->wrap.inner, now));
+	return hca_port_earlier(due, hca_port_deadline(p->wrap.inner, q, now));
 }
 
 static void

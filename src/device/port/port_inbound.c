@@ -37,7 +37,7 @@ struct port_inbound {
 };
 
 static uint16_t
-queue_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+queue_tx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct queue *q = (struct queue *)p;
 	uint16_t took = 0;
@@ -49,7 +49,7 @@ queue_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-queue_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+queue_rx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct queue *q = (struct queue *)p;
 	uint16_t got = 0;
@@ -98,11 +98,11 @@ fetch(struct port_inbound *p, uint16_t n, uint64_t now)
 		p->at = p->end = 0;
 		if (p->queue->head - p->queue->tail > QUEUE / 2)
 			return;
-		p->end = p->wrap.inner->ops->rx(p->wrap.inner, p->waiting,
+		p->end = p->wrap.inner->ops->rx(p->wrap.inner, HCA_PORT_QUEUE, p->waiting,
 						(uint16_t)RTE_MIN(n, BURST), now);
 	}
 	if (p->at != p->end)
-		p->at += p->impair->ops->tx(p->impair, p->waiting + p->at,
+		p->at += p->impair->ops->tx(p->impair, HCA_PORT_QUEUE, p->waiting + p->at,
 					    (uint16_t)(p->end - p->at), now);
 }
 
@@ -124,7 +124,7 @@ forget(struct port_inbound *p)
 static uint16_t
 lose(struct port_inbound *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
-	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
+	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, HCA_PORT_QUEUE, m, n, now);
 
 	rte_pktmbuf_free_bulk(m, got);
 	hca_port_count(&p->lost, got + forget(p));
@@ -132,7 +132,7 @@ lose(struct port_inbound *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+inbound_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_inbound *p = (struct port_inbound *)port;
 	uint16_t got;
@@ -140,28 +140,28 @@ inbound_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	if (unlikely(__atomic_load_n(&p->deaf, __ATOMIC_RELAXED) != 0))
 		return lose(p, m, n, now);
 	if (likely(is_empty(p) && hca_port_impair_clean(p->impair))) {
-		got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
+		got = p->wrap.inner->ops->rx(p->wrap.inner, q, m, n, now);
 		if (got != 0)
 			hca_port_impair_count(p->impair, got);
 		return got;
 	}
 	fetch(p, n, now);
-	hca_port_poll(p->impair, now);
-	got = queue_rx(&p->queue->port, m, n, now);
+	hca_port_poll(p->impair, q, now);
+	got = queue_rx(&p->queue->port, q, m, n, now);
 	__atomic_store_n(&p->ready, p->queue->head != p->queue->tail, __ATOMIC_RELAXED);
 	return got;
 }
 
 /* For held frames and those that have passed; waiting ones are retried when one leaves. */
 static uint64_t
-inbound_deadline(const struct hca_port *port, uint64_t now)
+inbound_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_inbound *p = (const struct port_inbound *)port;
 
 	if (__atomic_load_n(&p->ready, __ATOMIC_RELAXED))
 		return now;
-	return hca_port_earlier(hca_port_deadline(p->impair, now),
-				hca_port_deadline(p->wrap.inner, now));
+	return hca_port_earlier(hca_port_deadline(p->impair, q, now),
+				hca_port_deadline(p->wrap.inner, q, now));
 }
 
 static void

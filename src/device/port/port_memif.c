@@ -46,7 +46,7 @@ hca_port_memif_connected(const struct hca_port *port, uint64_t *connects)
 }
 
 static int
-memif_wait_fd(const struct hca_port *port)
+memif_wait_fd(const struct hca_port *port, uint16_t q)
 {
 	return memif_of(port)->wait_fd;
 }
@@ -201,6 +201,7 @@ static void
 set_up(struct port_memif *p, const struct hca_port_memif_config *cfg)
 {
 	p->port.ops = &memif_ops;
+	p->port.queues = 1;
 	p->port.max_frame = cfg->mtu + RTE_ETHER_HDR_LEN;
 	p->port.queue_size = 1u << cfg->log2_ring;
 	p->cfg = *cfg;

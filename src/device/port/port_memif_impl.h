@@ -150,10 +150,10 @@ memif_leave(struct port_memif *p, enum memif_side side)
 }
 
 /* port_memif_rx.c, port_memif_tx.c: called on their lcores. */
-uint16_t memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now);
-bool memif_arm(struct hca_port *port, bool on);
-uint64_t memif_deadline(const struct hca_port *port, uint64_t now);
-uint16_t memif_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now);
+uint16_t memif_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now);
+bool memif_arm(struct hca_port *port, uint16_t q, bool on);
+uint64_t memif_deadline(const struct hca_port *port, uint16_t q, uint64_t now);
+uint16_t memif_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now);
 /*
  * Called by a worker inside a burst, or by the SIGBUS handler: the thread is to take the link down.
  */

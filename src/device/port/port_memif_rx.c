@@ -210,7 +210,7 @@ check_missed_interrupt(struct port_memif *p, uint64_t now)
 }
 
 uint16_t
-memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+memif_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_memif *p = memif_of(port);
 	struct memif_conn *c = memif_enter(p, MEMIF_RX);
@@ -241,7 +241,7 @@ memif_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
  * missed.
  */
 bool
-memif_arm(struct hca_port *port, bool on)
+memif_arm(struct hca_port *port, uint16_t q, bool on)
 {
 	struct port_memif *p = memif_of(port);
 	struct memif_conn *c;
@@ -267,7 +267,7 @@ memif_arm(struct hca_port *port, bool on)
 }
 
 uint64_t
-memif_deadline(const struct hca_port *port, uint64_t now)
+memif_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_memif *p = memif_of(port);
 

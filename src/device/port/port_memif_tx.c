@@ -226,7 +226,7 @@ drop_all(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
 }
 
 uint16_t
-memif_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+memif_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_memif *p = memif_of(port);
 	struct memif_conn *c = memif_enter(p, MEMIF_TX);

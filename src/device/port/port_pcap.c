@@ -351,7 +351,7 @@ copy_frame(struct port_pcap *p, struct copied *c, const struct rte_mbuf *m)
  * answer before the frame is in the file: the answer, which goes to the same file, waits.
  */
 static uint16_t
-write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+write_and_pass(struct port_pcap *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	uint16_t took;
 
@@ -359,7 +359,7 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 		copy_frame(p, &p->copy[i], m[i]);
 	pthread_mutex_lock(&p->file->lock);
 	p->passing = n;
-	took = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
+	took = p->wrap.inner->ops->tx(p->wrap.inner, q, m, n, now);
 	p->passing = 0;
 	for (uint16_t i = 0; i < took; i++)
 		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now, SENT,
@@ -369,19 +369,19 @@ write_and_pass(struct port_pcap *p, struct rte_mbuf **m, uint16_t n, uint64_t no
 }
 
 static uint16_t
-pcap_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+pcap_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_pcap *p = (struct port_pcap *)port;
 	uint16_t done = 0;
 
 	if (__atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
-		return p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
+		return p->wrap.inner->ops->tx(p->wrap.inner, q, m, n, now);
 	pthread_mutex_lock(&p->lock);
 	if (p->file == NULL)
-		done = p->wrap.inner->ops->tx(p->wrap.inner, m, n, now);
+		done = p->wrap.inner->ops->tx(p->wrap.inner, q, m, n, now);
 	while (p->file != NULL && done < n) {
 		uint16_t want = (uint16_t)RTE_MIN((unsigned int)n - done, COPY_FRAMES);
-		uint16_t took = write_and_pass(p, m + done, want, now);
+		uint16_t took = write_and_pass(p, q, m + done, want, now);
 
 		done += took;
 		if (took < want)
@@ -392,10 +392,10 @@ pcap_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-pcap_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+pcap_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_pcap *p = (struct port_pcap *)port;
-	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, m, n, now);
+	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, q, m, n, now);
 
 	if (!p->both_ways || got == 0 || __atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
 		return got;
@@ -443,6 +443,7 @@ hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
 	if (p == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&p->wrap, &pcap_ops, inner);
+	p->wrap.port.queues = inner->queues; /* a lock, no state */
 	p->file = file;
 	pthread_mutex_init(&p->lock, NULL);
 	*out = &p->wrap.port;

@@ -97,7 +97,7 @@ in_stall(const struct port_stall *s)
 }
 
 static uint16_t
-stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+stall_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_stall *s = stall(p);
 	uint16_t take = n, took = 0;
@@ -110,7 +110,7 @@ stall_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 	if (take != 0 && rules_of(s)->tx_burst_max != 0)
 		take = RTE_MIN(take, hca_port_random_below(&s->rng, rules_of(s)->tx_burst_max + 1));
 	if (take != 0)
-		took = s->wrap.inner->ops->tx(s->wrap.inner, m, take, now);
+		took = s->wrap.inner->ops->tx(s->wrap.inner, q, m, take, now);
 	hca_port_count(&s->stats.offered, n);
 	hca_port_count(&s->stats.taken, took);
 	hca_port_count(&s->stats.short_bursts, took < n);
@@ -127,13 +127,13 @@ stall_link_up(struct hca_port *p)
 }
 
 static void
-stall_poll(struct hca_port *p, uint64_t now)
+stall_poll(struct hca_port *p, uint16_t q, uint64_t now)
 {
 	struct port_stall *s = stall(p);
 
 	set_time(s, now);
 	set_change(s);
-	hca_port_poll(s->wrap.inner, now);
+	hca_port_poll(s->wrap.inner, q, now);
 }
 
 /*
@@ -141,14 +141,14 @@ stall_poll(struct hca_port *p, uint64_t now)
  * the port did not accept poll for room anyway.
  */
 static uint64_t
-stall_deadline(const struct hca_port *p, uint64_t now)
+stall_deadline(const struct hca_port *p, uint16_t q, uint64_t now)
 {
 	const struct port_stall *s = (const struct port_stall *)p;
 	uint64_t change = __atomic_load_n(&s->change, __ATOMIC_RELAXED);
 
 	if (change <= now)
 		change = UINT64_MAX;
-	return hca_port_earlier(change, hca_port_deadline(s->wrap.inner, now));
+	return hca_port_earlier(change, hca_port_deadline(s->wrap.inner, q, now));
 }
 
 static void

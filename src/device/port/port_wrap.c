@@ -14,19 +14,20 @@ hca_port_wrap_init(struct hca_port_wrap *w, const struct hca_port_ops *ops, stru
 {
 	w->port = *inner;
 	w->port.ops = ops;
+	w->port.queues = 1;
 	w->inner = inner;
 }
 
 uint16_t
-hca_port_wrap_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+hca_port_wrap_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
-	return inner_of(p)->ops->rx(inner_of(p), m, n, now);
+	return inner_of(p)->ops->rx(inner_of(p), q, m, n, now);
 }
 
 uint16_t
-hca_port_wrap_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+hca_port_wrap_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
-	return inner_of(p)->ops->tx(inner_of(p), m, n, now);
+	return inner_of(p)->ops->tx(inner_of(p), q, m, n, now);
 }
 
 bool
@@ -36,9 +37,9 @@ hca_port_wrap_link_up(struct hca_port *p)
 }
 
 void
-hca_port_wrap_poll(struct hca_port *p, uint64_t now)
+hca_port_wrap_poll(struct hca_port *p, uint16_t q, uint64_t now)
 {
-	hca_port_poll(inner_of(p), now);
+	hca_port_poll(inner_of(p), q, now);
 }
 
 uint64_t
@@ -48,21 +49,21 @@ hca_port_wrap_missed(const struct hca_port *p)
 }
 
 int
-hca_port_wrap_wait_fd(const struct hca_port *p)
+hca_port_wrap_wait_fd(const struct hca_port *p, uint16_t q)
 {
-	return hca_port_wait_fd(inner_of(p));
+	return hca_port_wait_fd(inner_of(p), q);
 }
 
 bool
-hca_port_wrap_arm(struct hca_port *p, bool on)
+hca_port_wrap_arm(struct hca_port *p, uint16_t q, bool on)
 {
-	return hca_port_arm(inner_of(p), on);
+	return hca_port_arm(inner_of(p), q, on);
 }
 
 uint64_t
-hca_port_wrap_deadline(const struct hca_port *p, uint64_t now)
+hca_port_wrap_deadline(const struct hca_port *p, uint16_t q, uint64_t now)
 {
-	return hca_port_deadline(inner_of(p), now);
+	return hca_port_deadline(inner_of(p), q, now);
 }
 
 uint32_t

@@ -11,25 +11,33 @@
 
 #include "port/port.h"
 
+/* The queue of ports that keep state of one queue. */
+#define HCA_PORT_QUEUE 0u
+
 /* The first member of a port in front of another port. */
 struct hca_port_wrap {
 	struct hca_port port;
 	struct hca_port *inner; /* owned: close() closes it */
 };
 
-/* The wrapper has the properties of the inner port; its owner may change them afterwards. */
+/*
+ * The wrapper has the properties of the inner port, but one queue; its owner may change them
+ * afterwards.
+ */
 void hca_port_wrap_init(struct hca_port_wrap *w, const struct hca_port_ops *ops,
 			struct hca_port *inner);
 
 /* Operations that hand everything to the inner port. */
-uint16_t hca_port_wrap_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
-uint16_t hca_port_wrap_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now);
+uint16_t hca_port_wrap_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n,
+			  uint64_t now);
+uint16_t hca_port_wrap_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n,
+			  uint64_t now);
 bool hca_port_wrap_link_up(struct hca_port *p);
-void hca_port_wrap_poll(struct hca_port *p, uint64_t now);
+void hca_port_wrap_poll(struct hca_port *p, uint16_t q, uint64_t now);
 uint64_t hca_port_wrap_missed(const struct hca_port *p);
-int hca_port_wrap_wait_fd(const struct hca_port *p);
-bool hca_port_wrap_arm(struct hca_port *p, bool on);
-uint64_t hca_port_wrap_deadline(const struct hca_port *p, uint64_t now);
+int hca_port_wrap_wait_fd(const struct hca_port *p, uint16_t q);
+bool hca_port_wrap_arm(struct hca_port *p, uint16_t q, bool on);
+uint64_t hca_port_wrap_deadline(const struct hca_port *p, uint16_t q, uint64_t now);
 
 /* Offset of the IP header of a frame of len bytes; 0: there is none, or it is cut off. */
 uint32_t hca_port_l3(const uint8_t *frame, uint32_t len);
@@ -60,29 +68,29 @@ hca_port_random_below(struct hca_port_rng *r, uint32_t n)
 }
 
 static inline void
-hca_port_poll(struct hca_port *p, uint64_t now)
+hca_port_poll(struct hca_port *p, uint16_t q, uint64_t now)
 {
 	if (p->ops->poll != NULL)
-		p->ops->poll(p, now);
+		p->ops->poll(p, q, now);
 }
 
 /* What a sleeping worker asks, forwarded; see port.h. */
 static inline int
-hca_port_wait_fd(const struct hca_port *p)
+hca_port_wait_fd(const struct hca_port *p, uint16_t q)
 {
-	return p->ops->wait_fd != NULL ? p->ops->wait_fd(p) : -1;
+	return p->ops->wait_fd != NULL ? p->ops->wait_fd(p, q) : -1;
 }
 
 static inline bool
-hca_port_arm(struct hca_port *p, bool on)
+hca_port_arm(struct hca_port *p, uint16_t q, bool on)
 {
-	return p->ops->arm != NULL && p->ops->arm(p, on);
+	return p->ops->arm != NULL && p->ops->arm(p, q, on);
 }
 
 static inline uint64_t
-hca_port_deadline(const struct hca_port *p, uint64_t now)
+hca_port_deadline(const struct hca_port *p, uint16_t q, uint64_t now)
 {
-	return p->ops->deadline != NULL ? p->ops->deadline(p, now) : UINT64_MAX;
+	return p->ops->deadline != NULL ? p->ops->deadline(p, q, now) : UINT64_MAX;
 }
 
 static inline uint64_t

@@ -11,7 +11,7 @@
 #define RECORDS 16u
 
 static uint16_t
-port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+port_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct frame_rig *r = (struct frame_rig *)port;
 	uint16_t i;
@@ -23,7 +23,7 @@ port_rx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-port_tx(struct hca_port *port, struct rte_mbuf **m, uint16_t n, uint64_t now)
+port_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct frame_rig *r = (struct frame_rig *)port;
 	uint16_t took = (uint16_t)RTE_MIN(n, r->accept);

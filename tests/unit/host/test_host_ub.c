@@ -41,13 +41,13 @@ static uint64_t now;
 static uint32_t pdn, cqn;
 
 static uint16_t
-port_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t at)
+port_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t at)
 {
 	return 0;
 }
 
 static uint16_t
-port_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t at)
+port_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t at)
 {
 	rte_pktmbuf_free_bulk(m, n);
 	return n;

@@ -52,7 +52,7 @@ now_ns(void)
 }
 
 static uint16_t
-wire_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+wire_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	(void)now;
 	return (uint16_t)rte_ring_dequeue_burst(((struct lan *)p)->coming, (void **)m, n, NULL);
@@ -81,7 +81,7 @@ note_reports(struct lan *l, const uint8_t *f, uint32_t len)
 }
 
 static uint16_t
-wire_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+wire_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct lan *l = (struct lan *)p;
 
@@ -141,8 +141,8 @@ wire_main(void *arg)
 		uint16_t n;
 
 		pthread_mutex_lock(&l->lock);
-		l->shared->ops->poll(l->shared, now);
-		n = l->shared->ops->rx(l->shared, m, 32, now);
+		l->shared->ops->poll(l->shared, 0, now);
+		n = l->shared->ops->rx(l->shared, 0, m, 32, now);
 		if (l->host != NULL)
 			arp_nd_tick(l->host, now);
 		pthread_mutex_unlock(&l->lock);

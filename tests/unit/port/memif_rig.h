@@ -145,7 +145,7 @@ rig_send(struct hca_port *p, uint32_t serial, uint32_t length)
 {
 	struct rte_mbuf *m = rig_frame(serial, length);
 
-	assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 1);
 }
 
 /* The next received frame; NULL after a while. */
@@ -155,7 +155,7 @@ rig_next(struct hca_port *p)
 	struct rte_mbuf *m;
 
 	for (unsigned int ms = 0; ms < PATIENCE_MS * 4; ms++) {
-		if (p->ops->rx(p, &m, 1, 0) == 1)
+		if (p->ops->rx(p, 0, &m, 1, 0) == 1)
 			return m;
 		usleep(250);
 	}

@@ -12,7 +12,7 @@ static struct rte_mbuf *arriving[RIG_FRAMES];
 static unsigned int num_arriving;
 
 static uint16_t
-sink_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+sink_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	uint16_t took = 0;
 
@@ -26,7 +26,7 @@ sink_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-sink_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+sink_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	(void)p;
 	(void)m;
@@ -42,7 +42,7 @@ sink_up(struct hca_port *p)
 }
 
 static void
-sink_poll(struct hca_port *p, uint64_t now)
+sink_poll(struct hca_port *p, uint16_t q, uint64_t now)
 {
 	(void)p;
 	(void)now;
@@ -168,11 +168,11 @@ rig_send(struct hca_port *p, uint32_t psn, uint64_t now)
 {
 	struct rte_mbuf *m = rig_frame(psn);
 
-	assert_int_equal(p->ops->tx(p, &m, 1, now), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, now), 1);
 }
 
 static uint16_t
-source_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+source_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	uint16_t got = 0;
 
@@ -207,7 +207,7 @@ rig_source(unsigned int n)
 unsigned int
 rig_receive(struct hca_port *p, uint16_t n, uint64_t now)
 {
-	uint16_t got = p->ops->rx(p, sink.got + sink.n, n, now);
+	uint16_t got = p->ops->rx(p, 0, sink.got + sink.n, n, now);
 
 	sink.n += got;
 	return got;

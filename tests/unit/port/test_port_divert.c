@@ -38,7 +38,7 @@ static const uint8_t other_mac[6] = {2, 0, 0, 0, 0, 2};
 static unsigned int kicks;
 
 static uint16_t
-wire_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+wire_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	uint16_t k = 0;
 
@@ -50,7 +50,7 @@ wire_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-wire_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+wire_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	uint16_t took = 0;
 
@@ -71,7 +71,7 @@ wire_up(struct hca_port *p)
 }
 
 static void
-wire_poll(struct hca_port *p, uint64_t now)
+wire_poll(struct hca_port *p, uint16_t q, uint64_t now)
 {
 	(void)p;
 	(void)now;
@@ -270,7 +270,7 @@ fate_of(struct hca_port *p, struct maker k)
 
 	wire.next = wire.end = 0;
 	comes(mbuf_of(k));
-	rx = p->ops->rx(p, m, 4, 0);
+	rx = p->ops->rx(p, 0, m, 4, 0);
 	taken = hca_port_divert_take(p, o, 4);
 	assert_true(rx + taken <= 1);
 	if (taken == 1) {
@@ -405,7 +405,7 @@ order(void **state)
 	for (uint32_t i = 0; i < 4000; i++)
 		comes(numbered(i % 3 == 0 ? HCA_ROCE_UDP_PORT : 53, i));
 	for (unsigned int k = 1; wire.next < wire.end; k++) {
-		unsigned int n = p->ops->rx(p, m, (uint16_t)(1 + k % 32), k);
+		unsigned int n = p->ops->rx(p, 0, m, (uint16_t)(1 + k % 32), k);
 
 		for (unsigned int i = 0; i < n; i++, roce += 3) {
 			assert_int_equal(serial_of(m[i]), roce);
@@ -437,7 +437,7 @@ ring_full(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 400; i++)
 		comes(numbered(i % 2 ? HCA_ROCE_UDP_PORT : 53, i));
-	while ((n = p->ops->rx(p, m, 32, 0)) != 0) {
+	while ((n = p->ops->rx(p, 0, m, 32, 0)) != 0) {
 		rte_pktmbuf_free_bulk(m, n);
 		roce += n;
 	}
@@ -471,13 +471,13 @@ transmit(void **state)
 	struct hca_port *p = new_divert(64);
 
 	(void)state;
-	p->ops->poll(p, 0);
+	p->ops->poll(p, 0, 0);
 	assert_int_equal(wire.polls, 1);
 	give(p, 0, 50, 50);
 	give(p, 50, 20, 13);
 	assert_int_equal(stats(p).tx_drops, 7);
 	for (unsigned int i = 0; i < 3; i++)
-		p->ops->poll(p, 1);
+		p->ops->poll(p, 0, 1);
 	assert_int_equal(wire.n, 63);
 	for (uint32_t i = 0; i < 63; i++)
 		assert_int_equal(serial_of(wire.got[i]), i);
@@ -508,8 +508,8 @@ fair(void **state)
 			given += 8;
 		}
 		wire.room = 3;
-		p->ops->poll(p, k);
-		at = p->ops->tx(p, wait, 4, k);
+		p->ops->poll(p, 0, k);
+		at = p->ops->tx(p, 0, wait, 4, k);
 		memmove(wait, wait + at, (4 - at) * sizeof(wait[0]));
 		for (unsigned int i = 4 - at; i < 4; i++)
 			wait[i] = numbered(HCA_ROCE_UDP_PORT, sent++);
@@ -539,12 +539,12 @@ device_gives_up(void **state)
 	(void)state;
 	give(p, 0, 4, 4);
 	wire.room = 0;
-	assert_int_equal(p->ops->tx(p, &m, 1, 0), 0);
-	p->ops->poll(p, 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 0);
+	p->ops->poll(p, 0, 1);
 	assert_int_equal(wire.n, 0);
 	wire.room = 10;
 	rte_pktmbuf_free(m);
-	p->ops->poll(p, 2);
+	p->ops->poll(p, 0, 2);
 	assert_int_equal(wire.n, 4);
 	done(p);
 }
@@ -559,13 +559,13 @@ sleeping(void **state)
 	kicks = 0;
 	assert_true(hca_port_divert_may_sleep(p));
 	comes(numbered(HCA_ROCE_UDP_PORT, 0));
-	assert_int_equal(p->ops->rx(p, m, 4, 0), 1);
+	assert_int_equal(p->ops->rx(p, 0, m, 4, 0), 1);
 	rte_pktmbuf_free(m[0]);
 	assert_int_equal(kicks, 0);
 	comes(numbered(53, 0));
 	comes(numbered(53, 1));
-	assert_int_equal(p->ops->rx(p, m, 1, 0), 0);
-	assert_int_equal(p->ops->rx(p, m, 1, 0), 0);
+	assert_int_equal(p->ops->rx(p, 0, m, 1, 0), 0);
+	assert_int_equal(p->ops->rx(p, 0, m, 1, 0), 0);
 	assert_int_equal(kicks, 1);
 	assert_false(hca_port_divert_may_sleep(p));
 	assert_int_equal(hca_port_divert_take(p, m, 4), 2);
@@ -587,7 +587,7 @@ odd_buffers(void **state)
 	memset(rte_pktmbuf_append(b, 60), 0x5a, 60);
 	assert_int_equal(rte_pktmbuf_chain(a, b), 0);
 	comes(a);
-	assert_int_equal(p->ops->rx(p, m, 4, 0), 0);
+	assert_int_equal(p->ops->rx(p, 0, m, 4, 0), 0);
 	assert_int_equal(hca_port_divert_take(p, m, 4), 1);
 	assert_int_equal(m[0]->data_len, 100);
 	assert_int_equal(rte_pktmbuf_mtod(m[0], uint8_t *)[99], 0x5a);
@@ -599,7 +599,7 @@ odd_buffers(void **state)
 		assert_int_equal(rte_pktmbuf_chain(a, b), 0);
 	}
 	comes(a);
-	assert_int_equal(p->ops->rx(p, m, 4, 0), 0);
+	assert_int_equal(p->ops->rx(p, 0, m, 4, 0), 0);
 	assert_int_equal(hca_port_divert_take(p, m, 4), 0);
 	assert_int_equal(stats(p).rx_too_long, 1);
 	done(p);

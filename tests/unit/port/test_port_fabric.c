@@ -46,10 +46,10 @@ stats(struct hca_port *p)
 static void
 expect_arrivals(struct hca_port *p, uint64_t at, unsigned int before, unsigned int after)
 {
-	p->ops->poll(p, at - 1);
+	p->ops->poll(p, 0, at - 1);
 	assert_int_equal(sink.n, before);
-	assert_int_equal(p->ops->deadline(p, START), at);
-	p->ops->poll(p, at);
+	assert_int_equal(p->ops->deadline(p, 0, START), at);
+	p->ops->poll(p, 0, at);
 	assert_int_equal(sink.n, after);
 }
 
@@ -81,9 +81,9 @@ rates_are_not_rounded(void **state)
 	assert_int_equal(WIRE, 162);
 	for (uint32_t i = 0; i < 100; i++)
 		rig_send(p, i, START);
-	p->ops->poll(p, START + 1295);
+	p->ops->poll(p, 0, START + 1295);
 	assert_int_equal(sink.n, 99);
-	p->ops->poll(p, START + 1296);
+	p->ops->poll(p, 0, START + 1296);
 	assert_int_equal(sink.n, 100);
 	rig_done(p);
 }
@@ -96,11 +96,11 @@ link_stalls(void **state)
 	struct rte_mbuf *m[3] = {rig_frame(0), rig_frame(1), rig_frame(2)};
 
 	(void)state;
-	assert_int_equal(p->ops->tx(p, m, 3, START), 2);
+	assert_int_equal(p->ops->tx(p, 0, m, 3, START), 2);
 	assert_int_equal(stats(p).stalled, 1);
-	assert_int_equal(p->ops->deadline(p, START), START + 2 * SER + 1 - HCA_FABRIC_AHEAD_NS);
-	assert_int_equal(p->ops->tx(p, m + 2, 1, START + 2 * SER - HCA_FABRIC_AHEAD_NS - 1), 0);
-	assert_int_equal(p->ops->tx(p, m + 2, 1, START + 2 * SER - HCA_FABRIC_AHEAD_NS), 1);
+	assert_int_equal(p->ops->deadline(p, 0, START), START + 2 * SER + 1 - HCA_FABRIC_AHEAD_NS);
+	assert_int_equal(p->ops->tx(p, 0, m + 2, 1, START + 2 * SER - HCA_FABRIC_AHEAD_NS - 1), 0);
+	assert_int_equal(p->ops->tx(p, 0, m + 2, 1, START + 2 * SER - HCA_FABRIC_AHEAD_NS), 1);
 	expect_arrivals(p, START + 3 * SER, 2, 3);
 	rig_done(p);
 }
@@ -121,7 +121,7 @@ send_from(struct hca_port *p, uint16_t sport, uint8_t ecn, uint64_t now)
 {
 	struct rte_mbuf *m = frame_from(sport, ecn);
 
-	assert_int_equal(p->ops->tx(p, &m, 1, now), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, now), 1);
 }
 
 static uint16_t
@@ -150,9 +150,9 @@ paths_and_skew(void **state)
 	for (unsigned int i = 0; i < 5; i++) {
 		uint64_t at = START + (4 - i) * SER + SER + 10000 + i * 5000;
 
-		p->ops->poll(p, at - 1);
+		p->ops->poll(p, 0, at - 1);
 		assert_int_equal(sink.n, i);
-		p->ops->poll(p, at);
+		p->ops->poll(p, 0, at);
 		assert_int_equal(sink.n, i + 1);
 		assert_int_equal(hca_port_fabric_carried(p, i), 1);
 	}
@@ -188,7 +188,7 @@ queue_drops_tail(void **state)
 		send_from(p, 7, 0, START + i * SER / 2);
 	/* waiting in front of 0..4: 0, .5, 1, 1.5, 2; of 5: 2.5, no room; 6: 2; 7: 2.5 */
 	assert_int_equal(stats(p).overflown, 2);
-	p->ops->poll(p, START + 100 * SER);
+	p->ops->poll(p, 0, START + 100 * SER);
 	assert_int_equal(sink.n, 6);
 	rig_done(p);
 }
@@ -213,7 +213,7 @@ ecn_marks(void **state)
 		send_from(p, 7, 2, START); /* the second finds one frame less half of one */
 	send_from(p, 7, 2, START + SER);
 	send_from(p, 7, 0, START + SER);
-	p->ops->poll(p, START + 100 * SER);
+	p->ops->poll(p, 0, START + 100 * SER);
 	assert_int_equal(sink.n, 4);
 	assert_int_equal(tos_of(0), 2);
 	assert_int_equal(tos_of(1), 2);
@@ -233,7 +233,7 @@ run_losses(const char *text, uint64_t seed, uint32_t psn[2000])
 
 	for (uint32_t i = 0; i < 2000; i++)
 		rig_send(p, i, START + 1000 * i);
-	p->ops->poll(p, START + 10000000);
+	p->ops->poll(p, 0, START + 10000000);
 	n = sink.n;
 	for (unsigned int i = 0; i < n; i++)
 		psn[i] = (uint32_t)rig_psn_of(i);
@@ -274,7 +274,7 @@ lost_data(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 5; i++) {
-		assert_int_equal(p->ops->tx(p, &m[i], 1, START + 1000 * i), 1);
+		assert_int_equal(p->ops->tx(p, 0, &m[i], 1, START + 1000 * i), 1);
 		assert_int_equal(stats(p).lost, i + 1);
 		assert_int_equal(stats(p).lost_data, i < 3 ? 0 : i - 2);
 	}
@@ -291,13 +291,13 @@ room(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 5; i++)
 		m[i] = rig_frame(i);
-	assert_int_equal(p->ops->tx(p, m, 5, START), 4);
+	assert_int_equal(p->ops->tx(p, 0, m, 5, START), 4);
 	sink.room = 3;
-	p->ops->poll(p, START + 200000);
+	p->ops->poll(p, 0, START + 200000);
 	assert_int_equal(sink.n, 3);
 	assert_int_equal(hca_port_fabric_held(p), 1);
-	assert_true(p->ops->deadline(p, START + 200000) > START + 200000);
-	assert_int_equal(p->ops->tx(p, m + 4, 1, START + 200000), 1);
+	assert_true(p->ops->deadline(p, 0, START + 200000) > START + 200000);
+	assert_int_equal(p->ops->tx(p, 0, m + 4, 1, START + 200000), 1);
 	assert_int_equal(hca_port_fabric_held(p), 2);
 	assert_int_equal(hca_port_fabric_mbufs(p), 5);
 	rig_done(p); /* with frames inside */

@@ -61,7 +61,7 @@ inbound(void **state)
 	assert_int_equal(stats(im).dropped, 1);
 
 	/* sent frames are not affected */
-	assert_int_equal(p->ops->tx(p, &m, 1, 1200), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 1200), 1);
 	assert_int_equal(rig_psn_of(sink.n - 1), 77);
 	rig_done(p);
 }
@@ -153,12 +153,12 @@ inbound_down_forgets(void **state)
 	for (unsigned int i = 0; i < 100; i++)
 		assert_int_equal(rig_receive(p, 32, 10), 0);
 	assert_int_equal(rig_receive(p, 32, 1010), 32);
-	assert_int_equal(hca_port_deadline(p, 1010), 1010);
+	assert_int_equal(hca_port_deadline(p, 0, 1010), 1010);
 	__atomic_store_n(hca_port_inbound_deaf(p), 1, __ATOMIC_RELAXED);
 	assert_int_equal(rig_receive(p, 32, 1020), 0);
 	assert_int_equal(hca_port_impair_held(im), 0);
 	assert_int_equal(hca_port_inbound_lost(p), arrived - 32);
-	assert_true(hca_port_deadline(p, 1020) == UINT64_MAX);
+	assert_true(hca_port_deadline(p, 0, 1020) == UINT64_MAX);
 	__atomic_store_n(hca_port_inbound_deaf(p), 0, __ATOMIC_RELAXED);
 	hca_port_impair_set(im, NULL);
 	while (rig_receive(p, 32, 5000) != 0)

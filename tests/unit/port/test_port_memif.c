@@ -121,7 +121,7 @@ segments(void **state)
 				assert_int_equal(rte_pktmbuf_chain(m, piece), 0);
 		}
 		rte_pktmbuf_free(whole);
-		assert_int_equal(from->ops->tx(from, &m, 1, 0), 1);
+		assert_int_equal(from->ops->tx(from, 0, &m, 1, 0), 1);
 		rig_expect(to, turn, 5000);
 	}
 	close_both();
@@ -142,11 +142,11 @@ fill_and_drain(struct hca_port *from, struct hca_port *to, uint32_t length)
 		do {
 			for (uint32_t i = 0; i < 24; i++)
 				m[i] = rig_frame(sent + i, length);
-			took = from->ops->tx(from, m, 24, 0);
+			took = from->ops->tx(from, 0, m, 24, 0);
 			rte_pktmbuf_free_bulk(m + took, 24u - took);
 			sent += took;
 		} while (took == 24);
-		took = to->ops->rx(to, m, (uint16_t)(1 + turn % 32), 0);
+		took = to->ops->rx(to, 0, m, (uint16_t)(1 + turn % 32), 0);
 		assert_int_not_equal(took, 0);
 		for (uint32_t i = 0; i < took; i++)
 			assert_true(rig_is(m[i], came++, length));
@@ -156,7 +156,7 @@ fill_and_drain(struct hca_port *from, struct hca_port *to, uint32_t length)
 		rig_expect(to, came++, length);
 	assert_int_not_equal(rig_stats(from).tx_full, 0);
 	m[0] = rig_frame(0, 9000);
-	assert_int_equal(from->ops->tx(from, m, 1, 0), 1);
+	assert_int_equal(from->ops->tx(from, 0, m, 1, 0), 1);
 	assert_int_equal(rig_stats(from).tx_too_long, 1);
 	rig_send(from, 77, 100);
 	rig_expect(to, 77, 100);
@@ -187,7 +187,7 @@ no_mbufs(void **state)
 	open_both("bsize=2048,rsize=10");
 	for (; sent < 600; sent++)
 		rig_send(client, sent, 100);
-	while (n < 600 && server->ops->rx(server, held + n, 1, 0) == 1)
+	while (n < 600 && server->ops->rx(server, 0, held + n, 1, 0) == 1)
 		n++;
 	assert_int_equal(n, 511);
 	assert_int_not_equal(rig_stats(server).rx_no_mbuf, 0);
@@ -353,9 +353,9 @@ sleep_and_take(void *arg)
 	struct rte_mbuf *m[32];
 	uint16_t n;
 
-	epoll_ctl(epoll, EPOLL_CTL_ADD, p->ops->wait_fd(p), &e);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, p->ops->wait_fd(p, 0), &e);
 	while (__atomic_load_n(&s->came, __ATOMIC_RELAXED) < SLEEPS) {
-		if (!p->ops->arm(p, true)) {
+		if (!p->ops->arm(p, 0, true)) {
 			/* no alarm: nothing makes up for a lost edge */
 			if (epoll_wait(epoll, &e, 1, (int)PATIENCE_MS) != 1) {
 				s->missed++;
@@ -363,8 +363,8 @@ sleep_and_take(void *arg)
 			}
 			s->slept++;
 		}
-		p->ops->arm(p, false);
-		while ((n = p->ops->rx(p, m, 32, 0)) != 0) {
+		p->ops->arm(p, 0, false);
+		while ((n = p->ops->rx(p, 0, m, 32, 0)) != 0) {
 			rte_pktmbuf_free_bulk(m, n);
 			__atomic_store_n(&s->came, s->came + n, __ATOMIC_RELEASE);
 		}
@@ -408,7 +408,7 @@ interrupts(void **state)
 {
 	(void)state;
 	open_both("");
-	assert_int_equal(server->ops->deadline(server, 5), UINT64_MAX);
+	assert_int_equal(server->ops->deadline(server, 0, 5), UINT64_MAX);
 	sleeps(client, server);
 	sleeps(server, client);
 	close_both();
@@ -428,7 +428,7 @@ edges(void **state)
 
 	(void)state;
 	open_both("");
-	fd = server->ops->wait_fd(server);
+	fd = server->ops->wait_fd(server, 0);
 	epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e);
 	rig_send(client, 0, 64);
 	rig_expect(server, 0, 64);
@@ -439,27 +439,27 @@ edges(void **state)
 		rig_send(client, i, 64);
 	assert_int_equal(rig_stats(client).tx_kicks, kicks);
 	assert_int_equal(epoll_wait(epoll, &e, 1, 0), 0);
-	assert_true(server->ops->arm(server, true));
-	assert_false(server->ops->arm(server, false));
-	while (server->ops->rx(server, &m, 1, 0) == 1)
+	assert_true(server->ops->arm(server, 0, true));
+	assert_false(server->ops->arm(server, 0, false));
+	while (server->ops->rx(server, 0, &m, 1, 0) == 1)
 		rte_pktmbuf_free(m);
-	assert_false(server->ops->arm(server, true));
+	assert_false(server->ops->arm(server, 0, true));
 	assert_int_equal(epoll_wait(epoll, &e, 1, 0), 0);
 	for (uint32_t i = 0; i < 10; i++)
 		rig_send(client, i, 64);
 	assert_int_equal(rig_stats(client).tx_kicks, kicks + 1);
 	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
 	assert_int_equal(epoll_wait(epoll, &e, 1, 0), 0);
-	server->ops->arm(server, false);
-	while (server->ops->rx(server, &m, 1, 0) == 1)
+	server->ops->arm(server, 0, false);
+	while (server->ops->rx(server, 0, &m, 1, 0) == 1)
 		rte_pktmbuf_free(m);
-	assert_false(server->ops->arm(server, true));
+	assert_false(server->ops->arm(server, 0, true));
 	rig_close(client);
 	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
-	assert_false(server->ops->arm(server, true)); /* no peer */
+	assert_false(server->ops->arm(server, 0, true)); /* no peer */
 	client = rig_open("client", "");
 	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
-	assert_int_equal(server->ops->wait_fd(server), fd);
+	assert_int_equal(server->ops->wait_fd(server, 0), fd);
 	close(epoll);
 	close_both();
 }
@@ -475,14 +475,14 @@ poll_for_ever(void *arg)
 	struct rte_mbuf *m[32];
 
 	while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
-		uint16_t n = p->ops->rx(p, m, 32, 0), k;
+		uint16_t n = p->ops->rx(p, 0, m, 32, 0), k;
 
-		k = n != 0 ? p->ops->tx(p, m, n, 0) : 0;
+		k = n != 0 ? p->ops->tx(p, 0, m, n, 0) : 0;
 		rte_pktmbuf_free_bulk(m + k, n - k);
 		if (n == 0 && rte_pktmbuf_alloc_bulk(pool, m, 4) == 0) {
 			for (k = 0; k < 4; k++)
 				rte_pktmbuf_append(m[k], 300);
-			k = p->ops->tx(p, m, 4, 0);
+			k = p->ops->tx(p, 0, m, 4, 0);
 			rte_pktmbuf_free_bulk(m + k, 4u - k);
 			sched_yield();
 		}
@@ -505,7 +505,7 @@ torn_down_under_workers(void **state)
 		client = rig_open("client", "rsize=8");
 		assert_true(rig_wait(client, true));
 		for (uint32_t i = 0; i < 50; i++) {
-			uint16_t n = client->ops->rx(client, m, 32, 0);
+			uint16_t n = client->ops->rx(client, 0, m, 32, 0);
 
 			rte_pktmbuf_free_bulk(m, n);
 		}

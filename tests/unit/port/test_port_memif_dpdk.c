@@ -105,7 +105,7 @@ take_in_time(struct hca_port *p)
 	struct rte_mbuf *m = NULL;
 
 	for (unsigned int n = 0; n < PATIENCE_MS * 20; n++) {
-		if (p->ops->rx(p, &m, 1, n * 1000) == 1)
+		if (p->ops->rx(p, 0, &m, 1, n * 1000) == 1)
 			return m;
 		if (n > 100)
 			usleep(50);
@@ -128,7 +128,7 @@ all_come_back(struct hca_port *p, uint32_t longest)
 			m[i] = rig_frame(serial + i, length[i]);
 		}
 		while (sent < BURST)
-			sent += p->ops->tx(p, m + sent, (uint16_t)(BURST - sent), 0);
+			sent += p->ops->tx(p, 0, m + sent, (uint16_t)(BURST - sent), 0);
 		for (uint32_t i = 0; i < BURST; i++) {
 			struct rte_mbuf *back = take_in_time(p);
 
@@ -153,17 +153,18 @@ sleeps(struct hca_port *p)
 	uint64_t now = 0;
 	uint32_t naps = 0;
 
-	epoll_ctl(epoll, EPOLL_CTL_ADD, p->ops->wait_fd(p), &e);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, p->ops->wait_fd(p, 0), &e);
 	for (uint32_t i = 0; i < 300; i++) {
 		rig_send(p, i, 64);
-		while (p->ops->rx(p, &m, 1, now) == 0) {
-			wait = p->ops->deadline(p, now) == UINT64_MAX ? (int)PATIENCE_MS : 1;
+		while (p->ops->rx(p, 0, &m, 1, now) == 0) {
+			wait = p->ops->deadline(p, 0, now) == UINT64_MAX ? (int)PATIENCE_MS : 1;
 			naps += wait == 1;
-			if (!p->ops->arm(p, true)) {
-				assert_true(p->ops->deadline(p, now) <= now + 1000000 || wait != 1);
+			if (!p->ops->arm(p, 0, true)) {
+				assert_true(p->ops->deadline(p, 0, now) <= now + 1000000 ||
+					    wait != 1);
 				assert_true(epoll_wait(epoll, &e, 1, wait) == 1 || wait == 1);
 			}
-			p->ops->arm(p, false);
+			p->ops->arm(p, 0, false);
 			now += 1000000;
 		}
 		assert_true(rig_is(m, i, 64));
@@ -171,12 +172,12 @@ sleeps(struct hca_port *p)
 	}
 	/* no frames: the port requests no more alarms */
 	for (uint32_t i = 0; i < 4; i++, now += 1000000) {
-		assert_false(p->ops->arm(p, true));
-		p->ops->arm(p, false);
-		assert_int_equal(p->ops->rx(p, &m, 1, now), 0);
+		assert_false(p->ops->arm(p, 0, true));
+		p->ops->arm(p, 0, false);
+		assert_int_equal(p->ops->rx(p, 0, &m, 1, now), 0);
 	}
-	assert_false(p->ops->arm(p, true));
-	assert_int_equal(p->ops->deadline(p, now), UINT64_MAX);
+	assert_false(p->ops->arm(p, 0, true));
+	assert_int_equal(p->ops->deadline(p, 0, now), UINT64_MAX);
 	assert_int_not_equal(naps, 0);
 	close(epoll);
 }

@@ -46,16 +46,16 @@ use(unsigned int times)
 	struct rte_mbuf *m[32];
 
 	for (unsigned int i = 0; i < times; i++) {
-		uint16_t n = port->ops->rx(port, m, 32, i), k;
+		uint16_t n = port->ops->rx(port, 0, m, 32, i), k;
 
 		rte_pktmbuf_free_bulk(m, n);
 		for (n = 0; n < 8; n++)
 			m[n] = rig_frame(n, 60 + draw(5000));
-		k = port->ops->tx(port, m, n, i);
+		k = port->ops->tx(port, 0, m, n, i);
 		rte_pktmbuf_free_bulk(m + k, n - k);
 		if (i % 16 == 0) {
-			port->ops->arm(port, true);
-			port->ops->arm(port, false);
+			port->ops->arm(port, 0, true);
+			port->ops->arm(port, 0, false);
 		}
 	}
 }
@@ -518,7 +518,7 @@ static void *
 send_one(void *arg)
 {
 	struct rte_mbuf *m = arg;
-	uint16_t n = port->ops->tx(port, &m, 1, 0);
+	uint16_t n = port->ops->tx(port, 0, &m, 1, 0);
 
 	return (void *)(uintptr_t)n;
 }

@@ -56,7 +56,7 @@ add_rule(struct hca_port *p, const char *text)
 static void
 send_frame(struct hca_port *p, struct rte_mbuf *m, uint64_t now)
 {
-	assert_int_equal(p->ops->tx(p, &m, 1, now), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, now), 1);
 }
 
 static void
@@ -278,7 +278,7 @@ run_faults(struct hca_port *p, struct hca_port *impair)
 	add_rule(impair, "rule=delay,psn=6,arg=1000,count=1");
 	for (uint32_t i = 0; i < 8; i++)
 		send_of(p, HCA_BTH_RC_WRITE_ONLY, i);
-	p->ops->poll(p, 100000);
+	p->ops->poll(p, 0, 100000);
 }
 
 /* The capture is in front of the faults, as of links in memory: every frame as it was. */

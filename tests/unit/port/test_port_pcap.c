@@ -78,7 +78,7 @@ capture_of_both_ways(void **state)
 	hca_port_pcap_both_ways(p);
 	assert_int_equal(rig_receive(p, 8, 2), 2);
 	assert_int_equal(hca_pcap_frames(file), 2);
-	assert_int_equal(p->ops->tx(p, &m, 1, 3), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 3), 1);
 	assert_int_equal(hca_pcap_frames(file), 3);
 	hca_port_pcap_attach(p, NULL);
 	assert_int_equal(hca_pcap_close(file), 0);
@@ -97,14 +97,14 @@ static void *
 answer(void *arg)
 {
 	(void)arg;
-	peer->ops->tx(peer, &the_answer, 1, 2);
+	peer->ops->tx(peer, 0, &the_answer, 1, 2);
 	__atomic_store_n(&answered, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 /* The peer's thread has the frame, and sends its answer before this call returns if it can. */
 static uint16_t
-tx_to_peer(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+tx_to_peer(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	(void)p;
 	(void)now;

@@ -203,7 +203,7 @@ choice_of_wire(void **state)
 			rig_ub_frame(HCA_UB_TP_RTP, 1, RIG_QPN, 5),
 		};
 
-		assert_int_equal(p->ops->tx(p, m, 2, 3), 2);
+		assert_int_equal(p->ops->tx(p, 0, m, 2, 3), 2);
 		end_capture(p, c);
 		head(65535);
 		packet(i, 65535, 2, 3);
@@ -238,7 +238,7 @@ choices(void **state)
 		uint32_t n = 0;
 
 		assert_int_equal(rig_receive(p, 1, 3), 1);
-		assert_int_equal(p->ops->tx(p, m, 3, 3), 3);
+		assert_int_equal(p->ops->tx(p, 0, m, 3, 3), 3);
 		end_capture(p, c);
 		head(65535);
 		for (unsigned int k = 0; k < 4; k++) {

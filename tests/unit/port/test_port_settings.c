@@ -34,7 +34,7 @@ struct wire {
 };
 
 static uint16_t
-wire_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+wire_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	(void)now;
 	((struct wire *)p)->sent += n;
@@ -43,7 +43,7 @@ wire_tx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
 }
 
 static uint16_t
-wire_rx(struct hca_port *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+wire_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	(void)now;
 	if (rte_pktmbuf_alloc_bulk(pool, m, n) != 0)
@@ -139,16 +139,16 @@ send_burst(struct hca_port *p, uint64_t now)
 	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, m, RTE_DIM(m)), 0);
 	for (unsigned int i = 0; i < RTE_DIM(m); i++)
 		rte_pktmbuf_append(m[i], LEN);
-	assert_int_equal(p->ops->tx(p, m, RTE_DIM(m), now), RTE_DIM(m));
+	assert_int_equal(p->ops->tx(p, 0, m, RTE_DIM(m), now), RTE_DIM(m));
 }
 
 static void
 receive_burst(struct hca_port *p, uint64_t now)
 {
 	struct rte_mbuf *m[32];
-	uint16_t got = p->ops->rx(p, m, 4, now);
+	uint16_t got = p->ops->rx(p, 0, m, 4, now);
 
-	got += p->ops->rx(p, m + got, (uint16_t)(RTE_DIM(m) - got), now);
+	got += p->ops->rx(p, 0, m + got, (uint16_t)(RTE_DIM(m) - got), now);
 	rte_pktmbuf_free_bulk(m, got);
 }
 

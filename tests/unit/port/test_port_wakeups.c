@@ -158,7 +158,7 @@ outwards(struct rig *r, uint32_t serial)
 	assert_non_null(m);
 	fill(m, serial);
 	assert_int_equal(hca_port_divert_give(r->divert, &m, 1), 1);
-	while (r->far->ops->rx(r->far, &m, 1, 0) == 0)
+	while (r->far->ops->rx(r->far, 0, &m, 1, 0) == 0)
 		assert_true(now_ns() < end && sched_yield() == 0);
 	is(m, serial);
 }
@@ -171,7 +171,7 @@ inwards(struct rig *r, uint32_t serial)
 
 	assert_non_null(m);
 	fill(m, serial);
-	assert_int_equal(r->far->ops->tx(r->far, &m, 1, 0), 1);
+	assert_int_equal(r->far->ops->tx(r->far, 0, &m, 1, 0), 1);
 	while (hca_port_divert_take(r->divert, &m, 1) == 0)
 		assert_true(now_ns() < end && sched_yield() == 0);
 	is(m, serial);
@@ -228,7 +228,7 @@ closed_with_frames(void **state)
 
 		assert_non_null(m);
 		assert_non_null(rte_pktmbuf_append(m, 64));
-		assert_int_equal(pair[i]->ops->tx(pair[i], &m, 1, 0), 1);
+		assert_int_equal(pair[i]->ops->tx(pair[i], 0, &m, 1, 0), 1);
 	}
 	for (unsigned int i = 0; i < 2; i++)
 		pair[i]->ops->close(pair[i]);

@@ -47,7 +47,7 @@ clean(void **state)
 	assert_int_equal(sink.n, 10);
 	for (uint32_t i = 0; i < 10; i++)
 		assert_int_equal(rig_psn_of(i), i);
-	p->ops->poll(p, 11);
+	p->ops->poll(p, 0, 11);
 	assert_int_equal(sink.polls, 1);
 	rig_done(p);
 }
@@ -71,7 +71,7 @@ by_chance(void **state)
 	hca_port_impair_set(p, &all);
 	for (uint32_t i = 0; i < 2000; i++)
 		rig_send(p, i, i * 1000);
-	p->ops->poll(p, 1000000000);
+	p->ops->poll(p, 0, 1000000000);
 	s = stats(p);
 	assert_int_equal(hca_port_impair_held(p), 0);
 	assert_int_equal(sink.n, 2000 - s.dropped + s.duplicated);
@@ -113,7 +113,7 @@ same_seed_same_fate(void **state)
 		hca_port_impair_set(p, &all);
 		for (uint32_t i = 0; i < 300; i++)
 			rig_send(p, i, i * 100);
-		p->ops->poll(p, 1000000);
+		p->ops->poll(p, 0, 1000000);
 		for (unsigned int i = 0; i < sink.n; i++) {
 			if (run == 0)
 				first[n++] = rig_psn_of(i);
@@ -131,9 +131,9 @@ fate_of(struct hca_port *p, struct rte_mbuf *m, uint64_t *now)
 {
 	struct hca_port_impair_stats before = stats(p), after;
 
-	while (p->ops->tx(p, &m, 1, *now) == 0) {
+	while (p->ops->tx(p, 0, &m, 1, *now) == 0) {
 		*now += 100;
-		p->ops->poll(p, *now);
+		p->ops->poll(p, 0, *now);
 		rig_sink_clear();
 	}
 	after = stats(p);
@@ -168,7 +168,7 @@ nth_frame_same_fate(void **state)
 			fate[run][i] =
 				fate_of(p, rig_frame_of(HCA_BTH_UD_SEND_ONLY, i, 2, 3, run == 1),
 					&now);
-		p->ops->poll(p, now + 1000);
+		p->ops->poll(p, 0, now + 1000);
 		assert_int_equal(stats(p).stalled != 0, run == 1);
 		rig_done(p);
 	}
@@ -212,9 +212,9 @@ rules(void **state)
 	assert_int_equal(hca_port_impair_rule(p, &late), 0);
 	for (uint32_t i = 0; i <= 10; i++)
 		rig_send(p, i, i);
-	p->ops->poll(p, 508);
+	p->ops->poll(p, 0, 508);
 	assert_int_equal(sink.n, 10);
-	p->ops->poll(p, 509);
+	p->ops->poll(p, 0, 509);
 	rig_send(p, 3, 600);
 	assert_int_equal(sink.n, sizeof(want) / sizeof(want[0]));
 	for (unsigned int i = 0; i < sink.n; i++)
@@ -265,23 +265,23 @@ delay_is_bounded(void **state)
 	hca_port_impair_set(p, &slow);
 	for (uint32_t i = 0; i < 20; i++)
 		m[i] = rig_frame(i);
-	took = p->ops->tx(p, m, 20, 100);
+	took = p->ops->tx(p, 0, m, 20, 100);
 	assert_int_equal(took, 8);
 	assert_int_equal(hca_port_impair_held(p), 8);
-	p->ops->poll(p, 1099);
+	p->ops->poll(p, 0, 1099);
 	assert_int_equal(sink.n, 0);
-	assert_int_equal(p->ops->tx(p, m + took, 12, 1100), 8);
+	assert_int_equal(p->ops->tx(p, 0, m + took, 12, 1100), 8);
 	assert_int_equal(sink.n, 8);
-	p->ops->poll(p, 2100);
+	p->ops->poll(p, 0, 2100);
 	assert_int_equal(sink.n, 16);
 	for (uint32_t i = 0; i < 16; i++)
 		assert_int_equal(rig_psn_of(i), i);
 	/* Duplicates still held by the receiver count against the pool: the port stalls. */
-	assert_int_equal(p->ops->tx(p, m + 16, 4, 3000), 0);
+	assert_int_equal(p->ops->tx(p, 0, m + 16, 4, 3000), 0);
 	assert_int_equal(stats(p).no_mbuf, 1);
 	rig_sink_clear();
-	assert_int_equal(p->ops->tx(p, m + 16, 4, 3000), 4);
-	p->ops->poll(p, 4000);
+	assert_int_equal(p->ops->tx(p, 0, m + 16, 4, 3000), 4);
+	p->ops->poll(p, 0, 4000);
 	assert_int_equal(sink.n, 4);
 	assert_int_equal(rig_psn_of(3), 19);
 	assert_true(stats(p).stalled != 0);
@@ -303,11 +303,11 @@ inner_full(void **state)
 	(void)state;
 	hca_port_impair_rule(p, &dup);
 	sink.room = 0;
-	assert_int_equal(p->ops->tx(p, m, 2, 1), 1);
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 2), 0);
+	assert_int_equal(p->ops->tx(p, 0, m, 2, 1), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 2), 0);
 	assert_int_equal(hca_port_impair_held(p), 1);
 	sink.room = 4;
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 3), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 3), 1);
 	assert_int_equal(sink.n, 2);
 	assert_int_equal(rig_psn_of(0), -2);
 	assert_int_equal(rig_psn_of(1), 2);
@@ -330,10 +330,10 @@ inner_and_hold_full(void **state)
 	(void)state;
 	hca_port_impair_rule(p, &corrupt);
 	sink.room = 0;
-	assert_int_equal(p->ops->tx(p, m, 2, 1), 1);
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 2), 0);
+	assert_int_equal(p->ops->tx(p, 0, m, 2, 1), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 2), 0);
 	sink.room = 4;
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 3), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 3), 1);
 	assert_int_equal(rig_psn_of(0), -2);
 	assert_int_equal(rig_psn_of(1), -2);
 	assert_int_equal(stats(p).corrupted, 2);
@@ -360,7 +360,7 @@ insist(struct hca_port *p, uint32_t psn, uint64_t *now, int *passed, unsigned in
 	struct rte_mbuf *m = rig_frame(psn);
 
 	for (bool sent = false; !sent; *now += 100) {
-		sent = p->ops->tx(p, &m, 1, *now) == 1;
+		sent = p->ops->tx(p, 0, &m, 1, *now) == 1;
 		for (unsigned int i = 0; i < sink.n; i++)
 			passed[(*n)++] = rig_psn_of(i);
 		rig_sink_clear();
@@ -413,12 +413,12 @@ refused_after_its_fault(void **state)
 	hca_port_impair_rule(p, &corrupt);
 	rig_send(p, 1, 100);
 	for (uint64_t now = 200; now < 500; now += 100)
-		assert_int_equal(p->ops->tx(p, &m, 1, now), 0);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, now), 0);
 	assert_fired_once(p, 2, HCA_FAULT_CORRUPT_ICRC);
-	assert_int_equal(p->ops->tx(p, &m, 1, 1100), 1);
-	p->ops->poll(p, 2099);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 1100), 1);
+	p->ops->poll(p, 0, 2099);
 	assert_int_equal(sink.n, 1);
-	p->ops->poll(p, 2100);
+	p->ops->poll(p, 0, 2100);
 	assert_int_equal(sink.n, 2);
 	assert_int_equal(rig_psn_of(1), -2);
 	assert_int_equal(stats(p).corrupted, 1);
@@ -444,15 +444,15 @@ refused_before_its_delay(void **state)
 
 		hca_port_impair_rule(p, &late);
 		rig_send(p, 1, 100);
-		assert_int_equal(p->ops->tx(p, &m, 1, 200), 0);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, 200), 0);
 		if (off != 0) {
 			hca_port_impair_set(p, NULL);
 			hca_port_impair_clear_rules(p);
 		}
-		assert_int_equal(p->ops->tx(p, &m, 1, off != 0 ? 300 : 1100), 1);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, off != 0 ? 300 : 1100), 1);
 		assert_int_equal(sink.n, 1);
 		assert_int_equal(rig_psn_of(0), off != 0 ? 2 : 1);
-		p->ops->poll(p, 2100);
+		p->ops->poll(p, 0, 2100);
 		assert_int_equal(sink.n, 2);
 		assert_int_equal(stats(p).delayed, off != 0 ? 1 : 2);
 		rig_done(p);
@@ -474,10 +474,10 @@ duplicate_refused(void **state)
 	hca_port_impair_rule(p, &dup);
 	sink.room = 0;
 	for (uint64_t now = 1; now < 4; now++)
-		assert_int_equal(p->ops->tx(p, &m, 1, now), 0);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, now), 0);
 	assert_fired_once(p, 1, HCA_FAULT_DUP);
 	sink.room = 4;
-	assert_int_equal(p->ops->tx(p, &m, 1, 5), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 5), 1);
 	assert_int_equal(sink.n, 2);
 	assert_int_equal(stats(p).duplicated, 1);
 	assert_int_equal(hca_port_impair_seen(p, 0), 1);
@@ -489,7 +489,7 @@ send_of(struct hca_port *p, uint8_t opcode, uint32_t qpn, uint32_t sqpn)
 {
 	struct rte_mbuf *m = rig_frame_of(opcode, 1, qpn, sqpn, false);
 
-	assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 1);
 }
 
 /* Probabilities and rules of one QP, including delays, do not affect frames of others. */
@@ -532,7 +532,7 @@ send_ub(struct hca_port *p, uint8_t opcode, uint32_t psn, uint32_t tpn)
 {
 	struct rte_mbuf *m = rig_ub_frame(opcode, psn, tpn, 7);
 
-	assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
+	assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 1);
 }
 
 /* Rules know UB by the opcode of its transport, PSN and TPNs, and keep the wires apart. */
@@ -583,7 +583,7 @@ marks(void **state)
 		const uint8_t *l3;
 		uint32_t sum = 0;
 
-		assert_int_equal(p->ops->tx(p, &m, 1, 0), 1);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 1);
 		assert_int_equal(rig_psn_of(vlan), 1);
 		l3 = rte_pktmbuf_mtod_offset(sink.got[vlan], uint8_t *,
 					     HCA_ETH_LEN + vlan * HCA_VLAN_LEN);
@@ -614,7 +614,7 @@ stalls(void **state)
 		m[i] = rig_frame(i);
 	hca_port_stall_set(p, &two);
 	for (unsigned int at = 0, k = 0; at < 8 && k < 1000; k++) {
-		uint16_t took = p->ops->tx(p, m + at, (uint16_t)(8 - at), k);
+		uint16_t took = p->ops->tx(p, 0, m + at, (uint16_t)(8 - at), k);
 
 		assert_true(took <= 2);
 		seen |= 1u << took;
@@ -625,23 +625,23 @@ stalls(void **state)
 	hca_port_stall_set(p, &window);
 	m[0] = rig_frame(0);
 	m[1] = rig_frame(1);
-	assert_int_equal(p->ops->tx(p, m, 1, 1000), 1);
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 1060), 0);
+	assert_int_equal(p->ops->tx(p, 0, m, 1, 1000), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 1060), 0);
 	assert_true(p->ops->link_up(p));
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 1100), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 1100), 1);
 	hca_port_stall_set(p, &down);
 	m[0] = rig_frame(0);
 	m[1] = rig_frame(1);
-	assert_int_equal(p->ops->tx(p, m, 1, 2000), 1);
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 2100), 0);
+	assert_int_equal(p->ops->tx(p, 0, m, 1, 2000), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 2100), 0);
 	assert_false(p->ops->link_up(p));
-	p->ops->poll(p, 2150);
+	p->ops->poll(p, 0, 2150);
 	assert_true(p->ops->link_up(p));
 	hca_port_stall_link(p, false);
 	assert_false(p->ops->link_up(p));
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 2160), 0);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 2160), 0);
 	hca_port_stall_link(p, true);
-	assert_int_equal(p->ops->tx(p, m + 1, 1, 2170), 1);
+	assert_int_equal(p->ops->tx(p, 0, m + 1, 1, 2170), 1);
 	rig_done(p);
 }
 
@@ -662,14 +662,14 @@ down_both_ways(void **state)
 		assert_int_equal(hca_port_inbound_open(&ic, rig_source(6), &in), 0);
 		cfg.deaf = hca_port_inbound_deaf(in);
 		assert_int_equal(hca_port_stall_open(&cfg, in, &p), 0);
-		p->ops->poll(p, 1000);
+		p->ops->poll(p, 0, 1000);
 		assert_int_equal(rig_receive(p, 2, 1000), 2);
 		hca_port_stall_set(p, &down);
-		p->ops->poll(p, 1010);
+		p->ops->poll(p, 0, 1010);
 		assert_false(p->ops->link_up(p));
 		assert_int_equal(rig_receive(p, 2, 1010), both != 0 ? 0 : 2);
 		assert_int_equal(hca_port_inbound_lost(in), both != 0 ? 2 : 0);
-		p->ops->poll(p, 1061);
+		p->ops->poll(p, 0, 1061);
 		assert_true(p->ops->link_up(p));
 		assert_int_equal(rig_receive(p, 2, 1061), 2);
 		rig_done(p);
