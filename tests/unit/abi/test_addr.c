@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Addresses: what they are, and how they compare. */
+/* Addresses: their kinds and comparison. */
 
 #include "abi_addr.h"
 #include "abi_test.h"

@@ -44,7 +44,7 @@ common_versions(void **state)
 	assert_int_equal(hca_ctl_common(7, 7, 0, 0), 0);
 }
 
-/* What an end may send to an older one, and what not, is known of each row. */
+/* Each row has the oldest version to which an end may send it. */
 static void
 rows_and_features(void **state)
 {

@@ -52,7 +52,7 @@ test_units(void **state)
 	assert_bytes(b, 0x18, 6, 0, 0, 0, 0, 0, 0, 0);
 }
 
-/* Table 3-4-8 and the routing fields beside it. */
+/* Table 3-4-8 and the routing fields in addition to it. */
 static void
 test_ud(void **state)
 {

@@ -2,7 +2,7 @@
 #ifndef TESTS_FAKE_IBCM_H
 #define TESTS_FAKE_IBCM_H
 
-/* State machines of the test in the place of cm/ib: one object, which records what it is told. */
+/* State machines of the test in the place of cm/ib: one object, which records its calls. */
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -289,7 +289,7 @@ test_same_way(void **state)
 	}
 }
 
-/* What a client that has ended has asked for is not answered. */
+/* A request of a client that has ended is not answered. */
 static void
 test_forget(void **state)
 {

@@ -72,7 +72,7 @@ close_loop(void)
 	sem_destroy(&turned);
 }
 
-/* A turn is due at first, when somebody wakes the loop, at its deadline, and for a completion. */
+/* A turn is due at first, when a caller wakes the loop, at its deadline, and for a completion. */
 static void
 test_due(void **state)
 {
@@ -92,7 +92,7 @@ test_due(void **state)
 	*(struct hca_cqe *)(void *)mail.cq = (struct hca_cqe){.is_send = 1};
 	assert_int_equal(cmagent_loop_poll(&loop), 8);
 	assert_int_equal(cmagent_loop_poll(&loop), 0);
-	/* the owner leaves the mail alone for a while */
+	/* the owner does not poll the mail meanwhile */
 	loop.mail_at = 200;
 	*(struct hca_cqe *)(void *)(mail.cq + HCA_CQE_LARGE_SIZE) = (struct hca_cqe){.is_send = 1};
 	assert_int_equal(cmagent_loop_poll(&loop), 0);

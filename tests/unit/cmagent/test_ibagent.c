@@ -211,7 +211,7 @@ deliver_bytes(const uint8_t from[16], const uint8_t to[16], uint16_t vlan, uint3
 		 more);
 }
 
-/* The device carries out what it has been given. */
+/* The device executes its requests. */
 static void
 progress(void *arg)
 {
@@ -267,7 +267,7 @@ operations(void **state)
 	assert_int_equal(record.object, create.channel);
 	assert_int_equal(call(HCA_CTL_CM_DESTROY, &id, NULL), -EADDRINUSE);
 	assert_string_equal(hca_driver_reason(), "the test refuses it");
-	/* the channel ends: what is in it does */
+	/* the channel ends: so do its ids */
 	assert_int_equal(call(HCA_CTL_DESTROY_CHANNEL, &create.channel, NULL), 0);
 	assert_int_equal(cm.channel, create.channel);
 	close(fd);
@@ -293,7 +293,7 @@ sends(void **state)
 	cm.to = (struct ibcm_way){.gid_index = 0, .hop_limit = 3, .traffic_class = 8};
 	memcpy(cm.to.own, own, 16);
 	memcpy(cm.to.peer, peer, 16);
-	memcpy(cm.to.dmac, other_mac, 6); /* the table knows better */
+	memcpy(cm.to.dmac, other_mac, 6); /* the table has another one */
 	cm.sends = 2;
 	assert_int_equal(begin(), -EADDRINUSE);
 	assert_int_equal(agent->mail.sq_head, 0);
@@ -349,7 +349,7 @@ sends_back(void **state)
 	cm.sends = 0;
 }
 
-/* What finds no room in the queue of sends leaves later; what is beyond all bounds is counted. */
+/* A message without room in the queue of sends leaves later; one beyond all bounds is counted. */
 static void
 sends_many(void **state)
 {
@@ -424,7 +424,7 @@ one_address_floods(void **state)
 	assert_in_range(cm.inputs, 120, 124);
 }
 
-/* Messages that begin something leave room for those of what has begun. */
+/* Messages that begin a request leave room for those of begun ones. */
 static void
 requests_flood(void **state)
 {
@@ -528,7 +528,7 @@ join(uint8_t first, bool joined)
 	cmagent_loop_wake(&agent->loop);
 }
 
-/* What has come and gone in between is not announced. */
+/* An address that has come and gone in between is not announced. */
 static void
 groups(void **state)
 {
@@ -638,7 +638,7 @@ lists(void **state)
 	assert_int_equal(counter("req_received"), 77);
 }
 
-/* Its own thread is woken by what a client begins, and runs on its deadline. */
+/* Its own thread is woken by a client's request, and runs on its deadline. */
 static void
 thread(void **state)
 {
@@ -667,7 +667,7 @@ sent_bytes(const struct wqe *w)
 	return (const uint8_t *)(uintptr_t)hca_le64_to_cpu(w->data.addr);
 }
 
-/* Those of peers are answered, and are nothing of the state machines'. */
+/* Those of peers are answered, without the state machines. */
 static void
 answers_pings(void **state)
 {

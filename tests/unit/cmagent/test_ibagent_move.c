@@ -111,7 +111,7 @@ follows(void **state)
 	(void)goes_to(); /* it is asked for, if it is not known yet */
 	await_place(7);
 	assert_int_equal(goes_to(), 7);
-	/* and again: what is known is old after half a second */
+	/* and again: a known address is old after half a second */
 	__atomic_store_n(&place, 8, __ATOMIC_RELAXED);
 	assert_int_equal(goes_to(), 7);
 	__atomic_store_n(&now, 2 * SECOND, __ATOMIC_RELAXED);

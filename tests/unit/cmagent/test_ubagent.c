@@ -58,7 +58,9 @@ mac_of(unsigned int i, uint8_t mac[6])
 
 static void carry(void *arg);
 
-/* Host 1 knows host 2, and has to ask for host 0. For 10.9.x.x there is no answer for ever. */
+/*
+ * Host 1 has the address of host 2, and must ask for that of host 0. For 10.9.x.x no answer comes.
+ */
 static int
 ask(void *arg, uint32_t sgid_index, const uint8_t dgid[16], uint8_t dmac[6])
 {
@@ -168,7 +170,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* ---- what devices and the network do ---- */
+/* ---- devices and network ---- */
 
 static void
 complete(struct host *h, struct hca_cqe_ub cqe)
@@ -379,7 +381,7 @@ test_import(void **state)
 	assert_int_equal(unimport(1, back), 0);
 }
 
-/* What holds no datagram is counted, and its receive serves another message. */
+/* A receive without a datagram is counted, and serves another message. */
 static void
 test_bad_receives(void **state)
 {
@@ -416,7 +418,7 @@ test_bad_receives(void **state)
 	assert_int_equal(counter(1, "bad"), n);
 }
 
-/* Nobody answers: the import fails after all repetitions, and nothing of it is left. */
+/* Without an answer the import fails after all repetitions, and none of it is left. */
 static void
 test_no_answer(void **state)
 {
@@ -444,7 +446,7 @@ test_no_answer(void **state)
 }
 
 /*
- * A channel is dead and its event not here yet: who imports now gets new channels, not those.
+ * A channel is dead and its event not here yet: an import now gets new channels, not those.
  */
 static void
 test_just_dead(void **state)
@@ -528,7 +530,7 @@ expect_flags(unsigned int peer, uint32_t flags)
 	assert_int_equal(unimport(0, number), 0);
 }
 
-/* Channels are by the letter, but for what either end has chosen otherwise. */
+/* Channels follow the specification's text, except for the choices of either end. */
 static void
 test_choices(void **state)
 {
@@ -594,7 +596,7 @@ test_dies(void **state)
 	assert_int_equal(counter(0, "events"), 1);
 }
 
-/* Nobody uses a group for a minute: both ends drain it; a user in time keeps it. */
+/* A group without users for a minute: both ends drain it; a user in time keeps it. */
 static void
 test_idle(void **state)
 {
@@ -621,7 +623,7 @@ test_idle(void **state)
 	assert_int_equal(counter(0, "cm_ended"), 1);
 }
 
-/* A program that ends gives back what it has imported, also in the middle of it. */
+/* A program that ends gives back its imports, also in the middle of one. */
 static void
 test_client_ends(void **state)
 {
@@ -640,7 +642,7 @@ test_client_ends(void **state)
 	assert_int_equal(query(0, number, &(struct hca_ctl_peer_state){0}), -EINVAL);
 }
 
-/* Others go on while the MAC address of one who asks is looked for; then he is answered too. */
+/* Others go on while the MAC address of an asker is looked for; then it is also answered. */
 static void
 test_unknown_neighbour(void **state)
 {
@@ -709,7 +711,7 @@ test_keeps_dead(void **state)
 	(void)group_of(0, other);
 }
 
-/* A message of somebody at 10.9.0.n, by the station n / 100 */
+/* A message of a host at 10.9.0.n, by the station n / 100 */
 static void
 keep_of_nobody(uint32_t n)
 {

@@ -419,7 +419,7 @@ other_peers(void **state)
 	assert_int_equal(r.peer, IBPING_SILENT);
 }
 
-/* A management agent that knows no such class answers with a status (Linux with some NICs). */
+/* A management agent without the class answers with a status (Linux with some NICs). */
 static void
 refusals(void **state)
 {
@@ -553,7 +553,7 @@ not_ours(void **state)
 	assert_int_equal(ibping_output(y, &w, bytes, now), 0);
 }
 
-/* An answer from another address, or to what was not asked, counts for nothing. */
+/* An answer from another address, or without a request, is ignored. */
 static void
 forged_answers(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Growth of counters, as each kind of network makes it, and what is said of it. */
+/* Growth of counters, as each kind of network makes it, and the findings. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ struct growth {
 
 struct network {
 	const char *what;
-	struct growth grown[10]; /* after the last one: nothing of the first counter */
+	struct growth grown[10]; /* after the last one: no growth of the first counter */
 	const char *said[3];
 };
 

@@ -261,7 +261,9 @@ old_switch_does_not_count(void **state)
 	assert_false(giveway_shared(g, clock_ns));
 }
 
-/* Yields would go to the hog: there are none, except a few that check whether it is still there. */
+/*
+ * Yields would go to the hog: the thread makes only a few, which check whether it is still there.
+ */
 static void
 hog_is_met(void **state)
 {
@@ -332,7 +334,7 @@ spinner_yields_to_hogs(void **state)
 	assert_in_range(yields, 99, 101);
 }
 
-/* A program beside a hog polls for quick answers, but sleeps when they take longer. */
+/* A program with a hog on its CPU polls for quick answers, but sleeps when they take longer. */
 static void
 program_naps_beside_hogs(void **state)
 {
@@ -373,8 +375,8 @@ have_a_turn(struct giveway *g, uint32_t short_yields)
 }
 
 /*
- * A hog of another session has its turns, whoever yields: a program goes on yielding to its worker.
- * A hog of its own session takes its yields.
+ * A hog of another session has its turns in any case: a program goes on yielding to its worker. A
+ * hog of its own session takes its yields.
  */
 static void
 session_of_a_hog(void **state)
@@ -395,7 +397,7 @@ session_of_a_hog(void **state)
 	assert_true(giveway_hogged(g, clock_ns));
 }
 
-/* A worker beside the same hog sleeps, so that what wakes it gives it the CPU. */
+/* A worker with the same hog on its CPU sleeps, so that its wake-up gives it the CPU. */
 static void
 worker_sleeps_in_turns(void **state)
 {

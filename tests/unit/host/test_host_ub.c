@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * UB's objects through the driver in a device: what clients and the host's agent ask for arrives in
- * the device, and all of it is given back, in each layout of stages.
+ * UB's objects through the driver in a device: requests of clients and of the host's agent arrive
+ * in the device, and all objects are given back, in each layout of stages.
  */
 
 #include <errno.h>

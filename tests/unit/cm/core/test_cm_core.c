@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Accounts, cookies, repetition, the table of pairs: what protocols of set-up share. */
+/* Accounts, cookies, repetition, the table of pairs, shared by the protocols of set-up. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ test_siphash(void **state)
 	assert_true(cm_siphash(key, &word, 1) == UINT64_C(0x93f5f5799a932462));
 }
 
-/* It is good for one to two periods, and for nothing else than what it was made for. */
+/* It is good for one to two periods, and only for its own purpose. */
 static void
 test_cookie(void **state)
 {
@@ -150,7 +150,7 @@ test_pairs(void **state)
 	free(mem);
 }
 
-/* One entry needs a table, too. */
+/* One entry also needs a table. */
 static void
 test_pairs_of_one(void **state)
 {

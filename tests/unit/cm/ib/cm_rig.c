@@ -9,7 +9,7 @@
 
 static struct rig *rig_now; /* of the functions of struct ibcm_ops */
 
-/* ---- what the owner of a CM does ---- */
+/* ---- the owner of a CM ---- */
 
 static uint32_t
 end_of(const void *arg)
@@ -296,7 +296,7 @@ rig_run(struct rig *r, uint64_t for_ns)
 	r->now = until;
 }
 
-/* ---- what was sent ---- */
+/* ---- sent messages ---- */
 
 static uint32_t
 rig_first_logged(const struct rig *r)

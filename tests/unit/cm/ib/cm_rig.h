@@ -3,10 +3,9 @@
 #define TESTS_UNIT_CM_IB_CM_RIG_H
 
 /*
- * Two connection managers, a network between them that does to MADs what a test wants, and clients.
- * Time and random numbers are simulated. Each end has an IPv4 and an IPv6 address; the one of
- * end 0 is 10.0.0.1 and fd00::1. A MAD to an address of no end is logged only: a test plays the
- * peer.
+ * Two connection managers, a network between them with the faults of a test, and clients. Time and
+ * random numbers are simulated. Each end has an IPv4 and an IPv6 address; the one of end 0 is
+ * 10.0.0.1 and fd00::1. A MAD to an address of no end is logged only: a test plays the peer.
  */
 
 #include <setjmp.h>
@@ -71,13 +70,13 @@ struct rig {
 
 /* With presets where *limits is NULL. */
 void rig_begin(struct rig *r, uint64_t seed, const struct ibcm_limits *limits);
-/* Both are destroyed; nothing of them may be left. */
+/* Both are destroyed; none of their objects may be left. */
 void rig_end(struct rig *r);
 uint32_t rig_random(struct rig *r, uint32_t below);
 
 /* MADs that arrive, resolutions, timers: all until then. */
 void rig_run(struct rig *r, uint64_t for_ns);
-/* What is due next, if that is before limit; false: nothing. */
+/* Do the next work if it is due before limit; false: no work. */
 bool rig_step(struct rig *r, uint64_t limit);
 void rig_put(struct rig *r, const struct rig_message *m, uint64_t delay);
 /* A fate: loss, copies, disorder. */
@@ -86,7 +85,7 @@ void rig_bad(struct rig *r, const struct rig_message *m);
 void rig_lost(struct rig *r, const struct rig_message *m);
 /* A MAD of a peer that the test plays comes to the end. */
 void rig_inject(struct rig *r, uint32_t end, const uint8_t peer[16], const struct ib_mad *mad);
-/* What peers that the test plays have got: MADs logged of a type, and the last one. */
+/* Messages to peers that the test plays: MADs logged of a type, and the last one. */
 uint32_t rig_count(const struct rig *r, uint32_t end, enum ib_mad_type type);
 const struct ib_mad *rig_last(const struct rig *r, uint32_t end, enum ib_mad_type type);
 

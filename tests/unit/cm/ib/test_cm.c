@@ -431,7 +431,7 @@ test_attributes(void **state)
 	}
 	assert_int_equal(rtr[0].dest_qpn, QP_B);
 	assert_int_equal(rtr[1].dest_qpn, QP_A);
-	/* accept: 4 are served, 5 are sent; the client has got what the server gave */
+	/* accept: 4 are served, 5 are sent; the client has got the server's values */
 	assert_int_equal(rtr[1].max_dest_rd_atomic, 4);
 	assert_int_equal(rts[1].max_rd_atomic, 5);
 	assert_int_equal(rtr[0].max_dest_rd_atomic, 5);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients that ask for what is not theirs, or for anything: each is answered, nothing of another
- * client changes, and nothing is left. The driver has checked the channels of new and moved ids.
+ * Clients that name objects of others, or send anything: each is answered, no object of another
+ * client changes, and none is left. The driver has checked the channels of new and moved ids.
  */
 
 #include <errno.h>
@@ -57,7 +57,7 @@ call(uint32_t owner, size_t i, uint32_t id)
 	return rig_call(&r, 0, owner, by_id[i].op, request, answer);
 }
 
-/* ---- what is of another ---- */
+/* ---- objects of another client ---- */
 
 static void
 test_ids_of_others(void **state)
@@ -204,7 +204,7 @@ fetch(uint32_t owner)
 		keep(owner, e.id);
 }
 
-/* What its program would do next with an id in that state */
+/* The program's next step with an id in that state */
 static enum hca_ctl_op
 natural(uint32_t state)
 {

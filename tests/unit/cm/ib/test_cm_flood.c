@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Floods: what they cost is bounded, and others connect meanwhile. */
+/* Floods: their cost is bounded, and others connect meanwhile. */
 
 #include <errno.h>
 #include <string.h>
@@ -72,7 +72,7 @@ spoofed(uint32_t from, uint32_t number)
 	spoofed_to(from, number, HCA_CTL_CM_SPACE_TCP);
 }
 
-/* The server takes up to so many requests, and accepts them if it does. */
+/* The server takes requests up to a number, and accepts them if it does. */
 static bool
 serve(uint32_t turns, bool accepts, const char *wanted, uint32_t *id)
 {
@@ -126,7 +126,7 @@ flood(uint32_t addresses, bool accepts)
 	assert_int_equal(rig_establish(&r, 0, CLIENT, client), 0);
 	rig_run(&r, 10 * RIG_MS);
 	assert_int_equal(rig_state(&r, 1, SERVER, id), HCA_CTL_CM_ESTABLISHED);
-	/* what is established does not give way */
+	/* an established connection does not give way */
 	for (uint32_t i = 0; i < 1000; i++)
 		spoofed(2000 + i, 4 * FLOOD + i);
 	assert_int_equal(rig_state(&r, 1, SERVER, id), HCA_CTL_CM_ESTABLISHED);
@@ -249,7 +249,7 @@ test_who_gives_way(void **state)
 	rig_end(&r);
 }
 
-/* Requests that the program has fetched give way, too: it learns of that. */
+/* Requests that the program has fetched also give way: the program gets an event. */
 static void
 test_fetched_gives_way(void **state)
 {
@@ -272,7 +272,7 @@ test_fetched_gives_way(void **state)
 	rig_end(&r);
 }
 
-/* What an address has at a user's listener, which answers nothing, keeps no other user from it. */
+/* Requests of an address at a user's listener that does not answer do not block other users. */
 static void
 test_other_user(void **state)
 {

@@ -226,7 +226,7 @@ test_listener_of_ip(void **state)
 	rig_end(&r);
 }
 
-/* It takes what IP ends send, too, with their header in the private data. */
+/* It also takes requests of IP ends, with their header in the private data. */
 static void
 test_listener_of_ib(void **state)
 {
@@ -320,7 +320,7 @@ bind_ip(uint32_t family, const uint8_t *gid, uint32_t flags)
 			flags);
 }
 
-/* The wildcard is that of IP, too; a GID and the same IP address are two addresses. */
+/* The wildcard is also that of IP; a GID and the same IP address are two addresses. */
 static void
 test_ports(void **state)
 {

@@ -255,7 +255,7 @@ test_signals(void **state)
 	rig_end(&r);
 }
 
-/* An id moves with what waits for it, a listener with its requests. */
+/* An id moves with its waiting events, a listener with its requests. */
 static void
 test_move(void **state)
 {
@@ -535,7 +535,7 @@ test_groups(void **state)
 	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_LEAVE, number, &none), 0);
 	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_LEAVE, number, &none), -ENOENT);
 	assert_int_equal(r.left[0], 0);
-	/* what waits about a membership ends with it */
+	/* waiting events of a membership end with it */
 	assert_int_equal(rig_call(&r, 0, CLIENT, HCA_CTL_CM_LEAVE, number + 1, &none), 0);
 	assert_int_equal(r.left[0], 1);
 	e = rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_MULTICAST_JOIN);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What Linux sent, ours sends: the connection manager is put in the place of one of two hosts of
- * a capture (tests/wire/captures/cm). It gets the messages of the other one, and its program does
+ * Messages as from Linux: the connection manager is put in the place of one of two hosts of a
+ * capture (tests/wire/captures/cm). It gets the messages of the other one, and its program does
  * what that host's did. Each message of the host must then come from the connection manager, with
  * the same fields but for those that are chosen at random.
  *
@@ -73,7 +73,7 @@ static struct stage *stage; /* of the functions of struct ibcm_ops */
 static int captures;
 static char **capture_names;
 
-/* ---- what the owner of a connection manager does ---- */
+/* ---- the owner of a connection manager ---- */
 
 static void
 op_send(void *arg, const struct ibcm_way *way, const uint8_t mad[IBCM_MAD_BYTES])
@@ -319,7 +319,7 @@ do_reject(struct stage *s, struct connection *c, const struct ib_mad_rej *rej)
 	call(s, HCA_CTL_CM_REJECT, &reject, NULL);
 }
 
-/* What makes the host send this for the first time; nothing where it answers by itself. */
+/* The call with which the host sends this first; none where it is an answer. */
 static void
 program_does(struct stage *s, struct connection *c, const struct message *m)
 {
@@ -393,7 +393,7 @@ comm_value(struct ib_mad *mad, bool remote)
 	return comm == NULL ? 0 : *comm;
 }
 
-/* Of a message of the capture: the connection is known by either end's number. */
+/* The connection of a message of the capture, by either end's number. */
 static struct connection *
 find_connection(struct stage *s, struct message *m)
 {
@@ -411,7 +411,7 @@ find_connection(struct stage *s, struct message *m)
 	return c;
 }
 
-/* What the host's peer must send to ours. */
+/* Messages of the host's peer to ours. */
 static void
 translate_for_ours(struct connection *c, struct message *m)
 {

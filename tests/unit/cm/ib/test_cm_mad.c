@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The codec: every field at its place, messages of a Linux peer, and what is refused. */
+/* The codec: every field at its place, messages of a Linux peer, and refusals. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "ib_ip.h"
 #include "ib_mad.h"
 
-/* The REQ of rping to 10.0.0.2, port 7174, as Linux 6.1 with rxe fills it; what follows is 0. */
+/* The REQ of rping to 10.0.0.2, port 7174, as Linux 6.1 with rxe fills it; the rest is 0. */
 static const uint8_t rping_req[IB_MAD_BYTES] = {
 	/* common header: version, class, class version, method; status; transaction; attribute */
 	0x01, 0x07, 0x02, 0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x05, 0x2c, 0x4e, 0x8a,
@@ -222,7 +222,7 @@ test_refused(void **state)
 		assert_int_equal(ib_mad_parse(rping_req, len, &mad), IB_MAD_FAULT_length);
 }
 
-/* What does not fit into a field does not reach its neighbours. */
+/* Bits beyond a field do not reach its neighbours. */
 static void
 test_cut(void **state)
 {

@@ -68,7 +68,7 @@ test_create(void **state)
 	rig_end(&r);
 }
 
-/* What programs would do, as far as they get */
+/* Steps of programs, as far as they get */
 static void
 answer(uint32_t end, uint32_t owner)
 {

@@ -234,7 +234,7 @@ test_mra_received(void **state)
 	e = rig_expect(&r, 0, CLIENT, CH, HCA_CTL_CM_EV_UNREACHABLE);
 	assert_int_equal(e.id, id);
 	assert_in_range(rig_count(&r, 0, IB_MAD_REQ), reqs + 14, reqs + 17);
-	/* the peer is told that nothing waits for it any more */
+	/* the peer gets the news that its request has ended */
 	assert_int_equal(rig_count(&r, 0, IB_MAD_REJ), 1);
 	assert_int_equal(rig_last(&r, 0, IB_MAD_REJ)->rej.reason, 4);
 	assert_int_equal(rig_last(&r, 0, IB_MAD_REJ)->rej.info_len, 8);
@@ -411,7 +411,7 @@ test_mra_sent(void **state)
 	(void)requested(&q);
 	rig_run(&r, 3 * RIG_SECOND);
 	assert_int_equal(r.sent, 0);
-	rig_run(&r, 3 * RIG_SECOND / 2); /* 4.29 s are what the REQ says */
+	rig_run(&r, 3 * RIG_SECOND / 2); /* 4.29 s are the time in the REQ */
 	assert_int_equal(rig_count(&r, 0, IB_MAD_MRA), 1);
 	assert_true(r.log[0].at < RIG_SECOND + ib_time(20));
 	rig_run(&r, 100 * RIG_SECOND);
@@ -438,7 +438,7 @@ test_rep_unanswered(void **state)
 	rig_end(&r);
 }
 
-/* What a refusal says is kept: the program is not asked again. */
+/* The text of a refusal is kept: the program is not asked again. */
 static void
 test_refusal_again(void **state)
 {
@@ -565,7 +565,7 @@ test_same_qp_again(void **state)
 	rig_end(&r);
 }
 
-/* A DREQ before the RTU: the peer was established, so the program hears of both. */
+/* A DREQ before the RTU: the peer was established, so the program gets both events. */
 static void
 test_dreq_before_rtu(void **state)
 {
@@ -609,7 +609,7 @@ test_destroyed_after_rep(void **state)
 	rig_end(&r);
 }
 
-/* A late REJ of the REQ does not end what is established; one of the REP does. */
+/* A late REJ of the REQ does not end an established connection; one of the REP does. */
 static void
 test_rej_of_established(void **state)
 {

@@ -161,7 +161,7 @@ test_no_answer(void **state)
 	assert_int_equal(r.end[0].why, UBCM_STATUS_TIMEOUT);
 	assert_int_equal(ubcm_unimport(r.end[0].cm, handle, r.now), -ENOENT);
 	assert_true(ubcm_deadline(r.end[0].cm) == UBCM_NEVER);
-	/* the next import begins anew */
+	/* the next import begins again */
 	r.fate = NULL;
 	assert_int_not_equal(rig_import(&r, 0), handle);
 	rig_run(&r, r.now + SECOND);
@@ -248,7 +248,7 @@ test_both_ask(void **state)
 	ASSERT_LOG(UBCM_REQ, B | UBCM_REQ, B | UBCM_RETRY, UBCM_RETRY, UBCM_REQ, B | UBCM_REQ,
 		   UBCM_REP, B | UBCM_RTU);
 	rig_agree(&r, 4);
-	assert_int_not_equal(low, moved_to); /* what end 1 has asked for serves both */
+	assert_int_not_equal(low, moved_to); /* the link that end 1 asked for serves both */
 	assert_true(ubcm_is_up(r.end[0].cm, moved_to) && ubcm_is_up(r.end[1].cm, high));
 	assert_int_equal(r.end[0].up, 1);
 	assert_int_equal(r.end[1].up, 1);
@@ -259,7 +259,7 @@ test_both_ask(void **state)
 	rig_close(&r);
 }
 
-/* The REQ of one is lost, once and for ever. */
+/* The REQ of one is lost, once and always. */
 static void
 test_both_ask_lossy(void **state)
 {
@@ -279,7 +279,7 @@ test_both_ask_lossy(void **state)
 		}
 }
 
-/* Each message of both lost once to three times: users hear of nothing but that it is up. */
+/* Each message of both lost once to three times: users get only the event that it is up. */
 static void
 test_both_ask_repeated(void **state)
 {
@@ -320,7 +320,7 @@ test_joined(void **state)
 	rig_close(&r);
 }
 
-/* The peer gives up what a user has joined: this end asks itself, with the same handle. */
+/* The peer closes a link that a user has joined: this end asks itself, with the same handle. */
 static void
 test_joined_in_vain(void **state)
 {
@@ -389,7 +389,7 @@ test_unimport_while_asking(void **state)
 	}
 }
 
-/* ---- what is agreed ---- */
+/* ---- agreement ---- */
 
 /* Replace the machine of end 1 by one that can do less. */
 static void
@@ -568,7 +568,7 @@ test_not_idle(void **state)
 	assert_int_equal(rig_import(&r, 0), handle);
 	rig_run(&r, r.now + 10 * UBCM_IDLE);
 	rig_agree(&r, 4);
-	/* end 1, which nobody uses, has asked each time */
+	/* end 1, without users, has asked each time */
 	assert_in_range(ubcm_counters(r.end[1].cm, r.now)->sent[UBCM_DISC], 9, 11);
 	assert_int_equal(ubcm_counters(r.end[0].cm, r.now)->sent[UBCM_DISC], 0);
 	assert_int_equal(r.end[0].down, 0);
@@ -576,7 +576,7 @@ test_not_idle(void **state)
 	rig_close(&r);
 }
 
-/* An import while the peer is asked: if it goes the user hears so, if not it is up. */
+/* An import while the peer is asked: if it goes the user gets an event, if not it is up. */
 static void
 test_import_while_leaving(void **state)
 {
@@ -701,7 +701,7 @@ test_end_tells(void **state)
 	rig_close(&r);
 }
 
-/* DISC of what is gone already is answered, so that the peer need not wait. */
+/* DISC of a link that is gone is answered, so that the peer need not wait. */
 static void
 test_disc_of_nothing(void **state)
 {

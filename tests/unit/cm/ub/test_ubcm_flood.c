@@ -2,7 +2,7 @@
 
 /*
  * Floods by others at end 1, while it imports end 0, end 0 imports it, and a channel that was there
- * before carries packets: what is asked of each is that these three work, at every moment.
+ * before carries packets: these three must work at every moment.
  */
 
 #include <string.h>
@@ -79,7 +79,7 @@ give(const struct ubcm_msg *m)
 	ubcm_input(r.end[1].cm, r.end[1].eid, m->source, bytes, len, r.now);
 }
 
-/* A REQ of somebody who receives at its address; whether it got a REP */
+/* A REQ of a host that receives at its address; whether it got a REP */
 static bool
 begin(uint32_t host, uint64_t transaction)
 {
@@ -120,7 +120,7 @@ refuse_to_leave(void)
 	}
 }
 
-/* ---- everybody else ---- */
+/* ---- other peers ---- */
 
 static void
 carry(void)
@@ -139,7 +139,7 @@ bystander_lives(void)
 	return false;
 }
 
-/* Another peer has opened a channel and writes over it; nobody has imported that peer here. */
+/* Another peer has opened a channel and writes over it; no client has imported that peer here. */
 static void
 start(void)
 {
@@ -418,9 +418,9 @@ test_own_idle_goes(void **state)
 	finish();
 }
 
-/* ---- what a peer can send again, or with another's address ---- */
+/* ---- repeated messages, and messages with another's address ---- */
 
-/* REQs with the address of end 0 while it is imported; with a cookie: of somebody on the path */
+/* REQs with the address of end 0 while it is imported; with a cookie: from a host on the path */
 static void
 test_forged_req(void **state)
 {
@@ -482,7 +482,7 @@ test_replays(void **state)
 	finish();
 }
 
-/* RETRYs: of nobody's REQ, and again and again for one of this end's */
+/* RETRYs: of no REQ, and repeated ones for a REQ of this end */
 static void
 test_retries(void **state)
 {

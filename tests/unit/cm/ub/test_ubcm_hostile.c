@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Messages of somebody who means no good: each is dropped and counted, and nothing changes. */
+/* Messages of a hostile host: each is dropped and counted, and no state changes. */
 
 #include <string.h>
 
@@ -51,7 +51,7 @@ open_link(void)
 	r.fate = swallow;
 }
 
-/* Whatever is given by then: both ends have what they had, with their users. */
+/* In every case both ends have their old links, with their users. */
 static void
 close_unharmed(void)
 {
@@ -82,7 +82,7 @@ test_entity(void **state)
 	close_unharmed();
 }
 
-/* Answers to what nobody has asked */
+/* Answers without a request */
 static void
 test_nobodys(void **state)
 {
@@ -156,7 +156,7 @@ test_blind_rtu(void **state)
 	give(&m);
 	assert_int_equal(l->state, LINK_ANSWERED);
 	assert_int_equal(ubcm_counters(r.end[1].cm, r.now)->dropped[UBCM_DROP_tpn], 2);
-	/* it goes by itself */
+	/* it goes without a message */
 	rig_run(&r, r.now + 30 * SECOND);
 	assert_int_equal(l->state, LINK_FREE);
 	close_unharmed();
@@ -199,7 +199,7 @@ test_mangled(void **state)
 	rig_close(&r);
 }
 
-/* Bits flipped in REQs with a cookie: refused, or a half that ends by itself; the state adds up. */
+/* Bits flipped in REQs with a cookie: refused, or a half that times out; the state adds up. */
 static void
 test_flipped(void **state)
 {
@@ -222,7 +222,7 @@ test_flipped(void **state)
 	close_unharmed();
 }
 
-/* Events of TPNs that are nobody's, or were */
+/* Events of TPNs that no link has, or had */
 static void
 test_events_of_nobody(void **state)
 {
@@ -234,7 +234,7 @@ test_events_of_nobody(void **state)
 	close_unharmed();
 }
 
-/* A REJ of the link's own transaction is believed; one with an unknown reason, too. */
+/* A REJ of the link's own transaction is accepted; also one with an unknown reason. */
 static void
 test_rej(void **state)
 {

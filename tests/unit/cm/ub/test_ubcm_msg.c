@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The bytes of messages: what is written, and what is refused when it is read. */
+/* The bytes of messages: written ones, and those refused when read. */
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ test_cookie_bytes(void **state)
 	m.cookie = UINT64_C(0x0123456789abcdef);
 	len = ubcm_msg_build(&m, bytes);
 	assert_memory_equal(bytes + len - sizeof(want), want, sizeof(want));
-	/* smaller than any REQ: nothing is gained by making somebody else get it */
+	/* smaller than any REQ: no gain by directing it at another host */
 	m = good_message(UBCM_REQ, 1);
 	assert_true(len < ubcm_msg_build(&m, bytes));
 }
@@ -282,7 +282,7 @@ test_too_many(void **state)
 	assert_int_equal(ubcm_msg_parse(bytes, len, &got), UBCM_DROP_length);
 }
 
-/* Of any length, anywhere, also none at all */
+/* Changes of any length, anywhere, also of length 0 */
 static void
 test_unknown_skipped(void **state)
 {

@@ -24,7 +24,7 @@ lose_rtu(struct rig *s, uint32_t from, uint32_t n, const uint8_t *bytes, size_t 
 		rig_put(s, from, bytes, len, RIG_DELAY);
 }
 
-/* Of three TPNs one that was used rests, unless there is no other one; its tag is another then. */
+/* A used TPN of three rests, unless no other one is free; its tag is another then. */
 static void
 test_numbers_rest(void **state)
 {
@@ -45,7 +45,7 @@ test_numbers_rest(void **state)
 	assert_int_equal(r.end[1].down, 1);
 	assert_int_equal(ubcm_counters(r.end[1].cm, r.now)->now.resting, 1);
 	assert_int_equal(ubcm_counters(r.end[1].cm, r.now + rests)->now.resting, 0);
-	for (uint32_t i = 0; i < 6; i++) { /* the other two take turns, until they rest, too */
+	for (uint32_t i = 0; i < 6; i++) { /* the other two take turns, until they also rest */
 		rig_import(&r, 1);
 		rig_run(&r, r.now + 10 * RIG_DELAY);
 		other = rig_first(&r, 1)->tp.tpn;
@@ -59,7 +59,7 @@ test_numbers_rest(void **state)
 	rig_close(&r);
 }
 
-/* What peers have begun and not confirmed does not rest, whatever timeout they have announced. */
+/* Unconfirmed links of peers do not rest, with any announced timeout. */
 static void
 test_halves_do_not_rest(void **state)
 {

@@ -2,7 +2,7 @@
 
 /*
  * Random users of two machines over a network that loses, copies, delays and reorders: when all is
- * quiet the ends agree, or have nothing. UBCM_SEED=N runs one seed, UBCM_RUNS=N so many.
+ * quiet the ends agree, or have nothing. UBCM_SEED=N runs one seed, UBCM_RUNS=N that number.
  */
 
 #include <string.h>
@@ -120,7 +120,7 @@ has_partner(uint32_t end, const struct rig_tp *tp)
 	return false;
 }
 
-/* What leads nowhere dies as the transport notices it: after its retries. */
+/* A TP without a peer dies as in the transport: after its retries. */
 static void
 bury(uint32_t end)
 {
@@ -164,7 +164,7 @@ check_works(void)
 	check_quiet();
 }
 
-/* Nobody uses anything: nothing is left. */
+/* Without users no link is left. */
 static void
 check_ends(void)
 {
@@ -197,7 +197,7 @@ run(uint64_t seed)
 	for (uint32_t end = 0; end < RIG_ENDS; end++)
 		while (nusers[end] > USERS - 2)
 			do_unimport(end);
-	/* idle ends ask each other at any time: nothing of that may be left when it is looked at */
+	/* idle ends ask each other at any time: none of these messages may be left at the check */
 	for (uint32_t end = 0; end < RIG_ENDS; end++)
 		do_import(end);
 	rig_run(&r, r.now + QUIET);

@@ -7,7 +7,7 @@
 
 #define LOG_TPS 6u
 
-static struct rig *rig; /* of the functions below, which know their end only */
+static struct rig *rig; /* of the functions below, which get only their end */
 
 uint32_t
 rig_random(struct rig *r, uint32_t below)
@@ -272,7 +272,7 @@ rig_import(struct rig *r, uint32_t end)
 	return handle;
 }
 
-/* ---- what is true ---- */
+/* ---- invariants ---- */
 
 uint32_t
 rig_tps(const struct rig *r, uint32_t end)

@@ -3,9 +3,9 @@
 #define TESTS_UNIT_UBCM_RIG_H
 
 /*
- * Two machines of ubcm, a network between them that does to messages what a test wants, and for
- * each a driver that keeps the TPs it is told to make and complains of every order that does not
- * fit. Time is simulated.
+ * Two machines of ubcm, a network between them with the faults of a test, and for each a driver
+ * that keeps the TPs it is told to make and complains of every order that does not fit. Time is
+ * simulated.
  */
 
 #include <setjmp.h>
@@ -24,7 +24,7 @@
 #define RIG_DELAY UBCM_MS
 
 struct rig_tp {
-	enum hca_tp_state state; /* HCA_TPS_RESET: there is none */
+	enum hca_tp_state state; /* HCA_TPS_RESET: no TP */
 	uint32_t link;
 	struct ubcm_tp tp;
 	uint64_t packets; /* that it has carried */
@@ -55,11 +55,11 @@ struct rig {
 	uint32_t nmessages;
 	uint8_t log[RIG_LOG]; /* types of the messages sent, from 0: as they are, from 1: | 0x80 */
 	uint32_t sent;
-	/* what happens to message number n of an end; NULL: it arrives after RIG_DELAY */
+	/* fault of message number n of an end; NULL: it arrives after RIG_DELAY */
 	void (*fate)(struct rig *r, uint32_t from, uint32_t n, const uint8_t *bytes, size_t len);
 	uint32_t count[RIG_ENDS]; /* messages sent by each */
 	uint32_t arg[4];	  /* of fate */
-	/* users of a link have another handle; NULL: nobody needs to know */
+	/* users of a link have another handle; NULL: not needed */
 	void (*joined)(struct rig *r, uint32_t end, uint32_t from, uint32_t to);
 };
 
@@ -82,7 +82,7 @@ struct rig_tp *rig_first(struct rig *r, uint32_t end);
 /* Both have the same channels, crosswise, all ACTIVE, n of them. */
 void rig_agree(struct rig *r, uint32_t n);
 uint64_t rig_dropped(const struct rig *r, uint32_t end);
-/* received = dropped + handled, and what a machine thinks it has the driver has */
+/* received = dropped + handled, and the driver has the TPs of a machine */
 void rig_sums(const struct rig *r);
 
 #endif
