@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connection management of the host, in place of which a test stands here: what the driver hands to
- * it and what it takes from it.
+ * Connection management of the host, replaced by the test: calls of the driver and results.
  */
 
 #include <fcntl.h>

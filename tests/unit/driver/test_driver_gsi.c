@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* QP 1: which QP may take its datagrams, and what the device is told. */
+/* QP 1: which QP may take its datagrams, and the commands for the device. */
 
 #include "abi_service.h"
 #include "ub_clients.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Protection domains that several clients have: who may, for how long, and whose memory. */
+/* Protection domains that several clients share: rights, lifetime, and owners of memory. */
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Peers that clients import: whom the driver asks, what it counts, what it tells the device. */
+/* Peers that clients import: the driver's calls of the agent, its counts, its commands. */
 
 #include "ub_clients.h"
 
-/* ---- peers: an agent that says what the test wants ---- */
+/* ---- peers: an agent with answers of the test ---- */
 
 #define IMPORTS 64u
 #define ALL_LINKS 3u
@@ -111,7 +111,7 @@ peers(void **state)
 	uint32_t number;
 
 	memset(&agent, 0, sizeof(agent));
-	assert_int_equal(import(1, 0, 2, &number), -EOPNOTSUPP); /* nobody does it */
+	assert_int_equal(import(1, 0, 2, &number), -EOPNOTSUPP); /* no agent */
 	assert_null(hca_driver_agent_counter(drv, 0, &value));
 	hca_driver_set_agent(drv, &fake_agent, NULL);
 	assert_int_equal(import(1, 0, 2, &number), 0);
@@ -194,7 +194,10 @@ links_of(unsigned int i)
 	return info[i].links;
 }
 
-/* A client may have so many peers, each as often as it likes; what others have too is paid once. */
+/*
+ * A client has a quota of peers, each imported any number of times; a peer of several clients is
+ * paid once.
+ */
 static void
 links_have_a_quota(void **state)
 {
@@ -213,10 +216,10 @@ links_have_a_quota(void **state)
 	assert_int_equal(links_of(0), 1);
 	assert_int_equal(import(0, 0, 5, &other[2]), -ENOMEM);
 	assert_non_null(strstr(hca_driver_reason(), "0 are left"));
-	/* what is there already costs nothing */
+	/* an existing link is free */
 	assert_int_equal(import(1, 0, 4, &number[2]), 0);
 	assert_int_equal(links_of(1), LINKS);
-	/* the last import of the one who pays: the other one pays */
+	/* the last import of the payer: the other one pays */
 	assert_int_equal(unimport(1, number[0]), 0);
 	assert_int_equal(links_of(1), LINKS);
 	assert_int_equal(unimport(1, again), 0);
@@ -242,7 +245,7 @@ links_end_with_their_client(void **state)
 	open_client(1);
 	assert_int_equal(links_of(0), 1);
 	assert_int_equal(links_of(1), 0);
-	/* what the agent refuses is not paid */
+	/* a refused import is not paid */
 	agent.refuses = -ENOMEM;
 	assert_int_equal(import(1, 0, 2, &number), -ENOMEM);
 	assert_int_equal(links_of(1), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* UB in the driver: what commands it gives, what it refuses to whom, what is given back. */
+/* UB in the driver: its commands, refusals, and released objects. */
 
 #include "ub_clients.h"
 

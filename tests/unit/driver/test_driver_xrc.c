@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * XRC domains of files: who may open one, how long it lives, and what becomes of target QPs whose
- * creator has gone while others have them open.
+ * XRC domains of files: right to open one, its lifetime, and the fate of target QPs whose creator
+ * has gone while others have them open.
  */
 
 #include <errno.h>

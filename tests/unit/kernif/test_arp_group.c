@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Groups of the built-in responder: what is on the wire, and what queries make it send. */
+/* Groups of the built-in responder: their frames on the wire, and the answers to queries. */
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 /*
  * The kernel interface with a real kernel: a network namespace of this process with a TAP
- * interface, a host on the wire, and a driver on a device of arrays that records what it is told.
+ * interface, a host on the wire, and a driver on a device of arrays that records its calls.
  */
 
 #include <errno.h>

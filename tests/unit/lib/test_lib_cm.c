@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Connection management: what the calls ask of the daemon, and its answers. */
+/* Connection management: requests of the calls to the daemon, and its answers. */
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -384,7 +384,7 @@ ib_addresses(void **state)
 	assert_int_equal(told.sib_sid_mask, 0);
 }
 
-/* A daemon that does not know the family is not asked; IP addresses go on. */
+/* A daemon without the family gets no request; IP addresses go on. */
 static void
 ib_of_older_daemon(void **state)
 {

@@ -2,8 +2,7 @@
 
 /*
  * Threads that wait for completion events, while CQs are destroyed, signals come and the context is
- * closed; with manual progress they run the engine meanwhile. A thread that waits for ever ends the
- * process.
+ * closed; with manual progress they run the engine meanwhile. A hanging thread ends the process.
  */
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a provider of verbs relies on: requests, SGEs, completions, regions, windows and address
+ * Guarantees for a provider of verbs: requests, SGEs, completions, regions, windows and address
  * handles have the layout of those of verbs, so that a list of the program is posted as it is.
  */
 

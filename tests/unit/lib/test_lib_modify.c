@@ -470,7 +470,7 @@ test_address_handles(void **state)
 	assert_non_null(ah);
 	assert_int_equal(softhca_dealloc_pd(pd), -EBUSY);
 	assert_int_equal(softhca_destroy_ah(ah), 0);
-	/* what is wider than its field is cut off */
+	/* bits beyond a field are cut off */
 	attr.flow_label = 0xffffffff;
 	attr.sl = 0xfd;
 	attr.hop_limit = 0xff;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Queries of the device and the port: what is derived from what the driver says. */
+/* Queries of the device and the port: values derived from the driver's. */
 
 #include <errno.h>
 

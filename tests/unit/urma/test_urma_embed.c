@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* URMA as programs have it, over HCAs in this process: what their driver and device answer. */
+/* URMA as programs have it, over HCAs in this process: answers of their driver and device. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Objects: what the driver is asked for, what is refused before, what is in use. */
+/* Objects: requests to the driver, refusals before them, objects in use. */
 
 #include <string.h>
 #include <unistd.h>
@@ -251,7 +251,7 @@ test_reset_unseen(void **state)
 	assert_int_equal(become(URMA_JETTY_STATE_READY), URMA_SUCCESS);
 }
 
-/* What is not offered, or not known: refused before the driver is asked. */
+/* Features not offered, or unknown: refused before the driver is called. */
 static void
 test_refused_configurations(void **state)
 {
