@@ -319,6 +319,7 @@ def checks():
     yield 'check-page-program', pages.program
     yield 'check-readme-length', pages.readme_length
     yield 'check-maintainers', pages.maintainers
+    yield 'check-pictures', pages.pictures
     yield 'check-classes', check_classes
     yield 'check-comment-names', check_comment_names
     yield 'check-page-names', check_page_names

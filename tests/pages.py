@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Links of pages (*.md), the length of the README, the program that a page shows, and MAINTAINERS.
+"""Links of pages (*.md), the length of the README, the program that a page shows, pictures, and
+MAINTAINERS.
 
 comments.page_complaints() checks that the file behind a link exists; here the heading behind its
 "#" must exist too, under the name that GitHub makes of it.
 """
 import os
 import re
+import xml.etree.ElementTree
 
 import rooms
 
@@ -88,3 +90,18 @@ def maintainers(tree):
     for room in rooms.ROOMS:
         if not any(room == path or room.startswith(path + '/') for path in listed):
             yield '%s: no role has the room %s' % (MAINTAINERS, room)
+
+
+def pictures(tree):
+    """Each picture of docs is well-formed, and a page shows it."""
+    texts = {page: tree.text(page) for page in pages(tree)}
+    for path in tree.files:
+        if not path.startswith('docs/') or not path.endswith('.svg'):
+            continue
+        try:
+            xml.etree.ElementTree.fromstring(tree.text(path))
+        except xml.etree.ElementTree.ParseError as error:
+            yield '%s: %s' % (path, error)
+        if not any('](%s)' % os.path.relpath(path, os.path.dirname(page) or '.') in text
+                   for page, text in texts.items()):
+            yield '%s: no page shows it' % path
