@@ -48,7 +48,7 @@ PACKAGES = {
                     './usr/share/softhca/valgrind.supp', 'LIB/softhca/libibverbs.so.1',
                     'LIB/softhca/libsofthca-verbs.so', 'LIB/softhca/libsofthca-sysfs.so'),
     'softhca-verbs': ('./etc/ld.so.conf.d/00-softhca.conf', 'LIB/softhca-verbs/libibverbs.so.1'),
-    'softhca-doc': (DOC + 'softhca/docs/pipeline.svg', DOC + 'softhca/docs/ub.md'),
+    'softhca-doc': (DOC + 'softhca/docs/pipeline.svg', DOC + 'softhca/docs/guide/ub.md', DOC + 'softhca/SECURITY.md'),
 }
 LIBRARIES = (('libsofthca', 'softhca_open'), ('libsofthca-embed', 'softhca_embed_create'),
              ('libsofthca-urma', 'urma_create_jetty'))
