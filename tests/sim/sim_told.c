@@ -14,7 +14,7 @@ sim_told_clock(struct sim *s)
 
 /* What the algorithm is told of the time is what the clock of the simulation shows. */
 static struct sim_told *
-told_at(const struct hca *h, uint32_t obj, uint64_t now)
+told_at(const struct hca_pipe *h, uint32_t obj, uint64_t now)
 {
 	struct sim *s = clock_of;
 	uint64_t shown = s->cfg.executor == SIM_STEPPED ? s->stepper.now : s->now;
@@ -25,7 +25,7 @@ told_at(const struct hca *h, uint32_t obj, uint64_t now)
 }
 
 static void
-begin(struct hca *h, uint32_t obj)
+begin(struct hca_pipe *h, uint32_t obj)
 {
 	struct sim_told *t = hca_cc_state(h, obj);
 
@@ -33,7 +33,8 @@ begin(struct hca *h, uint32_t obj)
 }
 
 static struct sim_told *
-ask(const struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, const uint64_t *again)
+ask(const struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now,
+    const uint64_t *again)
 {
 	struct sim_told *t = told_at(h, obj, now);
 
@@ -46,7 +47,7 @@ ask(const struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, const 
 
 /* One PSN unanswered at a time. */
 static uint32_t
-one_at_a_time(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+one_at_a_time(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
 {
 	struct sim_told *t = ask(h, obj, unanswered, now, again);
 
@@ -56,7 +57,7 @@ one_at_a_time(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, ui
 
 /* One PSN unanswered at a time; only an ACK or a loss, not its time, ends the wait in a test. */
 static uint32_t
-one_and_late(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+one_and_late(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
 {
 	uint32_t leave = one_at_a_time(h, obj, unanswered, now, again);
 
@@ -66,7 +67,7 @@ one_and_late(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uin
 
 /* A frame each TOLD_GAP_NS. */
 static uint32_t
-one_each_gap(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+one_each_gap(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
 {
 	struct sim_told *t = ask(h, obj, unanswered, now, again);
 
@@ -78,14 +79,14 @@ one_each_gap(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uin
 }
 
 static uint32_t
-all(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+all(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
 {
 	ask(h, obj, unanswered, now, again);
 	return UINT32_MAX - 1;
 }
 
 static void
-sent(struct hca *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
+sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
 {
 	struct sim_told *t = told_at(h, obj, now);
 
@@ -98,13 +99,13 @@ sent(struct hca *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
 }
 
 static void
-acked(struct hca *h, uint32_t obj, uint32_t psns, uint64_t now)
+acked(struct hca_pipe *h, uint32_t obj, uint32_t psns, uint64_t now)
 {
 	told_at(h, obj, now)->acked += psns;
 }
 
 static void
-round_trip(struct hca *h, uint32_t obj, uint64_t ns, uint64_t now)
+round_trip(struct hca_pipe *h, uint32_t obj, uint64_t ns, uint64_t now)
 {
 	struct sim_told *t = told_at(h, obj, now);
 	uint32_t i = 0;
@@ -119,7 +120,7 @@ round_trip(struct hca *h, uint32_t obj, uint64_t ns, uint64_t now)
 }
 
 static void
-cnp(struct hca *h, uint32_t obj, uint64_t now)
+cnp(struct hca_pipe *h, uint32_t obj, uint64_t now)
 {
 	struct sim_told *t = told_at(h, obj, now);
 
@@ -128,7 +129,7 @@ cnp(struct hca *h, uint32_t obj, uint64_t now)
 }
 
 static void
-lost(struct hca *h, uint32_t obj, enum hca_cc_loss why, uint64_t now)
+lost(struct hca_pipe *h, uint32_t obj, enum hca_cc_loss why, uint64_t now)
 {
 	struct sim_told *t = told_at(h, obj, now);
 

@@ -34,9 +34,9 @@ open_with(const struct sim_config *cfg, const struct hca_cc_ops *ops)
 static struct sim_told *
 told_side(struct sim *s, const struct sim_pair *p, unsigned int side)
 {
-	const struct hca *h = s->side[side].hca;
+	const struct hca_pipe *h = &s->side[side].hca->pipe[0];
 
-	return hca_cc_state(h, hca_qp_index(hca_core(h), p->qp[side]->qp_num));
+	return hca_cc_state(h, hca_qp_index(&h->core, p->qp[side]->qp_num));
 }
 
 static void
@@ -205,9 +205,9 @@ SIM_TEST(losses)
 
 /* That of the frames of a QP over IPv4; 0 also of UD, whose headers are not the QP's. */
 static uint32_t
-ecn_of(const struct hca *h, uint32_t qpn)
+ecn_of(const struct hca_pipe *h, uint32_t qpn)
 {
-	return h->qp[hca_qp_index(hca_core(h), qpn)].encap.tmpl.bytes[HCA_ETH_LEN + 1] & 3;
+	return h->qp[hca_qp_index(&h->core, qpn)].encap.tmpl.bytes[HCA_ETH_LEN + 1] & 3;
 }
 
 /* CNPs from the peer of a reliable QP reach the algorithm; UC and UD ignore theirs. */
@@ -223,7 +223,7 @@ notifications_in(const struct sim_config *cfg)
 		bool told_it = kind != SIM_VICTIM_UC && kind != SIM_VICTIM_UD;
 		uint64_t handled = sim_counter(s, 1, "rp_cnp_handled");
 		uint64_t ignored = sim_counter(s, 1, "rp_cnp_ignored");
-		const struct hca *h = s->side[1].hca;
+		const struct hca_pipe *h = &s->side[1].hca->pipe[0];
 		struct sim_victim v;
 		const struct sim_told *t;
 		uint64_t start;
@@ -231,7 +231,7 @@ notifications_in(const struct sim_config *cfg)
 		sim_victim_open(s, &v, kind, SIM_GID_V4);
 		sim_victim_to(&v, SOFTHCA_QPS_RTS);
 		sim_settle(s);
-		t = hca_cc_state(h, hca_qp_index(hca_core(h), v.qp->qp_num));
+		t = hca_cc_state(h, hca_qp_index(&h->core, v.qp->qp_num));
 		start = s->now;
 		sim_check(s, ecn_of(h, v.qp->qp_num) == (told_it ? HCA_ECN_ECT0 : 0), "%s: ECN",
 			  sim_victim_names[kind]);

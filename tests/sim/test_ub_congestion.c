@@ -34,7 +34,7 @@ open_pair(const struct sim_config *cfg, const struct hca_cc_ops *ops)
 static const struct sim_told *
 told_tp(const struct ub_pair *p, unsigned int side)
 {
-	const struct hca *h = p->side[side].h;
+	const struct hca_pipe *h = &p->side[side].h->pipe[0];
 
 	return hca_cc_state(h, h->object[HCA_OBJECT_TP].first + 1);
 }

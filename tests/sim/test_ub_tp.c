@@ -499,8 +499,8 @@ answered_in_time_in(const struct sim_config *cfg)
 	ub_rig_run(r, 10000);
 	while (ub_rig_counter(r, 0, HCA_CTR_ub_resent_timeout) < 3) {
 		r->now += 1000;
-		hca_poll_stage(r->side[0].h, HCA_STAGE_TIMER, r->now, HCA_BURST);
-		hca_poll_stage(r->side[0].h, HCA_STAGE_TPS, r->now, HCA_BURST);
+		hca_poll_stage(r->side[0].h->hca, HCA_STAGE_TIMER, r->now, HCA_BURST);
+		hca_poll_stage(r->side[0].h->hca, HCA_STAGE_TPS, r->now, HCA_BURST);
 	}
 	frames = r->side[0].frames;
 	hca_ta_op_set_flag(last_op(r), HCA_TA_OP_ANSWERED);
@@ -573,7 +573,7 @@ receiver_goes_in(const struct sim_config *cfg)
 static void
 put_datagram(struct ub_rig *r, enum sim_gid gid, uint32_t len)
 {
-	struct hca *h = r->side[0].h;
+	struct hca_pipe *h = r->side[0].h;
 	struct hca_ub_record_full *rec = (void *)hca_ub_record(h, HCA_RECREF_FULL | 1);
 	uint32_t index = ub_rig_take(r, 0, HCA_TP_UNRELIABLE, HCA_TP_REQUESTS);
 

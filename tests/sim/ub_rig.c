@@ -25,7 +25,7 @@ static struct ub_rig *current;
 #define CHECK(r, condition, ...) sim_check((r)->s, condition, __VA_ARGS__)
 
 static unsigned int
-side_of(const struct hca *h)
+side_of(const struct hca_pipe *h)
 {
 	return h == current->side[1].h;
 }
@@ -39,7 +39,7 @@ ub_rig_tp(struct ub_rig *r, unsigned int side, uint32_t tpi)
 uint64_t
 ub_rig_counter(const struct ub_rig *r, unsigned int side, enum hca_counter c)
 {
-	return hca_counter_value(r->side[side].h, c);
+	return hca_counter_value(r->side[side].h->hca, c);
 }
 
 static uint32_t
@@ -218,7 +218,7 @@ set_judge(struct ub_rig *r, unsigned int side)
 /* ---- in the places of TAI and TAT ---- */
 
 static void
-arrive(struct hca *h, struct rte_mbuf *m, bool response)
+arrive(struct hca_pipe *h, struct rte_mbuf *m, bool response)
 {
 	struct ub_rig *r = current;
 	struct ub_rig_side *side = &r->side[side_of(h)];
@@ -240,7 +240,7 @@ arrive(struct hca *h, struct rte_mbuf *m, bool response)
 }
 
 static void
-arrivals(struct hca *h, void *const *objs, unsigned int n, bool response)
+arrivals(struct hca_pipe *h, void *const *objs, unsigned int n, bool response)
 {
 	for (unsigned int i = 0; i < n; i++)
 		arrive(h, objs[i], response);
@@ -253,14 +253,14 @@ arrivals(struct hca *h, void *const *objs, unsigned int n, bool response)
 }
 
 static void
-to_tai(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+to_tai(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	(void)now;
 	arrivals(h, objs, n, true);
 }
 
 static void
-to_tat(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+to_tat(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	(void)now;
 	arrivals(h, objs, n, false);
@@ -279,7 +279,7 @@ take_back(struct ub_rig *r, unsigned int side, uint32_t tpi, uint32_t lane, uint
 }
 
 static void
-on_tps(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_tps(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	current->side[side_of(h)].dead += (flags & HCA_MSG_DEAD) != 0;
@@ -292,7 +292,7 @@ on_tps(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t n
 
 /* A round: no stage uses the operations of its lanes any more. */
 static void
-on_ceu_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_ceu_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (!(flags & HCA_MSG_PURGE))
@@ -302,7 +302,7 @@ on_ceu_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_
 }
 
 static void
-on_ceu_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_ceu_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	(void)h;
 	(void)qp;
@@ -312,7 +312,7 @@ on_ceu_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_
 }
 
 static unsigned int
-owner_poll(struct hca *h, enum hca_stage_id stage, uint64_t now, unsigned int budget)
+owner_poll(struct hca_pipe *h, enum hca_stage_id stage, uint64_t now, unsigned int budget)
 {
 	enum hca_edge_id e = stage == HCA_STAGE_TAI ? HCA_EDGE_TPR_TAI : HCA_EDGE_TPR_TAT;
 	unsigned int n;
@@ -329,7 +329,7 @@ owner_poll(struct hca *h, enum hca_stage_id stage, uint64_t now, unsigned int bu
 uint32_t
 ub_rig_take(struct ub_rig *r, unsigned int side, uint32_t tpi, uint32_t lane)
 {
-	struct hca *h = r->side[side].h;
+	struct hca_pipe *h = r->side[side].h;
 
 	if (hca_tp_lane_room(ub_rig_tp(r, side, tpi), lane) == 0)
 		return UINT32_MAX;
@@ -415,11 +415,11 @@ ub_rig_check(struct ub_rig *r)
 static unsigned int
 poll_stage(struct ub_rig *r, unsigned int side, unsigned int stage, unsigned int budget)
 {
-	struct hca *h = r->side[side].h;
+	struct hca_pipe *h = r->side[side].h;
 
 	if (OWN_STAGES >> stage & 1)
 		return owner_poll(h, stage, r->now, budget);
-	return hca_poll_stage(h, stage, r->now, budget);
+	return hca_poll_stage(h->hca, stage, r->now, budget);
 }
 
 unsigned int
@@ -605,7 +605,7 @@ ub_rig_open(struct ub_rig *r, const struct ub_rig_config *cfg)
 	r->s = sim_open(&r->cfg.sim);
 	r->now = r->s->now;
 	for (unsigned int i = 0; i < 2; i++) {
-		struct hca *h = r->side[i].h = r->s->side[i].hca;
+		struct hca_pipe *h = r->side[i].h = &r->s->side[i].hca->pipe[0];
 
 		open_memory(r, i);
 		h->edge[HCA_EDGE_TPR_TAI].process = to_tai;

@@ -60,7 +60,7 @@ struct ub_rig_tp {
 };
 
 struct ub_rig_side {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_port *port; /* the one below the judge */
 	uint8_t *mem;
 	struct softhca_mr *mr;

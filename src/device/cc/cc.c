@@ -44,25 +44,25 @@ hca_cc_find(const char *name, const struct hca_cc_ops *const *more, const struct
 
 /* Of an object: its round trips, then the state of the algorithm. */
 static size_t
-flow_bytes(const struct hca *h)
+flow_bytes(const struct hca_pipe *h)
 {
 	return sizeof(struct hca_cc_flow) + RTE_ALIGN_CEIL(h->cc->state_bytes, RTE_CACHE_LINE_SIZE);
 }
 
 static struct hca_cc_flow *
-flow_of(const struct hca *h, uint32_t obj)
+flow_of(const struct hca_pipe *h, uint32_t obj)
 {
 	return RTE_PTR_ADD(h->flow, obj * flow_bytes(h));
 }
 
 void *
-hca_cc_state(const struct hca *h, uint32_t obj)
+hca_cc_state(const struct hca_pipe *h, uint32_t obj)
 {
 	return flow_of(h, obj) + 1;
 }
 
 int
-hca_cc_init(struct hca *h)
+hca_cc_init(struct hca_pipe *h)
 {
 	if (h->cc == NULL)
 		return 0;
@@ -71,14 +71,14 @@ hca_cc_init(struct hca *h)
 }
 
 void
-hca_cc_fini(struct hca *h)
+hca_cc_fini(struct hca_pipe *h)
 {
 	hca_table_free(h->flow);
 	h->flow = NULL;
 }
 
 void
-hca_cc_begin(struct hca *h, uint32_t obj)
+hca_cc_begin(struct hca_pipe *h, uint32_t obj)
 {
 	struct hca_cc_flow *f = flow_of(h, obj);
 
@@ -87,7 +87,7 @@ hca_cc_begin(struct hca *h, uint32_t obj)
 }
 
 void
-hca_cc_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
+hca_cc_sent(struct hca_pipe *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
 	    uint64_t bytes, uint64_t now)
 {
 	struct hca_cc_flow *f = flow_of(h, obj);
@@ -103,7 +103,7 @@ hca_cc_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t 
 }
 
 void
-hca_cc_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now)
+hca_cc_acked(struct hca_pipe *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now)
 {
 	const struct hca_cc_ops *ops = h->cc;
 	struct hca_cc_flow *f = flow_of(h, obj);

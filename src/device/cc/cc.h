@@ -27,7 +27,7 @@
 
 #include "abi_roce.h"
 
-struct hca;
+struct hca_pipe;
 
 #define HCA_CC_FRAME_OVERHEAD 82u /* bytes around a payload, at most */
 
@@ -45,7 +45,7 @@ struct hca_cc_ops {
 	/* Switches are to mark its packets: they leave as ECT(0). */
 	bool marks;
 	/* A new life of the object begins: nothing is unanswered. */
-	void (*begin)(struct hca *h, uint32_t obj);
+	void (*begin)(struct hca_pipe *h, uint32_t obj);
 	/*
 	 * Bytes that may leave now; unanswered: PSNs sent and not acknowledged, without those that
 	 * are to be sent again. If the next frame
@@ -55,18 +55,19 @@ struct hca_cc_ops {
 	 * leave beyond the answer, where the responder would not be asked for an ACK otherwise. It
 	 * may be asked again before any of that.
 	 */
-	uint32_t (*may_send)(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now,
+	uint32_t (*may_send)(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now,
 			     uint64_t *again);
 	/* Frames have left, first and repeated ones. */
-	void (*sent)(struct hca *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now);
+	void (*sent)(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint64_t bytes,
+		     uint64_t now);
 	/* PSNs are acknowledged; a response of a READ acknowledges its own. */
-	void (*acked)(struct hca *h, uint32_t obj, uint32_t psns, uint64_t now);
+	void (*acked)(struct hca_pipe *h, uint32_t obj, uint32_t psns, uint64_t now);
 	/* A PSN that was sent once was acknowledged ns after that. */
-	void (*round_trip)(struct hca *h, uint32_t obj, uint64_t ns, uint64_t now);
+	void (*round_trip)(struct hca_pipe *h, uint32_t obj, uint64_t ns, uint64_t now);
 	/* A congestion notification packet came from the peer. RoCE */
-	void (*cnp)(struct hca *h, uint32_t obj, uint64_t now);
+	void (*cnp)(struct hca_pipe *h, uint32_t obj, uint64_t now);
 	/* Packets are lost and will be sent again; one call per answer or timeout. */
-	void (*lost)(struct hca *h, uint32_t obj, enum hca_cc_loss why, uint64_t now);
+	void (*lost)(struct hca_pipe *h, uint32_t obj, enum hca_cc_loss why, uint64_t now);
 };
 
 /**
@@ -96,7 +97,7 @@ hca_cc_tclass(const struct hca_cc_ops *cc, uint8_t tclass)
  * line. Each line has one writer, or atomics: may_send and sent may run at the same time as the
  * others.
  */
-void *hca_cc_state(const struct hca *h, uint32_t obj);
+void *hca_cc_state(const struct hca_pipe *h, uint32_t obj);
 
 /* Round trips of QPs: one PSN of each at a time is timed. Only where there is an algorithm. */
 struct hca_cc_flow {
@@ -110,17 +111,17 @@ struct hca_cc_flow {
 } __rte_cache_aligned;
 
 /* hca_create(), hca_destroy() */
-int hca_cc_init(struct hca *h);
-void hca_cc_fini(struct hca *h);
+int hca_cc_init(struct hca_pipe *h);
+void hca_cc_fini(struct hca_pipe *h);
 
 /* The functions below are called only where hca_core.cc is not NULL. */
 
 /* CEU, a new life of an object */
-void hca_cc_begin(struct hca *h, uint32_t obj);
+void hca_cc_begin(struct hca_pipe *h, uint32_t obj);
 /* RTC: frames have left, up to the PSN last; repeated: some were sent before. */
-void hca_cc_sent(struct hca *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
+void hca_cc_sent(struct hca_pipe *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
 		 uint64_t bytes, uint64_t now);
 /* RRC: n PSNs before una are acknowledged. */
-void hca_cc_acked(struct hca *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now);
+void hca_cc_acked(struct hca_pipe *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now);
 
 #endif

@@ -224,7 +224,7 @@ fail_qp(struct hca_core *h, uint32_t i, uint32_t cqi)
 	const struct hca_qp_cfg *q = &h->qp[i].cfg;
 
 	if (q->local_qpn != 0 && (q->scqn == cqi || q->rcqn == cqi))
-		hca_qp_to_error(hca_of(h), HCA_STAGE_CEU, i);
+		hca_qp_to_error(hca_pipe_of(h), HCA_STAGE_CEU, i);
 }
 
 /*
@@ -269,9 +269,9 @@ fail_users(struct hca_core *h, struct hca_ceu *u)
 }
 
 unsigned int
-hca_ceu_poll(struct hca *dev, uint64_t now, unsigned int budget)
+hca_ceu_poll(struct hca_pipe *dev, uint64_t now, unsigned int budget)
 {
-	struct hca_core *h = hca_core(dev);
+	struct hca_core *h = hca_pipe_core(dev);
 	struct hca_ceu *u = h->ceu;
 	unsigned int work = 0;
 	uint32_t ctrl;
@@ -311,9 +311,9 @@ hca_ceu_poll(struct hca *dev, uint64_t now, unsigned int budget)
 }
 
 int
-hca_ceu_init(struct hca *dev)
+hca_ceu_init(struct hca_pipe *dev)
 {
-	struct hca_core *h = hca_core(dev);
+	struct hca_core *h = hca_pipe_core(dev);
 
 	h->ceu = rte_zmalloc_socket("hca_ceu", sizeof(*h->ceu), RTE_CACHE_LINE_SIZE,
 				    h->cfg.socket_id);
@@ -321,9 +321,9 @@ hca_ceu_init(struct hca *dev)
 }
 
 void
-hca_ceu_fini(struct hca *dev)
+hca_ceu_fini(struct hca_pipe *dev)
 {
-	struct hca_core *h = hca_core(dev);
+	struct hca_core *h = hca_pipe_core(dev);
 
 	if (h->ceu == NULL)
 		return;
@@ -346,9 +346,9 @@ hca_ceu_fini(struct hca *dev)
 
 /* Commands and resets come with a kick. */
 uint64_t
-hca_ceu_deadline(const struct hca *dev, uint64_t now)
+hca_ceu_deadline(const struct hca_pipe *dev, uint64_t now)
 {
-	const struct hca_core *h = hca_core(dev);
+	const struct hca_core *h = hca_pipe_core(dev);
 	const struct hca_ceu *u = h->ceu;
 
 	if (u->state == HCA_CEU_EVENT)

@@ -228,7 +228,7 @@ hca_cmd_query_counters(struct hca_core *h, struct hca_cmd *c)
 	m->count = hca_cpu_to_be32(n);
 	m->total = hca_cpu_to_be32(total);
 	if (!names)
-		return read_values(hca_of(h), c, first, n);
+		return read_values(h->hca, c, first, n);
 	for (uint32_t i = 0; i < n; i++)
 		snprintf(m->name[i], sizeof(m->name[i]), "%s", sets[of].name(first + i));
 	return HCA_STAT_OK;

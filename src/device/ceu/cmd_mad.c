@@ -67,7 +67,7 @@ get_port_info(struct hca_core *h, uint32_t mod, uint8_t *data)
 	struct hca_mad_port_info *p = (void *)data;
 	uint8_t mtu = mtu_code(h->cfg.max_mtu);
 	/* only encap queries the port itself */
-	bool up = hca_port_link_up(hca_of(h));
+	bool up = hca_port_link_up(h->hca);
 
 	if (mod > 1)
 		return false;

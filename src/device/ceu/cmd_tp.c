@@ -23,7 +23,7 @@ _Static_assert(offsetof(struct hca_tp, encap.tmpl.bytes) % sizeof(uint64_t) == 0
 static uint32_t
 object_of(struct hca_core *h, uint32_t tpi)
 {
-	return hca_of(h)->object[HCA_OBJECT_TP].first + tpi;
+	return hca_pipe_of(h)->object[HCA_OBJECT_TP].first + tpi;
 }
 
 static void
@@ -104,8 +104,8 @@ publish(struct hca_core *h, struct hca_tp *tp, const struct hca_tp_plan *plan, s
 	tp->encap.tmpl = plan->tmpl;
 	hca_tp_begin(tp, w + 1, GET(PSN), GET(EPSN));
 	if (h->cc != NULL)
-		hca_cc_begin(hca_of(h), object_of(h, hca_tp_index(h, tp)));
-	hca_loopback_learn(hca_of(h), plan->path.dmac);
+		hca_cc_begin(hca_pipe_of(h), object_of(h, hca_tp_index(h, tp)));
+	hca_loopback_learn(hca_pipe_of(h), plan->path.dmac);
 	account(h, work_bytes(c));
 	__atomic_store_n(&tp->cfg.own_tpn, GET(TPN), __ATOMIC_RELEASE);
 	__atomic_store_n(&tp->cfg.state, GET(STATE), __ATOMIC_RELEASE);
@@ -162,11 +162,11 @@ hca_cmd_modify_tp(struct hca_core *h, struct hca_cmd *c)
 	apply(&tp->cfg, &plan.image, plan.mask);
 	if (plan.mask & HCA_TP_ATTR_PATH) {
 		hca_template_retarget(&tp->encap.tmpl, plan.path.dmac);
-		hca_loopback_learn(hca_of(h), plan.path.dmac);
+		hca_loopback_learn(hca_pipe_of(h), plan.path.dmac);
 	}
 	if (plan.mask & HCA_TP_ATTR_TPG)
 		hca_tpg_move(h, hca_tp_index(h, tp), hca_tpc_get(&plan.image, HCA_TPC_GROUP));
-	hca_tell_tp(hca_of(h), HCA_STAGE_CEU, hca_tp_index(h, tp));
+	hca_tell_tp(hca_pipe_of(h), HCA_STAGE_CEU, hca_tp_index(h, tp));
 	return HCA_STAT_OK;
 }
 

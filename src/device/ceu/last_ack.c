@@ -31,7 +31,7 @@ acknowledges(const struct hca_core *h, const struct hca_teardown *t, uint32_t qp
 }
 
 static bool
-is_late(const struct hca *h, struct hca_teardown *t)
+is_late(const struct hca_pipe *h, struct hca_teardown *t)
 {
 	uint64_t since = __atomic_load_n(&h->tx_wait.since, __ATOMIC_ACQUIRE), now = h->ceu->now;
 
@@ -42,7 +42,7 @@ is_late(const struct hca *h, struct hca_teardown *t)
 
 /* Ask EE for the next one of the range; false: there is none, up to the cursor. */
 static bool
-ask_next(struct hca *h, struct hca_teardown *t)
+ask_next(struct hca_pipe *h, struct hca_teardown *t)
 {
 	for (uint32_t n = 0; n < HCA_CEU_GLANCES && t->cursor <= t->last; n++) {
 		uint32_t qpi = t->cursor++;
@@ -57,7 +57,7 @@ ask_next(struct hca *h, struct hca_teardown *t)
 }
 
 static bool
-is_waited_for(const struct hca *h)
+is_waited_for(const struct hca_pipe *h)
 {
 	return __atomic_load_n(&h->line[HCA_STAGE_EE].leave_ack, __ATOMIC_ACQUIRE) != h->leave_seq;
 }
@@ -71,7 +71,7 @@ is_on_edge(const struct hca_edge *e, uint64_t mark)
 bool
 hca_last_acks_step(struct hca_core *core, struct hca_teardown *t)
 {
-	struct hca *h = hca_of(core);
+	struct hca_pipe *h = hca_pipe_of(core);
 	const struct hca_edge *e = &h->edge[HCA_EDGE_EE_ENCAP];
 
 	if (hca_object_kind(h, t->first) != HCA_OBJECT_QP || is_late(h, t))

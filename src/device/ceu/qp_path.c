@@ -118,7 +118,7 @@ put_path(struct hca_core *h, struct hca_qp *qp, uint32_t place, const struct hca
 	qp->addr.ack_timeout[place] = p->timeout;
 	qp->addr.rate[place] = p->rate;
 	if (p->known)
-		hca_loopback_learn(hca_of(h), p->dmac);
+		hca_loopback_learn(hca_pipe_of(h), p->dmac);
 }
 
 static bool

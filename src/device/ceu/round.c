@@ -73,7 +73,7 @@ qp_stages(const struct hca_core *h, uint32_t qpi)
 static uint32_t
 tp_of(const struct hca_core *h, uint32_t obj)
 {
-	return obj - ((const struct hca *)h)->object[HCA_OBJECT_TP].first;
+	return obj - ((const struct hca_pipe *)h)->object[HCA_OBJECT_TP].first;
 }
 
 static bool
@@ -118,11 +118,11 @@ static const struct kind_row {
 static const struct kind_row *
 row_of(struct hca_core *h, const struct hca_teardown *t)
 {
-	return &kinds[hca_object_kind(hca_of(h), t->first)];
+	return &kinds[hca_object_kind(hca_pipe_of(h), t->first)];
 }
 
 static void
-mark_edges(const struct hca *h, struct hca_teardown *t)
+mark_edges(const struct hca_pipe *h, struct hca_teardown *t)
 {
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		t->mark[i] = __atomic_load_n(&h->edge[i].enq, __ATOMIC_ACQUIRE);
@@ -133,7 +133,7 @@ mark_edges(const struct hca *h, struct hca_teardown *t)
  * descriptors belong to an old generation of the QP, which encap checks first.
  */
 static bool
-edges_passed(const struct hca *h, const struct hca_teardown *t)
+edges_passed(const struct hca_pipe *h, const struct hca_teardown *t)
 {
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].ring != NULL && h->edge[i].to != HCA_STAGE_ENCAP &&
@@ -143,7 +143,7 @@ edges_passed(const struct hca *h, const struct hca_teardown *t)
 }
 
 static void
-purge_send(struct hca *h, uint32_t stages, uint32_t obj)
+purge_send(struct hca_pipe *h, uint32_t stages, uint32_t obj)
 {
 	__atomic_store_n(&h->purge_seq, h->purge_seq + 1, __ATOMIC_RELEASE);
 	for (; stages != 0; stages &= stages - 1)
@@ -151,7 +151,7 @@ purge_send(struct hca *h, uint32_t stages, uint32_t obj)
 }
 
 static bool
-purge_acked(const struct hca *h, uint32_t stages)
+purge_acked(const struct hca_pipe *h, uint32_t stages)
 {
 	for (; stages != 0; stages &= stages - 1)
 		if (__atomic_load_n(&h->line[rte_bsf32(stages)].purge_ack, __ATOMIC_ACQUIRE) !=
@@ -172,7 +172,7 @@ purge_next(struct hca_core *h, struct hca_teardown *t)
 		if (!row->is_doomed(h, t, obj))
 			continue;
 		t->purged = row->purged(h, obj);
-		purge_send(hca_of(h), t->purged, obj);
+		purge_send(hca_pipe_of(h), t->purged, obj);
 		return true;
 	}
 	return false;
@@ -233,11 +233,11 @@ hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 	case TD_RCU:
 		if (!hca_round_done(h, t->token))
 			return false;
-		mark_edges(hca_of(h), t);
+		mark_edges(hca_pipe_of(h), t);
 		t->step = TD_EDGES;
 		/* fall through */
 	case TD_EDGES:
-		if (!edges_passed(hca_of(h), t))
+		if (!edges_passed(hca_pipe_of(h), t))
 			return false;
 		t->step = TD_PURGE;
 		/* fall through */
@@ -252,7 +252,7 @@ hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 		t->step = TD_RCU2;
 		return false;
 	case TD_PURGED:
-		if (purge_acked(hca_of(h), t->purged))
+		if (purge_acked(hca_pipe_of(h), t->purged))
 			t->step = TD_PURGE;
 		return false;
 	case TD_RCU2:
@@ -424,7 +424,7 @@ close_rest(struct hca_core *h)
 static bool
 close_tps(struct hca_core *h, struct hca_teardown *t)
 {
-	const struct hca_object_range *tps = &hca_of(h)->object[HCA_OBJECT_TP];
+	const struct hca_object_range *tps = &hca_pipe_of(h)->object[HCA_OBJECT_TP];
 
 	if (t->domain != HCA_DOMAIN_ALL || tps->count == 0)
 		return false;

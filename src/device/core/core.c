@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What any thread may ask of a device (hca.h): counters by number and name, the port's link. */
+/* The counters by number and name (hca.h). */
 
 #include "core/core.h"
 
@@ -20,28 +20,4 @@ const char *
 hca_counter_name(unsigned int i)
 {
 	return i < HCA_CTR_N ? counter_names[i] : NULL;
-}
-
-uint64_t
-hca_counter_value(const struct hca *h, unsigned int i)
-{
-	uint64_t sum = 0;
-
-	if (i >= HCA_CTR_N)
-		return 0;
-	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		sum += __atomic_load_n(&hca_core(h)->line[s].counters[i], __ATOMIC_RELAXED);
-	return sum;
-}
-
-bool
-hca_port_link_up(const struct hca *h)
-{
-	return __atomic_load_n(&hca_core(h)->link_down, __ATOMIC_RELAXED) == 0;
-}
-
-bool
-hca_port_discarding(const struct hca *h)
-{
-	return __atomic_load_n(&hca_core(h)->discarding, __ATOMIC_RELAXED);
 }

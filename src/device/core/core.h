@@ -3,10 +3,13 @@
 #define CORE_CORE_H
 
 /*
- * What the rooms of the device share: its configuration, the tables of contexts, which worker runs
- * which stage, and the counters. struct hca (engine/impl.h) begins with it and adds what the stages
- * share among themselves; register memory, key-QPC store, address translation, queues and the CEU's
- * commands know no more than this. Members are grouped by writer.
+ * struct hca_core is shared by the rooms of the device: its configuration, the tables of contexts,
+ * the worker of each stage, and the counters. struct hca_pipe (engine/impl.h) begins with one and
+ * adds the members that only stages use; register memory, key-QPC store, address translation,
+ * queues and the CEU's commands work on the core alone. Members are grouped by writer.
+ *
+ * Each pipe has a core of its own. Configuration, masks and pointers to tables are the same in all,
+ * so a stage reads them in its own pipe; stage lines and wake words belong to the pipe.
  */
 
 #include <stdbool.h>
@@ -23,6 +26,7 @@ struct hca_cq;	      /* queues/cq.h */
 struct hca_ctxmgt;    /* ctxmgt/ctxmgt.h */
 struct hca_eqs;	      /* queues/eq_impl.h */
 struct hca_mpt_entry; /* vtp/vtp.h */
+struct hca_pipe;      /* engine/impl.h */
 struct hca_qp;	      /* ctxmgt/qp.h */
 struct hca_srq;	      /* queues/srq.h */
 struct hca_ub;	      /* ub/ub.h */
@@ -61,6 +65,7 @@ struct hca_wake {
 
 struct hca_core {
 	/* read-mostly, set by hca_create() */
+	struct hca *hca; /* the device */
 	struct hca_config cfg;
 	struct hca_qp *qp; /* 1 << log_qps */
 	uint32_t qp_mask;  /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
@@ -92,17 +97,24 @@ struct hca_core {
 	struct hca_stage_line line[HCA_STAGE_N];
 };
 
-/* The device of a core and the core of a device: the one begins with the other. */
+/* The core of a device's first pipe: a device begins with its pipes, a pipe with its core. */
 static inline struct hca_core *
 hca_core(const struct hca *h)
 {
 	return (struct hca_core *)(uintptr_t)h;
 }
 
-static inline struct hca *
-hca_of(struct hca_core *c)
+/* The core that a pipe begins with, and back. */
+static inline struct hca_core *
+hca_pipe_core(const struct hca_pipe *p)
 {
-	return (struct hca *)c;
+	return (struct hca_core *)(uintptr_t)p;
+}
+
+static inline struct hca_pipe *
+hca_pipe_of(struct hca_core *c)
+{
+	return (struct hca_pipe *)c;
 }
 
 /* Where a number would be found; what stands there says whether it is. */

@@ -59,13 +59,13 @@ struct hca_edge {
 } __rte_cache_aligned;
 
 static inline unsigned int
-hca_edge_room(struct hca *h, const struct hca_edge *e)
+hca_edge_room(struct hca_pipe *h, const struct hca_edge *e)
 {
 	return e->ring ? hca_ring_room(e->ring) : e->room(h);
 }
 
 static inline void
-hca_edge_process(struct hca *h, const struct hca_edge *e, void *const *objs, unsigned int n,
+hca_edge_process(struct hca_pipe *h, const struct hca_edge *e, void *const *objs, unsigned int n,
 		 uint64_t now)
 {
 	__atomic_load_n(&e->process, __ATOMIC_RELAXED)(h, objs, n, now);
@@ -73,7 +73,8 @@ hca_edge_process(struct hca *h, const struct hca_edge *e, void *const *objs, uns
 
 /* n must not exceed the room just returned. */
 static inline void
-hca_edge_push(struct hca *h, struct hca_edge *e, void *const *objs, unsigned int n, uint64_t now)
+hca_edge_push(struct hca_pipe *h, struct hca_edge *e, void *const *objs, unsigned int n,
+	      uint64_t now)
 {
 	if (e->ring == NULL) {
 		hca_edge_process(h, e, objs, n, now);
@@ -86,7 +87,7 @@ hca_edge_push(struct hca *h, struct hca_edge *e, void *const *objs, unsigned int
 
 /* Consumer side, called in the consumer's poll; returns 0 for a direct edge. */
 static inline unsigned int
-hca_edge_drain(struct hca *h, struct hca_edge *e, unsigned int budget, uint64_t now)
+hca_edge_drain(struct hca_pipe *h, struct hca_edge *e, unsigned int budget, uint64_t now)
 {
 	void *objs[HCA_BURST];
 	unsigned int n;

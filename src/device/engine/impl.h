@@ -3,10 +3,14 @@
 #define ENGINE_IMPL_H
 
 /*
- * struct hca: everything of one device hangs here. The stages see it, rounds (ceu/round.c) and what
- * composes them (graph); the other rooms work on the core that it begins with. Members are
- * grouped by their writer. Stage-private state lives in each stage's own struct behind
- * stage_ctx[], allocated cache aligned in its init.
+ * struct hca_pipe: one pipeline. It has every stage, their contexts, the edges and messages between
+ * them, pools of records and mbufs, backlog, loopback, counters and wake words, and a queue pair of
+ * the port. Stage functions take it. It begins with a core (core/core.h), on which the rooms above
+ * the engine work. Members are grouped by their writer. Stage-private state lives in each stage's
+ * own struct behind stage_ctx[], allocated cache aligned in its init.
+ *
+ * struct hca: the device, which has one or more pipes. hca.h is its interface; graph composes it,
+ * and executors poll it.
  */
 
 #include <stdbool.h>
@@ -48,7 +52,7 @@ struct hca_tx_wait {
 /* Before it waits, a frame passes an edge twice as long as the backlog at the same rate. */
 #define HCA_TX_WAIT_FACTOR 4u
 
-struct hca {
+struct hca_pipe {
 	union {
 		struct hca_core core;
 		struct hca_core; /* so that the stages name its members as their own */
@@ -65,12 +69,10 @@ struct hca {
 	struct hca_record_pool rec, rec_full;
 	struct hca_record_pool ub_rec, ub_rec_full; /* zero without UB */
 	struct rte_mempool *tx_pool, *resp_pool;
-	struct hca_sleep *sleep;
 	struct hca_cc_flow *flow;	/* by object index; NULL: no congestion control */
 	struct hca_rtt *rtt;		/* round trips, by the low bits of the QP index */
 	struct hca_rtt_peer *rtt_peers; /* by the hash of their GIDs */
 	uint32_t rtt_mask;
-	bool times_on; /* [pub] */
 
 	/* CEU */
 	uint32_t purge_seq __rte_cache_aligned; /* [pub] */
@@ -85,11 +87,25 @@ struct hca {
 	} times_from[HCA_STAGE_N];
 };
 
-_Static_assert(offsetof(struct hca, core) == 0, "hca_core(), hca_of()");
+/* Pipes of a device. There is one so far, and struct hca names its members as its own. */
+#define HCA_PIPES_MAX 1u
+
+struct hca {
+	union {
+		struct hca_pipe pipe[HCA_PIPES_MAX];
+		struct hca_pipe;
+	};
+	unsigned int n_pipes;
+	struct hca_sleep *sleep; /* graph/sleep.c: of the workers of all pipes */
+	bool times_on;		 /* [pub] */
+};
+
+_Static_assert(offsetof(struct hca_pipe, core) == 0 && offsetof(struct hca, pipe) == 0,
+	       "hca_core(), hca_pipe_of()");
 
 /* obj: a valid object index. */
 static inline enum hca_object_kind
-hca_object_kind(const struct hca *h, uint32_t obj)
+hca_object_kind(const struct hca_pipe *h, uint32_t obj)
 {
 	enum hca_object_kind k = 0;
 
@@ -103,7 +119,7 @@ hca_object_kind(const struct hca *h, uint32_t obj)
  * objects of that kind.
  */
 static inline void
-hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t obj,
+hca_msg_send(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t obj,
 	     uint8_t flags)
 {
 	hca_msg_post(h->msg[from][to], obj, flags);
@@ -111,17 +127,17 @@ hca_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32
 
 /* Whether the channels of this stage may have messages. */
 static inline bool
-hca_msg_due(const struct hca *h, enum hca_stage_id to)
+hca_msg_due(const struct hca_pipe *h, enum hca_stage_id to)
 {
 	return (h->inbox[to].waiting | h->inbox[to].remote) != 0;
 }
 
 /* Deliver at most budget messages about QPs of channel from -> to; returns how many. */
-typedef void (*hca_msg_fn)(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags,
+typedef void (*hca_msg_fn)(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags,
 			   uint64_t now);
 
 static inline unsigned int
-hca_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_msg_fn fn,
+hca_msg_drain(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to, hca_msg_fn fn,
 	      uint64_t now, unsigned int budget)
 {
 	struct hca_msg_channel *c = h->msg[from][to];
@@ -138,7 +154,7 @@ hca_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_m
 
 /* A stage has forgotten the object of the current purge (after a PURGE message). */
 static inline void
-hca_purge_ack(struct hca *h, enum hca_stage_id s)
+hca_purge_ack(struct hca_pipe *h, enum hca_stage_id s)
 {
 	__atomic_store_n(&h->line[s].purge_ack, __atomic_load_n(&h->purge_seq, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELEASE);
@@ -146,7 +162,7 @@ hca_purge_ack(struct hca *h, enum hca_stage_id s)
 
 /* EE owes no ACK any more of the QP that leaves (after a LEAVES message). */
 static inline void
-hca_leave_ack(struct hca *h)
+hca_leave_ack(struct hca_pipe *h)
 {
 	__atomic_store_n(&h->line[HCA_STAGE_EE].leave_ack,
 			 __atomic_load_n(&h->leave_seq, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
@@ -154,7 +170,7 @@ hca_leave_ack(struct hca *h)
 
 /* Record by reference. */
 static inline struct hca_record *
-hca_record(struct hca *h, uint32_t ref)
+hca_record(struct hca_pipe *h, uint32_t ref)
 {
 	if (ref & HCA_RECREF_FULL)
 		return (struct hca_record *)((uint8_t *)h->rec_full.mem +

@@ -17,7 +17,7 @@ is_multicast(const uint8_t *mac)
 }
 
 int
-hca_loopback_init(struct hca *h)
+hca_loopback_init(struct hca_pipe *h)
 {
 	uint32_t frames = RTE_MIN(RTE_MAX(h->cfg.edge_size, FRAMES_MIN), FRAMES_MAX);
 	char name[RTE_RING_NAMESIZE];
@@ -29,7 +29,7 @@ hca_loopback_init(struct hca *h)
 }
 
 void
-hca_loopback_fini(struct hca *h)
+hca_loopback_fini(struct hca_pipe *h)
 {
 	void *m;
 
@@ -39,7 +39,7 @@ hca_loopback_fini(struct hca *h)
 }
 
 void
-hca_loopback_learn(struct hca *h, const uint8_t dmac[6])
+hca_loopback_learn(struct hca_pipe *h, const uint8_t dmac[6])
 {
 	bool own = is_multicast(dmac);
 
@@ -64,7 +64,7 @@ known_mac(const struct hca_loopback *l, const uint8_t *mac)
 }
 
 static void
-read_macs(struct hca *h, struct hca_loopback *l)
+read_macs(struct hca_pipe *h, struct hca_loopback *l)
 {
 	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
 
@@ -82,7 +82,7 @@ read_macs(struct hca *h, struct hca_loopback *l)
 
 /* A copy for local members; the frame itself goes to the port. */
 static struct rte_mbuf *
-copy_of(struct hca *h, const struct rte_mbuf *m)
+copy_of(struct hca_pipe *h, const struct rte_mbuf *m)
 {
 	struct rte_mbuf *c = rte_pktmbuf_alloc(h->tx_pool);
 	char *to = c != NULL ? rte_pktmbuf_append(c, m->data_len) : NULL;
@@ -98,7 +98,7 @@ copy_of(struct hca *h, const struct rte_mbuf *m)
 
 /* There is room: encap has checked before it took the frame. */
 static void
-loop(struct hca *h, struct rte_mbuf *m)
+loop(struct hca_pipe *h, struct rte_mbuf *m)
 {
 	if (unlikely(rte_ring_enqueue(h->loop.ring, m) != 0)) {
 		rte_pktmbuf_free(m);
@@ -110,7 +110,7 @@ loop(struct hca *h, struct rte_mbuf *m)
 }
 
 unsigned int
-hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n)
+hca_loopback_divert(struct hca_pipe *h, struct rte_mbuf **m, unsigned int n)
 {
 	unsigned int left = 0;
 
@@ -135,19 +135,19 @@ hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n)
 }
 
 uint32_t
-hca_loopback_room(const struct hca *h)
+hca_loopback_room(const struct hca_pipe *h)
 {
 	return hca_ring_room(h->loop.ring);
 }
 
 unsigned int
-hca_loopback_rx(struct hca *h, struct rte_mbuf **m, unsigned int n)
+hca_loopback_rx(struct hca_pipe *h, struct rte_mbuf **m, unsigned int n)
 {
 	return rte_ring_dequeue_burst(h->loop.ring, (void **)m, n, NULL);
 }
 
 uint32_t
-hca_loopback_count(const struct hca *h)
+hca_loopback_count(const struct hca_pipe *h)
 {
 	return hca_ring_count(h->loop.ring);
 }

@@ -26,7 +26,7 @@
 
 #include "ctxmgt/ctxmgt.h"
 
-struct hca;
+struct hca_pipe;
 
 struct hca_loopback {
 	struct rte_ring *ring; /* of frames, SPSC encap -> decap */
@@ -37,18 +37,18 @@ struct hca_loopback {
 	uint8_t mac[HCA_GID_ENTRIES][6];
 };
 
-int hca_loopback_init(struct hca *h);
-void hca_loopback_fini(struct hca *h);
+int hca_loopback_init(struct hca_pipe *h);
+void hca_loopback_fini(struct hca_pipe *h);
 
 /* Announce a path's destination, which switches it on if necessary. CEU or encap. */
-void hca_loopback_learn(struct hca *h, const uint8_t dmac[6]);
+void hca_loopback_learn(struct hca_pipe *h, const uint8_t dmac[6]);
 /* Remove frames for the device itself from the burst; returns the number of remaining frames. */
-unsigned int hca_loopback_divert(struct hca *h, struct rte_mbuf **m, unsigned int n);
+unsigned int hca_loopback_divert(struct hca_pipe *h, struct rte_mbuf **m, unsigned int n);
 /* Frames that the ring can take until the next divert. On encap's worker. */
-uint32_t hca_loopback_room(const struct hca *h);
+uint32_t hca_loopback_room(const struct hca_pipe *h);
 /* Receive up to n frames, whose ownership passes to the caller. */
-unsigned int hca_loopback_rx(struct hca *h, struct rte_mbuf **m, unsigned int n);
+unsigned int hca_loopback_rx(struct hca_pipe *h, struct rte_mbuf **m, unsigned int n);
 /* Number of frames in the ring. */
-uint32_t hca_loopback_count(const struct hca *h);
+uint32_t hca_loopback_count(const struct hca_pipe *h);
 
 #endif

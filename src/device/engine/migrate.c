@@ -11,7 +11,7 @@
 #include "queues/eq.h"
 
 enum hca_migrate_result
-hca_migrate(struct hca *h, enum hca_stage_id by, uint32_t qpi)
+hca_migrate(struct hca_pipe *h, enum hca_stage_id by, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t mig = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE);
@@ -67,7 +67,7 @@ came_by_other_path(const struct hca_qp *qp, const struct hca_rxd *r, const uint8
 }
 
 enum hca_counter
-hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
+hca_migrate_judge(struct hca_pipe *h, struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
 {
 	uint32_t mig = __atomic_load_n(&qp->addr.mig, __ATOMIC_ACQUIRE),
 		 qpi = hca_qp_index(&h->core, r->qpi);

@@ -26,7 +26,7 @@
 #include "queues/eq.h"
 #include "wire/roce_frame.h"
 
-struct hca;
+struct hca_pipe;
 
 /* Not visible to software. */
 #define HCA_MIG_HELD 2u
@@ -38,7 +38,7 @@ enum hca_migrate_result {
 };
 
 /* Migrate to the other path, if the QP is armed. Any stage. */
-enum hca_migrate_result hca_migrate(struct hca *h, enum hca_stage_id by, uint32_t qpi);
+enum hca_migrate_result hca_migrate(struct hca_pipe *h, enum hca_stage_id by, uint32_t qpi);
 
 /* From one migration state to another, in one step. */
 static inline bool
@@ -100,7 +100,7 @@ hca_migrate_tell(struct hca_core *h, enum hca_stage_id by, uint32_t qpi)
  * the reason of its drop: an armed QP that is asked to migrate to an unknown path raises
  * PATH_MIG_FAILED. On decap's worker.
  */
-enum hca_counter hca_migrate_judge(struct hca *h, struct hca_qp *qp, const struct hca_rxd *r,
+enum hca_counter hca_migrate_judge(struct hca_pipe *h, struct hca_qp *qp, const struct hca_rxd *r,
 				   const uint8_t *l3);
 
 /* Whether the packet's IP source is this GID, in this VLAN; IPv4 is compared as ::ffff:0:0/96. */

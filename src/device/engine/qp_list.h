@@ -18,13 +18,13 @@ struct hca_qp_list {
 };
 
 static inline uint32_t *
-hca_qp_link(struct hca *h, size_t link, uint32_t qpi)
+hca_qp_link(struct hca_pipe *h, size_t link, uint32_t qpi)
 {
 	return (uint32_t *)(void *)((uint8_t *)&h->qp[qpi] + link);
 }
 
 static inline void
-hca_qp_list_append(struct hca *h, struct hca_qp_list *l, size_t link, uint32_t qpi)
+hca_qp_list_append(struct hca_pipe *h, struct hca_qp_list *l, size_t link, uint32_t qpi)
 {
 	*hca_qp_link(h, link, qpi) = HCA_QP_NONE;
 	if (l->head == HCA_QP_NONE)
@@ -36,7 +36,7 @@ hca_qp_list_append(struct hca *h, struct hca_qp_list *l, size_t link, uint32_t q
 
 /* The list must not be empty. */
 static inline uint32_t
-hca_qp_list_pop(struct hca *h, struct hca_qp_list *l, size_t link)
+hca_qp_list_pop(struct hca_pipe *h, struct hca_qp_list *l, size_t link)
 {
 	uint32_t qpi = l->head;
 
@@ -46,7 +46,8 @@ hca_qp_list_pop(struct hca *h, struct hca_qp_list *l, size_t link)
 
 /* Append all QPs of another list, which is not used any more. */
 static inline void
-hca_qp_list_join(struct hca *h, struct hca_qp_list *l, size_t link, const struct hca_qp_list *more)
+hca_qp_list_join(struct hca_pipe *h, struct hca_qp_list *l, size_t link,
+		 const struct hca_qp_list *more)
 {
 	if (more->head == HCA_QP_NONE)
 		return;
@@ -59,7 +60,7 @@ hca_qp_list_join(struct hca *h, struct hca_qp_list *l, size_t link, const struct
 
 /* The QP must be on the list. O(n): for purges. */
 static inline void
-hca_qp_list_remove(struct hca *h, struct hca_qp_list *l, size_t link, uint32_t qpi)
+hca_qp_list_remove(struct hca_pipe *h, struct hca_qp_list *l, size_t link, uint32_t qpi)
 {
 	uint32_t *at = &l->head, before = HCA_QP_NONE;
 

@@ -108,7 +108,7 @@ _Static_assert(sizeof(struct hca_ub_record_full) == 768, "twelve lines");
 
 /* Record of a Jetty by reference. */
 static inline struct hca_ub_record *
-hca_ub_record(const struct hca *h, uint32_t ref)
+hca_ub_record(const struct hca_pipe *h, uint32_t ref)
 {
 	if (ref & HCA_RECREF_FULL)
 		return (struct hca_ub_record *)((uint8_t *)h->ub_rec_full.mem +
@@ -148,7 +148,7 @@ hca_ub_record_sges(const struct hca_ub_record *r)
 
 /* Pools of the records of QPs of a service. */
 static inline struct hca_record_pool *
-hca_record_pool_of(struct hca *h, uint32_t service, bool full)
+hca_record_pool_of(struct hca_pipe *h, uint32_t service, bool full)
 {
 	if (unlikely(hca_is_jetty(service)))
 		return full ? &h->ub_rec_full : &h->ub_rec;

@@ -9,7 +9,7 @@
 #include "engine/record_ub.h"
 
 void
-hca_tell_state(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+hca_tell_state(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 {
 	uint32_t told = hca_qp_stages(&h->qp[qpi]) & ~(1u << HCA_STAGE_TIMER | 1u << from);
 
@@ -35,7 +35,7 @@ hca_tp_stages(void)
 }
 
 void
-hca_tell_tp(struct hca *h, enum hca_stage_id from, uint32_t tpi)
+hca_tell_tp(struct hca_pipe *h, enum hca_stage_id from, uint32_t tpi)
 {
 	/* TPR reads the state with each packet */
 	uint32_t told =
@@ -48,7 +48,7 @@ hca_tell_tp(struct hca *h, enum hca_stage_id from, uint32_t tpi)
 }
 
 bool
-hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+hca_qp_to_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state;
@@ -64,7 +64,7 @@ hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 }
 
 bool
-hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+hca_qp_to_sq_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 

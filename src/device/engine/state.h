@@ -9,7 +9,7 @@
 
 #include "core/stage.h"
 
-struct hca;
+struct hca_pipe;
 struct hca_qp;
 
 /* The stages that keep state of the QP, or of a TP: a bit each, the timer's among them. */
@@ -17,21 +17,21 @@ uint32_t hca_qp_stages(const struct hca_qp *qp);
 uint32_t hca_tp_stages(void);
 
 /* The state of the TP (by its index among those) or its configuration has changed: STATE. */
-void hca_tell_tp(struct hca *h, enum hca_stage_id from, uint32_t tpi);
+void hca_tell_tp(struct hca_pipe *h, enum hca_stage_id from, uint32_t tpi);
 
 /* Tells every other stage that the state of the QP has changed (STATE). */
-void hca_tell_state(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+void hca_tell_state(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi);
 
 /*
  * QP to ERR from a stage: CAS along the legal transitions; on success tells every other stage with
  * STATE (the caller handles its own part). false: already ERR or RST.
  */
-bool hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+bool hca_qp_to_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi);
 
 /*
  * Send queue error of a UC or UD QP: RTS or SQD to SQE, everybody told. It goes on receiving; what
  * is announced flushes. false: it was in another state.
  */
-bool hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi);
+bool hca_qp_to_sq_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi);
 
 #endif

@@ -12,7 +12,7 @@
 #include "engine/timer.h"
 
 void
-hca_timer_watch(struct hca *h, enum hca_object_kind kind, const uint16_t *armed,
+hca_timer_watch(struct hca_pipe *h, enum hca_object_kind kind, const uint16_t *armed,
 		const uint64_t *deadline, size_t stride)
 {
 	struct hca_timer_ctx *t = h->stage_ctx[HCA_STAGE_TIMER];
@@ -22,7 +22,7 @@ hca_timer_watch(struct hca *h, enum hca_object_kind kind, const uint16_t *armed,
 }
 
 int
-hca_timer_init(struct hca *h)
+hca_timer_init(struct hca_pipe *h)
 {
 	struct hca_timer_ctx *t =
 		rte_zmalloc_socket("timer", sizeof(*t), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -47,7 +47,7 @@ hca_timer_init(struct hca *h)
 }
 
 void
-hca_timer_fini(struct hca *h)
+hca_timer_fini(struct hca_pipe *h)
 {
 	struct hca_timer_ctx *t = h->stage_ctx[HCA_STAGE_TIMER];
 
@@ -59,7 +59,7 @@ hca_timer_fini(struct hca *h)
 }
 
 static inline struct hca_timer_ctx *
-timer_ctx(const struct hca *h)
+timer_ctx(const struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_TIMER];
 }
@@ -106,7 +106,7 @@ put_in(struct hca_timer_ctx *t, uint32_t obj, uint64_t first)
 
 /* False: the object's timeout is not running. */
 static bool
-deadline_of(const struct hca *h, uint32_t obj, uint64_t *deadline)
+deadline_of(const struct hca_pipe *h, uint32_t obj, uint64_t *deadline)
 {
 	enum hca_object_kind kind = hca_object_kind(h, obj);
 	const struct hca_timer_words *w = &timer_ctx(h)->words[kind];
@@ -121,7 +121,7 @@ deadline_of(const struct hca *h, uint32_t obj, uint64_t *deadline)
 
 /* The stage that arms the timer and gets expiries. A Jetty is a QP that TAI has in place of RRC. */
 static enum hca_stage_id
-stage_of(const struct hca *h, uint32_t obj)
+stage_of(const struct hca_pipe *h, uint32_t obj)
 {
 	if (hca_object_kind(h, obj) == HCA_OBJECT_TP)
 		return HCA_STAGE_TPS;
@@ -129,7 +129,7 @@ stage_of(const struct hca *h, uint32_t obj)
 }
 
 static void
-arm(struct hca *h, uint32_t obj)
+arm(struct hca_pipe *h, uint32_t obj)
 {
 	struct hca_timer_ctx *t = timer_ctx(h);
 	uint64_t deadline;
@@ -142,7 +142,7 @@ arm(struct hca *h, uint32_t obj)
 }
 
 static unsigned int
-messages(struct hca *h, enum hca_stage_id from, unsigned int budget)
+messages(struct hca_pipe *h, enum hca_stage_id from, unsigned int budget)
 {
 	struct hca_msg_channel *c = h->msg[from][HCA_STAGE_TIMER];
 	unsigned int n = 0;
@@ -162,7 +162,7 @@ messages(struct hca *h, enum hca_stage_id from, unsigned int budget)
 
 /* Handle a slot; entries beyond the wheel's range are inserted again. */
 static unsigned int
-run_slot(struct hca *h, struct hca_timer_ctx *t, uint32_t slot, uint64_t now, uint64_t first)
+run_slot(struct hca_pipe *h, struct hca_timer_ctx *t, uint32_t slot, uint64_t now, uint64_t first)
 {
 	uint32_t obj = t->slot[slot], next;
 	unsigned int n = 0;
@@ -204,7 +204,7 @@ next_used(const struct hca_timer_ctx *t, uint64_t tick, uint64_t limit)
  * never refused.
  */
 static unsigned int
-advance(struct hca *h, struct hca_timer_ctx *t, uint64_t now, unsigned int budget)
+advance(struct hca_pipe *h, struct hca_timer_ctx *t, uint64_t now, unsigned int budget)
 {
 	uint64_t last = now >> HCA_TIMER_TICK_LOG;
 	unsigned int n = 0;
@@ -230,7 +230,7 @@ advance(struct hca *h, struct hca_timer_ctx *t, uint64_t now, unsigned int budge
 }
 
 unsigned int
-hca_timer_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_timer_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n = advance(h, timer_ctx(h), now, budget);
 
@@ -245,7 +245,7 @@ hca_timer_poll(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 uint64_t
-hca_timer_deadline(const struct hca *h, uint64_t now)
+hca_timer_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_timer_ctx *t = timer_ctx(h);
 

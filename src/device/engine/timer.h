@@ -19,7 +19,7 @@
 
 #include "engine/object.h"
 
-struct hca;
+struct hca_pipe;
 
 #define HCA_TIMER_TICK_LOG 12u /* 4096 ns */
 #define HCA_TIMER_SLOTS 4096u
@@ -53,7 +53,7 @@ struct hca_timer_ctx {
  * The words of the objects of a kind; their stage calls it once, in its init, after that of the
  * timer.
  */
-void hca_timer_watch(struct hca *h, enum hca_object_kind kind, const uint16_t *armed,
+void hca_timer_watch(struct hca_pipe *h, enum hca_object_kind kind, const uint16_t *armed,
 		     const uint64_t *deadline, size_t stride);
 
 #endif

@@ -17,7 +17,7 @@
 #include "wire/wire_view.h"
 
 int
-hca_decap_init(struct hca *h)
+hca_decap_init(struct hca_pipe *h)
 {
 	struct hca_decap *d =
 		rte_zmalloc_socket("decap", sizeof(*d), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -27,7 +27,7 @@ hca_decap_init(struct hca *h)
 }
 
 void
-hca_decap_fini(struct hca *h)
+hca_decap_fini(struct hca_pipe *h)
 {
 	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
 
@@ -54,7 +54,7 @@ hca_decap_describe(const uint8_t *frame, uint32_t len, struct hca_rxd *r,
 
 /* Whether it is a frame of UB that this device judges: one with all headers up to UDP. */
 static bool
-take_ub(struct hca *h, struct hca_decap *d, struct rte_mbuf *m)
+take_ub(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct hca_wire_view v;
@@ -73,7 +73,7 @@ take_ub(struct hca *h, struct hca_decap *d, struct rte_mbuf *m)
 }
 
 static void
-take_general(struct hca *h, struct hca_decap *d, struct rte_mbuf *m)
+take_general(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m)
 {
 	static const uint16_t counter[HCA_WIRE_DROP_COUNT] = {
 #define X(NAME, name, text) [HCA_WIRE_DROP_##NAME] = HCA_CTR_##name,
@@ -104,7 +104,7 @@ take_usual(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 
 /* The short ways of both wires, the last one's first; then a frame of no usual form. */
 static void
-describe_mixed(struct hca *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
+describe_mixed(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
 	unsigned int i = take_usual(d, m, n), taken;
 
@@ -121,7 +121,8 @@ describe_mixed(struct hca *h, struct hca_decap *d, struct rte_mbuf **m, unsigned
 }
 
 static inline void
-describe_burst(struct hca *h, struct hca_decap *d, bool ub, struct rte_mbuf **m, unsigned int n)
+describe_burst(struct hca_pipe *h, struct hca_decap *d, bool ub, struct rte_mbuf **m,
+	       unsigned int n)
 {
 	unsigned int i;
 
@@ -137,7 +138,7 @@ describe_burst(struct hca *h, struct hca_decap *d, bool ub, struct rte_mbuf **m,
 }
 
 static void
-hand_over_ub(struct hca *h, struct hca_decap *d, uint64_t now)
+hand_over_ub(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
 {
 	if (d->ub.n_tps != 0)
 		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_TPS], d->ub.to_tps, d->ub.n_tps, now);
@@ -147,7 +148,7 @@ hand_over_ub(struct hca *h, struct hca_decap *d, uint64_t now)
 
 /* Frames of both wires, by runs; those of UB are passed on, too. */
 static void
-judge_mixed(struct hca *h, struct hca_decap *d, uint64_t now)
+judge_mixed(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
 {
 	unsigned int from = 0, to;
 
@@ -175,7 +176,7 @@ begin_burst(struct hca_decap *d)
 }
 
 static inline void
-hand_over(struct hca *h, struct hca_decap *d, uint64_t now)
+hand_over(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
 {
 	if (d->n_rrc != 0)
 		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_RRC], d->to_rrc, d->n_rrc, now);
@@ -187,7 +188,7 @@ hand_over(struct hca *h, struct hca_decap *d, uint64_t now)
 
 /* The port is not read until the last multicasts have been delivered. */
 static unsigned int
-continue_multicast(struct hca *h, struct hca_decap *d, unsigned int room, uint64_t now)
+continue_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int room, uint64_t now)
 {
 	begin_burst(d);
 	hca_decap_roce_multicast(h, d, room);
@@ -197,7 +198,7 @@ continue_multicast(struct hca *h, struct hca_decap *d, unsigned int room, uint64
 
 /* Looped-back frames get at most half of a full burst, and what the port leaves of the rest. */
 static inline unsigned int
-take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
+take(struct hca_pipe *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 {
 	bool loops = unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0);
 	unsigned int n = 0;
@@ -214,7 +215,7 @@ take(struct hca *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 
 /* How many frames all stages take, whichever they are for. */
 static inline unsigned int
-room_of_all(struct hca *h, bool ub, unsigned int budget)
+room_of_all(struct hca_pipe *h, bool ub, unsigned int budget)
 {
 	unsigned int room = RTE_MIN(budget, HCA_BURST);
 
@@ -230,7 +231,7 @@ room_of_all(struct hca *h, bool ub, unsigned int budget)
 
 /* At most room frames, from the port to the stages. */
 static __rte_always_inline unsigned int
-burst(struct hca *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t now)
+burst(struct hca_pipe *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t now)
 {
 	struct rte_mbuf *m[HCA_DECAP_BURST];
 	unsigned int n = take(h, m, room, now);
@@ -263,7 +264,7 @@ burst(struct hca *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t n
 }
 
 unsigned int
-hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_decap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
 	bool ub = h->ub != NULL;
@@ -279,7 +280,7 @@ hca_decap_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 /* The port announces its frames itself: graph/sleep.c. */
 uint64_t
-hca_decap_deadline(const struct hca *h, uint64_t now)
+hca_decap_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
 

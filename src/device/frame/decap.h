@@ -68,7 +68,7 @@ struct hca_decap {
 
 /* Refuse a frame: count it under its reason and free it with the burst. */
 static inline void
-hca_decap_drop(struct hca *h, struct hca_decap *d, struct rte_mbuf *m, enum hca_counter why)
+hca_decap_drop(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m, enum hca_counter why)
 {
 	HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
 	d->dead[d->n_dead++] = m;
@@ -98,9 +98,10 @@ unsigned int hca_decap_roce_take(struct hca_decap *d, struct rte_mbuf **m, unsig
 int hca_decap_roce_describe(const uint8_t *frame, const struct hca_wire_view *v, int rc,
 			    struct hca_rxd *r);
 /* Check ICRC, QP, addresses, P_Key of frames from .. to - 1, all RoCE; put them into the lists. */
-void hca_decap_roce_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to);
+void hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
+			  unsigned int to);
 /* Copy waiting multicasts for their members into the lists, as far as EE has room. */
-void hca_decap_roce_multicast(struct hca *h, struct hca_decap *d, unsigned int room);
+void hca_decap_roce_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int room);
 void hca_decap_roce_fini(struct hca_decap *d);
 
 struct hca_ub_rxd;
@@ -122,6 +123,7 @@ unsigned int hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigne
 enum hca_counter hca_decap_ub_describe(const uint8_t *frame, const struct hca_wire_view *v,
 				       struct hca_ub_rxd *r, struct hca_icrc_span *span);
 /* Check ICRC, TP, addresses and Entities of frames from .. to - 1, all UB; into the lists. */
-void hca_decap_ub_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to);
+void hca_decap_ub_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
+			unsigned int to);
 
 #endif

@@ -307,7 +307,8 @@ gid_at(const uint8_t *l3, size_t in_ipv4, size_t in_ipv6, uint8_t gid[16])
 
 /* Whether a datagram is for any address of this port, in its VLAN; groups were found by theirs. */
 static bool
-is_for_us(const struct hca *h, struct hca_decap_roce *d, const struct hca_rxd *r, const uint8_t *l3)
+is_for_us(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_rxd *r,
+	  const uint8_t *l3)
 {
 	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
 	uint16_t vlan = HCA_VLAN_VID(r->vlan);
@@ -352,7 +353,7 @@ qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *de
 
 /* Packets of no service: RRC takes CNPs where there is congestion control. */
 static enum hca_counter
-judge_class(const struct hca *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
+judge_class(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 
@@ -363,7 +364,7 @@ judge_class(const struct hca *h, const struct hca_qp *qp, struct hca_rxd *r, con
 
 /* Checks of datagrams, which may come from any host. */
 static enum hca_counter
-judge_datagram(const struct hca *h, struct hca_decap_roce *d, const struct hca_qp *qp,
+judge_datagram(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_qp *qp,
 	       const struct hca_rxd *r, const uint8_t *p)
 {
 	if (!is_for_us(h, d, r, p + r->l3_off))
@@ -373,8 +374,8 @@ judge_datagram(const struct hca *h, struct hca_decap_roce *d, const struct hca_q
 
 /* All checks in order; HCA_CTR_N: the packet is accepted. */
 static inline enum hca_counter
-judge(const struct hca *h, struct hca_decap_roce *d, const struct hca_qp *qp, struct hca_rxd *r,
-      const uint8_t *p)
+judge(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_qp *qp,
+      struct hca_rxd *r, const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 	uint32_t states = is_request(op) ? TAKES_REQUESTS : TAKES_RESPONSES;
@@ -437,7 +438,7 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 /* ---- multicast: a copy for each member ---- */
 
 static const struct hca_mcast_group *
-group_of(const struct hca *h, struct rte_mbuf *m)
+group_of(const struct hca_pipe *h, struct rte_mbuf *m)
 {
 	uint8_t gid[16];
 
@@ -446,7 +447,7 @@ group_of(const struct hca *h, struct rte_mbuf *m)
 }
 
 static struct rte_mbuf *
-copy_frame(struct hca *h, const struct rte_mbuf *m)
+copy_frame(struct hca_pipe *h, const struct rte_mbuf *m)
 {
 	struct rte_mbuf *c = rte_pktmbuf_alloc(h->resp_pool);
 	char *to = c != NULL ? rte_pktmbuf_append(c, m->data_len) : NULL;
@@ -464,7 +465,7 @@ copy_frame(struct hca *h, const struct rte_mbuf *m)
 
 /* A datagram that a QP has sent, for one that does not want its own. */
 static bool
-is_own_voice(const struct hca *h, const struct hca_qp *qp, const struct hca_rxd *r,
+is_own_voice(const struct hca_pipe *h, const struct hca_qp *qp, const struct hca_rxd *r,
 	     const uint8_t *p)
 {
 	uint8_t gid[16];
@@ -477,7 +478,7 @@ is_own_voice(const struct hca *h, const struct hca_qp *qp, const struct hca_rxd 
 }
 
 static void
-to_member(struct hca *h, struct hca_decap *d, const struct rte_mbuf *m, uint32_t qpn)
+to_member(struct hca_pipe *h, struct hca_decap *d, const struct rte_mbuf *m, uint32_t qpn)
 {
 	uint32_t qpi = hca_qp_index(&h->core, qpn);
 	const struct hca_qp *qp = &h->qp[qpi];
@@ -505,7 +506,7 @@ to_member(struct hca *h, struct hca_decap *d, const struct rte_mbuf *m, uint32_t
 
 /* Finish a multicast: delivered to members, or without any. */
 static void
-end_multicast(struct hca *h, struct hca_decap *d, const struct hca_to_members *t)
+end_multicast(struct hca_pipe *h, struct hca_decap *d, const struct hca_to_members *t)
 {
 	if (t->served)
 		HCA_COUNT(h, DECAP, rx_mcast_pkts);
@@ -515,7 +516,7 @@ end_multicast(struct hca *h, struct hca_decap *d, const struct hca_to_members *t
 }
 
 void
-hca_decap_roce_multicast(struct hca *h, struct hca_decap *d, unsigned int room)
+hca_decap_roce_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int room)
 {
 	struct hca_decap_roce *rd = &d->roce;
 
@@ -540,7 +541,7 @@ hca_decap_roce_multicast(struct hca *h, struct hca_decap *d, unsigned int room)
 
 /* QPN 1 is the QP named by CONF_SPECIAL_QP. */
 static inline void
-redirect_gsi(const struct hca *h, struct hca_rxd *r)
+redirect_gsi(const struct hca_pipe *h, struct hca_rxd *r)
 {
 	if (likely(r->qpi != HCA_QPN_GSI))
 		return;
@@ -549,7 +550,7 @@ redirect_gsi(const struct hca *h, struct hca_rxd *r)
 }
 
 void
-hca_decap_roce_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to)
+hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from, unsigned int to)
 {
 	struct hca_decap_roce *rd = &d->roce;
 	struct judged last = {.info = NULL};

@@ -272,7 +272,7 @@ entities_fit(const uint8_t *tph, const uint8_t source[16], const uint8_t destina
 
 /* Unreliable packets come from anywhere, to any own address. */
 static enum hca_counter
-judge_datagram(const struct hca *h, struct hca_ub_rxd *r, const uint8_t *p)
+judge_datagram(const struct hca_pipe *h, struct hca_ub_rxd *r, const uint8_t *p)
 {
 	uint8_t source[16], destination[16];
 
@@ -302,7 +302,7 @@ judge_address(const struct hca_tp_cfg *cfg, const struct hca_ub_rxd *r, const ui
 }
 
 static enum hca_counter
-judge_packet(const struct hca *h, struct hca_ub_rxd *r, const uint8_t *p)
+judge_packet(const struct hca_pipe *h, struct hca_ub_rxd *r, const uint8_t *p)
 {
 	const struct hca_tp *tp = hca_ub_tp(h->ub, r->tp);
 	uint32_t index = (uint32_t)(tp - h->ub->tp);
@@ -326,7 +326,7 @@ judge_packet(const struct hca *h, struct hca_ub_rxd *r, const uint8_t *p)
 }
 
 static enum hca_counter
-judge(const struct hca *h, struct hca_ub_rxd *r, const uint8_t *p)
+judge(const struct hca_pipe *h, struct hca_ub_rxd *r, const uint8_t *p)
 {
 	return r->opcode == HCA_UB_TP_UTP ? judge_datagram(h, r, p) : judge_packet(h, r, p);
 }
@@ -353,7 +353,7 @@ pass_on(struct hca_decap *d, struct passed *n, struct rte_mbuf *m, const struct 
 }
 
 static inline void
-count_passed(struct hca *h, const struct passed *n)
+count_passed(struct hca_pipe *h, const struct passed *n)
 {
 	HCA_COUNT_N(h, DECAP, ub_rx_tp_packets, n->packets);
 	HCA_COUNT_N(h, DECAP, ub_rx_acks, n->acks);
@@ -388,7 +388,7 @@ pass_alike(struct hca_decap *d, struct passed *n, const struct hca_ub_rxd *last,
 }
 
 void
-hca_decap_ub_judge(struct hca *h, struct hca_decap *d, unsigned int from, unsigned int to)
+hca_decap_ub_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from, unsigned int to)
 {
 	struct passed passed = {0};
 

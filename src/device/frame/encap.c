@@ -21,7 +21,7 @@
 #define LINK_EVERY_NS 10000000u /* interval of queries of the port's link */
 
 int
-hca_encap_init(struct hca *h)
+hca_encap_init(struct hca_pipe *h)
 {
 	struct hca_encap *e =
 		rte_zmalloc_socket("encap", sizeof(*e), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -39,7 +39,7 @@ hca_encap_init(struct hca *h)
 }
 
 void
-hca_encap_fini(struct hca *h)
+hca_encap_fini(struct hca_pipe *h)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
@@ -63,7 +63,7 @@ backlog_count(const struct hca_encap *e)
  * loopback ring. Answers of UB that wait for packets were pushed into a share of the same loop.
  */
 unsigned int
-hca_encap_room(struct hca *h)
+hca_encap_room(struct hca_pipe *h)
 {
 	const struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
@@ -77,7 +77,7 @@ hca_encap_room(struct hca *h)
  * long the first ones sent had waited.
  */
 static void
-note_wait(struct hca *h, struct hca_encap *e, uint32_t left, uint64_t now)
+note_wait(struct hca_pipe *h, struct hca_encap *e, uint32_t left, uint64_t now)
 {
 	struct hca_tx_wait *w = &h->tx_wait;
 	uint32_t n = backlog_count(e);
@@ -99,7 +99,7 @@ note_wait(struct hca *h, struct hca_encap *e, uint32_t left, uint64_t now)
 }
 
 static void
-set_discarding(struct hca *h, struct hca_encap *e, bool on)
+set_discarding(struct hca_pipe *h, struct hca_encap *e, bool on)
 {
 	if (e->discarding == on)
 		return;
@@ -108,7 +108,7 @@ set_discarding(struct hca *h, struct hca_encap *e, bool on)
 }
 
 static void
-discard(struct hca *h, struct hca_encap *e, enum hca_counter why)
+discard(struct hca_pipe *h, struct hca_encap *e, enum hca_counter why)
 {
 	hca_count(&h->line[HCA_STAGE_ENCAP], why, backlog_count(e));
 	for (; e->tail != e->head; e->tail++)
@@ -117,7 +117,7 @@ discard(struct hca *h, struct hca_encap *e, enum hca_counter why)
 
 /* Query the link; report a change. */
 static bool
-link_is_up(struct hca *h, struct hca_encap *e)
+link_is_up(struct hca_pipe *h, struct hca_encap *e)
 {
 	bool up = h->port->ops->link_up(h->port);
 
@@ -131,7 +131,7 @@ link_is_up(struct hca *h, struct hca_encap *e)
 
 /* The port did not accept everything: check how long, and whether there is a link. */
 static void
-port_stalled(struct hca *h, struct hca_encap *e, bool progress, uint64_t now)
+port_stalled(struct hca_pipe *h, struct hca_encap *e, bool progress, uint64_t now)
 {
 	if (progress || e->stalled_since == 0) {
 		e->stalled_since = now ? now : 1;
@@ -150,7 +150,7 @@ port_stalled(struct hca *h, struct hca_encap *e, bool progress, uint64_t now)
 }
 
 static unsigned int
-flush_backlog(struct hca *h, struct hca_encap *e, uint64_t now)
+flush_backlog(struct hca_pipe *h, struct hca_encap *e, uint64_t now)
 {
 	unsigned int done = 0;
 
@@ -189,7 +189,7 @@ keep(struct hca_encap *e, struct rte_mbuf *const *m, unsigned int n, uint64_t no
  * last: to load what was just stored in small pieces, the CPU waits until those have left it.
  */
 void
-hca_encap_copy_long(struct hca *h, struct hca_encap_burst *b)
+hca_encap_copy_long(struct hca_pipe *h, struct hca_encap_burst *b)
 {
 	uint32_t crc[HCA_ENCAP_FRAMES];
 
@@ -213,7 +213,7 @@ hca_encap_copy_long(struct hca *h, struct hca_encap_burst *b)
 
 /* Compute the ICRC of the short frames of the burst together. */
 static void
-finish_icrc(struct hca *h, struct hca_encap_burst *b)
+finish_icrc(struct hca_pipe *h, struct hca_encap_burst *b)
 {
 	uint32_t crc[HCA_ENCAP_FRAMES];
 
@@ -225,7 +225,7 @@ finish_icrc(struct hca *h, struct hca_encap_burst *b)
 }
 
 void
-hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now)
+hca_encap_transmit(struct hca_pipe *h, struct hca_encap_burst *b, uint64_t now)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 	uint16_t took = 0;
@@ -260,8 +260,8 @@ hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now)
 
 /* Gather from foreign memory, if the key is of such a region. */
 static bool
-gather_foreign(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
-	       uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
+gather_foreign(struct hca_pipe *h, const struct hca_qp *qp, uint32_t pd, uint32_t key,
+	       uint32_t access, uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
 {
 	struct hca_encap *enc = h->stage_ctx[HCA_STAGE_ENCAP];
 	const struct hca_mpt_entry *e =
@@ -277,7 +277,7 @@ gather_foreign(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key
 
 /* Gather [va, va + n) of one key; false: not allowed. */
 static bool
-gather_run(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
+gather_run(struct hca_pipe *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, uint32_t access,
 	   uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)
 {
 	const struct hca_mpt_entry *e = hca_encap_find_entry(h, qp, pd, key, access, va, n);
@@ -298,7 +298,7 @@ gather_run(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key, ui
 
 /* Gather from the record's list, from byte d->off on. */
 static bool
-gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
+gather_list(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
 	    uint32_t access, uint8_t *dst, uint32_t *crc)
 {
 	const struct hca_record *r = hca_record(h, d->rec);
@@ -323,7 +323,7 @@ gather_list(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uin
 }
 
 bool
-hca_encap_gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
+hca_encap_gather(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
 		 uint32_t access, uint8_t *dst, uint32_t *crc)
 {
 	if (d->flags & HCA_TXD_INLINE) {
@@ -338,7 +338,7 @@ hca_encap_gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d
 }
 
 static inline unsigned int
-drain(struct hca *h, enum hca_edge_id id, uint64_t now, unsigned int budget)
+drain(struct hca_pipe *h, enum hca_edge_id id, uint64_t now, unsigned int budget)
 {
 	struct hca_edge *e = &h->edge[id];
 
@@ -348,7 +348,7 @@ drain(struct hca *h, enum hca_edge_id id, uint64_t now, unsigned int budget)
 }
 
 unsigned int
-hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_encap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 	unsigned int done = 0;
@@ -375,7 +375,7 @@ hca_encap_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 /* Changes of the link are announced by their cause, and the link is checked after every sleep. */
 uint64_t
-hca_encap_deadline(const struct hca *h, uint64_t now)
+hca_encap_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
@@ -385,7 +385,7 @@ hca_encap_deadline(const struct hca *h, uint64_t now)
 }
 
 void
-hca_encap_ask_link_next(struct hca *h)
+hca_encap_ask_link_next(struct hca_pipe *h)
 {
 	((struct hca_encap *)h->stage_ctx[HCA_STAGE_ENCAP])->link_at = 0;
 }

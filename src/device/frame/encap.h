@@ -78,35 +78,35 @@ hca_encap_begin(struct hca_encap_burst *b)
 	b->bytes = b->payload = 0;
 }
 
-void hca_encap_copy_long(struct hca *h, struct hca_encap_burst *b);
+void hca_encap_copy_long(struct hca_pipe *h, struct hca_encap_burst *b);
 
 /* The memory of what was added to the burst is not read again. */
 static inline void
-hca_encap_copy_all(struct hca *h, struct hca_encap_burst *b)
+hca_encap_copy_all(struct hca_pipe *h, struct hca_encap_burst *b)
 {
 	if (b->copies != 0)
 		hca_encap_copy_long(h, b);
 }
 
 /* Computes the ICRC of the short frames and gives all to loopback, the port or the backlog. */
-void hca_encap_transmit(struct hca *h, struct hca_encap_burst *b, uint64_t now);
+void hca_encap_transmit(struct hca_pipe *h, struct hca_encap_burst *b, uint64_t now);
 /* encap_ub.c: the same of UB's burst, which is empty then. */
-void hca_encap_ub_transmit(struct hca *h, uint64_t now);
+void hca_encap_ub_transmit(struct hca_pipe *h, uint64_t now);
 
 /*
  * Gather the descriptor's payload to dst; its key is checked for pd and access. crc: continued over
  * the bytes, NULL: without CRC. false: not allowed, or foreign memory did not answer in time.
  */
-bool hca_encap_gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
-		      uint32_t access, uint8_t *dst, uint32_t *crc);
+bool hca_encap_gather(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d,
+		      uint32_t pd, uint32_t access, uint8_t *dst, uint32_t *crc);
 
 /* The same with the PD and the rights of a wire. */
-typedef bool (*hca_encap_gather_fn)(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d,
-				    uint8_t *dst, uint32_t *crc);
+typedef bool (*hca_encap_gather_fn)(struct hca_pipe *h, const struct hca_qp *qp,
+				    const struct hca_txd *d, uint8_t *dst, uint32_t *crc);
 
 /* The memory may answer next time: the frame counts as lost on the wire. */
 static inline bool
-hca_encap_is_late(struct hca *h)
+hca_encap_is_late(struct hca_pipe *h)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 	bool late = e->late;
@@ -117,7 +117,7 @@ hca_encap_is_late(struct hca *h)
 
 /* Copy n bytes from src; crc NULL: without CRC. */
 static inline void
-hca_encap_put(struct hca *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint32_t *crc)
+hca_encap_put(struct hca_pipe *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint32_t *crc)
 {
 	if (crc == NULL)
 		h->icrc->copy(dst, src, n);
@@ -126,7 +126,7 @@ hca_encap_put(struct hca *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint3
 }
 
 static inline const struct hca_mpt_entry *
-hca_encap_find_entry(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32_t key,
+hca_encap_find_entry(struct hca_pipe *h, const struct hca_qp *qp, uint32_t pd, uint32_t key,
 		     uint32_t access, uint64_t va, uint32_t n)
 {
 	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, pd, access, va, n);
@@ -138,8 +138,8 @@ hca_encap_find_entry(struct hca *h, const struct hca_qp *qp, uint32_t pd, uint32
 
 /* Address of a payload in one contiguous run, which is prefetched, else NULL. */
 static inline const uint8_t *
-hca_encap_find_payload(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint32_t pd,
-		       uint32_t access)
+hca_encap_find_payload(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d,
+		       uint32_t pd, uint32_t access)
 {
 	const struct hca_mpt_entry *e;
 	const uint8_t *src;
@@ -166,8 +166,8 @@ hca_encap_frame(struct rte_mbuf *m)
 
 /* Copy or gather a payload, whose ICRC so far is *crc; NULL: it is computed later. */
 static __rte_always_inline bool
-hca_encap_read(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, const uint8_t *src,
-	       hca_encap_gather_fn gather, uint8_t *payload, uint32_t *crc)
+hca_encap_read(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d,
+	       const uint8_t *src, hca_encap_gather_fn gather, uint8_t *payload, uint32_t *crc)
 {
 	bool there = true;
 
@@ -182,7 +182,7 @@ hca_encap_read(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, 
 
 /* A long payload whose headers are head: in one run at src it is copied with those of the burst. */
 static __rte_noinline bool
-hca_encap_finish_long(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *qp,
+hca_encap_finish_long(struct hca_pipe *h, struct hca_encap_burst *b, const struct hca_qp *qp,
 		      const struct hca_txd *d, const struct hca_icrc_span *head, uint8_t *payload,
 		      const uint8_t *src, hca_encap_gather_fn gather)
 {
@@ -209,7 +209,7 @@ hca_encap_finish_long(struct hca *h, struct hca_encap_burst *b, const struct hca
  * bursts of a wire, because a call costs 5 % of a 64 B WRITE.
  */
 static __rte_always_inline bool
-hca_encap_finish(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *qp,
+hca_encap_finish(struct hca_pipe *h, struct hca_encap_burst *b, const struct hca_qp *qp,
 		 enum hca_wire wire, const struct hca_udp_template *t, struct rte_mbuf *m,
 		 uint8_t *payload, const uint8_t *src, hca_encap_gather_fn gather)
 {

@@ -57,7 +57,7 @@ put_aeth(uint8_t *p, const struct hca_txd *d)
 }
 
 static inline uint8_t *
-put_atomic(struct hca *h, uint8_t *p, const struct hca_txd *d)
+put_atomic(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d)
 {
 	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
 	struct hca_atomiceth *a = (struct hca_atomiceth *)p;
@@ -71,7 +71,7 @@ put_atomic(struct hca *h, uint8_t *p, const struct hca_txd *d)
 
 /* UD: source QP, and the receiver's Q_Key. */
 static inline uint8_t *
-put_deth(struct hca *h, uint8_t *p, const struct hca_txd *d)
+put_deth(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d)
 {
 	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
 
@@ -82,7 +82,7 @@ put_deth(struct hca *h, uint8_t *p, const struct hca_txd *d)
 
 /* Write extended headers other than a single RETH, in wire order. */
 static inline uint8_t *
-put_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
+put_ext(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 {
 	if (ext & HCA_EXT_DETH)
 		p = put_deth(h, p, d);
@@ -113,7 +113,7 @@ put_ext(struct hca *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 
 /* Write all headers of the packet to frame; returns the address of the payload. */
 static __rte_always_inline uint8_t *
-put_headers(struct hca *h, const struct hca_udp_template *t, const struct hca_txd *d,
+put_headers(struct hca_pipe *h, const struct hca_udp_template *t, const struct hca_txd *d,
 	    uint8_t *frame)
 {
 	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[d->opcode];
@@ -134,14 +134,15 @@ _Static_assert(HCA_TXD_ACKREQ == 1, "shifted into the AckReq bit");
 
 /* Gather payload that is not in one contiguous run. */
 static __rte_noinline bool
-gather(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst, uint32_t *crc)
+gather(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst,
+       uint32_t *crc)
 {
 	return hca_encap_gather(h, qp, d, pd_of(qp, d), access_of(d), dst, crc);
 }
 
 /* False: the payload could not be gathered. */
 static __rte_always_inline bool
-build(struct hca *h, struct hca_encap_burst *b, const struct hca_qp *qp,
+build(struct hca_pipe *h, struct hca_encap_burst *b, const struct hca_qp *qp,
       const struct hca_udp_template *t, struct rte_mbuf *m, const uint8_t *src)
 {
 	uint8_t *payload = put_headers(h, t, hca_txd(m), hca_encap_frame(m));
@@ -177,7 +178,7 @@ ud_fill(const struct hca_qp *qp, uint16_t pkey, const struct hca_gid_entry *g,
 
 /* Headers of a datagram; NULL: its GID entry was removed after the WQE was checked. */
 static const struct hca_udp_template *
-ud_headers(struct hca *h, const struct hca_qp *qp, const struct hca_txd *d)
+ud_headers(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d)
 {
 	struct hca_encap_ud *u = &((struct hca_encap *)h->stage_ctx[HCA_STAGE_ENCAP])->ud;
 	const struct hca_ud_av *av = &((const struct hca_record_full *)hca_record(h, d->rec))->av;
@@ -213,7 +214,7 @@ is_stale(const struct hca_qp *qp, const struct hca_txd *d)
 }
 
 static void
-request_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+request_failed(struct hca_pipe *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	if (hca_encap_is_late(h)) {
 		HCA_COUNT(h, ENCAP, req_gather_late);
@@ -260,7 +261,7 @@ count_sent(struct hca_qp *qp, const struct hca_encap_burst *b, unsigned int fram
 
 /* Tell RTC how far the QP's descriptors are finished; once per run. */
 static void
-finish_run(struct hca *h, uint32_t qpi, uint32_t seq)
+finish_run(struct hca_pipe *h, uint32_t qpi, uint32_t seq)
 {
 	__atomic_store_n(&h->qp[qpi].encap.req_done_seq, seq, __ATOMIC_RELEASE);
 	if (h->edge[HCA_EDGE_RTC_ENCAP].ring != NULL)
@@ -268,7 +269,8 @@ finish_run(struct hca *h, uint32_t qpi, uint32_t seq)
 }
 
 static inline void
-find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned int n, bool request)
+find_payloads(struct hca_pipe *h, void *const *objs, const uint8_t **src, unsigned int n,
+	      bool request)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
@@ -283,7 +285,7 @@ find_payloads(struct hca *h, void *const *objs, const uint8_t **src, unsigned in
 }
 
 static void
-end_run(struct hca *h, struct hca_encap_burst *b, struct run *r)
+end_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r)
 {
 	if (!r->any)
 		return;
@@ -293,7 +295,7 @@ end_run(struct hca *h, struct hca_encap_burst *b, struct run *r)
 }
 
 static void
-begin_run(struct hca *h, struct hca_encap_burst *b, struct run *r, const struct hca_txd *d)
+begin_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, const struct hca_txd *d)
 {
 	uint32_t state;
 
@@ -312,7 +314,7 @@ begin_run(struct hca *h, struct hca_encap_burst *b, struct run *r, const struct 
 
 /* Handle a request of the run; false: no frame is sent. */
 static inline bool
-request(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
+request(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
 	const uint8_t *src)
 {
 	const struct hca_udp_template *t = r->tmpl;
@@ -342,7 +344,7 @@ request(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf
 }
 
 static void
-request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+request_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
@@ -364,7 +366,7 @@ request_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 }
 
 void
-hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_encap_process_req(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	for (unsigned int i = 0; i < n; i += HCA_BURST)
 		request_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);
@@ -375,7 +377,7 @@ hca_encap_process_req(struct hca *h, void *const *objs, unsigned int n, uint64_t
  * the first such PSN that EE has not seen yet.
  */
 static void
-response_late(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+response_late(struct hca_pipe *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	uint8_t seen = __atomic_load_n(&qp->ee.late_seen, __ATOMIC_ACQUIRE);
 	uint32_t repeat = d->flags & HCA_TXD_REPEAT ? HCA_RESP_LATE_REPEAT : 0;
@@ -394,7 +396,7 @@ response_late(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
  * One of a repeated READ is only dropped: the memory may have been released since.
  */
 static void
-response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
+response_failed(struct hca_pipe *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	if (hca_encap_is_late(h)) {
 		response_late(h, qp, d);
@@ -409,7 +411,7 @@ response_failed(struct hca *h, struct hca_qp *qp, const struct hca_txd *d)
 }
 
 static void
-response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+response_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
@@ -435,7 +437,7 @@ response_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 }
 
 void
-hca_encap_process_resp(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_encap_process_resp(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	for (unsigned int i = 0; i < n; i += HCA_BURST)
 		response_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);

@@ -39,7 +39,7 @@ frame_of(const struct rte_mbuf *m)
 }
 
 void
-hca_encap_ub_transmit(struct hca *h, uint64_t now)
+hca_encap_ub_transmit(struct hca_pipe *h, uint64_t now)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
@@ -49,7 +49,7 @@ hca_encap_ub_transmit(struct hca *h, uint64_t now)
 
 /* UB's burst with room for n more frames. */
 static inline struct hca_encap_burst *
-burst_for(struct hca *h, unsigned int n, uint64_t now)
+burst_for(struct hca_pipe *h, unsigned int n, uint64_t now)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
@@ -165,7 +165,7 @@ build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_
 
 /* Headers of a packet to the address in its record; false: its own address is gone. */
 static bool
-fill_template(struct hca *h, const struct hca_ta_op *op, struct hca_udp_template *t)
+fill_template(struct hca_pipe *h, const struct hca_ta_op *op, struct hca_udp_template *t)
 {
 	const struct hca_ub_record_full *r = (const void *)hca_ub_record(h, op->req.record);
 	const struct hca_ud_av *av = &r->av;
@@ -222,7 +222,7 @@ has_arrived(const struct hca_tp *tp, const struct hca_ta_op *op, const struct hc
 }
 
 static inline struct hca_encap_ub_packet
-packet_of(struct hca *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
+packet_of(struct hca_pipe *h, const struct hca_tp *tp, const struct hca_tp_txd *d)
 {
 	struct hca_ta_op *op = hca_ta_op_at(&h->ub->ops, d->op);
 
@@ -243,7 +243,7 @@ struct found {
 
 /* The packet into a frame; false: none is sent. */
 static inline bool
-packet(struct hca *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_mbuf *m,
+packet(struct hca_pipe *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_mbuf *m,
        const struct found *f, struct like *like)
 {
 	const struct hca_tp_txd *d = hca_ub_txd(m);
@@ -277,7 +277,7 @@ struct run {
 
 /* Tell TPS how far the TP's descriptors are finished. */
 static void
-end_run(struct hca *h, struct hca_encap_burst *b, const struct run *r)
+end_run(struct hca_pipe *h, struct hca_encap_burst *b, const struct run *r)
 {
 	struct hca_tp_encap *e;
 
@@ -293,7 +293,7 @@ end_run(struct hca *h, struct hca_encap_burst *b, const struct run *r)
 }
 
 static void
-begin_run(struct hca *h, struct hca_encap_burst *b, struct run *r, const struct hca_tp_txd *d)
+begin_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, const struct hca_tp_txd *d)
 {
 	struct hca_tp *tp = &h->ub->tp[d->tp];
 
@@ -306,7 +306,7 @@ begin_run(struct hca *h, struct hca_encap_burst *b, struct run *r, const struct 
 }
 
 static inline bool
-in_run(struct hca *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
+in_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
        const struct found *f)
 {
 	if (unlikely(r->tp == NULL)) {
@@ -381,7 +381,7 @@ find_payload(struct region *g, struct hca_encap_ub_packet k)
 
 /* Payloads are prefetched. */
 static inline void
-find_all(struct hca *h, void *const *objs, struct found *f, unsigned int n)
+find_all(struct hca_pipe *h, void *const *objs, struct found *f, unsigned int n)
 {
 	uint32_t tpi = UINT32_MAX, generation = 0;
 	struct region region = {.length = 0};
@@ -408,7 +408,7 @@ find_all(struct hca *h, void *const *objs, struct found *f, unsigned int n)
 }
 
 static void
-packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+packet_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_encap_burst *b = burst_for(h, n, now);
 	struct run run = {.tp = NULL, .tpi = UINT32_MAX};
@@ -428,7 +428,7 @@ packet_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 }
 
 void
-hca_encap_process_tps(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_encap_process_tps(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	for (unsigned int i = 0; i < n; i += HCA_BURST)
 		packet_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);
@@ -454,7 +454,7 @@ answer(struct hca_encap_burst *b, const struct hca_tp *tp, struct rte_mbuf *m)
 
 /* They leave with the packets of this poll, or at its end. */
 static void
-answer_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+answer_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_encap_burst *b = burst_for(h, n, now);
 
@@ -475,7 +475,7 @@ answer_burst(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 }
 
 void
-hca_encap_process_tpr(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_encap_process_tpr(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	for (unsigned int i = 0; i < n; i += HCA_BURST)
 		answer_burst(h, objs + i, RTE_MIN(n - i, HCA_BURST), now);

@@ -11,7 +11,7 @@
 #define HCA_ENCAP_UB_POISON 0x04u /* in byte 1 of BTAH and ATAH */
 
 struct hca_encap_ub_packet {
-	struct hca *h;
+	struct hca_pipe *h;
 	const struct hca_tp *tp;
 	struct hca_ta_op *op;
 	uint32_t displacement; /* of its payload in that of the operation */

@@ -118,7 +118,7 @@ put_place(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t d
 
 /* The byte enables of a Write_with_be stand in its record. */
 static uint8_t *
-put_enables(const struct hca *h, const struct hca_ta_op *op, uint8_t *p)
+put_enables(const struct hca_pipe *h, const struct hca_ta_op *op, uint8_t *p)
 {
 	memcpy(p, hca_ub_record_enables(hca_ub_record(h, op->req.record)), op->length / 8);
 	return p + op->length / 8;
@@ -133,7 +133,7 @@ enables_of(const struct hca_ta_op *op, const struct hca_ub_layout *at)
 
 /* Transaction headers of a packet; returns where its payload begins. */
 static inline uint8_t *
-put_transaction(const struct hca *h, const struct hca_ta_op *op, uint8_t opcode,
+put_transaction(const struct hca_pipe *h, const struct hca_ta_op *op, uint8_t opcode,
 		const struct hca_ub_layout *at, uint32_t displacement, uint8_t *tah)
 {
 	const uint32_t usual = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);

@@ -19,7 +19,8 @@ enum gathered {
 };
 
 static enum gathered
-copy_foreign(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t *dst, uint32_t n)
+copy_foreign(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t *dst,
+	     uint32_t n)
 {
 	int rc = hca_foreign_read(&h->core, e, va, dst, n);
 
@@ -27,7 +28,8 @@ copy_foreign(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t 
 }
 
 static enum gathered
-copy_region(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t *dst, uint32_t n)
+copy_region(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t *dst,
+	    uint32_t n)
 {
 	if (unlikely(e->foreign))
 		return copy_foreign(h, e, va, dst, n);
@@ -45,7 +47,7 @@ copy_region(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, uint8_t *
 
 /* Any live region of its PD may be sent from. */
 static enum gathered
-gather_local(struct hca *h, uint32_t pd, uint32_t key, uint64_t va, uint8_t *dst, uint32_t n)
+gather_local(struct hca_pipe *h, uint32_t pd, uint32_t key, uint64_t va, uint8_t *dst, uint32_t n)
 {
 	const struct hca_mpt_entry *e = hca_vtp_check(&h->vtp, key, pd, HCA_MPT_FLAG_REGION, va, n);
 
@@ -56,8 +58,8 @@ gather_local(struct hca *h, uint32_t pd, uint32_t key, uint64_t va, uint8_t *dst
 
 /* From byte `skip` of the list on. */
 static enum gathered
-gather_sges(struct hca *h, uint32_t pd, const struct hca_sge *sge, unsigned int nsge, uint32_t skip,
-	    uint8_t *dst, uint32_t n)
+gather_sges(struct hca_pipe *h, uint32_t pd, const struct hca_sge *sge, unsigned int nsge,
+	    uint32_t skip, uint8_t *dst, uint32_t n)
 {
 	enum gathered got = GATHERED;
 

@@ -57,7 +57,7 @@ struct stage_clock {
 static __thread struct stage_clock stage_clock;
 
 static unsigned int
-charge(struct hca *h, unsigned int next)
+charge(struct hca_pipe *h, unsigned int next)
 {
 	struct stage_clock *c = &stage_clock;
 	unsigned int was = c->stage;
@@ -71,7 +71,7 @@ charge(struct hca *h, unsigned int next)
 }
 
 #define X(e, f, t, p, r) \
-	static void timed_##e(struct hca *h, void *const *objs, unsigned int n, uint64_t now) \
+	static void timed_##e(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now) \
 	{ \
 		unsigned int was; \
 		if (!stage_clock.on) { \
@@ -198,7 +198,7 @@ count_poll(struct hca_stage_line *l, bool busy)
 }
 
 static unsigned int
-poll_timed(struct hca *h, unsigned int worker, uint64_t now)
+poll_timed(struct hca_pipe *h, unsigned int worker, uint64_t now)
 {
 	unsigned int work = 0;
 
@@ -225,7 +225,7 @@ poll_timed(struct hca *h, unsigned int worker, uint64_t now)
 
 /* Layout rtc: no table look-ups, so that the compiler can inline everything. */
 static inline unsigned int
-poll_all(struct hca *h, uint64_t now)
+poll_all(struct hca_pipe *h, uint64_t now)
 {
 	unsigned int work = 0;
 
@@ -239,7 +239,7 @@ poll_all(struct hca *h, uint64_t now)
 
 /* The same of a device with UB. */
 static __rte_noinline unsigned int
-poll_all_ub(struct hca *h, uint64_t now)
+poll_all_ub(struct hca_pipe *h, uint64_t now)
 {
 	unsigned int work = 0;
 
@@ -249,13 +249,22 @@ poll_all_ub(struct hca *h, uint64_t now)
 	return work;
 }
 
-unsigned int
-hca_poll(struct hca *h, unsigned int worker, uint64_t now)
+/* The pipe whose stages a worker polls: the only one. */
+static inline struct hca_pipe *
+pipe_of(struct hca *h, unsigned int worker)
 {
+	(void)worker;
+	return &h->pipe[0];
+}
+
+unsigned int
+hca_poll(struct hca *dev, unsigned int worker, uint64_t now)
+{
+	struct hca_pipe *h = pipe_of(dev, worker);
 	unsigned int work = 0;
 
 	__atomic_store_n(&h->wake[worker].now, now, __ATOMIC_RELAXED);
-	if (unlikely(__atomic_load_n(&h->times_on, __ATOMIC_RELAXED))) {
+	if (unlikely(__atomic_load_n(&dev->times_on, __ATOMIC_RELAXED))) {
 		work = poll_timed(h, worker, now);
 	} else if (h->num_workers == 1) {
 		work = likely(h->ub == NULL) ? poll_all(h, now) : poll_all_ub(h, now);
@@ -265,14 +274,15 @@ hca_poll(struct hca *h, unsigned int worker, uint64_t now)
 				work += stage_poll[s](h, now, HCA_BURST);
 	}
 	if (unlikely(h->wake[worker].workers != 0))
-		hca_wake_those(h, worker);
+		hca_wake_those(dev, worker);
 	rte_rcu_qsbr_quiescent(h->rcu, worker);
 	return work;
 }
 
 unsigned int
-hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget)
+hca_poll_stage(struct hca *dev, unsigned int stage, uint64_t now, unsigned int budget)
 {
+	struct hca_pipe *h = &dev->pipe[0];
 	unsigned int work;
 
 	__atomic_store_n(&h->wake[h->stage_worker[stage]].now, now, __ATOMIC_RELAXED);

@@ -45,10 +45,10 @@ int
 hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
 	bool first = false;
-	int rc = hca_dma_window_add(&h->core, domain, bus, len, &first);
+	int rc = hca_dma_window_add(hca_core(h), domain, bus, len, &first);
 
 	if (rc == 0 && first && domain != 0)
-		hca_doorbell_page_open(h, domain, true);
+		hca_doorbell_page_open(&h->pipe[0], domain, true);
 	return rc;
 }
 
@@ -56,17 +56,17 @@ int
 hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
 	bool last = false;
-	int rc = hca_dma_window_remove(&h->core, domain, bus, len, &last);
+	int rc = hca_dma_window_remove(hca_core(h), domain, bus, len, &last);
 
 	if (rc != 0)
 		return rc;
 	/* live regions on it would keep accessing memory that no longer belongs to the client */
-	if (hca_vtp_uncovered(&h->core, domain, bus, len)) {
-		hca_dma_window_add(&h->core, domain, bus, len, &last);
+	if (hca_vtp_uncovered(hca_core(h), domain, bus, len)) {
+		hca_dma_window_add(hca_core(h), domain, bus, len, &last);
 		return -EBUSY;
 	}
 	if (last && domain != 0)
-		hca_doorbell_page_open(h, domain, false);
+		hca_doorbell_page_open(&h->pipe[0], domain, false);
 	return 0;
 }
 
@@ -90,39 +90,64 @@ live_contexts(const struct hca *h, struct hca_usage *u)
 	return u->qps;
 }
 
+static uint32_t
+message_bytes_per_qp(const struct hca_pipe *p)
+{
+	uint32_t bytes = 0;
+
+	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
+		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
+			bytes += p->msg[f][t] != NULL ? HCA_MSG_BYTES_PER_OBJECT : 0;
+	return bytes;
+}
+
 /* Memory of a live QP, without its queues. Records belong to the HCA. */
 static uint32_t
 bytes_per_qp(const struct hca *h, uint32_t qps)
 {
 	uint64_t own = __atomic_load_n(&h->qp_own_bytes, __ATOMIC_RELAXED);
 	size_t share = sizeof(struct hca_qp) + sizeof(struct hca_timer_entry) +
-		       hca_eqs_bytes_per_qp(&h->core);
+		       hca_eqs_bytes_per_qp(hca_core(h));
 
+	for (unsigned int n = 0; n < h->n_pipes; n++)
+		share += message_bytes_per_qp(&h->pipe[n]);
+	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
+}
+
+/* What waits between the stages of a pipe. */
+static void
+add_waiting(const struct hca_pipe *p, struct hca_usage *u)
+{
+	u->backlog += __atomic_load_n(&p->backlog, __ATOMIC_RELAXED);
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		if (p->edge[i].ring != NULL)
+			u->edge_objects += hca_ring_count(p->edge[i].ring);
+	u->edge_objects += hca_loopback_count(p);
 	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
 		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
-			share += h->msg[f][t] != NULL ? HCA_MSG_BYTES_PER_OBJECT : 0;
-	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
+			if (p->msg[f][t] != NULL)
+				u->messages += hca_msg_count(p->msg[f][t]);
+}
+
+static void
+add_pools(const struct hca_pipe *p, struct hca_usage *u)
+{
+	u->records += hca_record_pool_in_use(&p->rec);
+	u->full_records += hca_record_pool_in_use(&p->rec_full);
+	u->tx_mbufs += rte_mempool_in_use_count(p->tx_pool);
+	u->resp_mbufs += rte_mempool_in_use_count(p->resp_pool);
 }
 
 void
 hca_usage(const struct hca *h, struct hca_usage *u)
 {
 	memset(u, 0, sizeof(*u));
-	u->records = hca_record_pool_in_use(&h->rec);
-	u->full_records = hca_record_pool_in_use(&h->rec_full);
-	u->tx_mbufs = rte_mempool_in_use_count(h->tx_pool);
-	u->resp_mbufs = rte_mempool_in_use_count(h->resp_pool);
-	u->backlog = __atomic_load_n(&h->backlog, __ATOMIC_RELAXED);
+	for (unsigned int n = 0; n < h->n_pipes; n++) {
+		add_pools(&h->pipe[n], u);
+		add_waiting(&h->pipe[n], u);
+	}
 	u->qp_bytes = bytes_per_qp(h, live_contexts(h, u));
 	if (u->qps != 0)
 		u->qp_job_bytes =
 			(uint32_t)(__atomic_load_n(&h->qp_job_bytes, __ATOMIC_RELAXED) / u->qps);
-	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
-		if (h->edge[i].ring != NULL)
-			u->edge_objects += hca_ring_count(h->edge[i].ring);
-	u->edge_objects += hca_loopback_count(h);
-	for (unsigned int f = 0; f < HCA_STAGE_N; f++)
-		for (unsigned int t = 0; t < HCA_STAGE_N; t++)
-			if (h->msg[f][t] != NULL)
-				u->messages += hca_msg_count(h->msg[f][t]);
 }

@@ -57,8 +57,8 @@ static const struct msg_row {
 };
 
 struct stage_row {
-	int (*init)(struct hca *h);
-	void (*fini)(struct hca *h);
+	int (*init)(struct hca_pipe *h);
+	void (*fini)(struct hca_pipe *h);
 };
 
 static const struct stage_row stage_rows[HCA_STAGE_N] = {
@@ -167,13 +167,14 @@ is_of_ub(unsigned int stage)
 
 /* Edges and channels of UB's stages exist where the wire does. */
 static bool
-is_in_use(const struct hca *h, unsigned int from, unsigned int to)
+is_in_use(const struct hca_pipe *h, unsigned int from, unsigned int to)
 {
 	return has_ub(&h->cfg) || !(is_of_ub(from) || is_of_ub(to));
 }
 
 static struct rte_ring *
-ring_new(struct hca *h, const char *kind, unsigned int id, unsigned int count, unsigned int esize)
+ring_new(struct hca_pipe *h, const char *kind, unsigned int id, unsigned int count,
+	 unsigned int esize)
 {
 	char name[RTE_RING_NAMESIZE];
 
@@ -183,7 +184,7 @@ ring_new(struct hca *h, const char *kind, unsigned int id, unsigned int count, u
 }
 
 static int
-edges_init(struct hca *h)
+edges_init(struct hca_pipe *h)
 {
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++) {
 		const struct edge_row *r = &edge_rows[i];
@@ -207,14 +208,14 @@ edges_init(struct hca *h)
 }
 
 static void
-edges_fini(struct hca *h)
+edges_fini(struct hca_pipe *h)
 {
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		rte_ring_free(h->edge[i].ring);
 }
 
 static int
-msgs_init(struct hca *h)
+msgs_init(struct hca_pipe *h)
 {
 	for (unsigned int i = 0; i < RTE_DIM(msg_rows); i++) {
 		unsigned int from = msg_rows[i].from, to = msg_rows[i].to;
@@ -246,7 +247,7 @@ msgs_init(struct hca *h)
 }
 
 static void
-msgs_fini(struct hca *h)
+msgs_fini(struct hca_pipe *h)
 {
 	for (unsigned int i = 0; i < RTE_DIM(msg_rows); i++) {
 		struct hca_msg_channel *c = h->msg[msg_rows[i].from][msg_rows[i].to];
@@ -259,7 +260,7 @@ msgs_fini(struct hca *h)
 }
 
 static struct rte_mempool *
-mbuf_pool(struct hca *h, const char *kind, uint32_t n)
+mbuf_pool(struct hca_pipe *h, const char *kind, uint32_t n)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	unsigned int cache = n >= MBUF_CACHE_MIN_POOL ? MBUF_CACHE_MAX : 0;
@@ -269,7 +270,7 @@ mbuf_pool(struct hca *h, const char *kind, uint32_t n)
 }
 
 static int
-ub_pools_init(struct hca *h)
+ub_pools_init(struct hca_pipe *h)
 {
 	int rc = hca_record_pool_init(h, &h->ub_rec, "ubrec", h->cfg.ub_records,
 				      sizeof(struct hca_ub_record), 0);
@@ -281,7 +282,7 @@ ub_pools_init(struct hca *h)
 }
 
 static int
-pools_init(struct hca *h)
+pools_init(struct hca_pipe *h)
 {
 	int rc;
 
@@ -299,7 +300,7 @@ pools_init(struct hca *h)
 }
 
 static void
-pools_fini(struct hca *h)
+pools_fini(struct hca_pipe *h)
 {
 	hca_record_pool_fini(&h->ub_rec_full);
 	hca_record_pool_fini(&h->ub_rec);
@@ -310,7 +311,7 @@ pools_fini(struct hca *h)
 }
 
 static int
-rcu_init(struct hca *h)
+rcu_init(struct hca_pipe *h)
 {
 	size_t size = rte_rcu_qsbr_get_memsize(HCA_STAGE_N);
 
@@ -325,13 +326,13 @@ rcu_init(struct hca *h)
 }
 
 static void
-rcu_fini(struct hca *h)
+rcu_fini(struct hca_pipe *h)
 {
 	rte_free(h->rcu);
 }
 
 static int
-stages_init(struct hca *h)
+stages_init(struct hca_pipe *h)
 {
 	for (unsigned int i = 0; i < HCA_STAGE_N; i++) {
 		int rc = stage_rows[i].init(h);
@@ -346,7 +347,7 @@ stages_init(struct hca *h)
 }
 
 static void
-stages_fini(struct hca *h)
+stages_fini(struct hca_pipe *h)
 {
 	for (unsigned int i = HCA_STAGE_N; i-- > 0;)
 		stage_rows[i].fini(h);
@@ -363,7 +364,7 @@ static const struct {
 };
 
 static int
-rooms_init(struct hca *h)
+rooms_init(struct hca_pipe *h)
 {
 	int rc = 0;
 
@@ -373,34 +374,29 @@ rooms_init(struct hca *h)
 }
 
 static void
-rooms_fini(struct hca *h)
+rooms_fini(struct hca_pipe *h)
 {
 	for (unsigned int i = RTE_DIM(rooms); i-- > 0;)
 		rooms[i].fini(&h->core);
 }
 
 /*
- * In the order of creation; hca_destroy() goes backwards. Every fini function accepts the state
- * that a failed init leaves.
+ * Parts of a pipe in the order of creation; pipe_fini() goes backwards. Every fini function accepts
+ * the state that a failed init leaves.
  */
 static const struct {
-	int (*init)(struct hca *h);
-	void (*fini)(struct hca *h);
+	int (*init)(struct hca_pipe *h);
+	void (*fini)(struct hca_pipe *h);
 } parts[] = {
-	{rooms_init, rooms_fini},
-	{edges_init, edges_fini},
-	{msgs_init, msgs_fini},
-	{pools_init, pools_fini},
-	{hca_cc_init, hca_cc_fini},
-	{hca_rtt_init, hca_rtt_fini},
-	{rcu_init, rcu_fini},
-	{hca_loopback_init, hca_loopback_fini},
-	{hca_sleep_init, hca_sleep_fini},
+	{rooms_init, rooms_fini},   {edges_init, edges_fini},
+	{msgs_init, msgs_fini},	    {pools_init, pools_fini},
+	{hca_cc_init, hca_cc_fini}, {hca_rtt_init, hca_rtt_fini},
+	{rcu_init, rcu_fini},	    {hca_loopback_init, hca_loopback_fini},
 	{stages_init, stages_fini},
 };
 
 static void
-place_stages(struct hca *h)
+place_stages(struct hca_pipe *h)
 {
 	enum hca_layout layout = h->cfg.layout;
 
@@ -411,7 +407,7 @@ place_stages(struct hca *h)
 }
 
 static void
-number_objects(struct hca *h)
+number_objects(struct hca_pipe *h)
 {
 	struct hca_object_range *all = &h->object[HCA_OBJECT_ANY];
 
@@ -424,50 +420,85 @@ number_objects(struct hca *h)
 #undef X
 }
 
-int
-hca_create(const struct hca_config *cfg, struct hca **out)
+static void
+pipe_fini(struct hca_pipe *p)
 {
+	for (unsigned int i = RTE_DIM(parts); i-- > 0;)
+		parts[i].fini(p);
+}
+
+static int
+parts_init(struct hca_pipe *p)
+{
+	for (unsigned int i = 0; i < RTE_DIM(parts); i++) {
+		int rc = parts[i].init(p);
+
+		if (rc == 0)
+			continue;
+		/* stages_init() cleans up after itself; the others are cleaned up here */
+		if (i + 1 < RTE_DIM(parts))
+			parts[i].fini(p);
+		while (i-- > 0)
+			parts[i].fini(p);
+		return rc;
+	}
+	return 0;
+}
+
+/* cfg: checked, with the defaults applied. */
+static int
+pipe_init(struct hca *h, struct hca_pipe *p, const struct hca_config *cfg)
+{
+	int rc = hca_cc_find(cfg->congestion, cfg->congestion_more, &p->cc);
+
+	if (rc != 0)
+		return rc;
+	p->hca = h;
+	p->cfg = *cfg;
+	p->port = cfg->port;
+	p->icrc = hca_icrc_select();
+	p->qp_mask = (1u << cfg->log_qps) - 1;
+	p->cq_mask = (1u << cfg->log_cqs) - 1;
+	p->srq_mask = (1u << cfg->log_srqs) - 1;
+	number_objects(p);
+	place_stages(p);
+	return parts_init(p);
+}
+
+int
+hca_create(const struct hca_config *config, struct hca **out)
+{
+	struct hca_config cfg = *config;
 	struct hca *h;
-	unsigned int i;
 	int rc;
 
 	if (!edges_form_dag())
 		return -EDEADLK;
-	h = rte_zmalloc_socket("hca", sizeof(*h), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	apply_defaults(&cfg);
+	rc = check_config(&cfg);
+	if (rc != 0)
+		return rc;
+	h = rte_zmalloc_socket("hca", sizeof(*h), RTE_CACHE_LINE_SIZE, cfg.socket_id);
 	if (h == NULL)
 		return -ENOMEM;
-	h->cfg = *cfg;
-	apply_defaults(&h->cfg);
-	rc = check_config(&h->cfg);
-	if (rc == 0)
-		rc = hca_cc_find(h->cfg.congestion, h->cfg.congestion_more, &h->cc);
-	if (rc != 0) {
-		rte_free(h);
-		return rc;
-	}
-	h->port = h->cfg.port;
-	h->icrc = hca_icrc_select();
-	h->qp_mask = (1u << h->cfg.log_qps) - 1;
-	h->cq_mask = (1u << h->cfg.log_cqs) - 1;
-	h->srq_mask = (1u << h->cfg.log_srqs) - 1;
-	number_objects(h);
-	place_stages(h);
-	for (i = 0; i < RTE_DIM(parts); i++) {
-		rc = parts[i].init(h);
+	for (; h->n_pipes < HCA_PIPES_MAX; h->n_pipes++) {
+		rc = pipe_init(h, &h->pipe[h->n_pipes], &cfg);
 		if (rc != 0)
-			goto err_parts;
+			goto err_pipes;
 	}
-	for (i = 0; i < h->num_workers; i++)
-		hca_worker_online(h, i);
+	rc = hca_sleep_init(h);
+	if (rc != 0)
+		goto err_sleep;
+	for (unsigned int w = 0; w < hca_workers(h); w++)
+		hca_worker_online(h, w);
 	*out = h;
 	return 0;
 
-err_parts:
-	/* stages_init() cleans up after itself; the others are cleaned up here */
-	if (i + 1 < RTE_DIM(parts))
-		parts[i].fini(h);
-	while (i-- > 0)
-		parts[i].fini(h);
+err_sleep:
+	hca_sleep_fini(h);
+err_pipes:
+	while (h->n_pipes-- > 0)
+		pipe_fini(&h->pipe[h->n_pipes]);
 	rte_free(h);
 	return rc;
 }
@@ -477,7 +508,8 @@ hca_destroy(struct hca *h)
 {
 	if (h == NULL)
 		return;
-	for (unsigned int i = RTE_DIM(parts); i-- > 0;)
-		parts[i].fini(h);
+	hca_sleep_fini(h);
+	while (h->n_pipes-- > 0)
+		pipe_fini(&h->pipe[h->n_pipes]);
 	rte_free(h);
 }

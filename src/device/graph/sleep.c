@@ -121,7 +121,7 @@ ask_stages(const struct hca *h, unsigned int worker, uint64_t now, struct alarm 
 
 		if (h->stage_worker[s] != worker)
 			continue;
-		at = local_messages(h, s) ? now : deadlines[s](h, now);
+		at = local_messages(h, s) ? now : deadlines[s](&h->pipe[0], now);
 		if (at == HCA_DEADLINE_ROOM || (h->num_workers != 1 && edge_blocked(h, s)))
 			a->room = true;
 		if (at != HCA_DEADLINE_ROOM)
@@ -313,7 +313,7 @@ judge_kicks(struct hca *h, struct sleeper *s, const struct waking *w, uint64_t n
 	for (int i = 0; i < w->n; i++) {
 		uint32_t data = w->ev[i].data.u32;
 
-		if (data >= DATA_CLIENT && !hca_doorbell_rang(h, data - DATA_CLIENT, now))
+		if (data >= DATA_CLIENT && !hca_doorbell_rang(&h->pipe[0], data - DATA_CLIENT, now))
 			kicked_in_vain(h, s, data - DATA_CLIENT, now);
 	}
 }
@@ -350,9 +350,9 @@ static unsigned int
 look(struct hca *h, const struct sleeper *s, unsigned int worker, uint64_t now)
 {
 	if (s->doorbells)
-		hca_doorbell_scan_next(h);
+		hca_doorbell_scan_next(&h->pipe[0]);
 	if (s->encap)
-		hca_encap_ask_link_next(h);
+		hca_encap_ask_link_next(&h->pipe[0]);
 	return hca_poll(h, worker, now);
 }
 

@@ -51,13 +51,13 @@ struct hca_doorbell_ctx {
 _Static_assert(HCA_UAR_FIFO_SLOTS == 256, "head counts in 8 bits");
 
 static inline struct hca_doorbell_ctx *
-doorbell_ctx(struct hca *h)
+doorbell_ctx(struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_DOORBELL];
 }
 
 static inline struct hca_uar_page *
-uar_page(struct hca *h, uint32_t page)
+uar_page(struct hca_pipe *h, uint32_t page)
 {
 	return (struct hca_uar_page *)(h->bar2 + (size_t)page * HCA_UAR_PAGE_SIZE);
 }
@@ -77,7 +77,7 @@ bit_set(uint64_t *map, uint32_t i, bool on)
 }
 
 int
-hca_doorbell_init(struct hca *h)
+hca_doorbell_init(struct hca_pipe *h)
 {
 	struct hca_doorbell_ctx *c;
 
@@ -89,14 +89,14 @@ hca_doorbell_init(struct hca *h)
 }
 
 void
-hca_doorbell_fini(struct hca *h)
+hca_doorbell_fini(struct hca_pipe *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_DOORBELL]);
 	h->stage_ctx[HCA_STAGE_DOORBELL] = NULL;
 }
 
 void
-hca_doorbell_page_open(struct hca *h, uint32_t page, bool open)
+hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, bool open)
 {
 	struct hca_doorbell_ctx *c = doorbell_ctx(h);
 	uint32_t gen;
@@ -179,7 +179,7 @@ has_doorbells(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, ui
 
 /* Check open pages that are not on the rota; those with doorbells join it. */
 static void
-check_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+check_cold_pages(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
 	for (uint32_t w = 0; w < PAGE_WORDS; w++) {
 		uint64_t cold = c->open[w] & ~c->on_rota[w];
@@ -195,7 +195,7 @@ check_cold_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 
 /* The page of the QP that gets the datagrams to QPN 1; 0: none. */
 static uint32_t
-gsi_page(const struct hca *h)
+gsi_page(const struct hca_pipe *h)
 {
 	uint32_t qpn = __atomic_load_n(&h->ctxmgt->gsi_qpn, __ATOMIC_ACQUIRE);
 
@@ -204,7 +204,7 @@ gsi_page(const struct hca *h)
 
 /* Check every open page once; idle pages leave the rota if it is long. */
 static void
-scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
+scan_pages(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint64_t now)
 {
 	uint32_t gsi = gsi_page(h);
 
@@ -218,7 +218,7 @@ scan_pages(struct hca *h, struct hca_doorbell_ctx *c, uint64_t now)
 
 /* Take at most max words of the page and clear them. */
 static inline unsigned int
-take_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *words,
+take_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *words,
 	   unsigned int max)
 {
 	struct hca_uar_page *u = uar_page(h, page);
@@ -262,7 +262,7 @@ is_jetty_op(const struct hca_qp *qp, uint8_t op)
  * the parser.
  */
 static inline void *
-judge(struct hca *h, uint32_t page, uint64_t w)
+judge(struct hca_pipe *h, uint32_t page, uint64_t w)
 {
 	uint32_t qpn = HCA_DB_QPN(w), qpi = hca_qp_index(&h->core, qpn);
 	uint8_t op = (uint8_t)HCA_DB_OPCODE(w);
@@ -311,7 +311,7 @@ judge(struct hca *h, uint32_t page, uint64_t w)
 
 /* Number of QPs that share one mark. */
 static inline uint32_t
-qps_per_mark(const struct hca *h)
+qps_per_mark(const struct hca_pipe *h)
 {
 	uint32_t qps = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED) + 1;
 
@@ -373,7 +373,7 @@ take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, ui
 
 /* Handle a mark for one QP that shares it: 1 word for the parser, or none. */
 static unsigned int
-judge_marked(struct hca *h, uint32_t page, uint32_t qpi, void **obj, bool *own, bool *foreign)
+judge_marked(struct hca_pipe *h, uint32_t page, uint32_t qpi, void **obj, bool *own, bool *foreign)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state;
@@ -398,7 +398,7 @@ judge_marked(struct hca *h, uint32_t page, uint32_t qpi, void **obj, bool *own, 
 
 /* Returns the number of marks taken; their words for the parser fit into max. */
 static unsigned int
-visit_marks(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
+visit_marks(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
 	    uint64_t now)
 {
 	uint32_t per = qps_per_mark(h);
@@ -429,7 +429,7 @@ visit_marks(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned i
 }
 
 static unsigned int
-visit_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
+visit_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
 	    uint64_t now)
 {
 	uint64_t words[HCA_BURST];
@@ -452,7 +452,8 @@ visit_words(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned i
 
 /* Half of the burst is for marks, if there are any, so that a full FIFO does not hide them. */
 static unsigned int
-visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max, uint64_t now)
+visit_page(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
+	   uint64_t now)
 {
 	unsigned int marks = RTE_MAX(max / 2, qps_per_mark(h)), done = 0;
 
@@ -465,7 +466,7 @@ visit_page(struct hca *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned in
 
 /* Room first: words that the parser's edge cannot take stay in their FIFO. */
 static inline unsigned int
-burst_room(struct hca *h, unsigned int budget)
+burst_room(struct hca_pipe *h, unsigned int budget)
 {
 	unsigned int room = hca_edge_room(h, &h->edge[HCA_EDGE_DB_PARSER]);
 
@@ -474,7 +475,7 @@ burst_room(struct hca *h, unsigned int budget)
 }
 
 unsigned int
-hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_doorbell_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct hca_doorbell_ctx *c = doorbell_ctx(h);
 	uint32_t epoch = __atomic_load_n(&c->epoch, __ATOMIC_ACQUIRE);
@@ -510,7 +511,7 @@ hca_doorbell_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 /* Clients kick after a doorbell; the last check before a sleep sees all pages. */
 uint64_t
-hca_doorbell_deadline(const struct hca *h, uint64_t now)
+hca_doorbell_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_doorbell_ctx *c = h->stage_ctx[HCA_STAGE_DOORBELL];
 
@@ -519,13 +520,13 @@ hca_doorbell_deadline(const struct hca *h, uint64_t now)
 }
 
 void
-hca_doorbell_scan_next(struct hca *h)
+hca_doorbell_scan_next(struct hca_pipe *h)
 {
 	doorbell_ctx(h)->next_scan = 0;
 }
 
 bool
-hca_doorbell_rang(const struct hca *h, uint32_t page, uint64_t now)
+hca_doorbell_rang(const struct hca_pipe *h, uint32_t page, uint64_t now)
 {
 	const struct hca_doorbell_ctx *c = h->stage_ctx[HCA_STAGE_DOORBELL];
 

@@ -13,19 +13,19 @@
 #include "abi_bar.h"
 #include "ctxmgt/qp.h"
 
-struct hca;
+struct hca_pipe;
 
 /*
  * Start (open) or stop checking UAR page `page`. Called by the thread that attaches DMA windows of
  * domain page != 0, after the page has been zeroed; never by a stage. Opening restarts the FIFO at
  * HCA_UAR_FIFO_FIRST(page). Pages are closed initially.
  */
-void hca_doorbell_page_open(struct hca *h, uint32_t page, bool open);
+void hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, bool open);
 
 /* On the doorbell's worker: make the next poll check every open page, whatever the time. */
-void hca_doorbell_scan_next(struct hca *h);
+void hca_doorbell_scan_next(struct hca_pipe *h);
 /* The same worker: whether the page had doorbells in the poll of that time, or was opened then. */
-bool hca_doorbell_rang(const struct hca *h, uint32_t page, uint64_t now);
+bool hca_doorbell_rang(const struct hca_pipe *h, uint32_t page, uint64_t now);
 
 /*
  * A checked doorbell, one 64-bit word passed as a pointer: [23:0] as in the doorbell (sq_head, F,

@@ -37,7 +37,7 @@ chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence
  * doorbell. head: number of WQEs parsed since the reset.
  */
 static __rte_noinline bool
-chain_announced(struct hca *h, struct hca_qp_parser *p, uint32_t head)
+chain_announced(struct hca_pipe *h, struct hca_qp_parser *p, uint32_t head)
 {
 	const struct hca_next_unit *next =
 		hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log);
@@ -56,7 +56,7 @@ chain_announced(struct hca *h, struct hca_qp_parser *p, uint32_t head)
  * VISIT_IDLE: there is none; VISIT_CATAS: the doorbell is not for the queue's position.
  */
 static inline enum visit_end
-chain_begin(struct hca *h, struct hca_qp_parser *p, uint32_t head)
+chain_begin(struct hca_pipe *h, struct hca_qp_parser *p, uint32_t head)
 {
 	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
 

@@ -27,7 +27,7 @@ struct hca_parser_ctx {
 } __rte_cache_aligned;
 
 static inline void
-list_append(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+list_append(struct hca_pipe *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -41,7 +41,7 @@ list_append(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 }
 
 static inline void
-list_prepend(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+list_prepend(struct hca_pipe *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 {
 	h->qp[qpi].parser.list_next = *head;
 	if (*head == HCA_NO_QP)
@@ -52,7 +52,7 @@ list_prepend(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 }
 
 static inline void
-list_remove(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
+list_remove(struct hca_pipe *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -67,7 +67,7 @@ list_remove(struct hca *h, uint32_t *head, uint32_t *tail, uint32_t qpi)
 }
 
 static inline uint32_t
-list_pop(struct hca *h, uint32_t *head, uint32_t *tail)
+list_pop(struct hca_pipe *h, uint32_t *head, uint32_t *tail)
 {
 	uint32_t qpi = *head;
 
@@ -82,7 +82,7 @@ has_work(const struct hca_qp_parser *p)
 }
 
 static inline void
-make_ready(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+make_ready(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -129,7 +129,7 @@ owner_pop(struct hca_record_pool *pool)
  * that were woken and found none, wait at the front.
  */
 static inline void
-wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi, bool in_front)
+wait_for_record(struct hca_pipe *h, struct hca_record_pool *pool, uint32_t qpi, bool in_front)
 {
 	struct hca_record_owner *o = hca_record_owner(pool, &h->qp[qpi].parser);
 
@@ -144,7 +144,7 @@ wait_for_record(struct hca *h, struct hca_record_pool *pool, uint32_t qpi, bool 
 }
 
 static inline void
-stop_waiting(struct hca *h, struct hca_record_pool *pool, uint32_t qpi)
+stop_waiting(struct hca_pipe *h, struct hca_record_pool *pool, uint32_t qpi)
 {
 	struct hca_record_owner *o = hca_record_owner(pool, &h->qp[qpi].parser);
 
@@ -152,7 +152,7 @@ stop_waiting(struct hca *h, struct hca_record_pool *pool, uint32_t qpi)
 }
 
 static inline void
-wake(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
+wake(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -168,7 +168,7 @@ reserve_due(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 }
 
 static inline void
-wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
+wake_waiting(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
 {
 	uint32_t visits = RTE_MIN(pool->waiting, HCA_OWNER_VISITS), left;
 
@@ -189,7 +189,8 @@ wake_waiting(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *po
 
 /* A waiting QP that lacks one of its own two records can go on. */
 static inline void
-wake_if_due(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool, uint32_t qpi)
+wake_if_due(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pool *pool,
+	    uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 

@@ -12,8 +12,8 @@
 #include "requester/record_pool.h"
 
 int
-hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
-		     uint32_t size, uint32_t mark)
+hca_record_pool_init(struct hca_pipe *h, struct hca_record_pool *p, const char *kind,
+		     uint32_t count, uint32_t size, uint32_t mark)
 {
 	char name[RTE_RING_NAMESIZE];
 
@@ -66,7 +66,7 @@ hca_record_pool_in_use(const struct hca_record_pool *p)
 }
 
 int
-hca_record_reserve_qp(struct hca *h, uint32_t service, uint32_t usr_page, int delta)
+hca_record_reserve_qp(struct hca_pipe *h, uint32_t service, uint32_t usr_page, int delta)
 {
 	struct hca_record_pool *pools[] = {hca_record_pool_of(h, service, false),
 					   hca_record_pool_of(h, service, true)};

@@ -29,7 +29,7 @@
 #include "ctxmgt/qp.h"
 #include "engine/record.h"
 
-struct hca;
+struct hca_pipe;
 
 #define HCA_RECORDS_PER_QP_RESERVED 2u
 
@@ -38,8 +38,8 @@ struct hca;
  * (HCA_RECREF_FULL or 0). kind: end of the ring's name. 0 or -ENOMEM. A pool that was never
  * initialized (all zero) may be passed to fini.
  */
-int hca_record_pool_init(struct hca *h, struct hca_record_pool *p, const char *kind, uint32_t count,
-			 uint32_t size, uint32_t mark);
+int hca_record_pool_init(struct hca_pipe *h, struct hca_record_pool *p, const char *kind,
+			 uint32_t count, uint32_t size, uint32_t mark);
 void hca_record_pool_fini(struct hca_record_pool *p);
 
 /* Number of records in use: neither on the parser's stack nor being returned to it. */
@@ -49,7 +49,7 @@ uint32_t hca_record_pool_in_use(const struct hca_record_pool *p);
  * Reserve the records of one more live QP (delta 1) or of one less (-1, after every stage has
  * forgotten it). -ENOMEM: there are not two records of each kind for one more QP; nothing changes.
  */
-int hca_record_reserve_qp(struct hca *h, uint32_t service, uint32_t usr_page, int delta);
+int hca_record_reserve_qp(struct hca_pipe *h, uint32_t service, uint32_t usr_page, int delta);
 
 /* Move returned references to the stack. */
 void hca_record_pool_refill(struct hca_record_pool *p);

@@ -32,20 +32,20 @@ static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
 #undef X
 
 int
-hca_rrc_init(struct hca *h)
+hca_rrc_init(struct hca_pipe *h)
 {
 	return hca_rrc_order_init(h);
 }
 
 void
-hca_rrc_fini(struct hca *h)
+hca_rrc_fini(struct hca_pipe *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_RRC]);
 	h->stage_ctx[HCA_STAGE_RRC] = NULL;
 }
 
 unsigned int
-hca_rrc_room(struct hca *h)
+hca_rrc_room(struct hca_pipe *h)
 {
 	return HCA_DIRECT_ROOM;
 }
@@ -59,7 +59,7 @@ ack_timeout_ns(const struct hca_qp *qp)
 }
 
 static void
-start_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+start_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	__atomic_store_n(&qp->rrc.timer_deadline, qp->rrc.deadline, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->rrc.timer_armed, 1, __ATOMIC_RELEASE);
@@ -74,7 +74,7 @@ all_acknowledged(const struct hca_qp *qp)
 
 /* Arm the timer if RTC has asked for it, or may have sent while we disarmed it. */
 static void
-arm_if_needed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
+arm_if_needed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 {
 	if (qp->rrc.timer_armed || hca_qp_ack_timeout(qp) == 0 || all_acknowledged(qp))
 		return;
@@ -84,7 +84,7 @@ arm_if_needed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 
 /* Pairs with RTC, which publishes max_psn, executes a fence, and reads timer_armed. */
 static void
-disarm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
+disarm(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 {
 	__atomic_store_n(&qp->rrc.timer_armed, 0, __ATOMIC_RELAXED);
 	rte_smp_mb();
@@ -351,7 +351,7 @@ is_sending(const struct hca_qp *qp)
 
 /* Whether the packet is of this generation and the QP's state accepts responses. */
 static bool
-accepts(struct hca *h, const struct hca_rxd *d)
+accepts(struct hca_pipe *h, const struct hca_rxd *d)
 {
 	const struct hca_qp *qp = &h->qp[d->qpi];
 
@@ -365,7 +365,7 @@ accepts(struct hca *h, const struct hca_rxd *d)
 }
 
 void
-hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_rrc_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
 	struct hca_rrc_run run;
@@ -399,7 +399,7 @@ hca_rrc_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 /* Handle pending errors, flushes and local operations, or a change of state. */
 static void
-attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+attend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
 	uint32_t state = hca_qp_state(qp);
@@ -420,7 +420,7 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 
 /* Foreign memory of requests did not answer in time. */
 static void
-gather_late(struct hca *h, uint32_t qpi, uint64_t now)
+gather_late(struct hca_pipe *h, uint32_t qpi, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
 	struct hca_rrc_run run;
@@ -432,7 +432,7 @@ gather_late(struct hca *h, uint32_t qpi, uint64_t now)
 }
 
 static void
-on_rtc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_rtc(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_ARM && is_sending(qp))
 		arm_if_needed(h, qp, qpi, now);
@@ -443,13 +443,13 @@ on_rtc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 }
 
 static void
-on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	attend(h, qp, qpi, 0, now);
 }
 
 static void
-on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_ceu(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	/* RRC keeps no state of a QP outside its line */
 	if (flags & HCA_MSG_PURGE)
@@ -487,7 +487,7 @@ timed_out(struct hca_rrc_run *run)
  * The total is limited, because losses must be found even if the port is always slow.
  */
 static uint64_t
-port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64_t now)
+port_owes(const struct hca_pipe *h, const struct hca_qp *qp, uint64_t timeout, uint64_t now)
 {
 	const struct hca_tx_wait *w = &h->tx_wait;
 	uint64_t since = __atomic_load_n(&w->since, __ATOMIC_ACQUIRE);
@@ -509,7 +509,7 @@ port_owes(const struct hca *h, const struct hca_qp *qp, uint64_t timeout, uint64
 
 /* False: the deadline was moved. */
 static bool
-is_over(struct hca *h, struct hca_qp *qp, bool hold, uint64_t now)
+is_over(struct hca_pipe *h, struct hca_qp *qp, bool hold, uint64_t now)
 {
 	struct hca_qp_rrc *q = &qp->rrc;
 	uint64_t more, units;
@@ -529,7 +529,7 @@ is_over(struct hca *h, struct hca_qp *qp, bool hold, uint64_t now)
  * The entry has left the wheel. Deadlines are moved without updating it, so check the actual one.
  */
 static void
-on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
 	struct hca_qp_rrc *q = &qp->rrc;
@@ -564,7 +564,7 @@ on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 static unsigned int
-messages(struct hca *h, uint64_t now, unsigned int budget)
+messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -577,7 +577,7 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 unsigned int
-hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_rrc_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n = 0;
 
@@ -588,7 +588,7 @@ hca_rrc_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 /* All work arrives by edges and messages; times are in the wheel. */
 uint64_t
-hca_rrc_deadline(const struct hca *h, uint64_t now)
+hca_rrc_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	(void)h;
 	(void)now;

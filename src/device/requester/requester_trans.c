@@ -20,7 +20,7 @@
 #define LINK offsetof(struct hca_qp, rtc.list_next)
 
 int
-hca_rtc_init(struct hca *h)
+hca_rtc_init(struct hca_pipe *h)
 {
 	struct hca_rtc_ctx *ctx =
 		rte_zmalloc_socket("rtc", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -38,7 +38,7 @@ hca_rtc_init(struct hca *h)
 }
 
 void
-hca_rtc_fini(struct hca *h)
+hca_rtc_fini(struct hca_pipe *h)
 {
 	struct hca_rtc_ctx *ctx = h->stage_ctx[HCA_STAGE_RTC];
 
@@ -52,7 +52,7 @@ hca_rtc_fini(struct hca *h)
 /* ---- ready list ---- */
 
 static void
-wake(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+wake(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
 	if (qp->rtc.flags & (HCA_RTC_READY | HCA_RTC_PACED))
 		return;
@@ -72,14 +72,14 @@ end_hold(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 }
 
 void
-hca_rtc_wake(struct hca *h, uint32_t qpi)
+hca_rtc_wake(struct hca_pipe *h, uint32_t qpi)
 {
 	end_hold(hca_rtc_ctx(h), &h->qp[qpi], qpi);
 	wake(h, hca_rtc_ctx(h), &h->qp[qpi], qpi);
 }
 
 static void
-pop(struct hca *h, struct hca_rtc_ctx *ctx)
+pop(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
 {
 	uint32_t qpi = hca_qp_list_pop(h, &ctx->ready, LINK);
 
@@ -89,7 +89,7 @@ pop(struct hca *h, struct hca_rtc_ctx *ctx)
 
 /* For a purge only: takes the QP off the list it is on. */
 static void
-unlink_qp(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+unlink_qp(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_rtc *q = &h->qp[qpi].rtc;
 
@@ -114,7 +114,7 @@ pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until, u
 
 /* QPs whose time has come may send again. */
 static void
-end_pacing(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now)
+end_pacing(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint64_t now)
 {
 	uint32_t qpi;
 
@@ -181,7 +181,7 @@ catch_up(struct hca_rtc_visit *v)
 
 /* Read una before the state: a stage that moves una past an error sets the state first. */
 static void
-load(struct hca_rtc_visit *v, struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+load(struct hca_rtc_visit *v, struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE);
@@ -255,7 +255,7 @@ return_flush(struct hca_record_pool *p, struct hca_rtc_returns *ret)
 }
 
 static inline void
-return_record(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t ref)
+return_record(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t ref)
 {
 	bool full = ref & HCA_RECREF_FULL;
 	struct hca_rtc_returns *ret = &ctx->ret[full];
@@ -266,14 +266,14 @@ return_record(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t ref)
 }
 
 static void
-return_all(struct hca *h, struct hca_rtc_ctx *ctx)
+return_all(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
 {
 	return_flush(&h->rec, &ctx->ret[0]);
 	return_flush(&h->rec_full, &ctx->ret[1]);
 }
 
 void
-hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+hca_rtc_free_released(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE));
 	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
@@ -365,7 +365,7 @@ check_drained(struct hca_rtc_visit *v)
 }
 
 void
-hca_rtc_check_drained(struct hca *h, uint32_t qpi)
+hca_rtc_check_drained(struct hca_pipe *h, uint32_t qpi)
 {
 	struct hca_rtc_visit v;
 
@@ -439,7 +439,7 @@ account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
 
 /* Visit the QP at the head of the list; false: without credit it stays there. */
 static bool
-visit(struct hca *h, struct hca_rtc_ctx *ctx)
+visit(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
 {
 	uint32_t qpi = ctx->ready.head, first = ctx->n_out, repeated = ctx->retransmitted, state,
 		 seq;
@@ -487,7 +487,7 @@ visit(struct hca *h, struct hca_rtc_ctx *ctx)
 }
 
 static unsigned int
-send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int budget)
+send_burst(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int budget)
 {
 	struct hca_edge *e = &h->edge[HCA_EDGE_RTC_ENCAP];
 	uint32_t turns;
@@ -521,7 +521,7 @@ send_burst(struct hca *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int bu
 
 /* The QP's state changed: do now what needs no room, the rest in its turn. */
 static void
-attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+attend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
 	struct hca_rtc_visit v;
@@ -552,7 +552,7 @@ attend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 static void
-on_new(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_new(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (likely(hca_qp_state(qp) == HCA_QPS_RTS))
 		wake(h, hca_rtc_ctx(h), qp, qpi);
@@ -562,7 +562,7 @@ on_new(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 
 /* Go back to the PSN that RRC requests, or to una if that is later; never forward. */
 static void
-rewind_to(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+rewind_to(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint64_t word = __atomic_load_n(&qp->rrc.rewind, __ATOMIC_ACQUIRE);
 	uint32_t psn = (uint32_t)word & HCA_PSN_MASK, at, pkt;
@@ -589,7 +589,7 @@ rewind_to(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 static void
-on_rrc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_rrc(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	uint32_t state = hca_qp_state(qp);
 
@@ -600,7 +600,7 @@ on_rrc(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 }
 
 void
-hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_rtc_gather_failed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t psn = __atomic_load_n(&qp->encap.req_failed_psn, __ATOMIC_ACQUIRE), at;
 	uint32_t why = __atomic_load_n(&qp->encap.req_failed_syndrome, __ATOMIC_RELAXED);
@@ -632,7 +632,7 @@ hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 static void
-on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_encap(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	uint32_t state = hca_qp_state(qp);
 
@@ -648,14 +648,14 @@ on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 static void
-on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	attend(h, qp, qpi);
 }
 
 /* The QP is in RST and nothing new arrives: return all records. */
 static void
-purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+purge(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
 	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
@@ -669,7 +669,7 @@ purge(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 static void
-on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_ceu(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
 		purge(h, qp, qpi);
@@ -680,7 +680,7 @@ on_ceu(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t n
 }
 
 static unsigned int
-messages(struct hca *h, uint64_t now, unsigned int budget)
+messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -693,7 +693,7 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 unsigned int
-hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_rtc_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
 	unsigned int n = 0;
@@ -712,7 +712,7 @@ hca_rtc_poll(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 uint64_t
-hca_rtc_deadline(const struct hca *h, uint64_t now)
+hca_rtc_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
 

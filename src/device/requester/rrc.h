@@ -51,7 +51,7 @@ hca_rrc_clear_flags(struct hca_qp_rrc *q, uint8_t clear)
 #define HCA_RRC_IDLE UINT64_MAX
 
 struct hca_rrc_run {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_qp *qp;
 	struct hca_cq_batch *batch;
 	uint64_t now;
@@ -93,7 +93,7 @@ hca_rrc_record(const struct hca_rrc_run *run, uint32_t cursor)
 }
 
 /* rrc_complete.c */
-void hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now,
+void hca_rrc_begin(struct hca_rrc_run *run, struct hca_pipe *h, uint32_t qpi, uint64_t now,
 		   struct hca_cq_batch *batch);
 /* Publish and tell RTC; the run may continue afterwards. */
 void hca_rrc_commit(struct hca_rrc_run *run);
@@ -135,7 +135,7 @@ void hca_rrc_out_of_order(struct hca_rrc_run *run, uint32_t psn);
 /* rrc_order.c */
 
 /* The table of gaps; freed with rte_free(). */
-int hca_rrc_order_init(struct hca *h);
+int hca_rrc_order_init(struct hca_pipe *h);
 /* Packet psn came although the one at una is missing. */
 void hca_rrc_order_early(struct hca_rrc_run *run, uint32_t psn);
 /* With HCA_RRC_GAP: packet psn came, and was not used yet. */

@@ -15,7 +15,7 @@
 #include "requester/rtt.h"
 
 void
-hca_rrc_begin(struct hca_rrc_run *run, struct hca *h, uint32_t qpi, uint64_t now,
+hca_rrc_begin(struct hca_rrc_run *run, struct hca_pipe *h, uint32_t qpi, uint64_t now,
 	      struct hca_cq_batch *batch)
 {
 	struct hca_qp *qp = &h->qp[qpi];
@@ -265,7 +265,7 @@ release_plain(struct hca_rrc_run *run, uint32_t n)
 	uint32_t tail = run->tail, upsn = run->upsn, sends = 0;
 	uint32_t qpn = qp->cfg.local_qpn, stride_log = qp->rrc.sq_stride_log;
 	struct hca_cq_cursor cq = run->cq;
-	struct hca *h = run->h;
+	struct hca_pipe *h = run->h;
 
 	while (n != 0) {
 		const struct hca_record *r = hca_record(h, hca_window_ref(window, mask, tail));
@@ -337,7 +337,7 @@ hca_rrc_takes_receive(const struct hca_rrc_run *run)
 }
 
 static void
-count_error(struct hca *h, uint8_t syndrome)
+count_error(struct hca_pipe *h, uint8_t syndrome)
 {
 	static const uint16_t counter[] = {
 		[HCA_SYND_REMOTE_INVAL_REQ] = HCA_CTR_req_remote_invalid_request,

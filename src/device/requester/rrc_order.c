@@ -13,7 +13,7 @@
 #include "requester/rrc.h"
 
 int
-hca_rrc_order_init(struct hca *h)
+hca_rrc_order_init(struct hca_pipe *h)
 {
 	h->stage_ctx[HCA_STAGE_RRC] =
 		rte_zmalloc_socket("rrc", HCA_ORDER_PLACES * sizeof(struct hca_order),

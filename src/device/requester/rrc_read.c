@@ -19,7 +19,7 @@ static int
 scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off,
 		const uint8_t *src, uint32_t n)
 {
-	struct hca *h = run->h;
+	struct hca_pipe *h = run->h;
 	const struct hca_mpt_entry *e = hca_foreign_find(&h->vtp, sge->lkey, run->qp->cfg.pd, NULL,
 							 HCA_ACCESS_LOCAL_WRITE, sge->va + off, n);
 
@@ -35,7 +35,7 @@ scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const
 	uint32_t len)
 {
 	const struct hca_sge *sge = hca_record_sges(r);
-	struct hca *h = run->h;
+	struct hca_pipe *h = run->h;
 
 	for (uint32_t i = 0; i < r->nsge && len != 0; i++) {
 		const struct hca_mpt_entry *e;

@@ -75,7 +75,7 @@ struct hca_rtc_ctx {
 
 /* Cursors of one QP during one visit, between load() and store() of requester_trans.c. */
 struct hca_rtc_visit {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_rtc_ctx *ctx;
 	struct hca_qp *qp;
 	struct hca_txd *last; /* last descriptor of this visit, unless a READ or ATOMIC */
@@ -105,7 +105,7 @@ enum hca_rtc_stop {
 };
 
 static inline struct hca_rtc_ctx *
-hca_rtc_ctx(const struct hca *h)
+hca_rtc_ctx(const struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_RTC];
 }
@@ -119,12 +119,13 @@ hca_rtc_ref(const struct hca_rtc_visit *v, uint32_t cursor)
 /* ---- requester_trans.c, for rtc_complete.c ---- */
 
 /* Free records that RRC (for UC and UD RTC itself) has released and encap no longer reads. */
-void hca_rtc_free_released(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi);
+void hca_rtc_free_released(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp,
+			   uint32_t qpi);
 /* The payload of req_failed_psn could not be read: its record is now the bad request. */
-void hca_rtc_gather_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+void hca_rtc_gather_failed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 
 /* In SQD: una has moved, possibly past the last request that had begun. */
-void hca_rtc_check_drained(struct hca *h, uint32_t qpi);
+void hca_rtc_check_drained(struct hca_pipe *h, uint32_t qpi);
 
 /* ---- rtc_complete.c ---- */
 
@@ -132,9 +133,9 @@ void hca_rtc_check_drained(struct hca *h, uint32_t qpi);
  * UC and UD: complete, in order, requests that encap has copied; then the bad request, if it is the
  * oldest, and flushed ones. Called whenever encap reports progress, or the state changes.
  */
-void hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi);
+void hca_rtc_complete(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi);
 /* requester_trans.c: put the QP on the ready list. */
-void hca_rtc_wake(struct hca *h, uint32_t qpi);
+void hca_rtc_wake(struct hca_pipe *h, uint32_t qpi);
 
 /* rtc_local.c */
 
@@ -144,9 +145,9 @@ void hca_rtc_wake(struct hca *h, uint32_t qpi);
  */
 enum hca_rtc_stop hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r);
 /* Finish those whose round is over; returns how many were in progress. */
-unsigned int hca_rtc_local_poll(struct hca *h, struct hca_rtc_ctx *ctx);
+unsigned int hca_rtc_local_poll(struct hca_pipe *h, struct hca_rtc_ctx *ctx);
 /* The QP is flushed or reset: abandon its operations in progress. */
-void hca_rtc_local_abandon(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi);
+void hca_rtc_local_abandon(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t qpi);
 
 /* rtc_segment.c: send from v->next on until something stops it. */
 enum hca_rtc_stop hca_rtc_send(struct hca_rtc_visit *v, uint32_t state);

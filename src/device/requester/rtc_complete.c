@@ -16,7 +16,7 @@
  * State of one call. CQEs are published after una, because their reader must find the window moved.
  */
 struct completer {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_rtc_ctx *ctx;
 	struct hca_qp *qp;
 	uint32_t qpi;
@@ -137,7 +137,7 @@ fail(struct completer *c)
 
 /* A gather failed since the last check: its record must not complete with success. */
 static void
-note_failure(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+note_failure(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t failed = __atomic_load_n(&qp->encap.req_failed, __ATOMIC_ACQUIRE);
 
@@ -148,7 +148,7 @@ note_failure(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 void
-hca_rtc_complete(struct hca *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+hca_rtc_complete(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
 	struct completer c;
 	uint32_t state = hca_qp_state(qp), done;

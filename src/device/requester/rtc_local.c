@@ -30,7 +30,7 @@ is_bind(const struct hca_record *r)
 }
 
 static uint8_t
-begin_local(struct hca *h, const struct hca_qp *qp, const struct hca_record *r)
+begin_local(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_record *r)
 {
 	if (is_bind(r))
 		return hca_window_claim(&h->core, &qp->cfg, bind_of(r));
@@ -39,7 +39,7 @@ begin_local(struct hca *h, const struct hca_qp *qp, const struct hca_record *r)
 
 /* from here on RRC may complete the request */
 static void
-finish_local(struct hca *h, const struct hca_qp *qp, struct hca_record *r)
+finish_local(struct hca_pipe *h, const struct hca_qp *qp, struct hca_record *r)
 {
 	if (is_bind(r))
 		hca_window_bind(&h->core, &qp->cfg, bind_of(r));
@@ -75,7 +75,7 @@ hca_rtc_local(struct hca_rtc_visit *v, struct hca_record *r)
 }
 
 unsigned int
-hca_rtc_local_poll(struct hca *h, struct hca_rtc_ctx *ctx)
+hca_rtc_local_poll(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
 {
 	uint32_t *link = &ctx->local;
 	unsigned int n = 0;
@@ -97,7 +97,7 @@ hca_rtc_local_poll(struct hca *h, struct hca_rtc_ctx *ctx)
 }
 
 void
-hca_rtc_local_abandon(struct hca *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+hca_rtc_local_abandon(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
 {
 	uint32_t *link = &ctx->local;
 	struct hca_record *r;

@@ -388,7 +388,7 @@ send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
 	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
 	int32_t deficit = v->deficit;
 	struct hca_txd *d = v->last;
-	struct hca *h = v->h;
+	struct hca_pipe *h = v->h;
 
 	if (unlikely(n == 0 || !is_plain(hca_record(h, window[next & mask]), mtu_log) ||
 		     !have_mbufs(v, n)))

@@ -17,7 +17,7 @@
 _Static_assert(sizeof(struct hca_rtt) == 128, "a line for each writer");
 
 int
-hca_rtt_init(struct hca *h)
+hca_rtt_init(struct hca_pipe *h)
 {
 	uint32_t n = RTE_MIN(h->qp_mask + 1, HCA_RTT_PLACES);
 
@@ -31,7 +31,7 @@ hca_rtt_init(struct hca *h)
 }
 
 void
-hca_rtt_fini(struct hca *h)
+hca_rtt_fini(struct hca_pipe *h)
 {
 	hca_table_free(h->rtt);
 	hca_table_free(h->rtt_peers);
@@ -243,9 +243,10 @@ quantile(const uint8_t bucket[HCA_RTT_BUCKETS], uint32_t n, uint32_t percent, ui
 int
 hca_qp_round_trips(const struct hca *h, uint32_t qpn, struct hca_round_trips *out)
 {
-	uint32_t qpi = qpn & h->qp_mask, n = 0;
-	const struct hca_qp *qp = &h->qp[qpi];
-	const struct hca_rtt *t = hca_rtt_of(h, qpi);
+	const struct hca_pipe *p = &h->pipe[0];
+	uint32_t qpi = qpn & p->qp_mask, n = 0;
+	const struct hca_qp *qp = &p->qp[qpi];
+	const struct hca_rtt *t = hca_rtt_of(p, qpi);
 	uint8_t bucket[HCA_RTT_BUCKETS];
 
 	memset(out, 0, sizeof(*out));

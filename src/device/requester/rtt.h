@@ -57,11 +57,11 @@ struct hca_rtt_peer {
 };
 
 /* hca_create(), hca_destroy() */
-int hca_rtt_init(struct hca *h);
-void hca_rtt_fini(struct hca *h);
+int hca_rtt_init(struct hca_pipe *h);
+void hca_rtt_fini(struct hca_pipe *h);
 
 static inline struct hca_rtt *
-hca_rtt_of(const struct hca *h, uint32_t qpi)
+hca_rtt_of(const struct hca_pipe *h, uint32_t qpi)
 {
 	return &h->rtt[qpi & h->rtt_mask];
 }

@@ -58,13 +58,13 @@ struct visit {
 };
 
 static inline struct hca_parser_ctx *
-parser_ctx(struct hca *h)
+parser_ctx(struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_PARSER];
 }
 
 int
-hca_parser_init(struct hca *h)
+hca_parser_init(struct hca_pipe *h)
 {
 	struct hca_parser_ctx *c;
 
@@ -77,7 +77,7 @@ hca_parser_init(struct hca *h)
 }
 
 void
-hca_parser_fini(struct hca *h)
+hca_parser_fini(struct hca_pipe *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_PARSER]);
 	h->stage_ctx[HCA_STAGE_PARSER] = NULL;
@@ -87,7 +87,7 @@ hca_parser_fini(struct hca *h)
 
 /* The requester has returned records: update their count and the room of the window. */
 static void
-settle_freed(struct hca *h, struct hca_qp *qp)
+settle_freed(struct hca_pipe *h, struct hca_qp *qp)
 {
 	struct hca_qp_parser *p = &qp->parser;
 	uint32_t freed = __atomic_load_n(&qp->sq_freed, __ATOMIC_ACQUIRE);
@@ -116,7 +116,7 @@ window_stop(const struct hca_qp_parser *p)
 /* ---- chains ---- */
 
 static void
-drop_chains(struct hca *h, struct hca_qp_parser *p)
+drop_chains(struct hca_pipe *h, struct hca_qp_parser *p)
 {
 	HCA_COUNT_N(h, PARSER, db_dropped, p->chain_tail - p->chain_head);
 	if (p->in_chain && p->chain_len == 0)
@@ -129,7 +129,7 @@ drop_chains(struct hca *h, struct hca_qp_parser *p)
 }
 
 static void
-catas(struct hca *h, uint32_t qpi)
+catas(struct hca_pipe *h, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -150,7 +150,7 @@ accepts_chains(uint32_t state)
 
 /* A chain announces itself in the queue, or will soon. */
 static void
-on_mark(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+on_mark(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
@@ -161,7 +161,7 @@ on_mark(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 }
 
 void
-hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_parser_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 
@@ -198,7 +198,7 @@ hca_parser_process(struct hca *h, void *const *objs, unsigned int n, uint64_t no
 
 /* process() never refuses: more chains than WQEs are the client's error. */
 unsigned int
-hca_parser_room(struct hca *h)
+hca_parser_room(struct hca_pipe *h)
 {
 	return UINT32_MAX;
 }
@@ -206,7 +206,7 @@ hca_parser_room(struct hca *h)
 /* ---- one WQE ---- */
 
 static void
-fill_full(struct hca *h, struct hca_record_full *f, const struct hca_wqe *w)
+fill_full(struct hca_pipe *h, struct hca_record_full *f, const struct hca_wqe *w)
 {
 	f->swap_add = w->swap_add;
 	f->compare = w->compare;
@@ -229,7 +229,7 @@ wqe_failed(struct hca_wqe *w, uint8_t syndrome)
 }
 
 static inline void
-judge_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_wqe *w,
+judge_wqe(struct hca_pipe *h, struct visit *v, const uint8_t *copy, struct hca_wqe *w,
 	  struct hca_ud_av *av)
 {
 	struct hca_qp_parser *p = v->p;
@@ -281,7 +281,7 @@ no_record(struct visit *v, struct hca_record_pool *pool)
 
 /* WQEs of any form. */
 static __rte_noinline enum visit_end
-parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
+parse_any(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 {
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
 	struct hca_record_pool *pool = &h->rec;
@@ -316,7 +316,7 @@ parse_any(struct hca *h, struct visit *v, const uint8_t *copy)
 
 /* An unreliable Send: 0 or a status. The driver of the peer listens at the lowest numbers. */
 static uint8_t
-judge_datagram(struct hca *h, const struct hca_qp *qp, const struct hca_wqe_ub *w,
+judge_datagram(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe_ub *w,
 	       struct hca_ud_av *av)
 {
 	uint32_t tc = HCA_UB_TC(hca_le32_to_cpu(w->ub->tc));
@@ -331,7 +331,7 @@ judge_datagram(struct hca *h, const struct hca_qp *qp, const struct hca_wqe_ub *
 
 /* What the WQE asks for, as far as the Jetty may, and in the codes of the wire. */
 static void
-judge_rights(const struct hca *h, const struct hca_qp *qp, struct hca_ub_record *r)
+judge_rights(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_ub_record *r)
 {
 	uint32_t code = HCA_UB_UD_OPERATION(r->user);
 
@@ -341,7 +341,7 @@ judge_rights(const struct hca *h, const struct hca_qp *qp, struct hca_ub_record 
 }
 
 static void
-judge_jetty_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_wqe_ub *w,
+judge_jetty_wqe(struct hca_pipe *h, struct visit *v, const uint8_t *copy, struct hca_wqe_ub *w,
 		struct hca_ud_av *av)
 {
 	struct hca_qp_parser *p = v->p;
@@ -362,7 +362,7 @@ judge_jetty_wqe(struct hca *h, struct visit *v, const uint8_t *copy, struct hca_
 
 /* WQEs of Jettys. */
 static __rte_noinline enum visit_end
-parse_jetty(struct hca *h, struct visit *v, const uint8_t *copy)
+parse_jetty(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 {
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
 	struct hca_record_pool *pool;
@@ -385,7 +385,7 @@ parse_jetty(struct hca *h, struct visit *v, const uint8_t *copy)
 }
 
 static enum visit_end
-parse_wqe(struct hca *h, struct visit *v)
+parse_wqe(struct hca_pipe *h, struct visit *v)
 {
 	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
 	struct hca_qp_parser *p = v->p;
@@ -425,7 +425,7 @@ parse_jetty_simple(const uint8_t *copy, uint32_t size, uint32_t stride,
  * form and at the end of room; parse_wqe() handles the rest.
  */
 static __rte_always_inline unsigned int
-run(struct hca *h, struct visit *v, unsigned int quota, bool jetty)
+run(struct hca_pipe *h, struct visit *v, unsigned int quota, bool jetty)
 {
 	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
@@ -473,13 +473,13 @@ run(struct hca *h, struct visit *v, unsigned int quota, bool jetty)
 }
 
 static unsigned int
-parse_run(struct hca *h, struct visit *v, unsigned int quota)
+parse_run(struct hca_pipe *h, struct visit *v, unsigned int quota)
 {
 	return run(h, v, quota, false);
 }
 
 static __rte_noinline unsigned int
-parse_jetty_run(struct hca *h, struct visit *v, unsigned int quota)
+parse_jetty_run(struct hca_pipe *h, struct visit *v, unsigned int quota)
 {
 	return run(h, v, quota, true);
 }
@@ -508,7 +508,7 @@ judge_overfull(struct hca_qp_parser *p, uint64_t now)
  * continue.
  */
 static enum visit_end
-refresh_room(struct hca *h, struct visit *v, uint64_t now)
+refresh_room(struct hca_pipe *h, struct visit *v, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
 	uint64_t una = __atomic_load_n(&v->qp->sq_una, __ATOMIC_ACQUIRE);
@@ -528,7 +528,7 @@ refresh_room(struct hca *h, struct visit *v, uint64_t now)
 }
 
 static enum visit_end
-walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
+walk(struct hca_pipe *h, struct visit *v, unsigned int quota, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
 	enum visit_end end;
@@ -563,7 +563,7 @@ walk(struct hca *h, struct visit *v, unsigned int quota, uint64_t now)
 }
 
 static void
-publish(struct hca *h, struct visit *v, uint32_t qpi, unsigned int n)
+publish(struct hca_pipe *h, struct visit *v, uint32_t qpi, unsigned int n)
 {
 	__atomic_store_n(&v->p->head, v->head, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_PARSER, likely(!v->jetty) ? HCA_STAGE_RTC : HCA_STAGE_TAI, qpi,
@@ -575,13 +575,13 @@ publish(struct hca *h, struct visit *v, uint32_t qpi, unsigned int n)
 
 /* A Jetty in ERR has no WQEs left that were announced: TAI tells its owner. */
 static void
-say_parsed(struct hca *h, uint32_t qpi)
+say_parsed(struct hca_pipe *h, uint32_t qpi)
 {
 	hca_msg_send(h, HCA_STAGE_PARSER, HCA_STAGE_TAI, qpi, HCA_MSG_STATE);
 }
 
 static void
-finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi, unsigned int n,
+finish(struct hca_pipe *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi, unsigned int n,
        enum visit_end end)
 {
 	struct hca_qp_parser *p = v->p;
@@ -610,7 +610,8 @@ finish(struct hca *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi, u
 
 /* Returns the number of WQEs parsed. */
 static unsigned int
-visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quota, uint64_t now)
+visit_qp(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quota,
+	 uint64_t now)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	struct hca_qp_parser *p = &qp->parser;
@@ -643,7 +644,7 @@ visit_qp(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned int quo
 
 /* Forget everything about the QP since its reset; RTC itself returns the records. */
 static void
-purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
+purge(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
 	struct hca_record_pool *rec = hca_record_pool_of(h, h->qp[qpi].cfg.service, false);
 	struct hca_record_pool *rec_full = hca_record_pool_of(h, h->qp[qpi].cfg.service, true);
@@ -665,7 +666,7 @@ purge(struct hca *h, struct hca_parser_ctx *c, uint32_t qpi)
 }
 
 static void
-on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 
@@ -681,7 +682,7 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 static void
-on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_freed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 
@@ -702,7 +703,7 @@ on_freed(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 static unsigned int
-drain_messages(struct hca *h, uint64_t now, unsigned int budget)
+drain_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -724,7 +725,7 @@ drain_messages(struct hca *h, uint64_t now, unsigned int budget)
  * are always checked.
  */
 static inline void
-take_back(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
+take_back(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
 {
 	if (unlikely(pool->waiting != 0))
 		wake_waiting(h, c, pool);
@@ -733,7 +734,7 @@ take_back(struct hca *h, struct hca_parser_ctx *c, struct hca_record_pool *pool)
 }
 
 static inline void
-take_back_records(struct hca *h, struct hca_parser_ctx *c)
+take_back_records(struct hca_pipe *h, struct hca_parser_ctx *c)
 {
 	take_back(h, c, &h->rec);
 	take_back(h, c, &h->rec_full);
@@ -745,7 +746,7 @@ take_back_records(struct hca *h, struct hca_parser_ctx *c)
 }
 
 unsigned int
-hca_parser_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_parser_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
 	unsigned int done, wqes = 0;
@@ -765,7 +766,7 @@ hca_parser_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 /* QPs that have work, and those that wait for records, which may be returned without a message. */
 uint64_t
-hca_parser_deadline(const struct hca *h, uint64_t now)
+hca_parser_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_parser_ctx *c = h->stage_ctx[HCA_STAGE_PARSER];
 

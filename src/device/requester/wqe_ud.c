@@ -50,7 +50,7 @@ may_send(const struct hca_qp *qp, const struct hca_ud_av *av)
 }
 
 uint8_t
-hca_wqe_judge_address(struct hca *h, const struct hca_ud_unit *u, struct hca_ud_av *av)
+hca_wqe_judge_address(struct hca_pipe *h, const struct hca_ud_unit *u, struct hca_ud_av *av)
 {
 	uint32_t port = hca_le32_to_cpu(u->port), flow = hca_le32_to_cpu(u->flow);
 	uint32_t hop = HCA_UD_HOP_LIMIT(port);
@@ -76,7 +76,7 @@ hca_wqe_judge_address(struct hca *h, const struct hca_ud_unit *u, struct hca_ud_
 }
 
 uint8_t
-hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
+hca_wqe_judge_ud(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe *w,
 		 struct hca_ud_av *av)
 {
 	const struct hca_ud_unit *u = w->ud;

@@ -96,12 +96,13 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
  * Check the UD unit of a decoded WQE of a UD QP: destination, GID index, source addresses and
  * Q_Key. 0 and *av, or a syndrome.
  */
-struct hca;
+struct hca_pipe;
 struct hca_qp;
-uint8_t hca_wqe_judge_ud(struct hca *h, const struct hca_qp *qp, const struct hca_wqe *w,
+uint8_t hca_wqe_judge_ud(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe *w,
 			 struct hca_ud_av *av);
 /* The address alone: destination, Q_Key and MTU of RoCE say nothing to a Jetty. */
-uint8_t hca_wqe_judge_address(struct hca *h, const struct hca_ud_unit *u, struct hca_ud_av *av);
+uint8_t hca_wqe_judge_address(struct hca_pipe *h, const struct hca_ud_unit *u,
+			      struct hca_ud_av *av);
 /* The bind unit of a decoded BIND_MW. */
 void hca_wqe_bind(const struct hca_wqe *w, struct hca_bind *b);
 

@@ -124,7 +124,7 @@ struct ee_piece {
 
 /* A request being checked; on the stack of process(). */
 struct ee_request {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct ee_ctx *ctx;
 	struct hca_qp *qp;
 	const struct hca_rxd *rxd;
@@ -198,7 +198,7 @@ struct ee_ctx {
 } __rte_cache_aligned;
 
 static inline struct ee_ctx *
-ee_ctx(struct hca *h)
+ee_ctx(struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_EE];
 }
@@ -239,7 +239,7 @@ ee_count_received(struct hca_qp_ee *ee, const struct hca_rxd *rxd)
 
 /* l: ctx->ready, or a list that is joined to it before anything else uses it. */
 static inline void
-ee_list_on(struct hca *h, struct ee_ctx *ctx, struct hca_qp_list *l, struct hca_qp_ee *ee,
+ee_list_on(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_list *l, struct hca_qp_ee *ee,
 	   uint32_t qpi)
 {
 	if (ee->flags & EE_ON_READY)
@@ -250,13 +250,13 @@ ee_list_on(struct hca *h, struct ee_ctx *ctx, struct hca_qp_list *l, struct hca_
 }
 
 static inline void
-ee_list_ready(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
+ee_list_ready(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
 {
 	ee_list_on(h, ctx, &ctx->ready, ee, qpi);
 }
 
 static inline void
-ee_list_lazy(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
+ee_list_lazy(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi)
 {
 	if (ee->flags & EE_ON_LAZY)
 		return;
@@ -273,7 +273,7 @@ ee_stamp(const struct ee_ctx *ctx)
 
 /* A packet was accepted: acknowledge at the end of the burst, or when the stage becomes idle. */
 static inline void
-ee_accepted(struct hca *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi, bool asked)
+ee_accepted(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi, bool asked)
 {
 	ee->accepted_at = ee_stamp(ctx);
 	if (asked || ++ee->unacked >= ctx->ack_every) {
@@ -316,22 +316,22 @@ void ee_order_pause(struct ee_ctx *ctx, uint64_t now);
 /* Take the current WQE of q->srq for the QP; does nothing without an SRQ. */
 void ee_recv_take(struct ee_request *q);
 /* The same without a request: the WQE at the SRQ's head, whose next one is at nda. */
-void ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda);
+void ee_srq_take(struct hca_pipe *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda);
 /* The SRQ that provided the WQE held; NULL: it is gone, even if another one has its number. */
-struct hca_srq *ee_held_srq(const struct hca *h, const struct hca_qp_ee *ee);
+struct hca_srq *ee_held_srq(const struct hca_pipe *h, const struct hca_qp_ee *ee);
 /* The QP is in ERR and has an SRQ: flush the WQE of the unfinished message, raise LAST_WQE once. */
-void ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
+void ee_recv_last(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi);
 /* Copy the next receive WQE into ee.recv_sge; false: it is malformed. */
 bool ee_recv_fetch(struct ee_request *q);
 /* Determine the destination of q's payload; false: an SGE fails its key, range or right. */
 bool ee_recv_place(struct ee_request *q);
 /* Complete the receive WQE at rq_consumed. imm: in wire order. */
-void ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
+void ee_recv_complete(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
 		      uint32_t imm, uint32_t bytes, bool solicited);
 /* The same for a datagram: with its source QPN and word 0Ch of the CQE. */
 void ee_recv_complete_ud(struct ee_request *q, uint32_t flags, uint32_t bytes);
 /* Complete it with an error. */
-void ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome);
+void ee_recv_fail(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome);
 
 static inline uint32_t
 ee_recv_offset(const struct hca_qp_ee *ee)
@@ -342,7 +342,8 @@ ee_recv_offset(const struct hca_qp_ee *ee)
 /* ---- ee_response.c ---- */
 
 /* Record a NAK for packet psn; it replaces a pending ACK, unless it is about a gap. */
-void ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn);
+void ee_owe_nak(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome,
+		uint32_t psn);
 /* Packet psn was dropped after one that was answered with a NAK. */
 void ee_refused(struct hca_qp_ee *ee, uint32_t psn);
 /* Add a response to the new request q, within max_dest_rd_atomic. va: result of an ATOMIC. */
@@ -352,7 +353,7 @@ bool ee_unanswered(const struct hca_qp_ee *ee, uint32_t psn);
 /* Answer the duplicate q again, or refuse it; false: the original request is not known any more. */
 bool ee_repeat_job(struct ee_request *q, bool refused);
 /* The data of the READ response with this PSN was not available when it was sent. */
-void ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat);
+void ee_late_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat);
 /*
  * The QP fails at psn: READs before it that were late will not be repeated, so they are refused. A
  * requester that has their data from a duplicate ignores that.
@@ -361,7 +362,7 @@ void ee_refuse_late(struct hca_qp_ee *ee, uint32_t psn);
 /* The PSN that the requester waits for if it lacks this one: that of a late response before it. */
 uint32_t ee_awaited_psn(const struct hca_qp_ee *ee, uint32_t psn);
 /* Send responses of the ready QPs, at most budget descriptors; returns their number. */
-unsigned int ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
+unsigned int ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
 
 /* ---- ee_atomic.c ---- */
 
@@ -380,13 +381,13 @@ enum ee_verdict ee_foreign_atomic(struct ee_request *q);
 /* ---- ee_flush.c ---- */
 
 /* Forget pending responses and the unfinished message. */
-void ee_forget(struct hca *h, struct hca_qp_ee *ee);
+void ee_forget(struct hca_pipe *h, struct hca_qp_ee *ee);
 /* The QP is in ERR: complete all receives posted so far as flushed, a chunk per visit. */
-void ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi);
+void ee_flush_start(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi);
 /* Flush one chunk. */
-unsigned int ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp);
+unsigned int ee_flush_some(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp);
 /* Handle messages of other stages. */
-unsigned int ee_messages(struct hca *h, uint64_t now, unsigned int budget);
+unsigned int ee_messages(struct hca_pipe *h, uint64_t now, unsigned int budget);
 
 /* ---- execution_engine.c ---- */
 
@@ -398,7 +399,7 @@ ee_is_unreliable(const struct hca_qp *qp)
 }
 
 /* Fatal error: QP to ERR, NAK, events, receives flushed. */
-void ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
-	      uint8_t recv_syndrome);
+void ee_fatal(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why,
+	      uint32_t psn, uint8_t recv_syndrome);
 
 #endif

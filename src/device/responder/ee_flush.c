@@ -8,7 +8,7 @@
 #include "responder/ee.h"
 
 void
-ee_forget(struct hca *h, struct hca_qp_ee *ee)
+ee_forget(struct hca_pipe *h, struct hca_qp_ee *ee)
 {
 	HCA_COUNT_N(h, EE, resp_abandoned,
 		    ee_jobs(ee) + ((ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0));
@@ -24,7 +24,7 @@ ee_forget(struct hca *h, struct hca_qp_ee *ee)
 
 /* The QP will be reset. What is owed lazily is due now. */
 static void
-leave(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+leave(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 
@@ -43,7 +43,7 @@ leave(struct hca *h, struct hca_qp *qp, uint32_t qpi)
  * nothing.
  */
 void
-ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+ee_flush_start(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	uint32_t bytes_log = ee->rq_size_log + ee->rq_stride_log, producer;
@@ -70,7 +70,7 @@ ee_flush_start(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 }
 
 unsigned int
-ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
+ee_flush_some(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	unsigned int n = 0;
@@ -86,7 +86,7 @@ ee_flush_some(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp)
 }
 
 static void
-unlink_lists(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+unlink_lists(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
@@ -100,7 +100,7 @@ unlink_lists(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 }
 
 static void
-state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+state_changed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t state = hca_qp_state(qp);
 
@@ -114,7 +114,7 @@ state_changed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 static void
-on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
 		unlink_lists(h, ee_ctx(h), qpi);
@@ -130,7 +130,7 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 static void
-on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_kick(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (hca_qp_state(qp) == HCA_QPS_ERR)
 		ee_flush_start(h, ee_ctx(h), qpi);
@@ -141,7 +141,7 @@ on_kick(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t 
  * after it has failed the QP meanwhile, nothing can be repeated.
  */
 static void
-read_late(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+read_late(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	uint8_t count = __atomic_load_n(&qp->encap.resp_late, __ATOMIC_ACQUIRE);
@@ -161,7 +161,7 @@ read_late(struct hca *h, struct hca_qp *qp, uint32_t qpi)
  * a fatal NAK that waited after them is replaced by this earlier one.
  */
 static void
-read_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+read_failed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t state = hca_qp_state(qp);
 	uint32_t psn = __atomic_load_n(&qp->encap.resp_failed_psn, __ATOMIC_ACQUIRE);
@@ -177,7 +177,7 @@ read_failed(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 static void
-on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_encap(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_LATE)
 		read_late(h, qp, qpi);
@@ -186,7 +186,7 @@ on_encap(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 unsigned int
-ee_messages(struct hca *h, uint64_t now, unsigned int budget)
+ee_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n = 0;
 

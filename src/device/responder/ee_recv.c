@@ -70,7 +70,7 @@ ee_recv_place(struct ee_request *q)
 }
 
 void
-ee_srq_take(struct hca *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda)
+ee_srq_take(struct hca_pipe *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 
@@ -92,7 +92,7 @@ ee_recv_take(struct ee_request *q)
 }
 
 struct hca_srq *
-ee_held_srq(const struct hca *h, const struct hca_qp_ee *ee)
+ee_held_srq(const struct hca_pipe *h, const struct hca_qp_ee *ee)
 {
 	struct hca_srq *s = hca_srq_find(&h->core, ee->recv_srqn);
 
@@ -101,7 +101,7 @@ ee_held_srq(const struct hca *h, const struct hca_qp_ee *ee)
 
 /* CQ of the WQE taken from an SRQ; what refers to no CQ is refused, and counted, as a dead one. */
 static uint32_t
-held_cq(const struct hca *h, const struct hca_qp *qp)
+held_cq(const struct hca_pipe *h, const struct hca_qp *qp)
 {
 	const struct hca_srq *s;
 
@@ -115,7 +115,7 @@ held_cq(const struct hca *h, const struct hca_qp *qp)
  * Reserve a CQE for the WQE taken from an SRQ, or for the oldest one of the RQ, which is consumed.
  */
 static struct hca_cqe *
-reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
+reserve(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	bool held = ee->flags & EE_RECV_HELD;
@@ -135,7 +135,7 @@ reserve(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, bool solicited)
 }
 
 static void
-complete(struct hca *h, struct hca_cqe *cqe, uint8_t opcode, uint32_t imm, uint32_t bytes,
+complete(struct hca_pipe *h, struct hca_cqe *cqe, uint8_t opcode, uint32_t imm, uint32_t bytes,
 	 uint32_t rqpn, uint32_t flags)
 {
 	if (unlikely(cqe == NULL))
@@ -148,8 +148,8 @@ complete(struct hca *h, struct hca_cqe *cqe, uint8_t opcode, uint32_t imm, uint3
 }
 
 void
-ee_recv_complete(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode, uint32_t imm,
-		 uint32_t bytes, bool solicited)
+ee_recv_complete(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t opcode,
+		 uint32_t imm, uint32_t bytes, bool solicited)
 {
 	complete(h, reserve(h, ctx, qp, solicited), opcode, imm, bytes, qp->cfg.remote_qpn, 0);
 }
@@ -168,7 +168,7 @@ ee_recv_complete_ud(struct ee_request *q, uint32_t flags, uint32_t bytes)
 }
 
 void
-ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
+ee_recv_last(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 
@@ -185,7 +185,7 @@ ee_recv_last(struct hca *h, struct ee_ctx *ctx, uint32_t qpi)
 }
 
 void
-ee_recv_fail(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome)
+ee_recv_fail(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, uint8_t syndrome)
 {
 	struct hca_cqe *cqe = reserve(h, ctx, qp, true);
 

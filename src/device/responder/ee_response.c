@@ -39,7 +39,7 @@ keep_ack(struct hca_qp_ee *ee, bool gap)
 }
 
 void
-ee_owe_nak(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
+ee_owe_nak(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrome, uint32_t psn)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	bool gap = syndrome == HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ);
@@ -171,7 +171,7 @@ release_job(struct hca_qp_ee *ee, struct hca_resp_job *job)
  * it, because it got the answer to a duplicate that was on its way.
  */
 void
-ee_late_job(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat)
+ee_late_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, bool repeat)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	struct hca_resp_job *job = find_job(ee, psn);
@@ -279,7 +279,7 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 }
 
 static void
-count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
+count_answer(struct hca_pipe *h, struct hca_qp_ee *ee, uint8_t syndrome)
 {
 	if (likely(syndrome == ack_syndrome)) {
 		HCA_COUNT(h, EE, acks_sent);
@@ -296,7 +296,7 @@ count_answer(struct hca *h, struct hca_qp_ee *ee, uint8_t syndrome)
 }
 
 static void
-refuse_read(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
+refuse_read(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
 	    struct hca_resp_job *job)
 {
 	uint8_t syndrome = job->flags & EE_JOB_LATE
@@ -312,7 +312,7 @@ refuse_read(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi,
 }
 
 static void
-next_response(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+next_response(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	struct hca_resp_job *job = next_job(ee);
@@ -396,7 +396,7 @@ acks_first(const struct hca_qp_ee *ee)
 }
 
 static void
-acknowledge_first(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+acknowledge_first(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	uint32_t psn = ee->flags & EE_ACK_REPEAT ? last_plain_psn(ee) : ee->epsn - 1;
@@ -409,7 +409,8 @@ acknowledge_first(struct hca *h, struct hca_txd *d, struct hca_qp *qp, uint32_t 
 
 /* No job is left: everything before epsn was executed and answered. */
 static void
-acknowledge(struct hca *h, struct ee_ctx *ctx, struct hca_txd *d, struct hca_qp *qp, uint32_t qpi)
+acknowledge(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_txd *d, struct hca_qp *qp,
+	    uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &qp->ee;
 	uint32_t psn;
@@ -450,7 +451,7 @@ owes(const struct hca_qp_ee *ee)
 }
 
 static void
-push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
+push(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now)
 {
 	if (ctx->nout == 0)
 		return;
@@ -460,7 +461,7 @@ push(struct hca *h, struct ee_ctx *ctx, uint64_t now)
 
 /* Allocate up to n raw mbufs after ctx->out; possibly fewer. */
 static unsigned int
-take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
+take_mbufs(struct hca_pipe *h, struct ee_ctx *ctx, unsigned int n)
 {
 	void **out = (void **)&ctx->out[ctx->nout];
 
@@ -476,7 +477,7 @@ take_mbufs(struct hca *h, struct ee_ctx *ctx, unsigned int n)
  * answered last.
  */
 static bool
-others_active(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint64_t now)
+others_active(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint64_t now)
 {
 	uint64_t own = h->qp[qpi].ee.rx_packets;
 	uint64_t requests = __atomic_load_n(&h->line[HCA_STAGE_RTC].counters[HCA_CTR_req_packets],
@@ -495,7 +496,7 @@ others_active(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, uint64_t now)
 
 /* n: as many as the QP may send in this turn. */
 static unsigned int
-slow_repeats(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, uint64_t now)
+slow_repeats(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, uint64_t now)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 
@@ -507,7 +508,7 @@ slow_repeats(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, ui
 }
 
 static unsigned int
-emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
+emit_qp(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	struct hca_qp_ee *ee = &qp->ee;
@@ -533,7 +534,7 @@ emit_qp(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint
 }
 
 static uint32_t
-pop_ready(struct hca *h, struct ee_ctx *ctx)
+pop_ready(struct hca_pipe *h, struct ee_ctx *ctx)
 {
 	uint32_t qpi = hca_qp_list_pop(h, &ctx->ready, EE_READY_LINK);
 
@@ -547,7 +548,7 @@ pop_ready(struct hca *h, struct ee_ctx *ctx)
  * has sent something and owes more.
  */
 static unsigned int
-visit(struct hca *h, struct ee_ctx *ctx, struct hca_qp_list *served, unsigned int room,
+visit(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_list *served, unsigned int room,
       uint64_t now, unsigned int *work)
 {
 	uint32_t qpi = pop_ready(h, ctx);
@@ -571,7 +572,7 @@ visit(struct hca *h, struct ee_ctx *ctx, struct hca_qp_list *served, unsigned in
  * places with the others, or the same ones would be the first again.
  */
 unsigned int
-ee_emit(struct hca *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
+ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
 {
 	struct hca_qp_list served = {.head = HCA_QP_NONE};
 	unsigned int visits = RTE_MIN(ctx->ready_count, VISITS), room, work = 0;

@@ -19,7 +19,7 @@
 #include "vtp/window.h"
 
 int
-hca_ee_init(struct hca *h)
+hca_ee_init(struct hca_pipe *h)
 {
 	struct ee_ctx *ctx =
 		rte_zmalloc_socket("ee", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -34,14 +34,14 @@ hca_ee_init(struct hca *h)
 }
 
 void
-hca_ee_fini(struct hca *h)
+hca_ee_fini(struct hca_pipe *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_EE]);
 	h->stage_ctx[HCA_STAGE_EE] = NULL;
 }
 
 unsigned int
-hca_ee_room(struct hca *h)
+hca_ee_room(struct hca_pipe *h)
 {
 	return HCA_DIRECT_ROOM;
 }
@@ -49,7 +49,7 @@ hca_ee_room(struct hca *h)
 /* ---- refusing ---- */
 
 void
-ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
+ee_fatal(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, uint32_t psn,
 	 uint8_t recv_syndrome)
 {
 	static const struct {
@@ -77,7 +77,7 @@ ee_fatal(struct hca *h, struct ee_ctx *ctx, uint32_t qpi, enum ee_verdict why, u
 }
 
 static void
-count_receive_error(struct hca *h, uint8_t syndrome)
+count_receive_error(struct hca_pipe *h, uint8_t syndrome)
 {
 	if (syndrome == HCA_SYND_LOCAL_LENGTH)
 		HCA_COUNT(h, EE, resp_local_length_error);
@@ -154,7 +154,7 @@ refuse_early(struct ee_request *q)
 static void
 local_error(struct ee_request *q)
 {
-	struct hca *h = q->h;
+	struct hca_pipe *h = q->h;
 
 	count_receive_error(h, q->recv_syndrome);
 	if (q->fetched)
@@ -314,7 +314,7 @@ invalidate(struct ee_request *q)
 
 /* Count complete SEND messages that found receives. */
 static inline void
-count_sends(struct hca *h, uint64_t n)
+count_sends(struct hca_pipe *h, uint64_t n)
 {
 	HCA_COUNT_N(h, EE, rx_send_requests, n);
 	HCA_COUNT_N(h, EE, rdma_recvs, n);
@@ -390,7 +390,7 @@ execute(struct ee_request *q)
 }
 
 static void
-process_request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+process_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -446,7 +446,7 @@ in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
 
 /* hca_vtp_scatter() without a call if the memory is contiguous; len is not 0. */
 static inline void
-store_payload(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
+store_payload(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
 	      uint32_t len)
 {
 	if (likely(e->base != NULL))
@@ -456,7 +456,7 @@ store_payload(struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const u
 }
 
 static inline void
-fast_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
+fast_done(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
 {
 	ee_count_message(&qp->ee);
 	ee_set_epsn(&qp->ee, rxd->psn + 1);
@@ -465,7 +465,7 @@ fast_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca
 }
 
 static inline bool
-fast_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+fast_write(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -493,7 +493,7 @@ fast_write(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct h
 
 /* The payload fits the first SGE of the receive WQE, so the WQE need not be copied. */
 static inline bool
-store_to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
+store_to_first_sge(struct hca_pipe *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
 		   const struct hca_rxd *rxd)
 {
 	const hca_le64 *unit = (const void *)(wqe + HCA_WQE_UNIT);
@@ -513,7 +513,7 @@ store_to_first_sge(struct hca *h, uint32_t pd, const uint8_t *wqe, struct rte_mb
 }
 
 static inline void
-fast_send_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
+fast_send_done(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
 {
 	ee_recv_complete(h, ctx, qp, rxd->opcode, 0, rxd->payload_len,
 			 (rxd->flags & HCA_RXD_SOLICITED) != 0);
@@ -523,7 +523,7 @@ fast_send_done(struct hca *h, struct ee_ctx *ctx, struct hca_qp *qp, const struc
 
 /* The same for an SRQ: the offset of its next WQE is read before data may overwrite it. */
 static inline bool
-fast_send_srq(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+fast_send_srq(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	struct hca_srq *s = qp->ee.srq;
@@ -543,7 +543,7 @@ fast_send_srq(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struc
 }
 
 static inline bool
-fast_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+fast_send(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 
@@ -558,7 +558,7 @@ fast_send(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hc
 
 /* Requests that the fast paths do not handle. */
 static __rte_noinline void
-other_request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+other_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
 	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send_srq(h, ctx, m, rxd))
 		return;
@@ -566,7 +566,7 @@ other_request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struc
 }
 
 static inline void
-request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 
@@ -578,7 +578,7 @@ request(struct hca *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 }
 
 static void
-count_burst(struct hca *h, struct ee_ctx *ctx, unsigned int n)
+count_burst(struct hca_pipe *h, struct ee_ctx *ctx, unsigned int n)
 {
 	HCA_COUNT_N(h, EE, rcvd_requests, n - ctx->not_taken);
 	ctx->not_taken = 0;
@@ -593,7 +593,7 @@ count_burst(struct hca *h, struct ee_ctx *ctx, unsigned int n)
 }
 
 void
-hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct ee_ctx *ctx = ee_ctx(h);
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
@@ -619,7 +619,7 @@ hca_ee_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
  * long.
  */
 static void
-acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
+acknowledge_lazily(struct hca_pipe *h, struct ee_ctx *ctx)
 {
 	if (ctx->lazy.head == HCA_QP_NONE)
 		return;
@@ -639,7 +639,7 @@ acknowledge_lazily(struct hca *h, struct ee_ctx *ctx)
 }
 
 unsigned int
-hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_ee_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct ee_ctx *ctx = ee_ctx(h);
 	unsigned int work;
@@ -655,7 +655,7 @@ hca_ee_poll(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 uint64_t
-hca_ee_deadline(const struct hca *h, uint64_t now)
+hca_ee_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct ee_ctx *ctx = h->stage_ctx[HCA_STAGE_EE];
 

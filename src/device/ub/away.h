@@ -22,7 +22,7 @@ struct hca_ub_away {
 
 /* A poll begins. */
 static inline void
-hca_ub_away_note(const struct hca *h, struct hca_ub_away *a, uint64_t now)
+hca_ub_away_note(const struct hca_pipe *h, struct hca_ub_away *a, uint64_t now)
 {
 	uint8_t decap = h->stage_worker[HCA_STAGE_DECAP];
 	uint64_t read = __atomic_load_n(&h->wake[decap].now, __ATOMIC_RELAXED);

@@ -12,30 +12,30 @@
 
 /* Object index of a TP, and back. */
 static inline uint32_t
-hca_tp_object(const struct hca *h, uint32_t tpi)
+hca_tp_object(const struct hca_pipe *h, uint32_t tpi)
 {
 	return h->object[HCA_OBJECT_TP].first + tpi;
 }
 
 static inline uint32_t
-hca_tp_of_object(const struct hca *h, uint32_t obj)
+hca_tp_of_object(const struct hca_pipe *h, uint32_t obj)
 {
 	return obj - h->object[HCA_OBJECT_TP].first;
 }
 
 static inline void
-hca_tp_msg_send(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t tpi,
+hca_tp_msg_send(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to, uint32_t tpi,
 		uint8_t flags)
 {
 	hca_msg_send(h, from, to, hca_tp_object(h, tpi), flags);
 }
 
 /* As hca_msg_fn and hca_msg_drain(), for channels about TPs. */
-typedef void (*hca_tp_msg_fn)(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags,
+typedef void (*hca_tp_msg_fn)(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags,
 			      uint64_t now);
 
 static inline unsigned int
-hca_tp_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_tp_msg_fn fn,
+hca_tp_msg_drain(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to, hca_tp_msg_fn fn,
 		 uint64_t now, unsigned int budget)
 {
 	struct hca_msg_channel *c = h->msg[from][to];
@@ -54,7 +54,7 @@ hca_tp_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hc
 
 /* The same for a channel about QPs and TPs. */
 static inline unsigned int
-hca_ub_msg_drain(struct hca *h, enum hca_stage_id from, enum hca_stage_id to, hca_msg_fn qp_fn,
+hca_ub_msg_drain(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to, hca_msg_fn qp_fn,
 		 hca_tp_msg_fn tp_fn, uint64_t now, unsigned int budget)
 {
 	struct hca_msg_channel *c = h->msg[from][to];

@@ -11,13 +11,13 @@
 #include "rig.h"
 
 static uint32_t
-mine_may_send(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+mine_may_send(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
 {
 	return UINT32_MAX - 1;
 }
 
 static void
-mine_begin(struct hca *h, uint32_t obj)
+mine_begin(struct hca_pipe *h, uint32_t obj)
 {
 	++*(uint32_t *)hca_cc_state(h, obj);
 }
@@ -81,9 +81,9 @@ of_an_hca(void **state)
 	assert_ptr_equal(h->cc, &mine);
 	assert_int_equal(hca_ceu_caps(&h->core) & HCA_CAP_ECN, HCA_CAP_ECN);
 	/* each object has a state of its own */
-	hca_cc_begin(h, 1);
-	assert_int_equal(*(uint32_t *)hca_cc_state(h, 0), 0);
-	assert_int_equal(*(uint32_t *)hca_cc_state(h, 1), 1);
+	hca_cc_begin(&h->pipe[0], 1);
+	assert_int_equal(*(uint32_t *)hca_cc_state(&h->pipe[0], 0), 0);
+	assert_int_equal(*(uint32_t *)hca_cc_state(&h->pipe[0], 1), 1);
 	hca_destroy(h);
 	rig_free(r);
 }

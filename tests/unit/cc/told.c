@@ -3,19 +3,19 @@
 #include "told.h"
 
 static struct told *
-told_of(const struct hca *h, uint32_t obj)
+told_of(const struct hca_pipe *h, uint32_t obj)
 {
 	return hca_cc_state(h, obj);
 }
 
 static void
-told_begin(struct hca *h, uint32_t obj)
+told_begin(struct hca_pipe *h, uint32_t obj)
 {
 	told_of(h, obj)->begun++;
 }
 
 static uint32_t
-told_may_send(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+told_may_send(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
 {
 	struct told *t = told_of(h, obj);
 	uint32_t leave = t->leave;
@@ -29,33 +29,33 @@ told_may_send(struct hca *h, uint32_t obj, uint32_t unanswered, uint64_t now, ui
 }
 
 static void
-told_sent(struct hca *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
+told_sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
 {
 	told_of(h, obj)->frames += frames;
 	told_of(h, obj)->bytes += bytes;
 }
 
 static void
-told_acked(struct hca *h, uint32_t obj, uint32_t psns, uint64_t now)
+told_acked(struct hca_pipe *h, uint32_t obj, uint32_t psns, uint64_t now)
 {
 	told_of(h, obj)->acked += psns;
 }
 
 static void
-told_round_trip(struct hca *h, uint32_t obj, uint64_t ns, uint64_t now)
+told_round_trip(struct hca_pipe *h, uint32_t obj, uint64_t ns, uint64_t now)
 {
 	told_of(h, obj)->timed++;
 	told_of(h, obj)->rtt = ns;
 }
 
 static void
-told_cnp(struct hca *h, uint32_t obj, uint64_t now)
+told_cnp(struct hca_pipe *h, uint32_t obj, uint64_t now)
 {
 	told_of(h, obj)->cnps++;
 }
 
 static void
-told_lost(struct hca *h, uint32_t obj, enum hca_cc_loss why, uint64_t now)
+told_lost(struct hca_pipe *h, uint32_t obj, enum hca_cc_loss why, uint64_t now)
 {
 	told_of(h, obj)->lost[why]++;
 }

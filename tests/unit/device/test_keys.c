@@ -305,7 +305,7 @@ invalidation_waits_for_readers(void **state)
 	rig_mr(r, 5, RIG_PD, r->user, 4096);
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_HW2SW_MPT), 5, 0, 0, 1);
 	for (unsigned int i = 0; i < 5; i++)
-		hca_ceu_poll(r->h, 0, 32); /* this worker itself does not report */
+		hca_ceu_poll(&r->h->pipe[0], 0, 32); /* this worker itself does not report */
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
 	assert_int_equal(r->h->vtp.mpt[5].state, HCA_MPT_DYING);
 	assert_null(hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, (uintptr_t)r->user, 1));

@@ -46,8 +46,8 @@ objects_and_pools(void **state)
 	assert_int_equal(tps->first, 1u << RIG_LOG_QPS);
 	assert_int_equal(tps->count, TPS);
 	assert_int_equal(h->object[HCA_OBJECT_ANY].count, tps->first + TPS);
-	assert_int_equal(hca_object_kind(h, tps->first - 1), HCA_OBJECT_QP);
-	assert_int_equal(hca_object_kind(h, tps->first), HCA_OBJECT_TP);
+	assert_int_equal(hca_object_kind(&h->pipe[0], tps->first - 1), HCA_OBJECT_QP);
+	assert_int_equal(hca_object_kind(&h->pipe[0], tps->first), HCA_OBJECT_TP);
 	assert_int_equal(h->ub->tp_mask, TPS - 1);
 	for (uint32_t lane = 0; lane < HCA_TP_LANES; lane++) {
 		struct hca_ta_op_pool *p = &h->ub->pool[lane];

@@ -62,7 +62,7 @@ struct rig_srq {
 
 struct rig {
 	struct fx *fx;
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_qp *qp;
 	uint8_t *mem; /* RIG_LEN bytes and 8 more */
 	struct hca_rq_record *record;

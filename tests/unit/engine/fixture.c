@@ -49,14 +49,15 @@ eal_start(void)
 }
 
 #define X(e, f, t, p, r) \
-	static void record_##e(struct hca *h, void *const *objs, unsigned int n, uint64_t now) \
+	static void record_##e(struct hca_pipe *h, void *const *objs, unsigned int n, \
+			       uint64_t now) \
 	{ \
 		struct fx_edge *fe = &current->edge[HCA_EDGE_##e]; \
 		assert_true(fe->n + n <= FX_OBJECTS); \
 		memcpy(&fe->obj[fe->n], objs, n * sizeof(*objs)); \
 		fe->n += n; \
 	} \
-	static unsigned int room_##e(struct hca *h) \
+	static unsigned int room_##e(struct hca_pipe *h) \
 	{ \
 		return current->edge[HCA_EDGE_##e].room; \
 	}
@@ -81,7 +82,7 @@ make_edges(struct fx *fx)
 }
 
 static void
-make_channel(struct hca *h, enum hca_stage_id from, enum hca_stage_id to)
+make_channel(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to)
 {
 	struct hca_msg_channel *c = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*c));
 
@@ -103,7 +104,7 @@ fx_create(const struct fx_config *cfg)
 	static const struct fx_config none;
 	const struct fx_config *c = cfg != NULL ? cfg : &none;
 	struct fx *fx;
-	struct hca *h;
+	struct hca_pipe *h;
 
 	eal_start();
 	fx = calloc(1, sizeof(*fx));
@@ -153,7 +154,7 @@ fx_create(const struct fx_config *cfg)
 void
 fx_destroy(struct fx *fx)
 {
-	struct hca *h = fx->h;
+	struct hca_pipe *h = fx->h;
 
 	for (uint32_t i = 0; i <= h->qp_mask; i++) {
 		free(h->qp[i].parser.sq.base);
@@ -265,7 +266,7 @@ hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype)
 }
 
 __attribute__((weak)) bool
-hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+hca_qp_to_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 {
 	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
 				       HCA_STAGE_EE};
@@ -282,7 +283,7 @@ hca_qp_to_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
 }
 
 __attribute__((weak)) bool
-hca_qp_to_sq_error(struct hca *h, enum hca_stage_id from, uint32_t qpi)
+hca_qp_to_sq_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 

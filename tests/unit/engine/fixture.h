@@ -3,9 +3,9 @@
 #define TESTS_UNIT_ENGINE_FIXTURE_H
 
 /*
- * A struct hca with tiny tables, to run one stage alone: every edge calls a recorder, every message
- * channel exists, and raised events and errors are recorded. The test initializes the stages it
- * needs (hca_parser_init(fx->h), ...).
+ * A struct hca_pipe with tiny tables, to run one stage alone: every edge calls a recorder, every
+ * message channel exists, and raised events and errors are recorded. The test initializes the
+ * stages it needs (hca_parser_init(fx->h), ...).
  */
 
 #include <stdarg.h>
@@ -30,7 +30,7 @@ struct fx_event {
 };
 
 struct fx {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct fx_edge edge[HCA_EDGE_N];
 	struct fx_event event[64];
 	unsigned int events;

@@ -30,7 +30,7 @@
 struct frame_rig {
 	struct hca_port port; /* first */
 	struct fx *fx;
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_qp *qp;
 	struct hca_qp_second second; /* of the QP */
 	struct hca_qp_block block;

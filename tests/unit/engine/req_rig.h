@@ -39,7 +39,7 @@
 
 struct rig {
 	struct fx *fx;
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_qp *qp;
 	uint8_t *mem;
 	struct rte_mempool *rx_pool;

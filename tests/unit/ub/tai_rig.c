@@ -103,7 +103,7 @@ make_tp(struct tai_rig *r, uint32_t tpi)
 static void
 make_ub(struct tai_rig *r)
 {
-	struct hca *h = r->h;
+	struct hca_pipe *h = r->h;
 
 	h->cfg.wires = HCA_WIRE_BIT(HCA_WIRE_UB);
 	h->cfg.log_tps = 3;

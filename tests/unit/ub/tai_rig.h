@@ -31,7 +31,7 @@
 
 struct tai_rig {
 	struct fx *fx;
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_qp *qp; /* Jetty RIG_QPI */
 	struct rte_mempool *pool;
 	uint8_t *mem; /* at RIG_VA */

@@ -83,7 +83,7 @@ struct rig_req {
 
 struct rig {
 	struct fx *fx;
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_ub *ub;
 	struct hca_tp *tp;
 	struct hca_qp *qp;

@@ -14,7 +14,7 @@
 #include "core/table.h"
 
 int
-hca_tai_init(struct hca *h)
+hca_tai_init(struct hca_pipe *h)
 {
 	struct hca_tai_ctx *ctx;
 	uint32_t tps, lists;
@@ -43,7 +43,7 @@ hca_tai_init(struct hca *h)
 }
 
 void
-hca_tai_fini(struct hca *h)
+hca_tai_fini(struct hca_pipe *h)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 
@@ -56,7 +56,7 @@ hca_tai_fini(struct hca *h)
 }
 
 unsigned int
-hca_tai_room(struct hca *h)
+hca_tai_room(struct hca_pipe *h)
 {
 	(void)h;
 	return HCA_DIRECT_ROOM;
@@ -65,7 +65,7 @@ hca_tai_room(struct hca *h)
 /* ---- lists ---- */
 
 static void
-append(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
+append(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	struct hca_qp_tai *q = &h->qp[qpi].tai;
 
@@ -80,7 +80,7 @@ append(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
 
 /* In front of the others, behind those that came back before it: they keep their order. */
 static void
-put_back(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
+put_back(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	struct hca_qp_tai *q = &h->qp[qpi].tai;
 	uint32_t *link = l->front == HCA_TAI_NONE ? &l->head : &h->qp[l->front].tai.list_next;
@@ -95,7 +95,7 @@ put_back(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
 }
 
 static void
-take_out(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
+take_out(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	const struct hca_qp_tai *q = &h->qp[qpi].tai;
 
@@ -112,7 +112,7 @@ take_out(struct hca *h, struct hca_tai_list *l, uint32_t qpi)
 }
 
 static void
-make_ready(struct hca *h, struct hca_tai_ctx *ctx, uint32_t qpi)
+make_ready(struct hca_pipe *h, struct hca_tai_ctx *ctx, uint32_t qpi)
 {
 	h->qp[qpi].tai.flags |= HCA_TAI_READY;
 	append(h, &ctx->ready, qpi);
@@ -120,7 +120,7 @@ make_ready(struct hca *h, struct hca_tai_ctx *ctx, uint32_t qpi)
 }
 
 void
-hca_tai_wake(struct hca *h, uint32_t qpi)
+hca_tai_wake(struct hca_pipe *h, uint32_t qpi)
 {
 	if (!(h->qp[qpi].tai.flags & (HCA_TAI_READY | HCA_TAI_WAITS)))
 		make_ready(h, hca_tai_ctx(h), qpi);
@@ -131,7 +131,7 @@ hca_tai_wake(struct hca *h, uint32_t qpi)
  * so and are not served yet. More would find nothing, and leave their place in the order.
  */
 static void
-grant(struct hca *h, uint32_t list, uint32_t n)
+grant(struct hca_pipe *h, uint32_t list, uint32_t n)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 	struct hca_tai_list *l = &ctx->wait[list];
@@ -150,7 +150,7 @@ grant(struct hca *h, uint32_t list, uint32_t n)
 
 /* What there is of what those on a list wait for. */
 static uint32_t
-room_of(const struct hca *h, uint32_t list)
+room_of(const struct hca_pipe *h, uint32_t list)
 {
 	uint32_t tps = h->ub->tp_mask + 1, room = 0;
 	const struct hca_tpg *g;
@@ -166,7 +166,7 @@ room_of(const struct hca *h, uint32_t list)
 }
 
 static void
-end_grant(struct hca *h, struct hca_qp *qp)
+end_grant(struct hca_pipe *h, struct hca_qp *qp)
 {
 	qp->tai.flags &= ~HCA_TAI_GRANTED;
 	hca_tai_ctx(h)->wait[qp->tai.waits].granted--;
@@ -174,7 +174,7 @@ end_grant(struct hca *h, struct hca_qp *qp)
 
 /* It was woken, and leaves room for others, whether it needed any or not. */
 static void
-pass_on(struct hca *h, struct hca_qp *qp)
+pass_on(struct hca_pipe *h, struct hca_qp *qp)
 {
 	end_grant(h, qp);
 	grant(h, qp->tai.waits, room_of(h, qp->tai.waits));
@@ -182,7 +182,7 @@ pass_on(struct hca *h, struct hca_qp *qp)
 
 /* One that was woken and finds nothing waits in front of the others. */
 void
-hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list)
+hca_tai_wait(struct hca_pipe *h, uint32_t qpi, uint32_t list)
 {
 	struct hca_tai_list *l = &hca_tai_ctx(h)->wait[list];
 	struct hca_qp_tai *q = &h->qp[qpi].tai;
@@ -203,7 +203,7 @@ hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list)
 }
 
 bool
-hca_tai_is_before(struct hca *h, const struct hca_qp *qp, uint32_t list)
+hca_tai_is_before(struct hca_pipe *h, const struct hca_qp *qp, uint32_t list)
 {
 	const struct hca_tai_list *l = &hca_tai_ctx(h)->wait[list];
 	uint32_t room;
@@ -216,7 +216,7 @@ hca_tai_is_before(struct hca *h, const struct hca_qp *qp, uint32_t list)
 }
 
 void
-hca_tai_grant_tp(struct hca *h, uint32_t tpi)
+hca_tai_grant_tp(struct hca_pipe *h, uint32_t tpi)
 {
 	const struct hca_tp *tp = &h->ub->tp[tpi];
 	bool usable = hca_tai_tp_usable(tp);
@@ -231,13 +231,13 @@ hca_tai_grant_tp(struct hca *h, uint32_t tpi)
 }
 
 void
-hca_tai_room_of_ops(struct hca *h)
+hca_tai_room_of_ops(struct hca_pipe *h)
 {
 	grant(h, hca_tai_wait_op(h), h->ub->pool[HCA_TP_REQUESTS].free_n);
 }
 
 void
-hca_tai_unlist(struct hca *h, uint32_t qpi)
+hca_tai_unlist(struct hca_pipe *h, uint32_t qpi)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 	struct hca_qp *qp = &h->qp[qpi];
@@ -258,7 +258,7 @@ hca_tai_unlist(struct hca *h, uint32_t qpi)
 
 /* n references, not 0: runs of one kind at once. */
 static void
-return_refs(struct hca *h, const uint32_t *ref, uint32_t n)
+return_refs(struct hca_pipe *h, const uint32_t *ref, uint32_t n)
 {
 	for (uint32_t i = 0, run; i < n; i += run) {
 		uint32_t kind = ref[i] & HCA_RECREF_FULL;
@@ -271,7 +271,7 @@ return_refs(struct hca *h, const uint32_t *ref, uint32_t n)
 }
 
 void
-hca_tai_return(struct hca *h, const struct hca_qp *qp, uint32_t from, uint32_t to)
+hca_tai_return(struct hca_pipe *h, const struct hca_qp *qp, uint32_t from, uint32_t to)
 {
 	uint32_t mask = qp->tai.window_mask;
 
@@ -284,7 +284,7 @@ hca_tai_return(struct hca *h, const struct hca_qp *qp, uint32_t from, uint32_t t
 /* ---- messages ---- */
 
 static void
-on_parser(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_parser(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (unlikely(flags & HCA_MSG_STATE)) {
@@ -296,7 +296,7 @@ on_parser(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_
 }
 
 static void
-on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
@@ -304,7 +304,7 @@ on_timer(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 static void
-on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
@@ -312,7 +312,7 @@ on_state(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t
 }
 
 static void
-on_ceu_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_ceu_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (!(flags & HCA_MSG_PURGE)) {
 		on_state(h, qp, qpi, flags, now);
@@ -324,13 +324,13 @@ on_ceu_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_
 
 /* Segments of it may be any Jetty's; those of other TPs are found on the way. */
 static void
-begin_search(struct hca *h)
+begin_search(struct hca_pipe *h)
 {
 	hca_tai_ctx(h)->search_left = h->object[HCA_OBJECT_QP].count;
 }
 
 static void
-on_tps(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_tps(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (unlikely(flags & HCA_MSG_DEAD))
@@ -342,7 +342,7 @@ on_tps(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t n
 
 /* In RESET no other stage uses what is in its lane. */
 static void
-on_ceu_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_ceu_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (flags & HCA_MSG_PURGE) {
@@ -354,7 +354,7 @@ on_ceu_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_
 }
 
 static unsigned int
-messages(struct hca *h, uint64_t now, unsigned int budget)
+messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -369,7 +369,7 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 /* ---- turns ---- */
 
 static unsigned int
-serve(struct hca *h, struct hca_tai_ctx *ctx, unsigned int budget)
+serve(struct hca_pipe *h, struct hca_tai_ctx *ctx, unsigned int budget)
 {
 	unsigned int n = 0;
 
@@ -390,7 +390,7 @@ serve(struct hca *h, struct hca_tai_ctx *ctx, unsigned int budget)
 }
 
 unsigned int
-hca_tai_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_tai_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 	unsigned int n = 0;
@@ -413,7 +413,7 @@ hca_tai_poll(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 uint64_t
-hca_tai_deadline(const struct hca *h, uint64_t now)
+hca_tai_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 

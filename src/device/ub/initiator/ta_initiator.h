@@ -112,7 +112,7 @@ struct hca_tai_ctx {
 };
 
 static inline struct hca_tai_ctx *
-hca_tai_ctx(const struct hca *h)
+hca_tai_ctx(const struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_TAI];
 }
@@ -120,20 +120,20 @@ hca_tai_ctx(const struct hca *h)
 /* ---- lists of those that wait: for a TP, for any TP of a group, for an operation ---- */
 
 static inline uint32_t
-hca_tai_wait_tp(const struct hca *h, uint32_t tpi)
+hca_tai_wait_tp(const struct hca_pipe *h, uint32_t tpi)
 {
 	(void)h;
 	return tpi;
 }
 
 static inline uint32_t
-hca_tai_wait_group(const struct hca *h, uint32_t group)
+hca_tai_wait_group(const struct hca_pipe *h, uint32_t group)
 {
 	return h->ub->tp_mask + 1 + group;
 }
 
 static inline uint32_t
-hca_tai_wait_op(const struct hca *h)
+hca_tai_wait_op(const struct hca_pipe *h)
 {
 	return 2 * (h->ub->tp_mask + 1);
 }
@@ -195,7 +195,7 @@ hca_tai_ref(const struct hca_qp *qp, uint32_t cursor)
 }
 
 static inline struct hca_ub_record *
-hca_tai_record(const struct hca *h, const struct hca_qp *qp, uint32_t cursor)
+hca_tai_record(const struct hca_pipe *h, const struct hca_qp *qp, uint32_t cursor)
 {
 	return hca_ub_record(h, hca_tai_ref(qp, cursor));
 }
@@ -223,13 +223,13 @@ hca_tai_execution_order(const struct hca_ub_record *r)
 }
 
 static inline struct hca_ta_op *
-hca_tai_op(const struct hca *h, uint32_t index)
+hca_tai_op(const struct hca_pipe *h, uint32_t index)
 {
 	return &h->ub->ops.op[HCA_TP_REQUESTS][index];
 }
 
 static inline struct hca_tp *
-hca_tai_tp(const struct hca *h, uint32_t tpi)
+hca_tai_tp(const struct hca_pipe *h, uint32_t tpi)
 {
 	return &h->ub->tp[tpi];
 }
@@ -246,14 +246,14 @@ struct hca_tai_cut {
 /* ---- ta_initiator.c ---- */
 
 /* It may be able to go on. */
-void hca_tai_wake(struct hca *h, uint32_t qpi);
+void hca_tai_wake(struct hca_pipe *h, uint32_t qpi);
 /* It waits on that list until there is room. */
-void hca_tai_wait(struct hca *h, uint32_t qpi, uint32_t list);
+void hca_tai_wait(struct hca_pipe *h, uint32_t qpi, uint32_t list);
 /* Whether there is room beyond what those that have waited longer are given. */
-bool hca_tai_is_before(struct hca *h, const struct hca_qp *qp, uint32_t list);
+bool hca_tai_is_before(struct hca_pipe *h, const struct hca_qp *qp, uint32_t list);
 
 static inline bool
-hca_tai_nobody_waits(struct hca *h, uint32_t list)
+hca_tai_nobody_waits(struct hca_pipe *h, uint32_t list)
 {
 	const struct hca_tai_list *l = &hca_tai_ctx(h)->wait[list];
 
@@ -262,93 +262,94 @@ hca_tai_nobody_waits(struct hca *h, uint32_t list)
 
 /* There is room of that list's. May this Jetty take it, or do others wait for it? */
 static inline bool
-hca_tai_may_go(struct hca *h, const struct hca_qp *qp, uint32_t list)
+hca_tai_may_go(struct hca_pipe *h, const struct hca_qp *qp, uint32_t list)
 {
 	return likely(hca_tai_nobody_waits(h, list)) || hca_tai_is_before(h, qp, list);
 }
 
 /* Take it off its list, and let another one have what it was woken for. */
-void hca_tai_unlist(struct hca *h, uint32_t qpi);
+void hca_tai_unlist(struct hca_pipe *h, uint32_t qpi);
 /* Room of a TP, or operations, have become free: wake as many as there is room for. */
-void hca_tai_grant_tp(struct hca *h, uint32_t tpi);
-void hca_tai_room_of_ops(struct hca *h);
+void hca_tai_grant_tp(struct hca_pipe *h, uint32_t tpi);
+void hca_tai_room_of_ops(struct hca_pipe *h);
 static inline void
-hca_tai_room_of_tp(struct hca *h, uint32_t tpi)
+hca_tai_room_of_tp(struct hca_pipe *h, uint32_t tpi)
 {
 	if (unlikely(hca_tai_ctx(h)->waiting_n != 0))
 		hca_tai_grant_tp(h, tpi);
 }
 /* Records at the positions [from, to) of the window: back to their pools. */
-void hca_tai_return(struct hca *h, const struct hca_qp *qp, uint32_t from, uint32_t to);
+void hca_tai_return(struct hca_pipe *h, const struct hca_qp *qp, uint32_t from, uint32_t to);
 
 /* ---- ta_initiator_cut.c ---- */
 
 /* One visit: segments of the Jetty into lanes until something stops it. */
-void hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_visit(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 /* The TP may be given requests. */
 bool hca_tai_tp_usable(const struct hca_tp *tp);
 /* Requests that it takes now; of TP 0: unreliable packets. */
-uint32_t hca_tai_tp_room(const struct hca *h, uint32_t tpi);
+uint32_t hca_tai_tp_room(const struct hca_pipe *h, uint32_t tpi);
 
 /* ---- ta_initiator_segment.c ---- */
 
 /* It was answered; status 0 or that with which its request fails. */
-void hca_tai_answered(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
-		      uint8_t status);
+void hca_tai_answered(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi,
+		      struct hca_jetty_segment *s, uint8_t status);
 /* Of n segments from tassn on, those without an answer were answered well, by a peer. */
-void hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n);
+void hca_tai_done(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n);
 /* The same of segments that are all open at that TP and are no Reads or atomics. */
-void hca_tai_done_usual(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n,
-			uint32_t tpi);
+void hca_tai_done_usual(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn,
+			uint32_t n, uint32_t tpi);
 /* Nobody waits for it any more: no answer of it came, or its Jetty or TP is gone. */
-void hca_tai_abandon(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s);
+void hca_tai_abandon(struct hca_pipe *h, struct hca_qp *qp, struct hca_jetty_segment *s);
 /* It stays open; the attempt is over: its operation has been answered, the TP has room. */
-void hca_tai_attempt_over(struct hca *h, struct hca_jetty_segment *s);
+void hca_tai_attempt_over(struct hca_pipe *h, struct hca_jetty_segment *s);
 /* Operations of a TP that TPS has released: those before that position of the lane. */
-void hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done);
+void hca_tai_take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t done);
 /* The request fails, when it is the oldest; the Jetty is suspended if it wants that. */
-void hca_tai_fail(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor, uint8_t status);
+void hca_tai_fail(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor,
+		  uint8_t status);
 /* Records and numbers that are in use no more; then what may be completed. */
-void hca_tai_settle(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_settle(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 /* Forget the Jetty, which is in RST: records and operations are everybody's again. */
-void hca_tai_forget(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_forget(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 
 /* ---- ta_initiator_wait.c ---- */
 
 /* The answer was "not ready": its segment is sent again after ns, unless that was too often. */
-void hca_tai_not_ready(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
-		       uint64_t ns);
+void hca_tai_not_ready(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi,
+		       struct hca_jetty_segment *s, uint64_t ns);
 /* The same without counting. */
-void hca_tai_later(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+void hca_tai_later(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 		   uint64_t ns);
 /* A segment was sent: its answer is due in time. */
-void hca_tai_expect(struct hca *h, struct hca_qp *qp, uint32_t qpi);
-void hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_expect(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_expired(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 /* Look for segments of TPs that died in some of the QPs; returns how many. */
-unsigned int hca_tai_search(struct hca *h);
+unsigned int hca_tai_search(struct hca_pipe *h);
 
 /* ---- ta_initiator_lapse.c ---- */
 
 /* A request of the TP that is counted in open_out was given up. */
-void hca_tai_given_up(struct hca *h, uint32_t tpi);
+void hca_tai_given_up(struct hca_pipe *h, uint32_t tpi);
 /* One is open and the peer has it, and has been silent for long: its place will lapse. */
-void hca_tai_overdue(struct hca *h, struct hca_jetty_segment *s);
+void hca_tai_overdue(struct hca_pipe *h, struct hca_jetty_segment *s);
 /* What was open is not any more: its place at the TP. */
-void hca_tai_place_back(struct hca *h, struct hca_jetty_segment *s);
+void hca_tai_place_back(struct hca_pipe *h, struct hca_jetty_segment *s);
 /* n such requests are over after all; false: there are not so many. */
-bool hca_tai_given_up_over(struct hca *h, uint32_t tpi, uint32_t n);
+bool hca_tai_given_up_over(struct hca_pipe *h, uint32_t tpi, uint32_t n);
 /* The time has come for some: they give their places back. */
-void hca_tai_lapse(struct hca *h);
+void hca_tai_lapse(struct hca_pipe *h);
 /* How long a request that was given up has its place at least, ns. */
 uint64_t hca_tai_life(const struct hca_tp *tp);
 
 /* ---- ta_initiator_complete.c ---- */
 
 /* Complete what is complete; flush, or report the end of a suspension, as the state says. */
-void hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi);
-void hca_tai_suspend(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_complete(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_suspend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 /* The state may have changed. */
-void hca_tai_state(struct hca *h, struct hca_qp *qp, uint32_t qpi);
+void hca_tai_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 
 /* ---- ta_initiator_recv.c: hca_tai_process() ---- */
 

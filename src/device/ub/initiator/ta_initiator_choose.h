@@ -12,7 +12,7 @@
 #include "ub/initiator/ta_initiator.h"
 
 struct visit {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_tai_ctx *ctx;
 	struct hca_qp *qp;
 	uint32_t qpi;

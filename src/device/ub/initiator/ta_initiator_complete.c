@@ -13,7 +13,7 @@
 
 /* CQEs of one Jetty. They are written after una: who finds one must find the window moved. */
 struct completer {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_qp *qp;
 	bool flushes;
 	uint32_t n;
@@ -146,7 +146,7 @@ finish_all(struct completer *c)
 
 /* What is open is at the peer, or in a lane, and is left there. */
 static void
-give_up_all(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+give_up_all(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
 		struct hca_jetty_segment *s = hca_tai_segment(qp, t);
@@ -162,7 +162,7 @@ give_up_all(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 
 /* Records behind the tail that no operation refers to, in order. */
 static void
-free_records(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+free_records(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t tail = hca_una_tail(qp->sq_una), used = used_from(qp), freed = qp->sq_freed;
 
@@ -208,7 +208,7 @@ say_done(struct completer *c, uint32_t state)
 }
 
 void
-hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_complete(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	struct completer c;
 	uint32_t state = hca_qp_state(qp);
@@ -236,7 +236,7 @@ hca_tai_complete(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 void
-hca_tai_suspend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_suspend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	if (!hca_qp_state_cas(qp, HCA_QPS_RTS, HCA_QPS_SQD))
 		return;
@@ -246,7 +246,7 @@ hca_tai_suspend(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 void
-hca_tai_state(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t state = hca_qp_state(qp);
 

@@ -28,7 +28,7 @@ hca_tai_tp_usable(const struct hca_tp *tp)
 }
 
 uint32_t
-hca_tai_tp_room(const struct hca *h, uint32_t tpi)
+hca_tai_tp_room(const struct hca_pipe *h, uint32_t tpi)
 {
 	const struct hca_tp *tp = hca_tai_tp(h, tpi);
 	uint32_t room = tp->cfg.window - (tp->lane[HCA_TP_REQUESTS].head - tp->tai.taken);
@@ -191,7 +191,7 @@ is_held(const struct hca_qp *qp, const struct hca_ub_record *r)
 
 /* An unreliable request is one packet. */
 static inline bool
-is_too_long(const struct hca *h, const struct hca_ub_record *r)
+is_too_long(const struct hca_pipe *h, const struct hca_ub_record *r)
 {
 	return HCA_UB_TO(r->to) == HCA_UB_TO_ADDRESS &&
 	       r->len > 1u << hca_tai_tp(h, HCA_TP_UNRELIABLE)->cfg.mtu_log;
@@ -199,7 +199,7 @@ is_too_long(const struct hca *h, const struct hca_ub_record *r)
 
 /* The TP that a request would take, or one of its group; NULL: there is none. */
 static const struct hca_tp *
-some_tp(const struct hca *h, const struct hca_ub_record *r)
+some_tp(const struct hca_pipe *h, const struct hca_ub_record *r)
 {
 	uint32_t number = HCA_UB_NUMBER(r->to);
 	const struct hca_tpg *g = &h->ub->tpg[number & h->ub->tp_mask];
@@ -349,7 +349,7 @@ add_quantum(struct visit *v)
 }
 
 void
-hca_tai_visit(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_visit(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	struct visit v = {.h = h,
 			  .ctx = hca_tai_ctx(h),

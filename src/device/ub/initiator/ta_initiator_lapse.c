@@ -35,7 +35,7 @@ hca_tai_life(const struct hca_tp *tp)
 }
 
 void
-hca_tai_given_up(struct hca *h, uint32_t tpi)
+hca_tai_given_up(struct hca_pipe *h, uint32_t tpi)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 	struct hca_tp *tp = hca_tai_tp(h, tpi);
@@ -49,7 +49,7 @@ hca_tai_given_up(struct hca *h, uint32_t tpi)
 
 /* Places of n that were given up are free. */
 static void
-release(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t n)
+release(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t n)
 {
 	struct hca_tp_tai *tai = &tp->tai;
 
@@ -62,7 +62,7 @@ release(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t n)
 }
 
 bool
-hca_tai_given_up_over(struct hca *h, uint32_t tpi, uint32_t n)
+hca_tai_given_up_over(struct hca_pipe *h, uint32_t tpi, uint32_t n)
 {
 	struct hca_tp *tp = hca_tai_tp(h, tpi);
 	uint32_t late = RTE_MIN(n, tp->tai.lapsed);
@@ -75,7 +75,7 @@ hca_tai_given_up_over(struct hca *h, uint32_t tpi, uint32_t n)
 }
 
 void
-hca_tai_overdue(struct hca *h, struct hca_jetty_segment *s)
+hca_tai_overdue(struct hca_pipe *h, struct hca_jetty_segment *s)
 {
 	s->counted |= HCA_TAI_COUNTED_OVERDUE;
 	hca_tai_given_up(h, s->number);
@@ -83,7 +83,7 @@ hca_tai_overdue(struct hca *h, struct hca_jetty_segment *s)
 }
 
 void
-hca_tai_place_back(struct hca *h, struct hca_jetty_segment *s)
+hca_tai_place_back(struct hca_pipe *h, struct hca_jetty_segment *s)
 {
 	struct hca_tp *tp = hca_tai_tp(h, s->number);
 
@@ -97,7 +97,7 @@ hca_tai_place_back(struct hca *h, struct hca_jetty_segment *s)
 }
 
 static void
-lapse_one(struct hca *h, uint32_t tpi, uint64_t now)
+lapse_one(struct hca_pipe *h, uint32_t tpi, uint64_t now)
 {
 	struct hca_tp *tp = hca_tai_tp(h, tpi);
 	uint32_t n = tp->tai.aged;
@@ -112,7 +112,7 @@ lapse_one(struct hca *h, uint32_t tpi, uint64_t now)
 }
 
 void
-hca_tai_lapse(struct hca *h)
+hca_tai_lapse(struct hca_pipe *h)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 

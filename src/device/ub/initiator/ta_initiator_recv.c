@@ -14,7 +14,7 @@
 
 /* One packet. */
 struct response {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct hca_tp *tp;
 	uint32_t tpi;
 	const uint8_t *atah;
@@ -92,7 +92,7 @@ static int
 scatter_sge(const struct response *p, const struct hca_sge *sge, uint32_t off, const uint8_t *src,
 	    uint32_t n)
 {
-	struct hca *h = p->h;
+	struct hca_pipe *h = p->h;
 	uint32_t pd = p->qp->cfg.pd;
 	const struct hca_mpt_entry *e =
 		hca_vtp_check(&h->vtp, sge->lkey, pd, HCA_ACCESS_LOCAL_WRITE, sge->va + off, n);
@@ -411,7 +411,7 @@ respond(struct response *p, struct rte_mbuf *m)
 }
 
 void
-hca_tai_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 

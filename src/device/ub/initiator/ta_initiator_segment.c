@@ -10,7 +10,7 @@
 
 /* No answer is wanted any more. */
 static void
-close_segment(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
+close_segment(struct hca_pipe *h, struct hca_qp *qp, struct hca_jetty_segment *s)
 {
 	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
 	struct hca_qp_tai *q = &qp->tai;
@@ -25,7 +25,7 @@ close_segment(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
 }
 
 void
-hca_tai_attempt_over(struct hca *h, struct hca_jetty_segment *s)
+hca_tai_attempt_over(struct hca_pipe *h, struct hca_jetty_segment *s)
 {
 	if (s->op != HCA_TAI_NO_OP)
 		hca_ta_op_set_flag(hca_tai_op(h, s->op), HCA_TA_OP_ANSWERED);
@@ -41,7 +41,7 @@ is_poisoned(const struct hca_ta_op *op)
 }
 
 void
-hca_tai_answered(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+hca_tai_answered(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 		 uint8_t status)
 {
 	uint32_t cursor = s->cursor;
@@ -66,7 +66,7 @@ hca_tai_answered(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jett
 
 /* n requests of a TP are open no more. */
 static void
-requests_over(struct hca *h, uint32_t tpi, uint32_t n)
+requests_over(struct hca_pipe *h, uint32_t tpi, uint32_t n)
 {
 	struct hca_tp *tp = hca_tai_tp(h, tpi);
 
@@ -86,7 +86,7 @@ struct closed {
  * it may be a Read or an atomic.
  */
 static __rte_always_inline void
-close_done(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct closed *c,
+close_done(struct hca_pipe *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct closed *c,
 	   bool reads)
 {
 	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
@@ -104,7 +104,7 @@ close_done(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s, struct
 }
 
 static inline void
-end_closed(struct hca *h, struct hca_qp *qp, uint32_t qpi, const struct closed *c)
+end_closed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, const struct closed *c)
 {
 	qp->tai.open -= c->n;
 	qp->tai.open_ordered -= c->ordered;
@@ -115,7 +115,7 @@ end_closed(struct hca *h, struct hca_qp *qp, uint32_t qpi, const struct closed *
 }
 
 void
-hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n)
+hca_tai_done(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n)
 {
 	uint32_t run = 0, tpi = HCA_TP_UNRELIABLE;
 	struct closed c = {0};
@@ -141,7 +141,7 @@ hca_tai_done(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uin
 }
 
 void
-hca_tai_done_usual(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n,
+hca_tai_done_usual(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n,
 		   uint32_t tpi)
 {
 	struct hca_jetty_segment *ring = qp->tai.segment;
@@ -156,7 +156,7 @@ hca_tai_done_usual(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint16_t tass
 
 /* The peer has the request, and its answer may come or not. */
 static void
-leave_open(struct hca *h, const struct hca_jetty_segment *s)
+leave_open(struct hca_pipe *h, const struct hca_jetty_segment *s)
 {
 	HCA_COUNT(h, TAI, ub_segments_failed);
 	if (s->number != HCA_TP_UNRELIABLE && !(s->counted & HCA_TAI_COUNTED_OVERDUE))
@@ -164,7 +164,7 @@ leave_open(struct hca *h, const struct hca_jetty_segment *s)
 }
 
 void
-hca_tai_abandon(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
+hca_tai_abandon(struct hca_pipe *h, struct hca_qp *qp, struct hca_jetty_segment *s)
 {
 	if (hca_tai_outstanding(s)) {
 		leave_open(h, s);
@@ -176,7 +176,7 @@ hca_tai_abandon(struct hca *h, struct hca_qp *qp, struct hca_jetty_segment *s)
 
 /* Segments of a failed request that are not at the peer. */
 static void
-drop_waiting(struct hca *h, struct hca_qp *qp, uint32_t cursor)
+drop_waiting(struct hca_pipe *h, struct hca_qp *qp, uint32_t cursor)
 {
 	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
 		struct hca_jetty_segment *s = hca_tai_segment(qp, t);
@@ -187,7 +187,7 @@ drop_waiting(struct hca *h, struct hca_qp *qp, uint32_t cursor)
 }
 
 void
-hca_tai_fail(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor, uint8_t status)
+hca_tai_fail(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor, uint8_t status)
 {
 	struct hca_ub_record *r = hca_tai_record(h, qp, cursor);
 
@@ -207,14 +207,14 @@ hca_tai_fail(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor, ui
 
 /* One that TPS has passed over never was at the peer. */
 static void
-settle_orphan(struct hca *h, uint32_t tpi, const struct hca_ta_op *op)
+settle_orphan(struct hca_pipe *h, uint32_t tpi, const struct hca_ta_op *op)
 {
 	if (op->tps.flags & HCA_TA_OP_SKIPPED)
 		(void)hca_tai_given_up_over(h, tpi, 1);
 }
 
 static void
-jetty_is_back(struct hca *h, uint32_t qpi)
+jetty_is_back(struct hca_pipe *h, uint32_t qpi)
 {
 	if (qpi == HCA_TAI_NONE)
 		return;
@@ -224,7 +224,7 @@ jetty_is_back(struct hca *h, uint32_t qpi)
 
 /* What a status in a TPACK means for the request of the segment, as a TAACK with it would. */
 static void
-take_status(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+take_status(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 	    uint8_t told)
 {
 	const struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
@@ -248,7 +248,7 @@ take_status(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_seg
 
 /* The peer has answered the request of an operation by a TPACK. */
 static void
-op_is_told(struct hca *h, uint32_t tpi, uint32_t index, const struct hca_ta_op *op)
+op_is_told(struct hca_pipe *h, uint32_t tpi, uint32_t index, const struct hca_ta_op *op)
 {
 	struct hca_qp *qp = &h->qp[op->object];
 	struct hca_jetty_segment *s;
@@ -265,7 +265,7 @@ op_is_told(struct hca *h, uint32_t tpi, uint32_t index, const struct hca_ta_op *
 
 /* *jetty: the one whose operations came back last, and which is not settled yet. */
 static __rte_noinline void
-op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
+op_is_back(struct hca_pipe *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
 {
 	struct hca_ta_op *op = hca_tai_op(h, index);
 	struct hca_jetty_segment *s;
@@ -296,7 +296,8 @@ op_is_back(struct hca *h, uint32_t tpi, uint32_t index, uint32_t *jetty)
  * which is not settled yet, and back to their pool. Returns the place of the first other one.
  */
 static inline uint32_t
-take_back_run(struct hca *h, const struct hca_tp *tp, uint32_t taken, uint32_t done, uint32_t jetty)
+take_back_run(struct hca_pipe *h, const struct hca_tp *tp, uint32_t taken, uint32_t done,
+	      uint32_t jetty)
 {
 	const uint32_t *lane = tp->lane[HCA_TP_REQUESTS].ring;
 	struct hca_ta_op_pool *pool = &h->ub->pool[HCA_TP_REQUESTS];
@@ -322,7 +323,7 @@ take_back_run(struct hca *h, const struct hca_tp *tp, uint32_t taken, uint32_t d
 }
 
 void
-hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
+hca_tai_take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 {
 	const uint32_t *lane = tp->lane[HCA_TP_REQUESTS].ring;
 	uint32_t jetty = HCA_TAI_NONE, mask = tp->cfg.window - 1;
@@ -346,7 +347,7 @@ hca_tai_take_back(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t done)
 /* ---- numbers and records come back ---- */
 
 void
-hca_tai_settle(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_settle(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint64_t una = hca_tai_una_due(qp);
 
@@ -356,7 +357,7 @@ hca_tai_settle(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 static void
-forget_segments(struct hca *h, struct hca_qp *qp)
+forget_segments(struct hca_pipe *h, struct hca_qp *qp)
 {
 	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
 		struct hca_jetty_segment *s = hca_tai_segment(qp, t);
@@ -375,7 +376,7 @@ forget_segments(struct hca *h, struct hca_qp *qp)
 }
 
 void
-hca_tai_forget(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_forget(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
 

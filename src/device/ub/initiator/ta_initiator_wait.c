@@ -15,7 +15,7 @@
 /* ---- timer ---- */
 
 static void
-arm(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint64_t deadline)
+arm(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t deadline)
 {
 	struct hca_qp_tai_wait *w = &qp->tai_wait;
 
@@ -37,7 +37,7 @@ timeout_of(const struct hca_qp *qp)
 }
 
 void
-hca_tai_expect(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_expect(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	arm(h, qp, qpi, hca_tai_ctx(h)->now + RTE_MIN(timeout_of(qp), HCA_TAI_PATIENCE));
 }
@@ -45,7 +45,7 @@ hca_tai_expect(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 /* ---- not ready ---- */
 
 void
-hca_tai_later(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+hca_tai_later(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 	      uint64_t ns)
 {
 	uint64_t due = hca_tai_ctx(h)->now + ns + (1u << TICK_LOG) - 1;
@@ -59,7 +59,7 @@ hca_tai_later(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_s
 }
 
 void
-hca_tai_not_ready(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+hca_tai_not_ready(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 		  uint64_t ns)
 {
 	uint32_t allowed = hca_qp_live(&qp->cfg.rnr_retry);
@@ -76,7 +76,7 @@ hca_tai_not_ready(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jet
 
 /* One of those that wait. Returns when it is due, if that is not now. */
 static uint64_t
-check_wait(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s)
+check_wait(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s)
 {
 	uint64_t now = hca_tai_ctx(h)->now;
 	int32_t left = (int32_t)(s->number - (uint32_t)(now >> TICK_LOG));
@@ -90,7 +90,7 @@ check_wait(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segm
 }
 
 static void
-time_out(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor)
+time_out(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor)
 {
 	HCA_COUNT(h, TAI, ub_requests_timed_out);
 	for (uint16_t t = hca_tai_una(qp); t != qp->tai.tassn; t++) {
@@ -107,7 +107,7 @@ time_out(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor)
  * peer may not have it yet. Returns when to look at its place again.
  */
 static uint64_t
-check_place(struct hca *h, struct hca_jetty_segment *s, uint64_t active)
+check_place(struct hca_pipe *h, struct hca_jetty_segment *s, uint64_t active)
 {
 	uint64_t now = hca_tai_ctx(h)->now;
 
@@ -130,7 +130,7 @@ excuse_of(const struct hca_qp *qp)
 
 /* One that an answer is due of: not of its own, but some answer of its request. */
 static uint64_t
-check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
+check_answer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 	     bool excusable)
 {
 	struct hca_ub_record *r = hca_tai_record(h, qp, s->cursor);
@@ -152,7 +152,7 @@ check_answer(struct hca *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_se
 }
 
 void
-hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+hca_tai_expired(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	bool excusable = qp->tai_wait.excused != excuse_of(qp);
 	uint64_t next = FOR_EVER;
@@ -178,7 +178,7 @@ hca_tai_expired(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 /* ---- TPs that died ---- */
 
 static bool
-is_dead(const struct hca *h, const struct hca_jetty_segment *s)
+is_dead(const struct hca_pipe *h, const struct hca_jetty_segment *s)
 {
 	uint32_t state;
 
@@ -190,7 +190,7 @@ is_dead(const struct hca *h, const struct hca_jetty_segment *s)
 
 /* Nothing is sent again on another TP: it may have been executed. */
 static void
-search_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi)
+search_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	bool found = false;
 
@@ -211,7 +211,7 @@ search_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi)
 }
 
 unsigned int
-hca_tai_search(struct hca *h)
+hca_tai_search(struct hca_pipe *h)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 	uint32_t n = RTE_MIN(ctx->search_left, SEARCH_QPS);

@@ -21,7 +21,7 @@ publish(struct hca_tp *tp)
 /* ---- list of TPs ---- */
 
 static void
-list(struct hca *h, struct hca_tp *tp)
+list(struct hca_pipe *h, struct hca_tp *tp)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 	uint32_t i = tat_tp_index(h, tp);
@@ -39,7 +39,7 @@ list(struct hca *h, struct hca_tp *tp)
 }
 
 static struct hca_tp *
-pop(struct hca *h)
+pop(struct hca_pipe *h)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 	struct hca_tp *tp = &h->ub->tp[ctx->head];
@@ -51,7 +51,7 @@ pop(struct hca *h)
 }
 
 static void
-unlist(struct hca *h, struct hca_tp *tp)
+unlist(struct hca_pipe *h, struct hca_tp *tp)
 {
 	for (uint32_t n = tp->tat.listed ? tat_ctx(h)->listed : 0; n != 0; n--) {
 		struct hca_tp *other = pop(h);
@@ -64,7 +64,7 @@ unlist(struct hca *h, struct hca_tp *tp)
 /* ---- owing ---- */
 
 static void
-count_answer(struct hca *h, uint8_t answer)
+count_answer(struct hca_pipe *h, uint8_t answer)
 {
 	static const enum hca_counter counter[] = {
 		[HCA_UB_RSP_DONE] = HCA_CTR_ub_requests_done,
@@ -118,7 +118,7 @@ tat_owe(struct tat_request *q)
 }
 
 void
-tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t n)
+tat_owe_done(struct hca_pipe *h, struct hca_tp *tp, uint32_t n)
 {
 	struct hca_tp_tat *tat = &tp->tat;
 
@@ -132,14 +132,14 @@ tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t n)
 /* ---- operations ---- */
 
 void
-tat_op_return(struct hca *h, struct hca_tp *tp, uint32_t index)
+tat_op_return(struct hca_pipe *h, struct hca_tp *tp, uint32_t index)
 {
 	hca_ta_op_return(&h->ub->pool[HCA_TP_RESPONSES], index);
 	tp->tat.held--;
 }
 
 uint32_t
-tat_op_take(struct hca *h, struct hca_tp *tp)
+tat_op_take(struct hca_pipe *h, struct hca_tp *tp)
 {
 	struct hca_ta_op_pool *pool = &h->ub->pool[HCA_TP_RESPONSES];
 
@@ -151,14 +151,14 @@ tat_op_take(struct hca *h, struct hca_tp *tp)
 }
 
 static struct hca_ta_op *
-op_at(const struct hca *h, uint32_t index)
+op_at(const struct hca_pipe *h, uint32_t index)
 {
 	return &h->ub->ops.op[HCA_TP_RESPONSES][index];
 }
 
 /* Operations before `end` of the lane have come back. */
 static void
-take_back(struct hca *h, struct hca_tp *tp, uint32_t end)
+take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t end)
 {
 	const struct hca_tp_lane *lane = &tp->lane[HCA_TP_RESPONSES];
 
@@ -167,7 +167,7 @@ take_back(struct hca *h, struct hca_tp *tp, uint32_t end)
 }
 
 static void
-take_back_done(struct hca *h, struct hca_tp *tp)
+take_back_done(struct hca_pipe *h, struct hca_tp *tp)
 {
 	take_back(h, tp, __atomic_load_n(&tp->tx.lane[HCA_TP_RESPONSES].done, __ATOMIC_ACQUIRE));
 }
@@ -225,7 +225,7 @@ neighbours(const struct hca_tp *tp)
 }
 
 static void
-count_response(struct hca *h, uint8_t opcode, uint32_t merged)
+count_response(struct hca_pipe *h, uint8_t opcode, uint32_t merged)
 {
 	if (opcode == HCA_UB_TA_TAACK)
 		HCA_COUNT(h, TAT, ub_taacks);
@@ -252,7 +252,7 @@ settle(struct hca_tp *tp, uint32_t n)
 
 /* The oldest answer, and those it speaks for, into the lane; false: there is no operation. */
 static bool
-send_one(struct hca *h, struct hca_tp *tp)
+send_one(struct hca_pipe *h, struct hca_tp *tp)
 {
 	const struct tat_owed *e = tat_owed_at(tp, 0);
 	bool ready = e->opcode == HCA_UB_TA_ATOMIC_RESPONSE && e->length != TAT_NONE;
@@ -272,7 +272,7 @@ send_one(struct hca *h, struct hca_tp *tp)
 }
 
 static unsigned int
-visit(struct hca *h, struct hca_tp *tp)
+visit(struct hca_pipe *h, struct hca_tp *tp)
 {
 	unsigned int n = 0;
 
@@ -294,7 +294,7 @@ visit(struct hca *h, struct hca_tp *tp)
 }
 
 unsigned int
-tat_answer(struct hca *h, unsigned int budget)
+tat_answer(struct hca_pipe *h, unsigned int budget)
 {
 	uint32_t visits = RTE_MIN(tat_ctx(h)->listed, TAT_VISITS);
 	unsigned int n = 0;
@@ -305,7 +305,7 @@ tat_answer(struct hca *h, unsigned int budget)
 }
 
 void
-tat_answer_room(struct hca *h, struct hca_tp *tp)
+tat_answer_room(struct hca_pipe *h, struct hca_tp *tp)
 {
 	take_back_done(h, tp);
 	if (tp->tat.owed != 0)
@@ -313,7 +313,7 @@ tat_answer_room(struct hca *h, struct hca_tp *tp)
 }
 
 void
-tat_answer_drop(struct hca *h, struct hca_tp *tp, bool all)
+tat_answer_drop(struct hca_pipe *h, struct hca_tp *tp, bool all)
 {
 	while (tp->tat.owed != 0) {
 		const struct tat_owed *e = tat_owed_at(tp, 0);

@@ -260,7 +260,7 @@ tat_open_end(struct tat_request *q, const struct tat_open *fresh)
 }
 
 void
-tat_open_drop(struct hca *h, struct hca_tp *tp)
+tat_open_drop(struct hca_pipe *h, struct hca_tp *tp)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 	struct tat_open *ring = tp->open;

@@ -33,7 +33,7 @@ order_is_reached(const struct hca_ub_rxd *r, uint32_t first)
 }
 
 static void
-order_write(struct hca *h, struct tat_ctx *ctx, const struct tat_message *m)
+order_write(struct hca_pipe *h, struct tat_ctx *ctx, const struct tat_message *m)
 {
 	HCA_COUNT(h, TAT, resp_completions);
 	hca_ub_cqe_write(&h->core, m->cqn, &ctx->batch, HCA_STAGE_TAT, &m->ready);
@@ -41,7 +41,7 @@ order_write(struct hca *h, struct tat_ctx *ctx, const struct tat_message *m)
 
 /* The oldest one of the list completes, unless its queue is gone. */
 static void
-order_end_first(struct hca *h, struct tat_ctx *ctx, struct hca_tp *tp)
+order_end_first(struct hca_pipe *h, struct tat_ctx *ctx, struct hca_tp *tp)
 {
 	struct tat_message *m = order_at(ctx, tp->tat.ordered);
 
@@ -54,7 +54,7 @@ order_end_first(struct hca *h, struct tat_ctx *ctx, struct hca_tp *tp)
 }
 
 void
-tat_order_reach(struct hca *h, struct hca_tp *tp, uint32_t psn)
+tat_order_reach(struct hca_pipe *h, struct hca_tp *tp, uint32_t psn)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 
@@ -64,7 +64,7 @@ tat_order_reach(struct hca *h, struct hca_tp *tp, uint32_t psn)
 }
 
 void
-tat_order_drop(struct hca *h, struct hca_tp *tp)
+tat_order_drop(struct hca_pipe *h, struct hca_tp *tp)
 {
 	while (tp->tat.ordered != 0)
 		order_end_first(h, tat_ctx(h), tp);
@@ -100,7 +100,7 @@ tat_order_complete(struct tat_request *q, const struct hca_ub_cqe *cqe)
 }
 
 void
-tat_order_kill(struct hca *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t why)
+tat_order_kill(struct hca_pipe *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t why)
 {
 	/* it was executed and answered: in ERROR it completes before the rest is flushed */
 	if (why == TAT_TC_ERROR && m->killed == TAT_FINE)

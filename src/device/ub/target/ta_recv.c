@@ -41,7 +41,7 @@ is_exported(const struct hca_tc *row)
 }
 
 static enum tat_why
-find_jfr(const struct hca *h, uint32_t srqn, struct tc *tc)
+find_jfr(const struct hca_pipe *h, uint32_t srqn, struct tc *tc)
 {
 	tc->srq = hca_srq_find(&h->core, srqn);
 	if (tc->srq == NULL)
@@ -51,7 +51,7 @@ find_jfr(const struct hca *h, uint32_t srqn, struct tc *tc)
 }
 
 static enum tat_why
-find_jetty(const struct hca *h, uint32_t number, struct tc *tc)
+find_jetty(const struct hca_pipe *h, uint32_t number, struct tc *tc)
 {
 	uint32_t qpi = hca_qp_index(&h->core, number), state;
 	struct hca_qp *qp = &h->qp[qpi];
@@ -71,7 +71,7 @@ find_jetty(const struct hca *h, uint32_t number, struct tc *tc)
 }
 
 static enum tat_why
-find(const struct hca *h, uint32_t mtetah, struct tc *tc)
+find(const struct hca_pipe *h, uint32_t mtetah, struct tc *tc)
 {
 	uint32_t id;
 
@@ -93,7 +93,7 @@ rq_offset(const struct hca_qp_ee *ee)
 }
 
 static void
-catas(struct hca *h, const struct tc *tc)
+catas(struct hca_pipe *h, const struct tc *tc)
 {
 	if (tc->srq != NULL)
 		hca_srq_catas(&h->core, tc->srq, HCA_STAGE_TAT);
@@ -132,7 +132,7 @@ is_available(struct tat_request *q, const struct tc *tc)
 
 /* Who has to be told when it is done. */
 static void
-describe(const struct hca *h, const struct tc *tc, struct tat_message *m)
+describe(const struct hca_pipe *h, const struct tc *tc, struct tat_message *m)
 {
 	m->qpi = tc->qp != NULL ? (uint32_t)(tc->qp - h->qp) : TAT_NONE;
 	m->generation = tc->qp != NULL ? tc->qp->cfg.generation : 0;
@@ -163,7 +163,7 @@ fetch(const struct tc *tc, struct tat_message *m, int *n)
 }
 
 static void
-consume(struct hca *h, const struct tc *tc, uint32_t nda)
+consume(struct hca_pipe *h, const struct tc *tc, uint32_t nda)
 {
 	struct hca_qp_ee *ee;
 
@@ -285,7 +285,7 @@ tat_recv_place(struct tat_request *q, uint64_t offset, const uint8_t *src, uint3
 /* ---- completing ---- */
 
 bool
-tat_recv_is_alive(const struct hca *h, struct tat_message *m)
+tat_recv_is_alive(const struct hca_pipe *h, struct tat_message *m)
 {
 	const struct hca_srq *s = m->srqn != 0 ? hca_srq_find(&h->core, m->srqn) : NULL;
 
@@ -332,7 +332,7 @@ tat_recv_complete(struct tat_request *q, const struct tat_closing *c, uint32_t b
 }
 
 static void
-complete_error(struct hca *h, struct tat_ctx *ctx, uint32_t cqn, struct hca_ub_cqe *cqe,
+complete_error(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t cqn, struct hca_ub_cqe *cqe,
 	       uint8_t status)
 {
 	HCA_COUNT_AT(h, HCA_STAGE_TAT,
@@ -343,7 +343,7 @@ complete_error(struct hca *h, struct tat_ctx *ctx, uint32_t cqn, struct hca_ub_c
 }
 
 void
-tat_recv_fail(struct hca *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t status)
+tat_recv_fail(struct hca_pipe *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t status)
 {
 	struct hca_ub_cqe cqe = cqe_of(m);
 
@@ -364,7 +364,7 @@ tat_recv_fail(struct hca *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t
 
 /* First notify, then the count: a later post sees notify and rings. */
 static void
-flush_start(struct hca *h, struct tat_ctx *ctx, uint32_t qpi)
+flush_start(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	uint32_t bytes_log = ee->rq_size_log + ee->rq_stride_log, producer;
@@ -400,7 +400,7 @@ flush_end(struct tat_ctx *ctx, uint32_t qpi)
 
 /* Messages that have a receive of the Jetty. */
 static void
-kill_messages(struct hca *h, struct tat_ctx *ctx, uint32_t qpi, enum tat_why why)
+kill_messages(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t qpi, enum tat_why why)
 {
 	for (uint32_t i = ctx->first; i != TAT_NONE; i = ctx->message[i].next) {
 		struct tat_message *m = &ctx->message[i];
@@ -415,7 +415,7 @@ kill_messages(struct hca *h, struct tat_ctx *ctx, uint32_t qpi, enum tat_why why
 }
 
 void
-tat_recv_state(struct hca *h, uint32_t qpi)
+tat_recv_state(struct hca_pipe *h, uint32_t qpi)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 
@@ -426,7 +426,7 @@ tat_recv_state(struct hca *h, uint32_t qpi)
 }
 
 void
-tat_recv_forget(struct hca *h, uint32_t qpi)
+tat_recv_forget(struct hca_pipe *h, uint32_t qpi)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 
@@ -435,7 +435,7 @@ tat_recv_forget(struct hca *h, uint32_t qpi)
 }
 
 static unsigned int
-flush_some(struct hca *h, struct tat_ctx *ctx, uint32_t qpi)
+flush_some(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	struct hca_qp_ee *ee = &qp->ee;
@@ -459,7 +459,7 @@ flush_some(struct hca *h, struct tat_ctx *ctx, uint32_t qpi)
 }
 
 unsigned int
-tat_recv_flush(struct hca *h, unsigned int budget)
+tat_recv_flush(struct hca_pipe *h, unsigned int budget)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 	unsigned int n = 0;

@@ -87,21 +87,21 @@ tat_refuse(struct tat_request *q, enum tat_why why)
 }
 
 void
-tat_tell_tps(struct hca *h, const struct hca_tp *tp, uint8_t flags)
+tat_tell_tps(struct hca_pipe *h, const struct hca_tp *tp, uint8_t flags)
 {
 	hca_tp_msg_send(h, HCA_STAGE_TAT, HCA_STAGE_TPS, tat_tp_index(h, tp), flags);
 }
 
 /* Of a dead TP nothing is open or owed. */
 static void
-forget_tp(struct hca *h, struct hca_tp *tp, bool all)
+forget_tp(struct hca_pipe *h, struct hca_tp *tp, bool all)
 {
 	tat_open_drop(h, tp);
 	tat_answer_drop(h, tp, all);
 }
 
 void
-tat_fail(struct hca *h, struct hca_tp *tp, enum hca_counter why)
+tat_fail(struct hca_pipe *h, struct hca_tp *tp, enum hca_counter why)
 {
 	HCA_COUNT_AT(h, HCA_STAGE_TAT, why);
 	if (hca_tp_fail(tp))
@@ -332,7 +332,7 @@ is_stale(const struct tat_request *q)
 }
 
 static void
-packet(struct hca *h, struct tat_ctx *ctx, struct rte_mbuf *m, uint64_t now)
+packet(struct hca_pipe *h, struct tat_ctx *ctx, struct rte_mbuf *m, uint64_t now)
 {
 	const struct hca_ub_rxd *rxd = hca_ub_rxd(m);
 	struct tat_request q = {
@@ -361,7 +361,7 @@ packet(struct hca *h, struct tat_ctx *ctx, struct rte_mbuf *m, uint64_t now)
 }
 
 void
-hca_tat_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_tat_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 	struct tat_ctx *ctx = tat_ctx(h);
@@ -382,7 +382,7 @@ hca_tat_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 }
 
 unsigned int
-hca_tat_room(struct hca *h)
+hca_tat_room(struct hca_pipe *h)
 {
 	return HCA_DIRECT_ROOM;
 }
@@ -390,7 +390,7 @@ hca_tat_room(struct hca *h)
 /* ---- messages ---- */
 
 static void
-on_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
 		tat_recv_forget(h, qpi);
@@ -402,7 +402,7 @@ on_qp(struct hca *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t no
 
 /* Whatever else the message says: operations may have come back, and the TP be dead. */
 static void
-on_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
 		forget_tp(h, tp, true);
@@ -416,7 +416,7 @@ on_tp(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t no
 
 /* TPR has filled holes. What it passed on before it said so may still be in the ring. */
 static void
-on_given(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_given(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	uint32_t given = __atomic_load_n(&tp->rx.given, __ATOMIC_ACQUIRE);
 	struct hca_edge *e = &h->edge[HCA_EDGE_TPR_TAT];
@@ -430,7 +430,7 @@ on_given(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t
 }
 
 static unsigned int
-messages(struct hca *h, uint64_t now, unsigned int budget)
+messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
@@ -448,7 +448,7 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 /* ---- the stage ---- */
 
 static struct tat_ctx *
-create(struct hca *h, uint32_t messages_n)
+create(struct hca_pipe *h, uint32_t messages_n)
 {
 	struct tat_ctx *ctx =
 		rte_zmalloc_socket("tat", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -465,7 +465,7 @@ create(struct hca *h, uint32_t messages_n)
 }
 
 int
-hca_tat_init(struct hca *h)
+hca_tat_init(struct hca_pipe *h)
 {
 	struct tat_ctx *ctx;
 	uint32_t n;
@@ -486,7 +486,7 @@ hca_tat_init(struct hca *h)
 }
 
 void
-hca_tat_fini(struct hca *h)
+hca_tat_fini(struct hca_pipe *h)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 
@@ -500,7 +500,7 @@ hca_tat_fini(struct hca *h)
 }
 
 unsigned int
-hca_tat_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_tat_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 	unsigned int work;
@@ -518,7 +518,7 @@ hca_tat_poll(struct hca *h, uint64_t now, unsigned int budget)
 
 /* TPs that wait for room in their lane are told; those on the list wait for operations. */
 uint64_t
-hca_tat_deadline(const struct hca *h, uint64_t now)
+hca_tat_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct tat_ctx *ctx = tat_ctx(h);
 

@@ -177,7 +177,7 @@ struct tat_ctx {
 
 /* A packet being executed; on the stack of process(). */
 struct tat_request {
-	struct hca *h;
+	struct hca_pipe *h;
 	struct tat_ctx *ctx;
 	struct hca_tp *tp;
 	uint64_t now;
@@ -196,13 +196,13 @@ struct tat_request {
 };
 
 static inline struct tat_ctx *
-tat_ctx(const struct hca *h)
+tat_ctx(const struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_TAT];
 }
 
 static inline uint32_t
-tat_tp_index(const struct hca *h, const struct hca_tp *tp)
+tat_tp_index(const struct hca_pipe *h, const struct hca_tp *tp)
 {
 	return (uint32_t)(tp - h->ub->tp);
 }
@@ -220,7 +220,7 @@ void tat_refuse(struct tat_request *q, enum tat_why why);
 /* The same with the timer of "not ready" or of a page fault. */
 void tat_refuse_for(struct tat_request *q, enum tat_why why, uint8_t timer);
 /* The peer breaks the rules that its own transport keeps: the TP is given up. */
-void tat_fail(struct hca *h, struct hca_tp *tp, enum hca_counter why);
+void tat_fail(struct hca_pipe *h, struct hca_tp *tp, enum hca_counter why);
 /* A wrong token value came over this TP. */
 void tat_mismatch(struct tat_request *q);
 
@@ -231,7 +231,7 @@ void tat_mismatch(struct tat_request *q);
  * same TP. Returns how many; with the next one nothing has been done. The caller counts them:
  * begun, used and done.
  */
-unsigned int tat_write_alone(struct hca *h, struct rte_mbuf *const *m, unsigned int n);
+unsigned int tat_write_alone(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n);
 
 /* ---- ta_open.c ---- */
 
@@ -245,7 +245,7 @@ bool tat_open_is_complete(const struct tat_request *q);
 void tat_open_keep(struct tat_request *q, const struct tat_open *fresh);
 void tat_open_end(struct tat_request *q, const struct tat_open *fresh);
 /* The TP is dead: drop all. */
-void tat_open_drop(struct hca *h, struct hca_tp *tp);
+void tat_open_drop(struct hca_pipe *h, struct hca_tp *tp);
 
 /* A message for q->o; false: there is none left. */
 bool tat_message_take(struct tat_request *q);
@@ -295,32 +295,32 @@ bool tat_recv_place(struct tat_request *q, uint64_t offset, const uint8_t *src, 
 /* The CQE of the receive that is held: its request is done. */
 void tat_recv_complete(struct tat_request *q, const struct tat_closing *c, uint32_t bytes);
 /* Complete it, if one is held, as one that failed. */
-void tat_recv_fail(struct hca *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t status);
+void tat_recv_fail(struct hca_pipe *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t status);
 /* Its queue is as it was when the receive was taken; otherwise m->killed says what to answer. */
-bool tat_recv_is_alive(const struct hca *h, struct tat_message *m);
+bool tat_recv_is_alive(const struct hca_pipe *h, struct tat_message *m);
 /* The state of a Jetty has changed, or it is to be forgotten. */
-void tat_recv_state(struct hca *h, uint32_t qpi);
-void tat_recv_forget(struct hca *h, uint32_t qpi);
+void tat_recv_state(struct hca_pipe *h, uint32_t qpi);
+void tat_recv_forget(struct hca_pipe *h, uint32_t qpi);
 /* Flush receives of Jettys in error; returns how many. */
-unsigned int tat_recv_flush(struct hca *h, unsigned int budget);
+unsigned int tat_recv_flush(struct hca_pipe *h, unsigned int budget);
 
 /* ---- ta_order.c ---- */
 
 /* The CQE of a request that asks for the order of sending: now, or when nothing is missing. */
 void tat_order_complete(struct tat_request *q, const struct hca_ub_cqe *cqe);
 /* All packets of the TP before this PSN have come. */
-void tat_order_reach(struct hca *h, struct hca_tp *tp, uint32_t psn);
+void tat_order_reach(struct hca_pipe *h, struct hca_tp *tp, uint32_t psn);
 /* The TP is dead: what waits has waited long enough. */
-void tat_order_drop(struct hca *h, struct hca_tp *tp);
+void tat_order_drop(struct hca_pipe *h, struct hca_tp *tp);
 /* The queue of a message that waits is in ERROR or gone. */
-void tat_order_kill(struct hca *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t why);
+void tat_order_kill(struct hca_pipe *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t why);
 
 /* ---- ta_answer.c ---- */
 
 /* The request is done or refused: its answer. */
 void tat_owe(struct tat_request *q);
 /* n requests were executed; their answers stand behind those owed. They are not counted. */
-void tat_owe_done(struct hca *h, struct hca_tp *tp, uint32_t n);
+void tat_owe_done(struct hca_pipe *h, struct hca_tp *tp, uint32_t n);
 /* The nth answer behind the oldest one owed, or its place; n is at most `requests`. */
 static inline struct tat_owed *
 tat_owed_at(const struct hca_tp *tp, uint32_t n)
@@ -332,15 +332,15 @@ tat_owed_at(const struct hca_tp *tp, uint32_t n)
 }
 
 /* An operation of the pool for this TP; TAT_NONE: there is none, or others need it more. */
-uint32_t tat_op_take(struct hca *h, struct hca_tp *tp);
-void tat_op_return(struct hca *h, struct hca_tp *tp, uint32_t index);
+uint32_t tat_op_take(struct hca_pipe *h, struct hca_tp *tp);
+void tat_op_return(struct hca_pipe *h, struct hca_tp *tp, uint32_t index);
 /* Send what is owed, as far as there is room; returns the number of operations. */
-unsigned int tat_answer(struct hca *h, unsigned int budget);
+unsigned int tat_answer(struct hca_pipe *h, unsigned int budget);
 /* NEW: something is in the lane; STATE: the TP is in ERROR. */
-void tat_tell_tps(struct hca *h, const struct hca_tp *tp, uint8_t flags);
+void tat_tell_tps(struct hca_pipe *h, const struct hca_tp *tp, uint8_t flags);
 /* Operations of this TP came back, or its lane has room. */
-void tat_answer_room(struct hca *h, struct hca_tp *tp);
+void tat_answer_room(struct hca_pipe *h, struct hca_tp *tp);
 /* The TP is dead: nothing is owed. all: nor does any other stage use its operations. */
-void tat_answer_drop(struct hca *h, struct hca_tp *tp, bool all);
+void tat_answer_drop(struct hca_pipe *h, struct hca_tp *tp, bool all);
 
 #endif

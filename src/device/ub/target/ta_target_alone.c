@@ -44,7 +44,7 @@ struct run {
 
 /* False: nothing of the TP may be executed here. */
 static inline bool
-begin(const struct hca *h, const struct hca_ub_rxd *r, struct run *run)
+begin(const struct hca_pipe *h, const struct hca_ub_rxd *r, struct run *run)
 {
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 
@@ -96,7 +96,7 @@ payload_len(const struct run *run, const struct hca_ub_rxd *r, const uint8_t *ta
  * alone if the token is the same: it is valid until the end of the poll.
  */
 static inline const struct hca_mpt_entry *
-segment(const struct hca *h, struct run *run, const uint8_t *tah, uint64_t va, uint32_t len)
+segment(const struct hca_pipe *h, struct run *run, const uint8_t *tah, uint64_t va, uint32_t len)
 {
 	const struct hca_ub_layout *at = run->at;
 	const struct hca_token_access a = {
@@ -120,7 +120,7 @@ segment(const struct hca *h, struct run *run, const uint8_t *tah, uint64_t va, u
 }
 
 static inline void
-store(const struct hca *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
+store(const struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
       uint32_t len)
 {
 	if (likely(e->base != NULL))
@@ -148,7 +148,7 @@ owe(struct run *run, uint64_t btah, unsigned int i)
 
 /* One packet, after i others. False: it is not the usual one. */
 static inline bool
-write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, unsigned int i)
+write_one(const struct hca_pipe *h, struct run *run, struct rte_mbuf *m, unsigned int i)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	const uint8_t *tah = hca_ub_rxd_tph(m) + r->ta;
@@ -180,7 +180,7 @@ write_one(const struct hca *h, struct run *run, struct rte_mbuf *m, unsigned int
 }
 
 unsigned int
-tat_write_alone(struct hca *h, struct rte_mbuf *const *m, unsigned int n)
+tat_write_alone(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n)
 {
 	const struct hca_ub_rxd *first = hca_ub_rxd(m[0]);
 	struct run run;

@@ -43,7 +43,7 @@ struct sorted {
 };
 
 int
-hca_tpr_init(struct hca *h)
+hca_tpr_init(struct hca_pipe *h)
 {
 	struct tpr_ctx *c;
 
@@ -58,7 +58,7 @@ hca_tpr_init(struct hca *h)
 }
 
 void
-hca_tpr_fini(struct hca *h)
+hca_tpr_fini(struct hca_pipe *h)
 {
 	rte_free(h->stage_ctx[HCA_STAGE_TPR]);
 	h->stage_ctx[HCA_STAGE_TPR] = NULL;
@@ -67,7 +67,7 @@ hca_tpr_fini(struct hca *h)
 /* ---- answers that are owed ---- */
 
 static uint32_t *
-link_of(struct hca *h, enum list l, uint32_t tpi)
+link_of(struct hca_pipe *h, enum list l, uint32_t tpi)
 {
 	struct hca_tp_rx *rx = &h->ub->tp[tpi].rx;
 
@@ -75,7 +75,7 @@ link_of(struct hca *h, enum list l, uint32_t tpi)
 }
 
 static void
-append(struct hca *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
+append(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 {
 	struct hca_tp_rx *rx = &h->ub->tp[tpi].rx;
 	struct tp_list *list = &c->list[l];
@@ -94,7 +94,7 @@ append(struct hca *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 
 /* The list is not empty. */
 static uint32_t
-pop(struct hca *h, struct tpr_ctx *c, enum list l)
+pop(struct hca_pipe *h, struct tpr_ctx *c, enum list l)
 {
 	uint32_t tpi = c->list[l].head;
 
@@ -106,7 +106,7 @@ pop(struct hca *h, struct tpr_ctx *c, enum list l)
 
 /* For a purge. */
 static void
-take_off(struct hca *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
+take_off(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 {
 	uint32_t last = c->list[l].tail;
 	bool end = !(h->ub->tp[tpi].rx.lists & 1u << l);
@@ -121,7 +121,7 @@ take_off(struct hca *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 }
 
 static inline void
-note_debt(struct hca *h, struct tpr_ctx *c, const struct hca_tp *tp, uint32_t tpi)
+note_debt(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_tp *tp, uint32_t tpi)
 {
 	enum list l = tp->rx.debt == HCA_TP_OWES_NOW ? DUE : LAZY;
 
@@ -133,14 +133,14 @@ note_debt(struct hca *h, struct tpr_ctx *c, const struct hca_tp *tp, uint32_t tp
 
 /* Nobody may use the TP any more: TPS tells the others. */
 static void
-tp_broke(struct hca *h, uint32_t tpi)
+tp_broke(struct hca_pipe *h, uint32_t tpi)
 {
 	HCA_COUNT(h, TPR, ub_tp_broken);
 	hca_tp_msg_send(h, HCA_STAGE_TPR, HCA_STAGE_TPS, tpi, HCA_MSG_STATE);
 }
 
 static void
-count_verdict(struct hca *h, enum hca_tp_verdict verdict)
+count_verdict(struct hca_pipe *h, enum hca_tp_verdict verdict)
 {
 	static const uint16_t counter[] = {
 #define X(name, counter) [HCA_TP_##name] = HCA_CTR_ub_tp_##counter,
@@ -170,7 +170,7 @@ pkt_of(const struct hca_ub_rxd *r)
 
 /* Whether the TP takes the packet and somebody above it does. */
 static bool
-accept(struct hca *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
+accept(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
 {
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 	struct hca_tp_pkt p = pkt_of(r);
@@ -202,7 +202,7 @@ pass_on(struct sorted *s, struct rte_mbuf *m, const struct hca_ub_rxd *r)
 
 /* A packet in the general way. */
 static __rte_noinline void
-sort(struct hca *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
+sort(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
 {
 	struct hca_ub_rxd *r = hca_ub_rxd(m);
 	struct hca_tp *tp = &h->ub->tp[r->tp];
@@ -229,7 +229,7 @@ sort(struct hca *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
 
 /* Holes are filled, and what was behind them has been passed on. */
 static __rte_noinline void
-tell_given(struct hca *h, const struct sorted *s)
+tell_given(struct hca_pipe *h, const struct sorted *s)
 {
 	for (unsigned int i = 0; i < s->n_filled; i++) {
 		struct hca_tp_rx *rx = &h->ub->tp[s->filled[i]].rx;
@@ -267,7 +267,7 @@ sort_alike(struct sorted *s, struct hca_tp_run *run, void *const *objs, unsigned
 
 /* The first packets, as far as they are the expected ones of one TP. Returns how many. */
 static inline unsigned int
-sort_run(struct hca *h, struct tpr_ctx *c, struct sorted *s, void *const *objs, unsigned int n)
+sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *objs, unsigned int n)
 {
 	const struct hca_ub_rxd *first = hca_ub_rxd(objs[0]), *r;
 	struct hca_tp *tp = &h->ub->tp[first->tp];
@@ -294,7 +294,7 @@ sort_run(struct hca *h, struct tpr_ctx *c, struct sorted *s, void *const *objs, 
 }
 
 static void
-burst(struct hca *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint64_t now)
+burst(struct hca_pipe *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint64_t now)
 {
 	unsigned int usual = 0;
 	struct sorted s;
@@ -320,14 +320,14 @@ burst(struct hca *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint6
 }
 
 unsigned int
-hca_tpr_room(struct hca *h)
+hca_tpr_room(struct hca_pipe *h)
 {
 	return RTE_MIN(hca_edge_room(h, &h->edge[HCA_EDGE_TPR_TAI]),
 		       hca_edge_room(h, &h->edge[HCA_EDGE_TPR_TAT]));
 }
 
 void
-hca_tpr_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_tpr_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct tpr_ctx *c = h->stage_ctx[HCA_STAGE_TPR];
 
@@ -340,7 +340,7 @@ hca_tpr_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 
 /* The answer of a TP in a descriptor; the bitmap is kept in the frame's own memory. */
 static bool
-make_answer(struct hca *h, uint32_t tpi, struct rte_mbuf *m)
+make_answer(struct hca_pipe *h, uint32_t tpi, struct rte_mbuf *m)
 {
 	struct hca_tp *tp = &h->ub->tp[tpi];
 	struct hca_ub_answer *a = hca_ub_answer(m);
@@ -353,7 +353,7 @@ make_answer(struct hca *h, uint32_t tpi, struct rte_mbuf *m)
 
 /* Pay what is due, as far as encap has room. */
 static unsigned int
-answer(struct hca *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
+answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
 {
 	struct hca_edge *e = &h->edge[HCA_EDGE_TPR_ENCAP];
 	unsigned int room = RTE_MIN(RTE_MIN(hca_edge_room(h, e), budget), HCA_BURST), n = 0;
@@ -380,7 +380,7 @@ answer(struct hca *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
 
 /* What may wait is due when nothing came since the last poll, or enough polls went by. */
 static void
-end_waiting(struct hca *h, struct tpr_ctx *c)
+end_waiting(struct hca_pipe *h, struct tpr_ctx *c)
 {
 	if (c->list[LAZY].head == NONE || (c->seen && ++c->busy < LAZY_POLLS))
 		return;
@@ -396,7 +396,7 @@ end_waiting(struct hca *h, struct tpr_ctx *c)
 /* ---- polls ---- */
 
 static void
-on_ceu(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)tp;
 	(void)now;
@@ -408,7 +408,7 @@ on_ceu(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t n
 }
 
 unsigned int
-hca_tpr_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_tpr_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct tpr_ctx *c = h->stage_ctx[HCA_STAGE_TPR];
 	unsigned int n = 0;
@@ -426,7 +426,7 @@ hca_tpr_poll(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 uint64_t
-hca_tpr_deadline(const struct hca *h, uint64_t now)
+hca_tpr_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct tpr_ctx *c = h->stage_ctx[HCA_STAGE_TPR];
 

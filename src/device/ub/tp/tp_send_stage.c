@@ -34,7 +34,7 @@ static void tp_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, u
 
 /* The lane of unreliable packets, which is there as long as the device. */
 static int
-open_unreliable(struct hca *h)
+open_unreliable(struct hca_pipe *h)
 {
 	struct hca_tp *tp = &h->ub->tp[HCA_TP_UNRELIABLE];
 	void *block = rte_zmalloc_socket("tps", hca_tp_block_bytes(UNRELIABLE_WINDOW, 1),
@@ -54,7 +54,7 @@ open_unreliable(struct hca *h)
 
 /* With an algorithm TPs ask it before they send. */
 static int
-open_congestion(struct hca *h, struct hca_tp_sched *s)
+open_congestion(struct hca_pipe *h, struct hca_tp_sched *s)
 {
 	if (h->cc == NULL)
 		return 0;
@@ -64,7 +64,7 @@ open_congestion(struct hca *h, struct hca_tp_sched *s)
 }
 
 int
-hca_tps_init(struct hca *h)
+hca_tps_init(struct hca_pipe *h)
 {
 	struct tps_ctx *c;
 
@@ -88,7 +88,7 @@ hca_tps_init(struct hca *h)
 }
 
 void
-hca_tps_fini(struct hca *h)
+hca_tps_fini(struct hca_pipe *h)
 {
 	struct hca_tp *tp = h->ub != NULL ? &h->ub->tp[HCA_TP_UNRELIABLE] : NULL;
 	struct tps_ctx *c = h->stage_ctx[HCA_STAGE_TPS];
@@ -104,7 +104,7 @@ hca_tps_fini(struct hca *h)
 }
 
 static inline struct tps_ctx *
-tps_ctx(const struct hca *h)
+tps_ctx(const struct hca_pipe *h)
 {
 	return h->stage_ctx[HCA_STAGE_TPS];
 }
@@ -112,7 +112,7 @@ tps_ctx(const struct hca *h)
 /* ---- timer ---- */
 
 static void
-arm(struct hca *h, struct hca_tp *tp, uint32_t tpi)
+arm(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	__atomic_store_n(&tp->tx.timer_deadline, tp->tx.deadline, __ATOMIC_RELAXED);
 	__atomic_store_n(&tp->tx.timer_armed, 1, __ATOMIC_RELEASE);
@@ -121,7 +121,7 @@ arm(struct hca *h, struct hca_tp *tp, uint32_t tpi)
 
 /* An entry that expires too early is put back then; one that expires too late is moved now. */
 static inline void
-arm_if_needed(struct hca *h, struct hca_tp *tp, uint32_t tpi)
+arm_if_needed(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	const struct hca_tp_tx *tx = &tp->tx;
 
@@ -133,7 +133,7 @@ arm_if_needed(struct hca *h, struct hca_tp *tp, uint32_t tpi)
 /* ---- congestion control: called only where there is an algorithm ---- */
 
 static inline uint32_t
-object_of(const struct hca *h, uint32_t tpi)
+object_of(const struct hca_pipe *h, uint32_t tpi)
 {
 	return h->object[HCA_OBJECT_TP].first + tpi;
 }
@@ -141,7 +141,7 @@ object_of(const struct hca *h, uint32_t tpi)
 static uint32_t
 tp_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
 {
-	struct hca *h = arg;
+	struct hca_pipe *h = arg;
 	const struct hca_tp *tp = &h->ub->tp[tpi];
 	uint32_t open;
 
@@ -153,7 +153,7 @@ tp_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
 
 /* fresh: packets sent for the first time since it was told last. */
 static void
-tell_acked(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t fresh, uint64_t now)
+tell_acked(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t fresh, uint64_t now)
 {
 	uint32_t open = hca_tp_unanswered(tp), n = tp->tx.open + fresh - open;
 
@@ -165,7 +165,7 @@ tell_acked(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t fresh, uint6
 static void
 tp_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now)
 {
-	struct hca *h = arg;
+	struct hca_pipe *h = arg;
 
 	tell_acked(h, &h->ub->tp[tpi], tpi, leave->fresh, now);
 	if (leave->frames != 0)
@@ -174,7 +174,7 @@ tp_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now)
 
 /* missing: packets in the resend set before the answer. */
 static void
-tell_answer(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t missing, uint64_t now)
+tell_answer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t missing, uint64_t now)
 {
 	if (tp->tx.rtt != 0)
 		h->cc->round_trip(h, object_of(h, tpi), tp->tx.rtt, now);
@@ -184,7 +184,7 @@ tell_answer(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint32_t missing, ui
 }
 
 static void
-tell_timeout(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
+tell_timeout(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 {
 	tell_acked(h, tp, tpi, 0, now);
 	h->cc->lost(h, object_of(h, tpi), HCA_CC_TIMEOUT, now);
@@ -193,7 +193,7 @@ tell_timeout(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 /* ---- operations go back ---- */
 
 static void
-count_ops(struct hca *h, struct hca_tp_tx *tx)
+count_ops(struct hca_pipe *h, struct hca_tp_tx *tx)
 {
 	if (tx->ops_acked != tx->acked_counted)
 		HCA_COUNT_N(h, TPS, ub_ops_acked, tx->ops_acked - tx->acked_counted);
@@ -216,7 +216,7 @@ released_of(const struct hca_tp *tp)
 
 /* Owners of the lanes that have moved since then are told. */
 static inline void
-release_since(struct hca *h, struct hca_tp *tp, uint32_t tpi, struct released before)
+release_since(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, struct released before)
 {
 	static const uint8_t owner[HCA_TP_LANES] =
 		{[HCA_TP_RESPONSES] = HCA_STAGE_TAT, [HCA_TP_REQUESTS] = HCA_STAGE_TAI};
@@ -229,7 +229,7 @@ release_since(struct hca *h, struct hca_tp *tp, uint32_t tpi, struct released be
 }
 
 static inline void
-release(struct hca *h, struct hca_tp *tp, uint32_t tpi)
+release(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	release_since(h, tp, tpi, released_of(tp));
 }
@@ -246,7 +246,7 @@ reason_of(const struct hca_tp *tp)
 
 /* The TP is in ERROR: its owners are told, and get everything back; software is told once. */
 static void
-bury(struct hca *h, struct hca_tp *tp, uint32_t tpi)
+bury(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	if (!tp->tx.buried)
 		hca_eq_raise_tp(&h->core, HCA_STAGE_TPS, tpi, tp->cfg.own_tpn, reason_of(tp));
@@ -261,14 +261,14 @@ bury(struct hca *h, struct hca_tp *tp, uint32_t tpi)
 static void
 tp_idle(void *arg, uint32_t tpi)
 {
-	struct hca *h = arg;
+	struct hca_pipe *h = arg;
 
 	release(h, &h->ub->tp[tpi], tpi);
 }
 
 /* Something about the TP has changed that may let it send. */
 static void
-attend(struct hca *h, struct hca_tp *tp, uint32_t tpi)
+attend(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	if (unlikely(hca_tp_state(tp) == HCA_TPS_ERROR))
 		bury(h, tp, tpi);
@@ -293,7 +293,7 @@ read_answer(struct rte_mbuf *m, struct hca_tp_answer *a)
 }
 
 static void
-count_heard(struct hca *h, enum hca_tp_heard heard)
+count_heard(struct hca_pipe *h, enum hca_tp_heard heard)
 {
 	static const uint16_t counter[] = {
 		[HCA_TP_HEARD_NEWS] = HCA_CTR_ub_acks_used,
@@ -305,7 +305,7 @@ count_heard(struct hca *h, enum hca_tp_heard heard)
 }
 
 static void
-hear(struct hca *h, struct rte_mbuf *m, uint64_t now)
+hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	struct hca_tp *tp = &h->ub->tp[r->tp];
@@ -335,14 +335,14 @@ hear(struct hca *h, struct rte_mbuf *m, uint64_t now)
 }
 
 unsigned int
-hca_tps_room(struct hca *h)
+hca_tps_room(struct hca_pipe *h)
 {
 	(void)h;
 	return HCA_DIRECT_ROOM;
 }
 
 void
-hca_tps_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
+hca_tps_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	for (unsigned int i = 0; i < n; i++)
 		hear(h, objs[i], now);
@@ -352,7 +352,7 @@ hca_tps_process(struct hca *h, void *const *objs, unsigned int n, uint64_t now)
 /* ---- sending ---- */
 
 static __rte_noinline void
-count_resent(struct hca *h, struct hca_tp_tx *tx)
+count_resent(struct hca_pipe *h, struct hca_tp_tx *tx)
 {
 	static const uint16_t counter[HCA_TP_AGAINS] = {
 #define X(name, counter) [HCA_TP_AGAIN_##name] = HCA_CTR_ub_##counter,
@@ -371,7 +371,7 @@ count_resent(struct hca *h, struct hca_tp_tx *tx)
 static void
 tp_sent(void *arg, uint32_t tpi)
 {
-	struct hca *h = arg;
+	struct hca_pipe *h = arg;
 	struct hca_tp *tp = &h->ub->tp[tpi];
 	struct hca_tp_tx *tx = &tp->tx;
 	uint64_t packets = tx->packets - tx->packets_counted;
@@ -390,7 +390,7 @@ tp_sent(void *arg, uint32_t tpi)
 }
 
 static unsigned int
-send(struct hca *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
+send(struct hca_pipe *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
 {
 	struct hca_edge *e = &h->edge[HCA_EDGE_TPS_ENCAP];
 	unsigned int room = RTE_MIN(RTE_MIN(hca_edge_room(h, e), budget), HCA_BURST), n;
@@ -430,7 +430,7 @@ is_gone(const struct hca_tp *tp)
 }
 
 static void
-on_lane(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_lane(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
@@ -440,7 +440,7 @@ on_lane(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t 
 
 /* A passive one has its first good packet: requests may wait for that. */
 static void
-on_tpr(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_tpr(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	if (unlikely(flags & HCA_MSG_STATE) && !is_gone(tp))
 		hca_tp_msg_send(h, HCA_STAGE_TPS, HCA_STAGE_TAI, tpi, HCA_MSG_ROOM);
@@ -448,7 +448,7 @@ on_tpr(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t n
 }
 
 static void
-on_copied(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_copied(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
@@ -468,7 +468,7 @@ was_away(const struct tps_ctx *c, const struct hca_tp *tp)
 
 /* How much longer an answer may take because frames wait for our own port; 0: no longer. */
 static uint64_t
-port_owes(const struct hca *h, const struct hca_tp *tp, uint64_t now)
+port_owes(const struct hca_pipe *h, const struct hca_tp *tp, uint64_t now)
 {
 	uint64_t since = __atomic_load_n(&h->tx_wait.since, __ATOMIC_ACQUIRE);
 	uint64_t rto = hca_tp_rto(tp);
@@ -477,7 +477,7 @@ port_owes(const struct hca *h, const struct hca_tp *tp, uint64_t now)
 }
 
 static void
-expire(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
+expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 {
 	uint64_t more = now >= tp->tx.deadline ? port_owes(h, tp, now) : 0;
 
@@ -515,7 +515,7 @@ expire(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 
 /* The entry has left the wheel. */
 static void
-on_timer(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_timer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	if (!tp->tx.timer_armed || is_gone(tp))
@@ -528,7 +528,7 @@ on_timer(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t
 }
 
 static void
-on_ceu(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (!(flags & HCA_MSG_PURGE)) {
@@ -544,7 +544,7 @@ on_ceu(struct hca *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t n
 }
 
 static unsigned int
-messages(struct hca *h, uint64_t now, unsigned int budget)
+messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	static const struct {
 		enum hca_stage_id from;
@@ -562,7 +562,7 @@ messages(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 unsigned int
-hca_tps_poll(struct hca *h, uint64_t now, unsigned int budget)
+hca_tps_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct tps_ctx *c = tps_ctx(h);
 	unsigned int n = 0;
@@ -581,7 +581,7 @@ hca_tps_poll(struct hca *h, uint64_t now, unsigned int budget)
 }
 
 uint64_t
-hca_tps_deadline(const struct hca *h, uint64_t now)
+hca_tps_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct tps_ctx *c = tps_ctx(h);
 
