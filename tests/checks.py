@@ -288,7 +288,7 @@ def check_page_names(tree):
 
 
 def check_classes(tree):
-    """Of a file of tests that are started by class every class is started, but those for the hand."""
+    """If a file of tests is started by class, meson.build starts each class that is not run by hand."""
     listed = tree.text('tests/endpoint/meson.build')
     for path in tree.files:
         if not re.match(r'tests/endpoint/test_\w+\.py$', path):

@@ -6,7 +6,7 @@ occur outside comments, and a name written as a call must be called or defined t
 somewhere else: EXTERNAL and ABROAD say from where. A name may be short of its prefix unless that is the
 project's. With an underscore (and a star) at its end it stands for every name that begins so.
 
-In pages, links and words in backquotes with a slash in them are files or folders too.
+In pages, links and words in backquotes with a slash in them must be files or folders of the tree.
 
 Not seen: words without underscore that are no call, and whether the text about a name is true.
 """
@@ -22,7 +22,7 @@ import tokenize
 # Prefixes of DPDK, verbs and the RDMA connection manager, whose headers are not read.
 ABROAD = re.compile(r'(rte_|RTE_|ibv_|IBV_|rdma_|RDMA_CM_)')
 
-# Of libraries, the kernel, tools and formats, where no code of ours has the name.
+# Names of libraries, the kernel, tools and formats that no code of ours uses.
 EXTERNAL = {
     'clone', 'dpdk-devbind.py', 'dpdk-telemetry.py', 'epb_flags', 'exec', 'io_uring', 'MADV_FREE', 'mlnx_qos',
     'MADV_GUARD_INSTALL', 'MADV_REMOVE', 'MADV_WIPEONFORK', 'MCL_FUTURE', 'mincore',

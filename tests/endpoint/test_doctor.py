@@ -81,7 +81,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual([c['level'] for c in found], [level], checks)
         if fix is not None:
             self.assertIn(fix, found[0]['fix'])
-        # and nothing else
+        # no other complaint
         others = [c for c in checks if c['level'] != 'ok' and c not in found and
                   c['check'] != 'rights']
         self.assertEqual(others, [])

@@ -345,7 +345,7 @@ declare -F build package_softhca package_softhca-verbs
 
 
 def options():
-    """Of this build"""
+    """The options of this build"""
     said = subprocess.run(['meson', 'introspect', '--buildoptions', BUILD], check=True, stdout=subprocess.PIPE)
     return {option['name']: option['value'] for option in json.loads(said.stdout)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The virtual machine with Linux rxe: what it needs of Debian, and the command that boots it.
+"""The virtual machine with Linux rxe: the files that it needs of Debian, and the command that boots it.
 
 Its network card is the vhost-user port of an HCA, so neither root nor a network interface is needed.
 """

@@ -3,7 +3,7 @@
 
 The kernel package is downloaded and unpacked, never installed; programs and libraries are those of
 this machine, found by their ELF headers' needs (ldd). Both are kept in the cache directory and made
-again when what they are made from has changed.
+again when their sources have changed.
 """
 import fcntl
 import glob
@@ -99,7 +99,7 @@ class Modules:
         return [need.decode() for need in found.group(1).split(b',') if need] if found else []
 
     def ordered(self, names, done=None):
-        """Names and what they need, in the order they can be loaded."""
+        """Modules and the modules that they need, in the order in which they can be loaded."""
         done = [] if done is None else done
         for name in names:
             if name in done or name not in self.paths:
@@ -200,7 +200,7 @@ def write_image(target, kernel, peer, init, more):
 
 def build(cache, peer, init, programs=()):
     """Returns the paths of kernel and initial file system, or raises Missing. The peer is a program or
-    a script; programs are names or paths of others of this machine that shall be there too."""
+    a script; `programs` are names or paths of other programs of this machine that the image includes."""
     os.makedirs(cache, exist_ok=True)
     if not os.path.exists(BUSYBOX):
         raise Missing('busybox-static is not installed')

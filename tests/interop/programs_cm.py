@@ -52,7 +52,7 @@ def begin(place, side, words, **environment):
 
 
 class Pair:
-    """A server and its clients; what must be said, and whether the server ends by itself."""
+    """A server and its clients: the text that each must print, and whether the server ends without a signal."""
 
     def __init__(self, server, client, port, says='', server_says='', ends=True, clients=1, ready=None,
                  **environment):

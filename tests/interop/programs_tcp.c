@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A TCP program that knows nothing of RDMA: send a file, or receive one.
+ * A TCP program without RDMA: send a file, or receive one.
  *
  *	programs_tcp send|receive FILE ADDRESS PORT
  */

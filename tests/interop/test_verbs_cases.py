@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""How tests/interop/verbs judges what programs say, and that its cases are what they should be."""
+"""How tests/interop/verbs judges the output of programs, and that its list of cases is complete."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -82,7 +82,7 @@ class Cases(unittest.TestCase):
         self.assertEqual(len(set(names)), len(names))
 
     def test_inline(self):
-        """All requests of -I are inline, of those who post some."""
+        """All requests of a program with -I are inline, if our end posts requests."""
         for case in self.cases:
             posts = case.role == 'client' or case.command[0].endswith('_lat')
             count = int(case.words()[case.words().index('-n') + 1]) if '-I' in case.words() else 0
@@ -91,7 +91,7 @@ class Cases(unittest.TestCase):
                                                    if case.least_inline() > 0})
 
     def test_rxe(self):
-        """What rxe offers of all, both ways, by both IP versions."""
+        """The cases of rxe: a part of all cases, with our end as client and as server, by both IP versions."""
         ours = {case.command for case in self.cases if case.where == 'two'}
         for role in 'client', 'server':
             theirs = {case.command for case in self.cases if (case.where, case.role) == ('rxe', role)}
@@ -104,7 +104,7 @@ class Cases(unittest.TestCase):
 
 
 class Ends:
-    """Of a program, for both(): what it says and how it ends, or that it does not."""
+    """A program for both(): it has an output and a status, or it does not end."""
 
     def __init__(self, said, status=0, ends=True):
         self.returncode = None

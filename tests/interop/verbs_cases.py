@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests/interop/verbs runs: programs of Debian's packages ibverbs-utils and perftest, with options.
+"""The cases of tests/interop/verbs: programs of Debian's packages ibverbs-utils and perftest, with options.
 
 A case has a name, a command, the place where it runs, and how its output is judged. Where:
   one        both programs on one daemon
   two        each on a daemon of its own
-  known      the same, and the daemons have vendor and part IDs that perftest knows
+  known      the same, and the daemons have vendor and part IDs that are in perftest's list
   rxe        one on a daemon, the other on Linux rxe
   rxe-known  the same, and the daemon has such IDs
 """
@@ -34,7 +34,7 @@ class Case:
     short = False
     alone = False  # one program
     limit = SECONDS
-    comparison = None  # what softhca-perf measures beside it
+    comparison = None  # the operation that softhca-perf measures for comparison
 
     def __init__(self, where, *command, role='client'):
         self.where = where
@@ -52,12 +52,12 @@ class Case:
         return 0
 
     def judge(self, client, server):
-        """Of what they said: (reason of failure or '', what the table shows)"""
+        """Judges the output of both ends: (reason of failure or '', text for the table)"""
         raise NotImplementedError
 
 
 class Single(Case):
-    """A program that ends by itself, and what it must say."""
+    """A program that ends without a signal, and the output that it must have."""
     alone = short = True
 
     def __init__(self, where, wanted, *command):
@@ -87,7 +87,7 @@ class Pingpong(Case):
 
 
 class Perftest(Case):
-    """Its result must be there; with `comparison` the bandwidth is judged, too."""
+    """Its output must have a result; with `comparison` the bandwidth is judged as well."""
 
     def count(self):
         """A multiple of the 100 requests of which perftest has one signalled, and of post lists. It takes each
@@ -113,7 +113,7 @@ class Perftest(Case):
         return ('-u', '17') + (('-o', '16') if asks else ()) + self.receives()
 
     def receives(self):
-        """Of all QPs together, at most as many as a CQ of rxe has room for: 32,767."""
+        """The receives of all QPs together must fit into a CQ of rxe: 32,767."""
         many = '512' in self.command and self.command[0].startswith('ib_send_')
         return ('-r', '32') if many else ()
 
@@ -144,7 +144,7 @@ class Perftest(Case):
 
 
 def typical(said, by_time):
-    """Of the last row of a latency: the typical one; where only the time is given, the average."""
+    """The typical latency in the last row; with -D, for which perftest prints no typical one, the average."""
     row = re.findall(r'^ \d+ +\d+ +[\d.]+.*$', said, re.M)[-1].split()
     return row[2 if by_time else 4]
 
@@ -152,7 +152,7 @@ def typical(said, by_time):
 # ---- options ----
 
 def options_of(program, kind):
-    """Of a program on RC, besides none."""
+    """The options of a program on RC; the case without an option is not among them."""
     yield '-t', '16'
     yield '-m', '1024'
     yield '-D', '1'
@@ -224,7 +224,7 @@ def measured(where):
 
 
 def inline(where):
-    """Inline data and ibv_wr_*, which perftest uses only where it knows vendor and part."""
+    """Inline data and ibv_wr_*, which perftest uses only where its list has the vendor and the part."""
     for program, services in SERVICES.items():
         for kind in KINDS:
             for service in services:
@@ -237,7 +237,7 @@ def inline(where):
 
 
 def against_rxe():
-    """What rxe offers of all that, our end the client and the server."""
+    """The cases that rxe can run, with our end as client and as server."""
     for role in 'client', 'server':
         for cases, where in ((pingpongs, 'rxe'), (measured, 'rxe'), (inline, 'rxe-known')):
             for case in cases(where):

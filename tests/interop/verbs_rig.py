@@ -16,7 +16,7 @@ from daemon import READY_S, Daemon, Namespaces, die_with_parent, folder, free_po
 from tools import IPS, MACS, UNKNOWN, wait_listening  # noqa: E402
 
 LEAST = 0.7  # of the bandwidth of softhca-perf
-TRIES = 8           # of a comparison: others use the machine, too
+TRIES = 8           # of a comparison: other programs use the machine at the same time
 MESSAGES = '50000'  # of each: half a second, as the beginning is slow
 CONFIG = {
     'memory': {'hugepages': 'never', 'size_mb': 512},
@@ -70,7 +70,7 @@ class Program:
 
 
 class Rig:
-    """Two daemons on a wire. What the cases of a place need of it."""
+    """Two daemons on a wire, on which the cases of a place run."""
 
     def __init__(self, build, place, where):
         self.build = build
@@ -116,7 +116,7 @@ class Rig:
         return program
 
     def pair(self, case, words):
-        """What the client and the server said, after both ended well."""
+        """Returns the output of the client and of the server after both ended with status 0."""
         port = free_port()
         words += '-p', str(port)
         server = self.begin(0, words)
@@ -159,7 +159,7 @@ class Rig:
         return said, ''
 
     def run(self, case):
-        """What the table shows."""
+        """Returns the text for the table."""
         before = self.inline()
         said = self.alone(case) if case.alone else self.pair(case, case.words())
         reason, shown = case.judge(*said)
@@ -183,7 +183,7 @@ class Rig:
 
 
 def both(client, server, limit):
-    """What they said, after both ended well. A server whose client has failed need not end."""
+    """Returns the output of both after they ended with status 0. A server whose client has failed need not end."""
     try:
         client.finish(limit)
         if client.returncode == 0:

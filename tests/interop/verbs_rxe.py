@@ -149,7 +149,7 @@ class RxeRig(Rig):
             raise
 
     def boot(self, place):
-        # TCP has a network card of its own: programs tell each other by it what they need of their QPs
+        # TCP has a network card of its own, by which programs exchange the numbers of their QPs
         command = guest.machine(place, *self.images, False, tsc_khz(self.build), (
             '-netdev', 'user,id=talk,ipv6=off,hostfwd=tcp:127.0.0.1:%d-:%d' % (self.port, GUEST_PORT),
             '-device', 'virtio-net-pci,netdev=talk,romfile=,vectors=0'))

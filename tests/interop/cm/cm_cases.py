@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests/interop/cm-rxe runs: pairs of programs that connect by librdmacm, one of them on Linux rxe.
+"""The cases of tests/interop/cm-rxe: pairs of programs that connect by librdmacm, one of them on Linux rxe.
 
-A case has what the server and the client are called with, the port where the server listens, and what each must say. In a
-command HERE is the server's address, OWN the one of the end that is called, PORT the port.
+A case has the commands of the server and the client, and the text that each must print. In a command HERE is
+the server's address, OWN the address of the end that runs the command, PORT the port where the server listens.
 """
 import os
 import re
@@ -25,7 +25,7 @@ class Case:
         self.says = client_says, server_says
         self.messages = messages  # at least one of each must be on the wire
         self.listens = listens  # the server does, for requests
-        self.lost = lost  # (who sends it, the which of its messages), or None
+        self.lost = lost  # (the end that sends it, its number among the messages of that end, from 1), or None
         self.early = early  # said by a client that did not wait for the server: it is tried again
 
     def judge(self, client, server):

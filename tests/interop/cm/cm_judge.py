@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Judges captures of connection management: what cm_mad.py and tshark read of them. Functions return complaints."""
+"""Judges captures of connection management: the fields that cm_mad.py and tshark read. Functions return complaints."""
 import os
 import subprocess
 
 import cm_mad
 
-# Of each message what tshark 4.0 reads of it. Not flow label and rate: it takes them from wrong bits.
+# The fields that tshark 4.0 reads of each message, without flow label and rate: it reads them from wrong bits.
 TSHARK = {
     'REQ': {'local_comm': 'req', 'service': 'req.serviceid', 'guid': 'req.localcaguid', 'qkey': 'req.localqkey',
             'qpn': 'req.localqpn', 'responder_resources': 'req.responderres', 'initiator_depth': 'req.initdepth',
@@ -33,7 +33,7 @@ DATAGRAM = {'frame': 'frame.number', 'malformed': '_ws.malformed', 'dest_qpn': '
 
 
 def tshark_rows(path, names):
-    """Of each frame a dictionary of what it has of the fields."""
+    """A dictionary for each frame: the values that tshark prints for these fields."""
     run = subprocess.run(['tshark', '-n', '-r', path, '-T', 'fields', *[x for n in names for x in ('-e', n)]],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8', errors='replace', timeout=60)
     if run.returncode:
@@ -80,7 +80,7 @@ def compare_with_tshark(path):
 
 
 def judge_message(message):
-    """What is wrong with a message that a connection manager sends over RoCE."""
+    """Complaints about a message that a connection manager sends over RoCE."""
     for field, wanted in (('icrc_good', True), ('mad_bytes', cm_mad.MAD_BYTES), ('source_qpn', 1), ('dest_qpn', 1),
                           ('qkey', cm_mad.QKEY), ('pkey', 0xffff), ('hops', 64)):
         if message[field] != wanted:

@@ -84,7 +84,7 @@ def gid(text):
 
 
 def make(name, tid, private=b'', head=None, **values):
-    """The 256 bytes; head: of the MAD header, what shall differ."""
+    """The 256 bytes of a message; `head` has the fields of the MAD header that differ from the default."""
     base = {'base': 1, 'class': 7, 'version': 2, 'method': 3, 'status': 0, 'attribute': NUMBERS.get(name, 0),
             'modifier': 0}
     base.update(head or {})
@@ -147,7 +147,7 @@ def frame(mad, src, dst, macs, psn=0, source_qpn=1, dest_qpn=1, qkey=QKEY):
 
 
 def open_frame(data):
-    """What is in a frame with a CM message: a dictionary; None: it has none."""
+    """Returns the fields of a frame with a CM message as a dictionary; None: it has no CM message."""
     at, (kind,) = 14, struct.unpack_from('!H', data, 12)
     vlan = None
     if kind == 0x8100:

@@ -2,7 +2,7 @@
 
 /*
  * One end of a connection by librdmacm, which says each event it gets. Debian's programs accept
- * every request and send no private data of their own; this one does what they do not:
+ * every request and send no private data of their own; this program does both:
  *
  *	cm-play listen ADDRESS PORT [OPTION]...
  *	cm-play connect ADDRESS PORT [OPTION]...
@@ -193,7 +193,7 @@ play_end(struct play *play)
 static void
 play_refuse_answer(struct play *play, struct rdma_conn_param *param)
 {
-	param->qp_num = 0x123; /* of nobody: the answer is refused */
+	param->qp_num = 0x123; /* no such QP: the server refuses the answer */
 	play_check(rdma_connect(play->id, param), "rdma_connect");
 	play_want(play, RDMA_CM_EVENT_CONNECT_RESPONSE);
 	play_check(rdma_reject(play->id, play->data, play->data_len), "rdma_reject");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where tests/interop/cm-rxe runs programs: a daemon on the wire of a virtual machine with rxe; what they say to each
-other's connection manager is captured."""
+"""The place where tests/interop/cm-rxe runs programs: a daemon on the wire of a virtual machine with rxe. The daemon
+captures the messages of both connection managers."""
 import os
 import re
 import shutil
@@ -73,7 +73,7 @@ class CmRig(RxeRig):
         return ours, Remote(self.channel, client, case.limit)
 
     def capture(self, name):
-        """Of the messages of connection management alone; returns what ends it: the file."""
+        """Begins a capture; captured() ends it and keeps the messages of connection management. Returns the file."""
         raw = os.path.join(self.place, name + '.pcapng')
         self.daemons[0].ask('/softhca/capture,' + raw)
         return raw
@@ -87,7 +87,7 @@ class CmRig(RxeRig):
         cm_mad.write_pcap(target, frames)
 
     def run(self, case, role):
-        """What the table shows."""
+        """Returns the text for the table."""
         for left in reversed(range(TRIES)):
             try:
                 return self.run_once(case, role)
@@ -170,8 +170,8 @@ class CmRig(RxeRig):
         return port
 
     def vanish(self):
-        """The virtual machine stands still: what programs of a connection, and of one that begins, get in which
-        time. The last case."""
+        """Stops the virtual machine: returns the events that the program of a connection and the program of a request
+        get, with their times. The last case."""
         port = self.serve('cm-play', 'listen', GUEST['IPv4'], PORT)
         target = [self.play, 'connect', GUEST['IPv4'], str(port)]
         ends = {'DISCONNECTED status': self.begin(0, [*target, 'wait=2000'])}
@@ -196,7 +196,7 @@ class CmRig(RxeRig):
         return ', '.join(shown)
 
     def figure(self, count):
-        """So many connections by the same program, both ends here on the daemon, and both in the virtual machine."""
+        """Makes `count` connections by the same program: both ends on the daemon, then both in the virtual machine."""
         words = [str(self.next_port), str(count), '64']
         ours = self.begin(0, ['env', '-u', 'SOFTHCA_DEBUG', self.storm, OURS['IPv4'], *words]).finish(FIGURE_S)
         theirs = Remote(self.channel, ['cm-storm', GUEST['IPv4'], *words], FIGURE_S).finish(FIGURE_S)
@@ -245,7 +245,7 @@ class Nothing:
 
 
 def entries(answer):
-    """Of a list of telemetry."""
+    """The entries of a list of telemetry."""
     return [entry for entry in answer.values() if isinstance(entry, dict)]
 
 

@@ -3,7 +3,7 @@
 #define TESTS_INTEROP_EP_H
 
 /*
- * One end of an interoperation test: a QP, its memory, and what it must send, receive and check.
+ * One end of an interoperation test: a QP, its memory, and its messages.
  * The same sources are compiled twice: with libibverbs for the guest that runs Linux rxe, and with
  * softhca, whose interface is so close to verbs that a list of names (interop_verbs.h) is the only
  * difference.
@@ -37,7 +37,7 @@ enum ep_flags {
 	EP_PAST_END = 1 << 6,	/* or exceeds the end of the region */
 	EP_NO_RIGHTS = 1 << 7,	/* the responder's region grants no remote rights */
 	EP_SHORT_RECV = 1 << 8, /* the last receive is too small */
-	EP_BAD_QKEY = 1 << 9,	/* datagrams with another Q_Key: none may arrive (with LOSSY) */
+	EP_BAD_QKEY = 1 << 9,	/* datagrams with another Q_Key: no datagram may arrive (LOSSY) */
 	EP_NO_RECV = 1 << 10,	/* no receive is ever posted */
 	EP_FENCE = 1 << 11,
 	EP_UNSIGNALED = 1 << 12, /* all but every fourth and the last */
@@ -67,7 +67,7 @@ enum ep_net {
 #define EP_GRH 40u
 #define EP_HOP_LIMIT 64u
 #define EP_TIMEOUT_MS 15000u /* limit from one completion of a requester to the next */
-#define EP_OTHER_MS 60000u   /* limit for the other end to finish, too */
+#define EP_OTHER_MS 60000u   /* limit until the other end finishes */
 #define EP_LATE_MS 10000u    /* limit for messages in flight after all requests have completed */
 #define EP_QUIET_MS 50u	     /* the same if the number of messages is unknown */
 #define EP_SET_MAX 64u

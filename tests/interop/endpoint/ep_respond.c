@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The responder: posts receives, sleeps for events, checks what arrives. */
+/* The responder: posts receives, sleeps for events, checks the messages. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ recv_size(const struct ep *ep, unsigned int i)
 
 	if (ep_op_is_write(ep_op(t, i)))
 		return 0;
-	/* if messages can be missing, the next one must fit, too */
+	/* if a message can be missing, the receive has room for the next one */
 	size = t->flags & EP_LOSSY ? ep_stride(t) - 64 : ep_size(t, i);
 	if ((t->flags & EP_SHORT_RECV) && i + 1 == t->count)
 		size /= 2;
@@ -260,7 +260,7 @@ writes_arrived(struct ep *ep)
 	return true;
 }
 
-/* Messages may be missing. Of a machine that stood still hardly any may have come yet. */
+/* Messages may be missing. If the machine stood still, more may be on their way. */
 static bool
 lossy_complete(const struct ep *ep)
 {

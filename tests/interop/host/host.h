@@ -66,7 +66,7 @@ struct host_options {
 	bool quick;
 	bool kill; /* kill the machine at the end; the starting program starts another */
 	bool list;
-	bool clock; /* print the frequency of the cycle counter, nothing else */
+	bool clock; /* only print the frequency of the cycle counter */
 	bool verbose;
 };
 

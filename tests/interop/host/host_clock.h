@@ -36,7 +36,7 @@ void host_clock_heard(struct host_clock *c, uint64_t asked, uint64_t heard, uint
 bool host_clock_is_wrong(const struct host_clock *c, char *text, size_t room);
 
 /*
- * Frequency of the cycle counter, 0: there is none. Takes 100 ms; correct on a busy machine, too.
+ * Frequency of the cycle counter; 0: no counter. Takes 100 ms; correct also on a busy machine.
  */
 uint32_t host_tsc_khz(void);
 

@@ -5,8 +5,8 @@
  * it before the machine: it prints "ready" when the vhost-user socket and the control socket exist,
  * waits for the guest's greeting, runs the tests and sends "bye".
  *
- * With --clock it only prints the frequency of the cycle counter in kHz, for who starts the machine
- * beside another HCA.
+ * With --clock it only prints the frequency of the cycle counter in kHz, for scripts that start the
+ * machine with another HCA.
  *
  * Exit status: 0 all passed, 1 some failed, 2 usage, 3 the tests could not be run, 4 the guest's
  * clock is wrong, so that its timeouts prove nothing.

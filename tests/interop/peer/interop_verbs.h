@@ -35,7 +35,7 @@ interop_invalidate(struct ibv_send_wr *wr, uint32_t rkey)
 	wr->invalidate_rkey = rkey;
 }
 
-/* rxe sets a completion flag that user space knows by another name. */
+/* rxe sets a completion flag that has another name in user space. */
 static inline int
 interop_invalidated(const struct ibv_wc *wc, uint32_t rkey)
 {
