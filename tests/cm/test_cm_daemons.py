@@ -108,8 +108,9 @@ class Daemons(Case):
         self.assertEqual((ended(calling, LIMIT_S), calling.stdout.read()),
                          (1, 'REJECTED (8) instead of CONNECT_RESPONSE\n'))
         calling = self.begin(HELLO, self.daemons[1].socket, '10.68.0.99')
-        self.assertEqual((ended(calling, LIMIT_S), calling.stdout.read()),
-                         (1, 'ADDR_ERROR (-113) instead of ADDR_RESOLVED\n'))
+        self.assertEqual(ended(calling, LIMIT_S), 1)
+        # -113 after 3 s without an answer; -110 if these take more than the program's 5 s on busy CPUs
+        self.assertRegex(calling.stdout.read(), r'^ADDR_ERROR \(-11[03]\) instead of ADDR_RESOLVED\n$')
 
 
 class Ends(Case):
