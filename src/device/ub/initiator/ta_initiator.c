@@ -148,7 +148,7 @@ grant(struct hca_pipe *h, uint32_t list, uint32_t n)
 	}
 }
 
-/* What there is of what those on a list wait for. */
+/* Room for which the Jettys of a list wait: requests of a TP or of a group, or operations. */
 static uint32_t
 room_of(const struct hca_pipe *h, uint32_t list)
 {
@@ -180,7 +180,7 @@ pass_on(struct hca_pipe *h, struct hca_qp *qp)
 	grant(h, qp->tai.waits, room_of(h, qp->tai.waits));
 }
 
-/* One that was woken and finds nothing waits in front of the others. */
+/* A Jetty that was woken and found no room waits in front of the others. */
 void
 hca_tai_wait(struct hca_pipe *h, uint32_t qpi, uint32_t list)
 {
@@ -340,7 +340,7 @@ on_tps(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint6
 	hca_tai_room_of_tp(h, tpi);
 }
 
-/* In RESET no other stage uses what is in its lane. */
+/* In RESET no other stage uses the operations in its lane. */
 static void
 on_ceu_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {

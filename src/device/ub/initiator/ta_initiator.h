@@ -18,10 +18,10 @@
  * its timer ("not ready"), STATE.
  *
  * A segment has a number (TASSN) and a place in a ring until it is answered and its operation has
- * come back from its lane, so TAI finds all operations of a Jetty there. Of a segment that is given
- * up before the peer has answered, the TP remembers that it is open at the peer
- * (hca_tp.tai.abandoned): a peer that answers never sees more requests than agreed. One that does
- * not has lost its claim to that after a while.
+ * come back from its lane, so TAI finds all operations of a Jetty there. If a segment is given up
+ * before the peer has answered, the TP keeps count that it is open at the peer
+ * (hca_tp.tai.abandoned): a peer that answers never sees more requests than agreed. A peer that
+ * does not answer loses its claim to that after one to two lives of the TP (ta_initiator_lapse.c).
  */
 
 #include <stdbool.h>
@@ -63,13 +63,13 @@ enum hca_tai_counted {
 
 #define HCA_TAI_SEGMENT 65536u	       /* bytes: most multiples of every MTU */
 #define HCA_TAI_SEGMENTS_PER_VISIT 32u /* and records that fail at once */
-/* Deficit round robin: cost of a segment beside its payload, bytes added per visit. */
+/* Deficit round robin: cost of a segment in addition to its payload, bytes added per visit. */
 #define HCA_TAI_OVERHEAD 512
 #define HCA_TAI_QUANTUM ((int32_t)HCA_TAI_SEGMENT + HCA_TAI_OVERHEAD)
 #define HCA_TAI_ALONE (INT32_MAX / 2)
 /*
- * What a member of a group is given, at the same cost, before the next one is: one segment of full
- * length, or as many shorter ones.
+ * The share of a member of a group, at the same cost, before the next one is chosen: one segment of
+ * full length, or as many shorter ones.
  */
 #define HCA_TAI_RUN (4 * HCA_TAI_SEGMENT)
 /* Wait of a request that a TPACK calls "failed, may be repeated", which has no timer. */
@@ -87,7 +87,7 @@ struct hca_tai_list {
 	uint32_t granted; /* woken from it and not served yet */
 };
 
-/* Of a group: the member that has its turn, and the cost of what that has been given. */
+/* Per group: the member that has its turn, and the cost of the requests that it has taken in it. */
 struct hca_tai_turn {
 	uint32_t member; /* may be the number of members: the first one */
 	uint32_t spent;
@@ -249,7 +249,7 @@ struct hca_tai_cut {
 void hca_tai_wake(struct hca_pipe *h, uint32_t qpi);
 /* It waits on that list until there is room. */
 void hca_tai_wait(struct hca_pipe *h, uint32_t qpi, uint32_t list);
-/* Whether there is room beyond what those that have waited longer are given. */
+/* Whether there is room beyond the share of Jettys that have waited longer. */
 bool hca_tai_is_before(struct hca_pipe *h, const struct hca_qp *qp, uint32_t list);
 
 static inline bool
@@ -267,7 +267,7 @@ hca_tai_may_go(struct hca_pipe *h, const struct hca_qp *qp, uint32_t list)
 	return likely(hca_tai_nobody_waits(h, list)) || hca_tai_is_before(h, qp, list);
 }
 
-/* Take it off its list, and let another one have what it was woken for. */
+/* Take it off its list, and pass the room for which it was woken to another Jetty. */
 void hca_tai_unlist(struct hca_pipe *h, uint32_t qpi);
 /* Room of a TP, or operations, have become free: wake as many as there is room for. */
 void hca_tai_grant_tp(struct hca_pipe *h, uint32_t tpi);
@@ -295,12 +295,12 @@ uint32_t hca_tai_tp_room(const struct hca_pipe *h, uint32_t tpi);
 /* It was answered; status 0 or that with which its request fails. */
 void hca_tai_answered(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi,
 		      struct hca_jetty_segment *s, uint8_t status);
-/* Of n segments from tassn on, those without an answer were answered well, by a peer. */
+/* Among n segments from tassn on, those without an answer were answered well, by a peer. */
 void hca_tai_done(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn, uint32_t n);
 /* The same of segments that are all open at that TP and are no Reads or atomics. */
 void hca_tai_done_usual(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint16_t tassn,
 			uint32_t n, uint32_t tpi);
-/* Nobody waits for it any more: no answer of it came, or its Jetty or TP is gone. */
+/* No request waits for it any more: no answer of it came, or its Jetty or TP is gone. */
 void hca_tai_abandon(struct hca_pipe *h, struct hca_qp *qp, struct hca_jetty_segment *s);
 /* It stays open; the attempt is over: its operation has been answered, the TP has room. */
 void hca_tai_attempt_over(struct hca_pipe *h, struct hca_jetty_segment *s);
@@ -309,9 +309,9 @@ void hca_tai_take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint
 /* The request fails, when it is the oldest; the Jetty is suspended if it wants that. */
 void hca_tai_fail(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint32_t cursor,
 		  uint8_t status);
-/* Records and numbers that are in use no more; then what may be completed. */
+/* Return records and numbers that are not in use any more; complete finished requests. */
 void hca_tai_settle(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
-/* Forget the Jetty, which is in RST: records and operations are everybody's again. */
+/* Forget the Jetty, which is in RST: its records and operations go back to their pools. */
 void hca_tai_forget(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 
 /* ---- ta_initiator_wait.c ---- */
@@ -334,9 +334,9 @@ unsigned int hca_tai_search(struct hca_pipe *h);
 void hca_tai_given_up(struct hca_pipe *h, uint32_t tpi);
 /* One is open and the peer has it, and has been silent for long: its place will lapse. */
 void hca_tai_overdue(struct hca_pipe *h, struct hca_jetty_segment *s);
-/* What was open is not any more: its place at the TP. */
+/* A segment that was open is not any more: its place at the TP is free. */
 void hca_tai_place_back(struct hca_pipe *h, struct hca_jetty_segment *s);
-/* n such requests are over after all; false: there are not so many. */
+/* n requests that were given up are over after all; false: fewer were given up. */
 bool hca_tai_given_up_over(struct hca_pipe *h, uint32_t tpi, uint32_t n);
 /* The time has come for some: they give their places back. */
 void hca_tai_lapse(struct hca_pipe *h);
@@ -345,7 +345,7 @@ uint64_t hca_tai_life(const struct hca_tp *tp);
 
 /* ---- ta_initiator_complete.c ---- */
 
-/* Complete what is complete; flush, or report the end of a suspension, as the state says. */
+/* Complete the finished requests; flush, or report the end of a suspension, as the state says. */
 void hca_tai_complete(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 void hca_tai_suspend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 /* The state may have changed. */

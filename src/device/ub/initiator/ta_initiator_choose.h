@@ -21,13 +21,14 @@ struct visit {
 	uint32_t list; /* STOP_ROOM */
 	uint32_t told; /* TP that TPS is to be told of: something is in its lane; or HCA_TAI_NONE */
 	uint32_t put;  /* segments that are not counted yet */
-	/* the member of a group that the last segment went to, and what it takes yet; 0: ask */
+	/* the member of a group that took the last segment, segments that it takes yet; 0: ask */
 	uint32_t group, member, room;
 };
 
 /*
- * Whether the client of the Jetty has imported the peer of a group. It writes its WQEs by itself,
- * so what they name is nobody's word. What it has not imported is not there for it.
+ * Whether the client of the Jetty has imported the peer of a group. The client writes its WQEs
+ * without the driver, so their TP numbers are not trusted. A peer that it has not imported does not
+ * exist for it.
  */
 static inline bool
 is_imported(const struct visit *v, const struct hca_tpg *g)
@@ -38,7 +39,7 @@ is_imported(const struct visit *v, const struct hca_tpg *g)
 	return false;
 }
 
-/* Who may use a TP may use its group; one without a group is the driver's alone. */
+/* A user of a TP may use its group; a TP without a group belongs to the driver alone. */
 static inline bool
 is_imported_tp(const struct visit *v, const struct hca_tp *tp)
 {
@@ -48,7 +49,7 @@ is_imported_tp(const struct visit *v, const struct hca_tp *tp)
 	return is_imported(v, group != 0 ? &v->h->ub->tpg[group - 1] : &nobodys);
 }
 
-/* The TP that a request names. False: there is none. */
+/* The TP that a request names. False: no such TP. */
 static inline bool
 named_tp(const struct visit *v, uint32_t tpn, uint32_t *tpi)
 {
@@ -80,7 +81,7 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 	*alive = false;
 	if (unlikely(n == 0) || !is_imported(v, g))
 		return false;
-	/* here and not when it is spent: what a visit sends goes together */
+	/* here and not when the share is spent: segments of one visit stay together */
 	if (turn->spent >= v->ctx->run)
 		end_turn(turn);
 	at = turn->member;
@@ -102,7 +103,7 @@ member_of(struct visit *v, uint32_t group, uint32_t *tpi, bool *alive)
 	return false;
 }
 
-/* A member of a group has been given a request that costs so much. */
+/* A member of a group has taken a request of this cost. */
 static inline void
 spend_turn(struct visit *v, uint32_t group, int32_t cost)
 {

@@ -2,8 +2,8 @@
 
 /*
  * Requests are complete when all of their segments are answered; CQEs leave in the order of the
- * window. In ERR everything that is not complete is flushed at once, in SQD what is open finishes;
- * one CQE says so when there is nothing left.
+ * window. In ERR all incomplete requests are flushed at once, in SQD open ones finish; one CQE says
+ * so when no request is left.
  */
 
 #include "ub/initiator/ta_initiator.h"
@@ -11,7 +11,7 @@
 
 #define CQES 32u
 
-/* CQEs of one Jetty. They are written after una: who finds one must find the window moved. */
+/* CQEs of one Jetty, written after una: a client that finds one must find the window moved. */
 struct completer {
 	struct hca_pipe *h;
 	struct hca_qp *qp;
@@ -144,7 +144,7 @@ finish_all(struct completer *c)
 		publish(c, tail);
 }
 
-/* What is open is at the peer, or in a lane, and is left there. */
+/* Open segments are at the peer, or in a lane, and are left there. */
 static void
 give_up_all(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {

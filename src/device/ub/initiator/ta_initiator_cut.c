@@ -59,7 +59,7 @@ count_open(struct hca_qp *qp, const struct hca_ub_record *r, struct hca_jetty_se
 	qp->tai.open_sends += sends;
 }
 
-/* TPS is told once of what a visit has put into the lane of a TP. */
+/* TPS is told once of all segments that a visit has put into the lane of a TP. */
 static inline void
 tell_tps(struct visit *v, uint32_t tpi)
 {
@@ -96,7 +96,7 @@ put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uin
 	v->left--;
 }
 
-/* What a visit has put into lanes is sent, counted, and answers are due. */
+/* Segments that a visit has put into lanes are sent, counted, and answers are due. */
 static inline void
 end_puts(struct visit *v)
 {
@@ -197,7 +197,7 @@ is_too_long(const struct hca_pipe *h, const struct hca_ub_record *r)
 	       r->len > 1u << hca_tai_tp(h, HCA_TP_UNRELIABLE)->cfg.mtu_log;
 }
 
-/* The TP that a request would take, or one of its group; NULL: there is none. */
+/* The TP that a request would take, or one of its group; NULL: no such TP. */
 static const struct hca_tp *
 some_tp(const struct hca_pipe *h, const struct hca_ub_record *r)
 {
@@ -338,7 +338,7 @@ send_new(struct visit *v)
 
 /* ---- a visit ---- */
 
-/* One that is alone takes as much as a visit allows; nobody has to be compensated for that. */
+/* A Jetty that is alone takes as much as a visit allows; no other Jetty has to be compensated. */
 static void
 add_quantum(struct visit *v)
 {

@@ -3,16 +3,16 @@
 /*
  * Requests that were given up and that the peer has: it may still answer, and until then they have
  * their places among those that it has agreed to. A peer that acknowledges and never answers would
- * so take the channel from everybody; so what is given up gives its place back after one to two
- * lives of the TP. A life is longer than a peer that answers can take: its answer, and before that
- * the request, are sent again until the TP is given up.
+ * so block the channel for all Jettys; so a request that was given up returns its place after one
+ * to two lives of the TP. A life is longer than a peer that answers can take: its answer, and
+ * before that the request, are sent again until the TP is given up.
  *
- * A Jetty may wait much longer than that, or for ever. So a request that is overdue is counted as
- * if it were given up, and it is waited for without a place.
+ * A Jetty may wait much longer than that, or without end. So a request that is overdue is counted
+ * as if it were given up, and it is waited for without a place.
  *
- * What has lapsed may be answered all the same. Such answers are not about requests that have
- * places, so the first ones that are about none are held to be theirs: a place is never given back
- * twice.
+ * A lapsed request may be answered all the same. Such answers are not about requests that have
+ * places, so the first answers that match no request are counted as theirs: a place is never given
+ * back twice.
  */
 
 #include "ub/initiator/ta_initiator.h"
@@ -120,7 +120,7 @@ hca_tai_lapse(struct hca_pipe *h)
 	for (uint32_t i = 1; i <= h->ub->tp_mask; i++) {
 		struct hca_tp *tp = hca_tai_tp(h, i);
 
-		/* what is RESET is the CEU's */
+		/* a TP in RESET is the CEU's */
 		if (hca_tp_state(tp) == HCA_TPS_RESET || tp->tai.abandoned == 0)
 			continue;
 		lapse_one(h, i, ctx->now);

@@ -16,7 +16,7 @@
 #define RETRY(on) HCA_FIELD(1, 1, on)
 #define E_BIT(on) HCA_FIELD(22, 22, on)
 
-/* One SGE has all of the payload, or the record says where it is and what else goes with it. */
+/* One SGE has all of the payload, or the record says where it is and which data goes with it. */
 static __rte_noinline void
 find_among(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
 {
@@ -90,7 +90,7 @@ payload_of(const struct hca_ub_record *r, uint32_t length)
 	return hca_ub_wrs[r->op].flags & HCA_UB_WR_READ ? 0 : length;
 }
 
-/* What a receive or a notification is told; of a Write_with_immediate also the whole message. */
+/* Data for a receive or a notification; of a Write_with_immediate also the message length. */
 static inline void
 fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
 {
@@ -114,7 +114,7 @@ static inline void
 fill_op(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
 	const struct hca_tai_cut *cut, struct hca_ta_op *op)
 {
-	/* word by word: what is not set here is not read of such an operation */
+	/* word by word: a field that is not set here is not read for this kind of operation */
 	op->flags = 0;
 	op->object = qpi;
 	op->generation = qp->cfg.generation;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Responses: each is believed only as far as it answers something that was asked of the peer it
- * comes from. The transport has accepted the packet, and nothing here can make it come again.
+ * Responses: each is accepted only as far as it answers a request to the peer that it comes from.
+ * The transport has accepted the packet, and nothing here can make it come again.
  */
 
 #include <errno.h>
@@ -56,7 +56,7 @@ same_peer(const struct response *p, const struct hca_jetty_segment *s)
 				       tp->cfg.tpg == p->tp->cfg.tpg);
 }
 
-/* ---- requests that nobody waits for ---- */
+/* ---- requests that were given up ---- */
 
 /* Of a Read_response, the last packet in its order ends the request. */
 static bool
@@ -65,7 +65,7 @@ ends_request(const struct response *p)
 	return p->ta.op->kind != HCA_UB_KIND_READ_RESPONSE || p->v.last;
 }
 
-/* n requests that were given up are answered after all. False: there are not so many. */
+/* n requests that were given up are answered after all. False: fewer were given up. */
 static bool
 end_abandoned(struct response *p, uint32_t n)
 {
@@ -184,7 +184,7 @@ fail(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum hca_c
 	return why;
 }
 
-/* Until the last packet of its response the peer has the request, although nobody waits for it. */
+/* Until the last packet of its response the peer has the request, which fails here before. */
 static enum hca_counter
 fail_read(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum hca_counter why)
 {
@@ -244,9 +244,9 @@ take_result(struct response *p, struct hca_jetty_segment *s)
 	return HCA_CTR_ub_responses;
 }
 
-/* ---- what it answers ---- */
+/* ---- the request that it answers ---- */
 
-/* The kind of response that ends such a request well. */
+/* The kind of response that ends this request well. */
 static uint8_t
 kind_wanted(const struct hca_ub_record *r)
 {
@@ -274,7 +274,7 @@ taid_fits(const struct response *p)
 
 /*
  * A TAACK of n requests that are all open, in time, were all sent to that TP and end with a TAACK:
- * nothing else has to be judged.
+ * no other check is needed.
  */
 static inline bool
 is_usual(const struct response *p, uint32_t n)
@@ -353,7 +353,7 @@ answer(struct response *p)
 	return p->ta.op->kind == HCA_UB_KIND_READ_RESPONSE ? take_data(p, s) : take_result(p, s);
 }
 
-/* What TPS has given back: less is to be done for requests whose operations are not in a lane. */
+/* Operations that TPS has returned: requests whose operations are not in a lane need less work. */
 static inline void
 take_back(struct response *p)
 {
@@ -377,7 +377,7 @@ find_jetty(struct response *p)
 	return hca_qp_state(p->qp) >= HCA_QPS_RTS && hca_is_jetty(p->qp->cfg.service);
 }
 
-/* Returns the counter that says what became of it. */
+/* Returns the counter that says how the response was used or why it was dropped. */
 static enum hca_counter
 respond(struct response *p, struct rte_mbuf *m)
 {

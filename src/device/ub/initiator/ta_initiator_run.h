@@ -4,7 +4,7 @@
 
 /*
  * Runs of plain Writes: requests of one segment and one SGE that nothing holds up, to the member of
- * a group that the segment before them went to. What changes from one to the next is kept in
+ * a group that took the segment before them. Values that change from one to the next are kept in
  * locals. Included by ta_initiator_cut.c only.
  */
 
@@ -23,9 +23,9 @@ longest_plain(const struct hca_tai_ctx *ctx)
 	return cost > HCA_TAI_OVERHEAD ? RTE_MIN(ctx->segment, cost - HCA_TAI_OVERHEAD - 1) : 0;
 }
 
-/* What a record of a run has in common with the one before it, as a rule. */
+/* Values that a record of a run has in common with the one before it, as a rule. */
 struct plain {
-	uint64_t kind; /* kind_of() it; UINT64_MAX: there is none */
+	uint64_t kind; /* kind_of() it; UINT64_MAX: no record yet */
 	uint8_t ta1, ta4, counted;
 	uint32_t rc;
 };
@@ -46,7 +46,7 @@ kind_of(const struct hca_ub_record *r)
 	return kind & mask;
 }
 
-/* Of any length, to any TP. False: another one has to look at it. */
+/* A plain Write of any length, to any TP. False: the general path has to look at it. */
 static inline bool
 begin_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 {
@@ -71,7 +71,7 @@ is_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 	return likely(kind_of(r) == p->kind) || begin_plain(r, qpn, p);
 }
 
-/* fill_op() of such a request. */
+/* fill_op() of a plain Write. */
 static inline void
 fill_plain(const struct hca_ub_record *r, const struct plain *p, uint32_t ref, uint16_t tassn,
 	   struct hca_ta_op *op)
@@ -109,7 +109,7 @@ longest_run(const struct visit *v)
 	return RTE_MIN(n, v->head - qp->sq_next);
 }
 
-/* What send_run() has put into the lane of a TP, which cost so much. */
+/* n segments of this cost in sum, which send_run() has put into the lane of a TP. */
 static inline void
 end_run(struct visit *v, uint32_t n, uint32_t cost, uint32_t ordered)
 {

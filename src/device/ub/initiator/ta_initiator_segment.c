@@ -194,7 +194,7 @@ hca_tai_fail(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint32_t curso
 	if (r->status == 0)
 		r->status = status;
 	drop_waiting(h, qp, cursor);
-	/* what is not sent of it never will be */
+	/* its segments that are not sent yet never will be */
 	if (cursor == qp->sq_next && qp->tai.sent != 0) {
 		qp->tai.sent = 0;
 		__atomic_store_n(&qp->sq_next, cursor + 1, __ATOMIC_RELEASE);
@@ -222,7 +222,7 @@ jetty_is_back(struct hca_pipe *h, uint32_t qpi)
 	hca_tai_settle(h, &h->qp[qpi], qpi);
 }
 
-/* What a status in a TPACK means for the request of the segment, as a TAACK with it would. */
+/* Meaning of a status in a TPACK for the request of the segment, as a TAACK with it would have. */
 static void
 take_status(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jetty_segment *s,
 	    uint8_t told)

@@ -2,15 +2,15 @@
 
 /*
  * Time: segments that wait because the peer is not ready, and requests without an answer. A Jetty
- * has one entry in the timing wheel, for whichever comes first; what an expiry finds decides. And
- * TPs that died: their segments are looked for in all Jettys, some at each poll.
+ * has one entry in the timing wheel, for whichever comes first; the state at the expiry decides.
+ * And TPs that died: their segments are looked for in all Jettys, some at each poll.
  */
 
 #include "ub/initiator/ta_initiator.h"
 
 #define TICK_LOG 10u /* of hca_jetty_segment.number */
 #define SEARCH_QPS 256u
-#define FOR_EVER (UINT64_MAX / 2) /* that much may be added to the time */
+#define FOR_EVER (UINT64_MAX / 2) /* may be added to the time without overflow */
 
 /* ---- timer ---- */
 

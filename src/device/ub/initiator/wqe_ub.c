@@ -144,7 +144,7 @@ decode_sges(const struct rest *r, struct hca_wqe_ub *w)
 	return total > HCA_MAX_MSG_SIZE ? HCA_UB_STATUS_LOCAL_LENGTH : 0;
 }
 
-/* The message against what its operation may have; len becomes that of an atomic's operand. */
+/* The message against the limits of its operation; len becomes that of an atomic's operand. */
 static bool
 length_fits(struct hca_wqe_ub *w)
 {

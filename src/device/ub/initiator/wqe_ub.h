@@ -23,7 +23,7 @@ struct hca_wqe_ub {
 	uint32_t len;	/* bytes of the message; of an atomic: of one operand */
 	const struct hca_ub_wr *wr;
 	const struct hca_ub_unit *ub;
-	const struct hca_raddr_unit *raddr; /* NULL: there is none, as the next three */
+	const struct hca_raddr_unit *raddr; /* NULL: the WQE has no such unit, as the next three */
 	const struct hca_notify_unit *notify;
 	const uint8_t *operands;
 	const struct hca_ud_unit *ud; /* not checked here */
@@ -85,7 +85,7 @@ hca_wqe_ub_fill_form(const uint8_t *wqe, uint32_t size, uint32_t stride, uint32_
 /*
  * The common form alone: Send, Write or Read with one data unit that is not empty, over a TP. True:
  * the record is filled in as by hca_wqe_ub_decode() and hca_wqe_ub_fill(); false: it is another
- * form, or a wrong one, and what stands in *r is nothing. Of a Write or Read the second line of the
+ * form, or a wrong one, and *r is not meaningful. For a Write or Read the second line of the
  * record, which says nothing, is left as it is.
  */
 static inline bool
@@ -94,7 +94,7 @@ hca_wqe_ub_fill_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8
 {
 	const struct hca_ub_wr *wr = &hca_ub_wrs[op & 31];
 
-	/* the most frequent one with flags that the compiler knows */
+	/* the most frequent one with flags that are constant for the compiler */
 	if (likely((op & 31) == HCA_OP_RDMA_WRITE))
 		return hca_wqe_ub_fill_form(wqe, size, stride, HCA_UB_WR_OF_WRITE, r);
 	return wr->known && hca_wqe_ub_fill_form(wqe, size, stride, wr->flags, r);
