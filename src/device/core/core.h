@@ -37,8 +37,9 @@ struct hca_vtp {
 	struct hca_mpt_entry *mpt;
 	uint64_t *mtt; /* bus addresses = CPU addresses, host order */
 	/*
-	 * [pub] DMA domain of each entry of mpt: whose memory it is, and who takes it away. Written
-	 * by the CEU while the entry is not live; no access to memory that is mapped here reads it.
+	 * [pub] DMA domain of each entry of mpt: the owner of its memory, which may take it away.
+	 * Written by the CEU while the entry is not live; no access to memory that is mapped here
+	 * reads it.
 	 */
 	uint16_t *domain;
 	uint32_t mpt_mask; /* entries - 1 */
@@ -90,7 +91,7 @@ struct hca_core {
 	uint64_t qp_own_bytes __rte_cache_aligned; /* [pub] of the blocks of living QPs, see
 						    * struct hca_qp_work */
 	uint64_t qp_job_bytes;			   /* [pub] of their rings of responder jobs */
-	uint32_t link_down;			   /* [pub] encap: what the port said last */
+	uint32_t link_down;			   /* [pub] encap: the port's last report */
 	bool discarding; /* [pub] encap: the port took nothing for cfg.port_stall_ns */
 
 	struct hca_wake wake[HCA_STAGE_N]; /* by worker */
@@ -117,7 +118,7 @@ hca_pipe_of(struct hca_core *c)
 	return (struct hca_pipe *)c;
 }
 
-/* Where a number would be found; what stands there says whether it is. */
+/* Place of a number; the object there says whether it has this number. */
 static inline uint32_t
 hca_qp_index(const struct hca_core *h, uint32_t qpn)
 {
@@ -139,7 +140,7 @@ hca_count(struct hca_stage_line *line, enum hca_counter c, uint64_t n)
 #define HCA_COUNT_AT(h, stage, counter) hca_count(&(h)->line[stage], counter, 1)
 
 /*
- * Stage `from` has left something for stage `to`, beside edges and messages: its worker may sleep.
+ * Stage `from` has left work for stage `to`, outside edges and messages: its worker may sleep.
  */
 static inline void
 hca_wake_stage(struct hca_core *h, enum hca_stage_id from, enum hca_stage_id to)

@@ -17,7 +17,7 @@
  *	= sent_pkts + HCA_DESCRIPTOR_DROP_LIST
  *   req_packets = first transmissions + retransmissions; retransmissions = HCA_AGAIN_LIST
  *   sent_pkts + loopback_copies
- *	= loopback_pkts + loopback_drops + HCA_TX_DROP_LIST + what the port took
+ *	= loopback_pkts + loopback_drops + HCA_TX_DROP_LIST + frames the port took
  *   doorbells + db_read_on = chains begun + db_kicks + HCA_DOORBELL_DROP_LIST
  *   sq_wqes = req_completions + req_cqe_error + req_cqe_flush_error + sq_purged
  *   CQEs wanted = CQEs written + cqe_overrun + cqe_dead_cq
@@ -35,9 +35,9 @@
  * gsi_no_receive: datagrams to QPN 1 for which the connection manager of the host had no receive.
  * "late": memory of another process did not answer in time; the packet counts as lost.
  * Refused to QPs without privilege: qp_qkey_refused, Q_Keys with the top bit in commands
- * (hcr_errors counts these too); sq_management_refused, datagrams to QPN 0 or 1 and, of UB, to
- * the driver's well-known numbers (so does sq_bad_wqe). The other names say more about what one of
- * these counts, or what had to wait: resp_abandoned, answers owed when the QP was reset or failed;
+ * (hcr_errors also counts these); sq_management_refused, datagrams to QPN 0 or 1 and, of UB, to
+ * the driver's well-known numbers (so does sq_bad_wqe). The other names give details of one of
+ * these, or count waits: resp_abandoned, answers not sent when the QP was reset or failed;
  * req_no_mbuf and resp_no_mbuf, tries in vain.
  */
 
@@ -63,7 +63,7 @@
 	X(ub_rx_bad_eid) \
 	X(ub_rx_cnp_ignored)
 
-/* What becomes of TP Packets that TPR does not pass on; the first four as in tp_core.h. */
+/* TP Packets that TPR does not pass on, by reason; the first four as in tp_core.h. */
 #define HCA_UB_TP_DROP_LIST(X) \
 	X(ub_tp_fake) \
 	X(ub_tp_duplicates) \
@@ -71,7 +71,7 @@
 	X(ub_tp_invalid) \
 	X(ub_tp_stale)
 
-/* What TPS makes of acknowledgements. */
+/* Acknowledgements, by the use that TPS makes of them. */
 #define HCA_UB_HEARD_LIST(X) \
 	X(ub_acks_used) \
 	X(ub_acks_old) \
@@ -230,8 +230,8 @@
 	X(ub_ta_not_offered)
 
 /*
- * Reasons for which TAT does not use a packet that the transport has accepted. Of a refused request
- * one packet has the reason, those behind it are ub_ta_after_refusal.
+ * Reasons for which TAT does not use a packet that the transport has accepted. One packet of a
+ * refused request has the reason, those behind it are ub_ta_after_refusal.
  */
 #define HCA_UB_REQUEST_DROP_LIST(X) \
 	HCA_UB_REFUSE_COUNTERS(X) \
@@ -295,7 +295,7 @@
 	X(sq_purged) \
 	X(sq_parked_window) \
 	X(sq_parked_record) \
-	/* requester: req_packets counts repeated ones too; retransmissions: packets sent again; \
+	/* requester: req_packets also counts repeated ones; retransmissions: packets sent again; \
 	 * req_rewinds: times RTC went back */ \
 	X(req_packets) \
 	X(retransmissions) \
@@ -375,7 +375,7 @@
 	/*
 	 * workers: times they slept; times they were woken by a kick; times the alarm found work
 	 * without a kick; kicks of clients without a doorbell; and times a client's kicks were
-	 * ignored for a while because of that
+	 * ignored for MUTE_NS (graph/sleep.c) because of that
 	 */ \
 	X(worker_sleeps) \
 	X(worker_kicked) \
@@ -383,8 +383,8 @@
 	X(kicks_for_nothing) \
 	X(kicks_muted) \
 	/* \
-	 * what the network does to reliable requests and READ responses (engine/order.h): \
-	 * missing when a later one came; of these, came by themselves, and how many had \
+	 * reliable requests and READ responses in the network (engine/order.h): \
+	 * missing when a later one came; of these, came without a repetition, and how many had \
 	 * overtaken them, in sum (the others were lost); requests that came twice though the \
 	 * peer did not repeat them; answers that did though this side repeated nothing \
 	 */ \
@@ -402,7 +402,7 @@
 	X(full_frames_timeouts) \
 	/* congestion: received with CE, nothing answers them */ \
 	X(np_ecn_marked_roce_packets) \
-	/* UB, received: packets by what they are; those with CE; TPs whose numbers disagreed */ \
+	/* UB, received: packets by kind; those with CE; TPs whose numbers disagreed */ \
 	X(ub_rx_tp_packets) \
 	X(ub_rx_acks) \
 	X(ub_rx_utp) \
@@ -422,15 +422,15 @@
 	X(ub_answers) \
 	X(ub_no_mbuf) \
 	X(ub_poisoned) \
-	/* UB: operations with PSNs, and what became of them; timeouts; TPs given up by them */ \
+	/* UB: operations with PSNs, and their results; timeouts; TPs given up by them */ \
 	X(ub_ops_sent) \
 	X(ub_ops_acked) \
 	X(ub_ops_given_up) \
 	X(ub_tp_timeouts) \
 	X(ub_tp_timeouts_put_off) /* this worker did not run when the time was up */ \
 	X(ub_tp_retries_exceeded) \
-	/* UB, initiator: responses used; segments of requests, each sending counted, and what \
-	 * became of it; those sent again, those overdue; requests without an answer; Jettys \
+	/* UB, initiator: responses used; segments of requests, each sending counted, and its \
+	 * result; those sent again, those overdue; requests without an answer; Jettys \
 	 * suspended by a failure; times that one had to wait for room */ \
 	X(ub_responses) \
 	X(ub_segments) \
@@ -447,7 +447,7 @@
 	X(ub_not_for_peer) \
 	X(ub_not_imported) \
 	X(ub_places_lapsed) \
-	/* UB, target: packets used; requests and what became of them; answers; seconds in which a \
+	/* UB, target: packets used; requests and their results; answers; seconds in which a \
 	 * TP brought too many wrong tokens */ \
 	X(ub_ta_used) \
 	X(ub_requests) \
@@ -494,7 +494,7 @@
 	X(req_cqe_error) \
 	X(resp_cqe_error)
 
-/* Of a Jetty: requests under way, answers, and what became of them. */
+/* Jettys: requests under way, answers, and their results. */
 #define HCA_JETTY_VALUE_LIST(X) \
 	X(next_tassn)	 /* number of the next segment */ \
 	X(open_segments) /* without an answer */ \

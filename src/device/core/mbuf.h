@@ -2,7 +2,7 @@
 #ifndef CORE_MBUF_H
 #define CORE_MBUF_H
 
-/* Frames: what their pools reserve, and how received ones go back. */
+/* Frames: room that their pools reserve, and how received ones go back. */
 
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -18,7 +18,7 @@ hca_mbuf_is_whole(const struct rte_mbuf *m, const struct rte_mempool *pool)
 }
 
 /*
- * Frees n > 0 frames. Nearly all are single segments that nothing else holds, of the pool of the
+ * Frees n > 0 frames. Nearly all are single segments without another reference, of the pool of the
  * first one: those go back in one go. rte_pktmbuf_free_bulk() has the rest. Called by the stage
  * that ends a frame, on its own lcore.
  */

@@ -17,7 +17,10 @@
 static inline uint32_t
 hca_ring_count(const struct rte_ring *r)
 {
-	/* in this order: the consumer cannot pass what the producer is then seen to have stored */
+	/*
+	 * in this order: the consumer cannot pass entries that the producer is then seen to have
+	 * stored
+	 */
 	uint32_t tail = __atomic_load_n(&r->cons.tail, __ATOMIC_ACQUIRE);
 	uint32_t count = (__atomic_load_n(&r->prod.tail, __ATOMIC_RELAXED) - tail) & r->mask;
 

@@ -33,7 +33,7 @@ enum hca_stage_id {
 #define HCA_UB_STAGES \
 	(1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TPR | 1u << HCA_STAGE_TAT | 1u << HCA_STAGE_TPS)
 
-/* Of a stage's deadline: it waits for room, and nothing announces that there is some. */
+/* A stage's deadline: it waits for room, and no message announces room. */
 #define HCA_DEADLINE_ROOM (UINT64_MAX - 1)
 
 #endif

@@ -18,7 +18,7 @@
 #define MAPPED_LEAST (256u << 10) /* smaller tables come from the heap */
 #define HUGE_PAGE (2u << 20)
 
-/* Before a mapped table: what is to be unmapped. */
+/* Before a mapped table: the size to unmap. */
 struct mapping {
 	size_t bytes;
 } __rte_cache_aligned;
@@ -29,7 +29,7 @@ page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Hugepages for what fills half of one. */
+/* Hugepages for a size of at least half of one. */
 static size_t
 whole_pages(size_t bytes)
 {

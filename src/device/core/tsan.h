@@ -30,7 +30,7 @@ void __tsan_release(void *addr);
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
 
-/* All that this thread has done happens before what the next owner of p does. */
+/* All stores and loads of this thread so far happen before those of the next owner of p. */
 static inline void
 hca_tsan_give(const void *p)
 {

@@ -4,8 +4,8 @@
 
 /*
  * Whether a worker was kept from its CPU when a time was up: then an answer may be in the port's
- * queue, or could not be asked for. One that polls again after AWAY_NS, and later than a deadline
- * plus what the wheel is inexact by, was kept: one that sleeps is woken in time, and by every
+ * queue, or could not be asked for. A worker that polls again after AWAY_NS, and later than a
+ * deadline plus the wheel's inaccuracy, was kept: one that sleeps is woken in time, and by every
  * frame. Each stage that has such deadlines keeps one of these, on its lcore.
  */
 

@@ -46,7 +46,7 @@ enum hca_ta_op_flag {
 	HCA_TA_OP_ANSWERED = 1u << 0,
 	/* its request is given up: skipped without a PSN, otherwise its payload is not read */
 	HCA_TA_OP_ORPHAN = 1u << 1,
-	/* with ORPHAN: its Jetty is gone, too, and its record is another one's */
+	/* with ORPHAN: its Jetty is also gone, and its record belongs to another Jetty */
 	HCA_TA_OP_FORGOTTEN = 1u << 2,
 };
 

@@ -3,9 +3,9 @@
 #define UB_TOKEN_H
 
 /*
- * Tokens: what a request of UB must know of the memory or queue that it names. A segment is a
- * memory region with a token row (ub.h) that says EXPORTED; a region of the verbs calls has none,
- * so no request of UB reaches it.
+ * Tokens: the secret that a request of UB must have for the memory or queue that it names. A
+ * segment is a memory region with a token row (ub.h) that says EXPORTED; a region of the verbs
+ * calls has no such row, so no request of UB reaches it.
  *
  * Any lcore may check; the entry that a check returns is valid until the end of the caller's poll.
  * The CEU changes rows while they are in use: both values of a rotation are accepted until the
@@ -19,7 +19,7 @@
 #include "ub/ub.h"
 #include "vtp/vtp.h"
 
-/* What a check says: X(NAME, counter, meaning). In the order in which it looks. */
+/* Results of a check: X(NAME, counter, meaning), in the order of the checks. */
 #define HCA_TOKEN_VERDICT_LIST(X) \
 	X(UNKNOWN, ub_token_unknown, "no live region has that TokenID") \
 	X(VERBS, ub_token_not_exported, "a region that UB may not reach") \
@@ -41,7 +41,7 @@ enum hca_counter hca_token_counter(enum hca_token_verdict verdict);
 /* An access, as a request asks for it. */
 struct hca_token_access {
 	uint64_t va;
-	uint64_t len;	   /* not 0: an access to nothing needs no token */
+	uint64_t len;	   /* not 0: an access to zero bytes needs no token */
 	uint32_t token_id; /* 20 bits */
 	uint32_t value;
 	uint32_t right; /* HCA_ACCESS_REMOTE_* */
@@ -64,7 +64,7 @@ hca_token_fits(const struct hca_token *row, bool has_value, uint32_t value)
 	       value == __atomic_load_n(&row->value[1], __ATOMIC_RELAXED);
 }
 
-/* The live region with all 20 bits of the TokenID; nothing of it is read before its state. */
+/* The live region with all 20 bits of the TokenID; the entry is not read before its state. */
 static inline const struct hca_mpt_entry *
 hca_token_region(const struct hca_vtp *v, uint32_t index, uint32_t token_id)
 {
@@ -76,7 +76,9 @@ hca_token_region(const struct hca_vtp *v, uint32_t index, uint32_t token_id)
 	return HCA_KEY_TOKEN_ID(e->key) == token_id && (e->flags & HCA_MPT_FLAG_REGION) ? e : NULL;
 }
 
-/* hca_token_check() where a call costs too much; value: judge that, too. */
+/*
+ * hca_token_check(), inlined where a call costs more than the check; value: also judge the value.
+ */
 static inline enum hca_token_verdict
 hca_token_judge(const struct hca_core *h, const struct hca_token_access *a, bool value,
 		const struct hca_mpt_entry **entry)

@@ -5,14 +5,14 @@
 /*
  * TP: one end of a transport channel of UB between two hosts. Its context is divided into cache
  * lines by writer, as the key-QPC store is: the CEU configures, TPS sends, TPR receives, TAI and
- * TAT put operations into the lanes, encap reports what it has finished.
+ * TAT put operations into the lanes, encap reports the packets that it has finished.
  *
  * Words marked [pub] are read by other lcores: stored with release, loaded with acquire. The state
  * is changed by compare and swap. All others are private to the line's writer. PSNs, TPMSNs and
  * TPNs are 24-bit values in uint32_t, their arithmetic is modulo 2^24. Times are in ns.
  *
- * What is proportional to the window lies in one block (hca_tp_block_bytes()), allocated by the CEU
- * and freed after the TP's round. What the transport does with all of this: tp_core.h.
+ * Memory that is proportional to the window lies in one block (hca_tp_block_bytes()), allocated by
+ * the CEU and freed after the TP's round. Use of all of this by the transport: tp_core.h.
  */
 
 #include <stdbool.h>
@@ -44,7 +44,7 @@ enum hca_tp_again {
 };
 
 /*
- * Of index HCA_TP_UNRELIABLE alone: it has a lane of requests, whose operations are single packets
+ * Index HCA_TP_UNRELIABLE alone: it has a lane of requests, whose operations are single packets
  * without PSN to the address in their record.
  */
 #define HCA_TP_MODE_UNRELIABLE HCA_TP_MODES
@@ -133,7 +133,7 @@ struct hca_tp_tx {
 	uint64_t deadline;	  /* of the retransmission timer; HCA_TP_NEVER: it does not run */
 	uint64_t newest;	  /* sent_at of the latest packet known to have arrived */
 	uint64_t min_rtt;	  /* HCA_TP_NEVER: no packet was timed yet */
-	uint64_t srtt;		  /* 0: likewise */
+	uint64_t srtt;		  /* 0: no packet was timed yet */
 	uint64_t rtt;		  /* of the last answer; 0: it reported no packet sent once */
 	uint64_t sent_at;	  /* of the packet sent last */
 	uint32_t open;		  /* packets unanswered, as congestion control was told */
@@ -150,20 +150,20 @@ struct hca_tp_tx {
 	uint8_t turn;		 /* the lane whose operation is, or is to be, sent */
 	bool ready;		 /* on the list, or held */
 	bool held;		 /* congestion control: until its time, an answer or a loss */
-	bool buried;		 /* it is in ERROR, and everybody was told */
+	bool buried;		 /* it is in ERROR, and its owners and software were told */
 	bool excused;		 /* a timeout was put off since una moved or one counted */
 	/* [pub] counters */
 	uint32_t timeouts;
 	uint32_t resent[HCA_TP_AGAINS];
 	uint32_t acks_stale; /* said nothing new: older than una */
-	uint32_t acks_bad;   /* of what was never sent */
+	uint32_t acks_bad;   /* of packets that were never sent */
 	uint64_t packets;    /* first sendings */
 	uint64_t ops_sent;
 	uint64_t ops_acked;
 	uint32_t told;	       /* [pub] operations whose status a TPACK has told */
 	uint32_t ops_given_up; /* sent, not acknowledged when the TP died */
 	uint32_t ops_skipped;  /* never sent */
-	/* of these, what the device's counters have */
+	/* the device's counters have this part of them */
 	uint32_t given_up_counted;
 	uint32_t resent_counted[HCA_TP_AGAINS];
 	uint64_t packets_counted;
@@ -171,7 +171,7 @@ struct hca_tp_tx {
 	uint64_t acked_counted;
 } __rte_cache_aligned;
 
-/* What the receiver owes its peer. */
+/* An answer that the receiver has to give its peer. */
 enum hca_tp_debt {
 	HCA_TP_OWES_NOTHING,
 	HCA_TP_OWES_LATER, /* an answer before the stage has nothing to do */
@@ -227,7 +227,7 @@ struct hca_tp_lane {
 struct hca_tp_tai {
 	uint32_t taken;	    /* of the request lane: operations taken back, free running */
 	uint32_t open_out;  /* [pub] requests without an answer, at most cfg.requests */
-	uint32_t abandoned; /* of these, such that nobody waits for any more, or are overdue */
+	uint32_t abandoned; /* of these, those given up or overdue */
 	uint32_t aged;	    /* of these, for a whole life of the TP */
 	uint32_t lapsed;    /* not counted in open_out any more, and never answered */
 	uint32_t told;	    /* of TPACKs with a status: operations that have come back */
@@ -238,7 +238,7 @@ struct hca_tp_tai {
 struct hca_tp_tat {
 	uint32_t taken;	     /* of the response lane: operations taken back, free running */
 	uint32_t list_next;  /* TPs with answers to give, by index */
-	uint16_t owed_at;    /* the oldest of the answers owed, a place in their ring */
+	uint16_t owed_at;    /* the oldest of the answers due, a place in their ring */
 	uint16_t owed;	     /* their number */
 	uint16_t open;	     /* requests of which packets are missing */
 	uint16_t held;	     /* operations of the pool */
@@ -270,7 +270,7 @@ struct hca_tp {
 	struct hca_tp_tai tai;
 	struct hca_tp_tat tat;
 	struct hca_tp_encap encap;
-	void *owed;	    /* TAT: `requests` answers it owes, HCA_TP_OWED_BYTES each */
+	void *owed;	    /* TAT: `requests` answers due, HCA_TP_OWED_BYTES each */
 	void *open;	    /* TAT: 2 W open operations, HCA_TP_OPEN_BYTES each */
 	uint64_t *suspects; /* TAT: bitmap of HCA_TP_SUSPECTS: a wrong token since flood_from */
 } __rte_cache_aligned;

@@ -3,7 +3,7 @@
 #define UB_UB_H
 
 /*
- * What a device has of UB: its TPs and groups, the token rows of its memory keys, its well-known
+ * UB's part of a device: its TPs and groups, the token rows of its memory keys, its well-known
  * numbers, and the pools of operations. hca_core.ub is NULL on a device without that wire, and then
  * none of this is allocated. The CEU makes and changes it; stages find it here.
  *
@@ -32,8 +32,8 @@ struct hca_token {
 _Static_assert(sizeof(struct hca_token) == 16, "four to a line");
 
 /*
- * What a request that addresses a queue (TC) must know and be told: of a Jetty at the index of its
- * QP, of a JFR at that of its SRQ. Writer: CEU.
+ * Token, timer and peer of a queue (TC) that requests address: of a Jetty at the index of its QP,
+ * of a JFR at that of its SRQ. Writer: CEU.
  */
 struct hca_tc {
 	struct hca_token token; /* HCA_TOKEN_EXPORTED: it is a TC; of queues of verbs 0 */
@@ -44,7 +44,7 @@ struct hca_tc {
 	uint32_t reserved[5];
 };
 
-/* Whom a Jetty has to do with. */
+/* Peers of a Jetty. */
 enum hca_tc_bound {
 	HCA_TC_ANYBODY,
 	HCA_TC_ALONE, /* with one peer, which is not known yet */
@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct hca_tc) == 64, "one line");
 
 /* A group of TPs to one peer, among which TAI chooses. Writer: CEU. */
 struct hca_tpg {
-	uint32_t count;		      /* [pub] 0: there is none */
+	uint32_t count;		      /* [pub] 0: no group */
 	uint32_t tp[HCA_TPG_MAX_TPS]; /* their indexes; stored before count */
 	uint32_t generation;	      /* counts the lives of this index */
 	/* [pub] DMA domains whose Jettys may use it, a bit each: their clients have imported the
@@ -63,7 +63,7 @@ struct hca_tpg {
 	uint64_t user[HCA_DMA_DOMAINS / 64];
 };
 
-/* Operations of a lane's owner (TAI: requests, TAT: responses), who takes and returns them. */
+/* Operations of a lane's owner (TAI: requests, TAT: responses), which takes and returns them. */
 struct hca_ta_op_pool {
 	uint32_t *free; /* indexes of free ones, a stack */
 	uint32_t free_n;
@@ -80,7 +80,7 @@ struct hca_ub {
 	struct hca_token *token;
 	struct hca_tc *jetty;	    /* by index of the QP */
 	struct hca_tc *jfr;	    /* by index of the SRQ */
-	uint32_t *known;	    /* [pub] TC of each well-known number; HCA_TC_NONE: nobody's */
+	uint32_t *known;	    /* [pub] TC of each well-known number; HCA_TC_NONE: no TC */
 	struct hca_ta_op_pools ops; /* all operations, by lane */
 	struct hca_ta_op_pool pool[HCA_TP_LANES];
 	uint64_t tp_bytes; /* [pub] CEU: memory of living TPs, without their lines in tp */
@@ -93,7 +93,7 @@ struct hca_ub {
 int hca_ub_create(struct hca_core *h);
 void hca_ub_destroy(struct hca_core *h);
 
-/* Where a TPN would be found; cfg.own_tpn of what stands there says whether it is. */
+/* Place of a TPN; cfg.own_tpn of the TP there says whether it has this number. */
 static inline struct hca_tp *
 hca_ub_tp(const struct hca_ub *ub, uint32_t tpn)
 {
@@ -115,7 +115,7 @@ hca_tc_is_peer(const struct hca_tc *row, const uint8_t eid[16], uint32_t number)
 	return row->peer == number && memcmp(row->peer_eid, eid, sizeof(row->peer_eid)) == 0;
 }
 
-/* Take an operation of the pool; UINT32_MAX: there is none. Its owner only. */
+/* Take an operation of the pool; UINT32_MAX: the pool is empty. Its owner only. */
 static inline uint32_t
 hca_ta_op_take(struct hca_ta_op_pool *p)
 {

@@ -7,9 +7,9 @@
 #include "abi_tp.h"
 #include "queues/cq.h"
 
-#define HCA_CQE_UB_SEND 1u /* in the byte at 1Dh, beside HCA_CQE_UB */
+#define HCA_CQE_UB_SEND 1u /* in the byte at 1Dh, next to HCA_CQE_UB */
 
-/* What a CQE says; numbers in the CPU's order. */
+/* Fields of a CQE; numbers in the CPU's order. */
 struct hca_ub_cqe {
 	uint8_t kind;	 /* enum hca_cqe_ub_kind */
 	uint8_t status;	 /* enum hca_ub_status */

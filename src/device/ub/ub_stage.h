@@ -3,7 +3,7 @@
 #define UB_UB_STAGE_H
 
 /*
- * What the stages of UB share: messages about TPs, whose object indexes follow those of the QPs. A
+ * Shared by the stages of UB: messages about TPs, whose object indexes follow those of the QPs. A
  * device without UB has no channel, edge or context of these stages.
  */
 

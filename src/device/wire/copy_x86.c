@@ -2,7 +2,7 @@
 /*
  * Copy kernels for x86. Short lengths use two overlapping moves from both ends instead of a cascade
  * of branches; long ones a loop with aligned stores, because a store that crosses a cache line
- * costs more than such a load.
+ * costs more than a load that does.
  */
 #if defined(__x86_64__)
 

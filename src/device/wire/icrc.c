@@ -15,7 +15,7 @@
 /* Traffic class and flow label, hop limit; checksum of UDP. */
 #define IPV6_ONES [GUARD] = 0x0f, ONES(1), ONES(2), ONES(3), ONES(7), ONES(46), ONES(47)
 
-/* Of RoCE also, in the BTH: the byte with FECN, BECN and reserved bits. */
+/* RoCE's patterns also have, in the BTH: the byte with FECN, BECN and reserved bits. */
 const uint8_t hca_icrc_patterns[HCA_WIRES][2][HCA_ICRC_PATTERN_LEN + 3 * GUARD] = {
 	[HCA_WIRE_ROCE] =
 		{

@@ -3,8 +3,8 @@
  * The invariant CRC of the wires and the copy kernels of the data path.
  *
  * The ICRC is the CRC-32 of Ethernet over everything from the IP header to the last pad byte, with
- * the fields a router may change read as ones. Which those are, and what stands in front (RoCEv2:
- * eight bytes of ones), depends on the wire. It travels least significant byte first, directly
+ * the fields a router may change read as ones. These fields, and the bytes in front (RoCEv2:
+ * eight bytes of ones), depend on the wire. It travels least significant byte first, directly
  * after the pad bytes.
  *
  * Every kernel takes and returns the CRC in the convention of zlib and ISA-L (inverted on both
@@ -38,7 +38,7 @@ static const uint32_t hca_icrc_seed[HCA_WIRES] = {
 /*
  * Patterns of ones that are ORed over the first bytes of a span while it is read: the frame itself
  * stays as it is. By wire and IP version (0: IPv4, 1: IPv6); the guard bytes around them are part
- * of the contract. That of HCA_WIRE_NONE masks nothing: what it is given is no frame.
+ * of the contract. That of HCA_WIRE_NONE masks nothing: its spans are not frames.
  */
 extern const uint8_t hca_icrc_patterns[HCA_WIRES][2]
 				      [HCA_ICRC_PATTERN_LEN + 3 * HCA_ICRC_PATTERN_GUARD];
@@ -59,7 +59,7 @@ struct hca_icrc_span {
 	uint32_t seed;
 };
 
-/* What the ICRC of a frame covers: len bytes from its IP header on. */
+/* The span that the ICRC of a frame covers: len bytes from its IP header on. */
 static inline struct hca_icrc_span
 hca_icrc_span_of(enum hca_wire wire, uint8_t ip_version, const uint8_t *l3, uint32_t len)
 {

@@ -4,7 +4,7 @@
  *
  * Both put the zeros that fill the first lane in FRONT of the message, where they do not count, so
  * every length ends on a whole lane and needs no tail. Up to 256 bytes no lane depends on another:
- * that is what makes short frames cheap. One inlined body serves crc, copy_crc and crc_burst; dst
+ * this makes short frames cheap. One inlined body serves crc, copy_crc and crc_burst; dst
  * or ones is a constant NULL where it is not wanted.
  */
 #if defined(__x86_64__)
@@ -290,7 +290,7 @@ load_first(uint32_t reg, uint8_t *dst, const uint8_t *src, const uint8_t *ones, 
 	return _mm512_xor_si512(x, _mm512_maskz_set1_epi32(1U << (pad / 4), reg));
 }
 
-/* What the pattern masks in the second vector; the third is past it. */
+/* The part of the pattern in the second vector; the third is past it. */
 INLINE Z512 __m512i
 load_late(const uint8_t *ones, unsigned int pad)
 {

@@ -51,7 +51,7 @@ words_split(struct words *w, const char *name)
 	return w->n != 0;
 }
 
-/* Words that the lists cut off, and what they stand for. */
+/* Words that the lists cut off, and their whole words. */
 static const struct {
 	const char *cut, *whole;
 } cut_words[] = {
@@ -59,7 +59,7 @@ static const struct {
 	{"inv", "invalidate"}, {"ack", "ack"},
 };
 
-/* What it stands for; NULL: it is whole. */
+/* The whole word; NULL: it is whole. */
 static const char *
 whole_word(const char *word)
 {

@@ -20,7 +20,7 @@ struct hca_opcode_set {
 	uint64_t ta;	 /* UB: opcodes of BTAH and ATAH */
 };
 
-/* What hca_opcode_set_add() expects, for messages. */
+/* Names that hca_opcode_set_add() accepts, for messages. */
 #define HCA_OPCODE_NAMES \
 	"send, send-only, rc-write-first, read-request, read-response, ack, atomic-ack, cnp, of UB " \
 	"tpack, taack, ... or a number"
@@ -42,7 +42,7 @@ bool hca_opcode_set_has(const struct hca_opcode_set *set, const uint8_t *frame,
 			const struct hca_wire_view *v);
 
 /*
- * The name of the opcode of such a frame, as above ("rc-send-only", "rc-read-response-middle");
+ * The name of the opcode of the frame, as above ("rc-send-only", "rc-read-response-middle");
  * of UB that of its operation, if it has one.
  */
 void hca_opcode_name(const uint8_t *frame, const struct hca_wire_view *v, char *text, size_t size);

@@ -12,7 +12,7 @@
 
 /*
  * RoCE's part of hca_wire_parse(): n bytes from v->transport to the end of the ICRC are in the
- * frame. Returns what hca_wire_parse() does.
+ * frame. Returns as hca_wire_parse().
  */
 int hca_roce_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v);
 

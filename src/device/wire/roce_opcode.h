@@ -3,7 +3,7 @@
 #define DEVICE_WIRE_ROCE_OPCODE_H
 
 /*
- * What the 8-bit BTH opcode says: transport, operation, place in the message, extension headers
+ * Meaning of the 8-bit BTH opcode: transport, operation, place in the message, extension headers
  * and where they are. Generated from HCA_BTH_LIST of abi_roce.h; const data, any lcore.
  */
 
@@ -49,7 +49,7 @@ struct hca_roce_opcode_info {
 
 extern const struct hca_roce_opcode_info hca_roce_opcodes[256];
 
-/* Never NULL; "UNKNOWN" for what is no opcode. */
+/* Never NULL; "UNKNOWN" for a number that is no opcode. */
 const char *hca_roce_opcode_name(uint8_t opcode);
 
 #endif

@@ -44,7 +44,7 @@ read_tph(const uint8_t *tph, uint32_t n, struct hca_ub_tp_view *v)
 	v->fake = hca_ub_rtph_fake(tph);
 }
 
-/* Packets: what is behind their header is told by NLP. */
+/* Packets: NLP gives the headers behind theirs. */
 static int
 parse_packet(const uint8_t *tph, struct hca_ub_tp_view *v)
 {

@@ -3,10 +3,11 @@
  * UB behind the UDP header: transport headers, transaction headers, payload, pad and ICRC. Layouts
  * and opcodes: abi_ub.h.
  *
- * A packet is judged in two steps. hca_ub_parse_tp() needs nothing but the packet; what it refuses
- * is dropped, as if it had not come. hca_ub_parse_ta() needs to know of the TP which headers it
- * uses; what it refuses has been accepted by the transport, its PSN is used, and the refusal says
- * what the transaction layer answers. So a peer with a bad request cannot stop a shared channel.
+ * A packet is judged in two steps. hca_ub_parse_tp() reads only the packet; a packet that it
+ * refuses is dropped, as if it had not come. hca_ub_parse_ta() also needs the headers that the TP
+ * uses; a packet that it refuses has been accepted by the transport, its PSN is used, and the
+ * refusal gives the transaction layer's answer. So a peer with a bad request cannot stop a shared
+ * channel.
  *
  * Functions take packets as they are on the wire (any alignment), read nothing past the length they
  * are given, and keep no state; any lcore may call them. Numbers in structs are in the CPU's order.
@@ -69,7 +70,7 @@ enum hca_ub_drop {
 	HCA_UB_DROP_COUNT
 };
 
-/* What the transport header says. Offsets are bytes from it; 0: not there. */
+/* Fields of the transport header. Offsets are bytes from it; 0: not there. */
 struct hca_ub_tp_view {
 	const struct hca_ub_tp_info *op;
 	uint32_t src_tpn, dst_tpn; /* of UTP packets 0, as psn and tpmsn */
@@ -93,7 +94,7 @@ struct hca_ub_tp_view {
  */
 int hca_ub_parse_tp(const uint8_t *tph, uint32_t n, struct hca_ub_tp_view *v);
 
-/* What the transaction headers say. Offsets are bytes from BTAH or ATAH. */
+/* Fields of the transaction headers. Offsets are bytes from BTAH or ATAH. */
 struct hca_ub_ta_view {
 	const struct hca_ub_ta_info *op;
 	const struct hca_ub_layout *at; /* NULL: opcode is not defined */
@@ -105,8 +106,8 @@ struct hca_ub_ta_view {
 /*
  * form: HCA_UB_FORM_* of the TP; it does not matter for UTP packets. Returns 0 or
  * -enum hca_ub_drop; v->op and v->at are always meaningful, the rest on 0 and
- * -HCA_UB_DROP_TA_OFFERED, which comes when all else is right. Judged is what the packet alone
- * tells: tokens, ranges, the TP's MTU, Poison and whether the queue exists are matters of their
+ * -HCA_UB_DROP_TA_OFFERED, which comes when all else is right. Only the packet alone is
+ * judged: tokens, ranges, the TP's MTU, Poison and whether the queue exists are matters of their
  * owners.
  */
 int hca_ub_parse_ta(const uint8_t *tph, const struct hca_ub_tp_view *tp, uint8_t form,
@@ -122,16 +123,15 @@ const char *hca_ub_drop_text(int reason);
 /*
  * UB's part of hca_wire_parse(): n bytes from v->transport to the end of the ICRC are in the frame.
  * The view's opcode is that of the transport, its numbers are TPNs; payload: behind the headers, as
- * far as these are known. Only the transport's judgement counts. Returns what hca_wire_parse()
- * does.
+ * far as these are defined. Only the transport's judgement counts. Returns as hca_wire_parse().
  */
 int hca_ub_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v);
 
 /* ---- building ---- */
 
 /*
- * All headers of a packet; put reads what rtph.opcode, rtph.nlp, the flags of the BTAH and the
- * opcode of BTAH or ATAH say is there.
+ * All headers of a packet; put reads those that rtph.opcode, rtph.nlp, the flags of the BTAH and
+ * the opcode of BTAH or ATAH select.
  */
 struct hca_ub_headers {
 	uint8_t form; /* HCA_UB_FORM_* of the TP */
@@ -162,17 +162,16 @@ struct hca_ub_headers {
 	 HCA_UB_UDETAH_LEN + HCA_UB_MAETAH_LEN + HCA_UB_TVETAH_LEN + HCA_UB_BE_MAX / 8)
 
 /*
- * Writes all headers; rtph.pad is hca_ub_pad() of the payload. Of a UTP packet last is 1 and the
+ * Writes all headers; rtph.pad is hca_ub_pad() of the payload. In a UTP packet last is 1 and the
  * fields of reliable packets are 0 whatever *h says. tph has room for HCA_UB_HEADERS_MAX bytes, or
- * for as many as the caller knows it takes. Returns their bytes, or -EINVAL for an opcode that
- * there is not. Fields are not judged.
+ * for the number of bytes that these headers take. Returns their bytes, or -EINVAL for an opcode
+ * that is not defined. Fields are not judged.
  */
 int hca_ub_put_headers(uint8_t *tph, const struct hca_ub_headers *h);
 
-/*
- * The inverse, of a packet that hca_ub_parse_tp() and, where it has a transaction header,
+/*The inverse, of a packet that hca_ub_parse_tp() and, where it has a transaction header,
  * hca_ub_parse_ta() have taken (ta NULL: it has none, or is not looked at). h->form and h->caqm are
- * the caller's. Pointers lead into the packet. What is not there becomes 0.
+ * the caller's. Pointers lead into the packet. Absent fields become 0.
  */
 void hca_ub_get_headers(const uint8_t *tph, const struct hca_ub_tp_view *tp,
 			const struct hca_ub_ta_view *ta, struct hca_ub_headers *h);
@@ -195,7 +194,7 @@ struct hca_ub_path {
  */
 int hca_ub_template_fill(const struct hca_ub_path *path, struct hca_udp_template *t);
 
-/* Flow label of a path: what the label of a switch spreads by includes the source port. */
+/* Flow label of a path, derived from its source port, for switches that spread by the label. */
 static inline uint32_t
 hca_ub_flow_label(uint16_t sport)
 {

@@ -3,8 +3,8 @@
 #define DEVICE_WIRE_UB_OPCODE_H
 
 /*
- * What the opcodes of UB's transport and transaction headers say: which headers follow, and what an
- * operation may carry. Generated from the lists of abi_ub.h; const data, any lcore.
+ * Meaning of the opcodes of UB's transport and transaction headers: which headers follow, and which
+ * parts an operation may carry. Generated from the lists of abi_ub.h; const data, any lcore.
  */
 
 #include <stdbool.h>
@@ -54,7 +54,7 @@ hca_ub_layout_of(uint8_t opcode, uint8_t flags, uint8_t form)
 	return &hca_ub_layouts[opcode][(flags & 1) | (flags >> 2 & 2) | (form & 3) << 2];
 }
 
-/* Never NULL; "unknown" for what is no opcode. */
+/* Never NULL; "unknown" for a number that is no opcode. */
 const char *hca_ub_tp_name(uint8_t opcode);
 const char *hca_ub_ta_name(uint8_t opcode);
 

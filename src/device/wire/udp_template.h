@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ready-made headers of a path, from Ethernet to UDP, with room after them for the wire's
- * transport header. The CEU fills templates; encap copies them and sets what differs per packet.
+ * transport header. The CEU fills templates; encap copies them and sets the fields that differ per
+ * packet.
  */
 #ifndef DEVICE_WIRE_UDP_TEMPLATE_H
 #define DEVICE_WIRE_UDP_TEMPLATE_H
@@ -15,7 +16,7 @@
 
 #define HCA_TRANSPORT_LEN 16 /* longest transport header of a wire */
 
-/* Where frames go and what their headers up to UDP say. Numbers in the CPU's order. */
+/* Destination of frames and values of their headers up to UDP. Numbers in the CPU's order. */
 struct hca_udp_path {
 	uint8_t dmac[6];
 	uint8_t smac[6];

@@ -3,12 +3,12 @@
  * The wires of the device and a view of a frame that is the same for all of them: Ethernet II, at
  * most one VLAN tag, IPv4 without options or IPv6 without extension headers, a UDP port of the
  * wire, its transport header. Decap's general way, impairment rules, capture filters, divert and
- * the tests read frames through it; each wire fills in what follows the UDP header.
+ * the tests read frames through it; each wire fills in the part that follows the UDP header.
  *
  * Every function takes frames as they are on the wire (big-endian, any alignment), reads nothing
  * past the length it is given, and keeps no state; any thread may call it. Numbers in structs are
  * in the CPU's order. The IP header checksum is not verified and any UDP checksum is accepted: the
- * ICRC covers what it covers.
+ * ICRC covers the same bytes.
  */
 #ifndef DEVICE_WIRE_WIRE_VIEW_H
 #define DEVICE_WIRE_WIRE_VIEW_H
@@ -75,7 +75,7 @@ struct hca_wire_view {
 /*
  * Judges everything but the ICRC. Returns 0 or -enum hca_wire_drop; *v is meaningful on 0. When
  * the frame is refused, v->wire says whose it would have been, and from -HCA_WIRE_DROP_OPCODE on
- * all but payload is meaningful: a responder that answers an opcode it does not know can check
+ * all but payload is meaningful: a responder that answers an undefined opcode can check
  * ICRC, destination and PSN first. Bytes after the IP length (Ethernet padding) are ignored. The
  * payload is bounded by the frame only: the MTU is a matter of the connection.
  */
@@ -83,7 +83,7 @@ int hca_wire_parse(const uint8_t *frame, uint32_t len, struct hca_wire_view *v);
 
 /*
  * The wire that a frame is addressed to by its UDP port, malformed or not, IP options and extension
- * headers included; HCA_WIRE_NONE: it is not the device's. What ends before the port says nothing.
+ * headers included; HCA_WIRE_NONE: it is not the device's, or it ends before the port.
  */
 enum hca_wire hca_wire_of(const uint8_t *frame, uint32_t len);
 

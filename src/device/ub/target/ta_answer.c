@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Answers owed, per TP a ring in the order in which requests were executed, and the operations that
- * carry them in the TP's lane of responses. TPs with answers to give are in one list and take
- * turns; one whose lane is full leaves it until TPS says that there is room.
+ * Answers that are due, per TP a ring in the order in which requests were executed, and the
+ * operations that carry them in the TP's lane of responses. TPs with answers to give are in one
+ * list and take turns; one whose lane is full leaves it until TPS says that there is room.
  */
 
 #include <string.h>
@@ -172,7 +172,7 @@ take_back_done(struct hca_pipe *h, struct hca_tp *tp)
 	take_back(h, tp, __atomic_load_n(&tp->tx.lane[HCA_TP_RESPONSES].done, __ATOMIC_ACQUIRE));
 }
 
-/* As hca_tp_lane_room(), without what has not been taken back. */
+/* As hca_tp_lane_room(), but operations that were not taken back count as in the lane. */
 static uint32_t
 lane_room(const struct hca_tp *tp)
 {
@@ -202,7 +202,7 @@ fill(struct hca_ta_op *op, const struct tat_owed *e)
 	op->read.token = e->token;
 }
 
-/* How many answers behind the oldest one it can speak for, too. */
+/* Number of answers behind the oldest one that its TAACK can also report. */
 static uint32_t
 neighbours(const struct hca_tp *tp)
 {
@@ -243,7 +243,7 @@ settle(struct hca_tp *tp, uint32_t n)
 	uint32_t at = tp->tat.owed_at + n;
 
 	tp->tat.owed = (uint16_t)(tp->tat.owed - n);
-	/* an empty ring begins anew, where it is in the cache */
+	/* an empty ring begins again at place 0, which is in the cache */
 	if (tp->tat.owed == 0)
 		at = 0;
 	tp->tat.owed_at = (uint16_t)(at < tp->cfg.requests ? at : at - tp->cfg.requests);

@@ -44,7 +44,7 @@ BITWISE(xor, a[i] ^ b[i])
 BITWISE(clear, a[i] & ~b[i])
 #undef BITWISE
 
-/* flip: what makes the order of the top byte that of signed numbers, or of unsigned ones. */
+/* flip: bits to invert in the top byte, to compare as signed or as unsigned numbers. */
 static int
 compare(const uint8_t *a, const uint8_t *b, uint32_t n, uint8_t flip)
 {

@@ -21,7 +21,7 @@ struct hca_ub_atomic {
 	uint8_t len;
 };
 
-/* What a value becomes; both have a->len bytes and do not overlap. */
+/* The new value; both have a->len bytes and do not overlap. */
 void hca_ub_atomic_apply(const struct hca_ub_atomic *a, const uint8_t *old, uint8_t *value);
 
 /*

@@ -207,7 +207,7 @@ tat_open_add(struct tat_request *q)
 	return false;
 }
 
-/* Of a refused request the beginning may be unreadable: then it ends with its last packet. */
+/* The beginning of a refused request may be unreadable: then it ends with its last packet. */
 static bool
 is_cut(const struct tat_open *o)
 {

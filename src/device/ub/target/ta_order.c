@@ -4,9 +4,10 @@
  * Receives that complete in the order of sending, ODR[2]. A TP sends the requests of a queue in
  * their order, so one whose sender asks for that completes when no packet before its first one is
  * missing on its TP. Until then its message waits in the TP's list, in the order of PSNs. TPR marks
- * what it passes on in front of a hole, and tells when a hole is filled. The answer does not wait.
+ * the packets that it passes on in front of a hole, and reports when a hole is filled. The answer
+ * does not wait.
  *
- * Other TPs of a group are not looked at: nothing that arrives says what they carry.
+ * Other TPs of a group are not looked at: no header says which requests they carry.
  */
 
 #include "ub/target/ta_target.h"

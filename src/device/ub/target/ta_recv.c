@@ -17,7 +17,7 @@
 #include "ub/ub_cqe.h"
 #include "vtp/foreign.h"
 
-/* What an MTETAH addresses. */
+/* The queue that an MTETAH addresses. */
 struct tc {
 	struct hca_qp *qp; /* NULL: a JFR */
 	struct hca_srq *srq;
@@ -130,7 +130,7 @@ is_available(struct tat_request *q, const struct tc *tc)
 	return false;
 }
 
-/* Who has to be told when it is done. */
+/* The queue of the message and the CQ of its completion. */
 static void
 describe(const struct hca_pipe *h, const struct tc *tc, struct tat_message *m)
 {
@@ -202,7 +202,7 @@ take(struct tat_request *q, const struct tc *tc)
 	return true;
 }
 
-/* Of a Jetty with one peer: whether the request is that one's. */
+/* Whether the request comes from the peer of a Jetty that has one peer. */
 static bool
 is_of_peer(struct tat_request *q, const struct tc *tc)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ta_target (TAT): the stage that executes the requests of UB's peers. What the packets of one
- * request have in common: ta_open.c; what each does: ta_target_write.c, ta_target_send.c,
+ * ta_target (TAT): the stage that executes the requests of UB's peers. State that the packets of
+ * one request share: ta_open.c; effect of each packet: ta_target_write.c, ta_target_send.c,
  * ta_target_read.c; receives: ta_recv.c; answers: ta_answer.c.
  */
 
@@ -58,7 +58,7 @@ why_codec(int rc)
 	return (enum tat_why)(TAT_CODEC - rc - HCA_UB_DROP_TA);
 }
 
-/* A queue in RESET or ERROR drops what comes, S8.2.2.3, unless both ends have agreed to tell. */
+/* A queue in RESET or ERROR drops requests, S8.2.2.3, unless both ends have agreed to tell. */
 static uint8_t
 answer_of(const struct tat_request *q, enum tat_why why)
 {
@@ -92,7 +92,7 @@ tat_tell_tps(struct hca_pipe *h, const struct hca_tp *tp, uint8_t flags)
 	hca_tp_msg_send(h, HCA_STAGE_TAT, HCA_STAGE_TPS, tat_tp_index(h, tp), flags);
 }
 
-/* Of a dead TP nothing is open or owed. */
+/* A dead TP has no open requests and no answers to give. */
 static void
 forget_tp(struct hca_pipe *h, struct hca_tp *tp, bool all)
 {
@@ -112,8 +112,8 @@ tat_fail(struct hca_pipe *h, struct hca_tp *tp, enum hca_counter why)
 /* ---- guessed tokens ---- */
 
 /*
- * A TP is shared by all users of two hosts, so those who guess are refused by their Jettys, and the
- * TP goes on. Of a peer that has at most HCA_TP_SUSPECTS Jettys each has a bit of its own.
+ * A TP is shared by all users of two hosts, so Jettys that guess are refused one by one, and the TP
+ * goes on. If a peer has at most HCA_TP_SUSPECTS Jettys, each has a bit of its own.
  */
 static uint64_t
 suspect_bit(const struct tat_request *q, uint64_t **word)
@@ -199,7 +199,7 @@ execute(struct tat_request *q)
 	}
 }
 
-/* What the edge of a domain lets through of packets from outside, S11.4.2: the rest is false. */
+/* True: the edge of a domain lets the packet through, S11.4.2, or there is no edge. */
 static bool
 passes_edge(const struct tat_request *q)
 {
@@ -208,7 +208,7 @@ passes_edge(const struct tat_request *q)
 	return !hca_ub_btah_e_bit(q->tah) && hca_ub_btah_tv_en(q->tah);
 }
 
-/* What is wrong whatever the opcode; the codec has judged what it can see. */
+/* Errors that do not depend on the opcode; rc: the codec's judgement of the headers. */
 static void
 judge(struct tat_request *q, int rc)
 {
@@ -302,7 +302,7 @@ datagram(struct tat_request *q, int rc)
 
 /* ---- packets ---- */
 
-/* 0, or what the codec has against it. */
+/* 0, or the codec's reason for a refusal. */
 static int
 parse(struct tat_request *q)
 {
@@ -414,7 +414,7 @@ on_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64
 	tat_answer_room(h, tp);
 }
 
-/* TPR has filled holes. What it passed on before it said so may still be in the ring. */
+/* TPR has filled holes. Packets that it passed on before this message may still be in the ring. */
 static void
 on_given(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {

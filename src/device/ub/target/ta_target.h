@@ -10,7 +10,7 @@
  * an entry in the TP's ring of open ones until all of its packets have come, also when it is
  * refused: the requester's transport takes an answer for an acknowledgement of all of them.
  *
- * The answer goes into the TP's ring of answers owed, and from there as an operation into the lane
+ * The answer goes into the TP's ring of answers due, and from there as an operation into the lane
  * of responses when that has room. TAT never waits: it takes every packet.
  *
  * Everything runs on the stage's one lcore.
@@ -44,7 +44,7 @@
 /* ---- refusals ---- */
 
 /*
- * Why a request is refused, beside what codec and tokens find (HCA_UB_REFUSE_LIST,
+ * Reasons of a refusal, in addition to those of codec and tokens (HCA_UB_REFUSE_LIST,
  * HCA_TOKEN_VERDICT_LIST): X(NAME, counter, answer, status of the receive that it has taken).
  * UNSUPPORTED and ABORT are final, RNR and FAULT may be repeated.
  */
@@ -105,7 +105,7 @@ struct tat_open {
 
 _Static_assert(sizeof(struct tat_open) == HCA_TP_OPEN_BYTES, "as allocated");
 
-/* What the last packet of a request says beside its payload. */
+/* Fields of the last packet of a request, without its payload. */
 struct tat_closing {
 	uint64_t data;	  /* immediate, or data of the notify */
 	uint64_t address; /* of the notify */
@@ -119,8 +119,8 @@ struct tat_closing {
 };
 
 /*
- * What does not fit into that: the receive that a send has taken, and what the last packet of a
- * write says when other packets are still missing.
+ * State that does not fit into that: the receive that a send has taken, and the fields of the last
+ * packet of a write while other packets are still missing.
  */
 struct tat_message {
 	uint32_t next, prev; /* list of those in use */
@@ -228,8 +228,8 @@ void tat_mismatch(struct tat_request *q);
 
 /*
  * Execute the first packets, as far as they are writes of one packet of the usual form over the
- * same TP. Returns how many; with the next one nothing has been done. The caller counts them:
- * begun, used and done.
+ * same TP. Returns how many; the next one is untouched. The caller counts them: begun, used and
+ * done.
  */
 unsigned int tat_write_alone(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n);
 
@@ -241,13 +241,13 @@ bool tat_open_find(struct tat_request *q, struct tat_open *fresh);
 bool tat_open_add(struct tat_request *q);
 /* Whether all packets have come. */
 bool tat_open_is_complete(const struct tat_request *q);
-/* Keep what is new, or end what is complete. */
+/* Keep a new request, or end a complete one. */
 void tat_open_keep(struct tat_request *q, const struct tat_open *fresh);
 void tat_open_end(struct tat_request *q, const struct tat_open *fresh);
 /* The TP is dead: drop all. */
 void tat_open_drop(struct hca_pipe *h, struct hca_tp *tp);
 
-/* A message for q->o; false: there is none left. */
+/* A message for q->o; false: no free message is left. */
 bool tat_message_take(struct tat_request *q);
 void tat_message_return(struct tat_ctx *ctx, uint32_t index);
 
@@ -257,12 +257,12 @@ void tat_message_return(struct tat_ctx *ctx, uint32_t index);
 const struct hca_mpt_entry *tat_access(struct tat_request *q, const struct hca_token_access *a);
 /* That of the packet's MAETAH and TVETAH, of len bytes. */
 const struct hca_mpt_entry *tat_access_of(struct tat_request *q, uint64_t len, uint32_t right);
-/* What a transfer of foreign memory said (vtp/foreign.h); false: the request is refused. */
+/* rc: result of a transfer of foreign memory (vtp/foreign.h); false: the request is refused. */
 bool tat_foreign_ok(struct tat_request *q, int rc);
 /* Store to memory that was checked; false: it is foreign and failed. */
 bool tat_store(struct tat_request *q, const struct hca_mpt_entry *e, uint64_t va,
 	       const uint8_t *src, uint32_t len);
-/* What the packet, the last one, says beside its payload. */
+/* Read the fields of the packet, the last one, that are in front of its payload. */
 void tat_closing_read(const struct tat_request *q, struct tat_closing *c);
 void tat_write(struct tat_request *q);
 void tat_write_enabled(struct tat_request *q);
@@ -296,7 +296,9 @@ bool tat_recv_place(struct tat_request *q, uint64_t offset, const uint8_t *src, 
 void tat_recv_complete(struct tat_request *q, const struct tat_closing *c, uint32_t bytes);
 /* Complete it, if one is held, as one that failed. */
 void tat_recv_fail(struct hca_pipe *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t status);
-/* Its queue is as it was when the receive was taken; otherwise m->killed says what to answer. */
+/*
+ * Its queue is as it was when the receive was taken; otherwise m->killed says which answer to give.
+ */
 bool tat_recv_is_alive(const struct hca_pipe *h, struct tat_message *m);
 /* The state of a Jetty has changed, or it is to be forgotten. */
 void tat_recv_state(struct hca_pipe *h, uint32_t qpi);
@@ -310,7 +312,7 @@ unsigned int tat_recv_flush(struct hca_pipe *h, unsigned int budget);
 void tat_order_complete(struct tat_request *q, const struct hca_ub_cqe *cqe);
 /* All packets of the TP before this PSN have come. */
 void tat_order_reach(struct hca_pipe *h, struct hca_tp *tp, uint32_t psn);
-/* The TP is dead: what waits has waited long enough. */
+/* The TP is dead: its messages do not wait any longer. */
 void tat_order_drop(struct hca_pipe *h, struct hca_tp *tp);
 /* The queue of a message that waits is in ERROR or gone. */
 void tat_order_kill(struct hca_pipe *h, struct tat_ctx *ctx, struct tat_message *m, uint8_t why);
@@ -319,9 +321,9 @@ void tat_order_kill(struct hca_pipe *h, struct tat_ctx *ctx, struct tat_message 
 
 /* The request is done or refused: its answer. */
 void tat_owe(struct tat_request *q);
-/* n requests were executed; their answers stand behind those owed. They are not counted. */
+/* n requests were executed; their answers stand behind those that are due. They are not counted. */
 void tat_owe_done(struct hca_pipe *h, struct hca_tp *tp, uint32_t n);
-/* The nth answer behind the oldest one owed, or its place; n is at most `requests`. */
+/* The nth answer behind the oldest one due, or its place; n is at most `requests`. */
 static inline struct tat_owed *
 tat_owed_at(const struct hca_tp *tp, uint32_t n)
 {
@@ -331,16 +333,16 @@ tat_owed_at(const struct hca_tp *tp, uint32_t n)
 	return &ring[at < tp->cfg.requests ? at : at - tp->cfg.requests];
 }
 
-/* An operation of the pool for this TP; TAT_NONE: there is none, or others need it more. */
+/* An operation of the pool for this TP; TAT_NONE: the pool is empty, or other TPs need it more. */
 uint32_t tat_op_take(struct hca_pipe *h, struct hca_tp *tp);
 void tat_op_return(struct hca_pipe *h, struct hca_tp *tp, uint32_t index);
-/* Send what is owed, as far as there is room; returns the number of operations. */
+/* Send due answers, as far as there is room; returns the number of operations. */
 unsigned int tat_answer(struct hca_pipe *h, unsigned int budget);
 /* NEW: something is in the lane; STATE: the TP is in ERROR. */
 void tat_tell_tps(struct hca_pipe *h, const struct hca_tp *tp, uint8_t flags);
 /* Operations of this TP came back, or its lane has room. */
 void tat_answer_room(struct hca_pipe *h, struct hca_tp *tp);
-/* The TP is dead: nothing is owed. all: nor does any other stage use its operations. */
+/* The TP is dead: no answer is due. all: nor does any other stage use its operations. */
 void tat_answer_drop(struct hca_pipe *h, struct hca_tp *tp, bool all);
 
 #endif

@@ -11,7 +11,7 @@
 #include "ub/target/ta_target.h"
 
 /*
- * The BTAH as one big-endian word, and what it is in the usual request: opcode Write, version 0,
+ * The BTAH as one big-endian word, and its value in the usual request: opcode Write, version 0,
  * the normal environment, no Poison, no UDETAH, no MTETAH, no E_bit, RC type 0 or 1. TV_EN, TASSN,
  * order, FCE, Retry, Alloc and the RC id are left out.
  */
@@ -42,7 +42,7 @@ struct run {
 	uint64_t next;
 };
 
-/* False: nothing of the TP may be executed here. */
+/* False: no packet of the TP may be executed here. */
 static inline bool
 begin(const struct hca_pipe *h, const struct hca_ub_rxd *r, struct run *run)
 {

@@ -104,7 +104,7 @@ put_addresses(struct tat_request *q, const uint8_t *l3)
 
 /*
  * Without an immediate its word says which station has sent the frame: to answer a sender whose
- * address nobody has looked up yet.
+ * address has not been looked up yet.
  */
 static uint64_t
 data_of_datagram(const struct tat_request *q, const uint8_t *l3, const struct tat_closing *c)
@@ -114,7 +114,7 @@ data_of_datagram(const struct tat_request *q, const uint8_t *l3, const struct ta
 	return hca_mac_number(l3 - q->rxd->l3 + SOURCE_MAC);
 }
 
-/* A receive is taken only for a datagram that fits it: anybody may send longer ones. */
+/* A receive is taken only for a datagram that fits it: any host may send longer ones. */
 void
 tat_datagram(struct tat_request *q)
 {

@@ -89,7 +89,7 @@ tat_closing_read(const struct tat_request *q, struct tat_closing *c)
 	}
 }
 
-/* The last packet of a request that still lacks others: what it says is needed at its end. */
+/* The last packet of a request that still lacks others: its fields are needed at the end. */
 static void
 keep_closing(struct tat_request *q)
 {

@@ -97,7 +97,7 @@ hca_ub_rxd_tph(struct rte_mbuf *m)
 	return rte_pktmbuf_mtod_offset(m, const uint8_t *, hca_ub_rxd(m)->tph);
 }
 
-/* What hca_ub_parse_ta() reads of a transport header that was parsed already. */
+/* The fields that hca_ub_parse_ta() reads of a transport header that was parsed already. */
 static inline void
 hca_ub_rxd_view(const struct hca_ub_rxd *r, struct hca_ub_tp_view *v)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Answers of the peer. Nothing they say of a packet that was not sent is believed, and nothing once
- * said is taken back.
+ * Answers of the peer. They are ignored where they concern a packet that was not sent, and an
+ * acknowledgement is never taken back.
  */
 
 #include "ub/tp/tp_impl.h"
@@ -68,7 +68,7 @@ op_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t ref)
 	tp->tx.ops_acked++;
 }
 
-/* PSNs that are kept are compared with una: none may fall behind by half of the space. */
+/* PSNs that are kept are compared with una: each stays within half of the PSN space of it. */
 static void
 keep_up(struct hca_tp_tx *tx)
 {
@@ -199,7 +199,7 @@ hear_sack(struct hearing *hear, const struct hca_tp_answer *a)
 
 /*
  * The last PSN that a TPSACK says something of: MaxRcv, as far as the bitmap reaches. If it is
- * beyond what was sent, the bits alone count.
+ * beyond the last PSN sent, the bits alone count.
  */
 static uint32_t
 reach_of(const struct hearing *hear, const struct hca_tp_answer *a)
@@ -266,7 +266,7 @@ is_finished(const struct hca_ta_op_pools *pools, const struct hca_tp_slot *slot,
 
 /*
  * n packets from una on are acknowledged, none of them was sent again. If encap has finished the
- * operations of the first and the last one, it has those between them, too: as far as they have one
+ * operations of the first and the last one, it also has those between them: as far as they have one
  * packet each, the first one perhaps more before una, and are the next ones of a lane, they go back
  * at once and are not looked at.
  */
@@ -294,7 +294,7 @@ ops_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t una, 
 /*
  * A TPACK while nothing is missing and nothing was sent again: of the packets that it is the first
  * to report only the latest one says more than the others, because they left in this order. False:
- * it is not so, and nothing has changed.
+ * it is not so, and the TP is unchanged.
  */
 static inline bool
 hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const struct hca_tp_answer *a)

@@ -3,7 +3,7 @@
 #define UB_TP_TP_CORE_H
 
 /*
- * The reliable transport of UB: what a TP does, without frames, edges and clocks. It takes packet
+ * The reliable transport of UB: the work of a TP, without frames, edges and clocks. It takes packet
  * fields that the codec has read and the time, and gives descriptors and answers to send. Every
  * function works on one TP and allocates nothing; the stages TPR and TPS call them.
  *
@@ -27,10 +27,10 @@ struct hca_tp_pkt {
 	uint16_t port; /* UDP source port */
 	bool last;
 	bool ask;  /* A */
-	bool fake; /* F: has a PSN and nothing else; its TPMSN says nothing */
+	bool fake; /* F: has only a PSN; its TPMSN says nothing */
 };
 
-/* What becomes of a TP Packet: X(NAME, counter). */
+/* Judgements of a TP Packet: X(NAME, counter). */
 #define HCA_TP_VERDICT_LIST(X) \
 	X(PASS, passed) /* goes on to TAI or TAT, which must have room for it */ \
 	X(FAKE, fake) \
@@ -53,7 +53,7 @@ enum hca_tp_verdict hca_tp_accept(struct hca_tp *tp, const struct hca_tp_pkt *p)
 /*
  * A run of packets of a TP that is open in both directions and has no holes, each the expected one:
  * begun, taken one by one as by hca_tp_accept() with verdict HCA_TP_PASS, and ended. Between begin
- * and end nothing else is done with the receiving half of the TP.
+ * and end the caller uses the receiving half of the TP for this run only.
  */
 struct hca_tp_run {
 	uint32_t epsn, msn, n;
@@ -79,7 +79,7 @@ hca_tp_run_begin(const struct hca_tp *tp, struct hca_tp_run *run)
 	return true;
 }
 
-/* False: it is not the expected packet, and nothing has changed. */
+/* False: it is not the expected packet, and the run is unchanged. */
 static inline bool
 hca_tp_run_take(struct hca_tp_run *run, const struct hca_tp_pkt *p)
 {
@@ -94,7 +94,7 @@ hca_tp_run_take(struct hca_tp_run *run, const struct hca_tp_pkt *p)
 	return true;
 }
 
-/* Likewise, one that equals the one taken before but for PSN, TPMSN, port and A. */
+/* The same for a packet that equals the one taken before but for PSN, TPMSN, port and A. */
 static inline bool
 hca_tp_run_take_alike(struct hca_tp_run *run, uint32_t psn, uint32_t tpmsn, uint16_t port, bool ask,
 		      bool last)
@@ -143,7 +143,7 @@ enum hca_tp_answer_kind {
 
 struct hca_tp_answer {
 	uint32_t psn;
-	uint32_t tpmsn;	   /* nobody relies on it */
+	uint32_t tpmsn;	   /* the other end does not rely on it */
 	uint32_t max_rcv;  /* TPSACK */
 	uint16_t port;	   /* UDP source port */
 	uint8_t kind;	   /* enum hca_tp_answer_kind */
@@ -163,19 +163,19 @@ bool hca_tp_note_status(struct hca_tp *tp, const struct hca_ta_op_pools *pools,
 			const struct hca_tp_answer *a);
 
 /*
- * Pay the debt: one answer for all that was received so far. False: nothing is owed. The bitmap of
- * a TPSACK is put into bits, HCA_TP_SACK_BYTES.
+ * Give the answer that is due: one for all that was received so far. False: no answer is due. The
+ * bitmap of a TPSACK is put into bits, HCA_TP_SACK_BYTES.
  */
 bool hca_tp_make_answer(struct hca_tp *tp, struct hca_tp_answer *a, uint8_t *bits);
 
-/* tp_ack.c: what TPS makes of an answer. */
+/* tp_ack.c: how TPS used an answer. */
 enum hca_tp_heard {
 	HCA_TP_HEARD_NEWS, /* it was used */
 	HCA_TP_HEARD_OLD,  /* older than una: ignored */
 	HCA_TP_HEARD_BAD,  /* of packets that were never sent: ignored */
 };
 
-/* Lengths and size code are the codec's; what the answer says is not believed beyond next - 1. */
+/* Lengths and size code are the codec's; acknowledgements beyond next - 1 are ignored. */
 enum hca_tp_heard hca_tp_ack(struct hca_tp *tp, const struct hca_ta_op_pools *pools,
 			     const struct hca_tp_answer *a, uint64_t now);
 
@@ -220,7 +220,7 @@ struct hca_tp_leave {
 	uint64_t sent;
 };
 
-/* Likewise, packet by packet, as far as leave->bytes allow. */
+/* The same, packet by packet, as far as leave->bytes allow. */
 uint32_t hca_tp_pick_allowed(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
 			     struct hca_tp_leave *leave, struct hca_tp_txd *const *d,
 			     uint32_t room);
@@ -233,7 +233,7 @@ hca_tp_unanswered(const struct hca_tp *tp)
 }
 
 /*
- * Give operations back to their owners: tx.lane[].done, which hca_tp_ack() may have moved, too. In
+ * Give operations back to their owners: tx.lane[].done, which hca_tp_ack() may also have moved. In
  * ERROR everything in the lanes goes back as soon as encap does not read it any more.
  */
 void hca_tp_release(struct hca_tp *tp, const struct hca_ta_op_pools *pools);
@@ -257,7 +257,7 @@ enum hca_tp_expiry hca_tp_expire(struct hca_tp *tp, const struct hca_ta_op_pools
 
 /* ---- many TPs: tp_sched.c ---- */
 
-/* Deficit round robin: cost of a packet beside its payload, bytes added per turn (rtc.h). */
+/* Deficit round robin: cost of a packet in addition to its payload, bytes per turn (rtc.h). */
 #define HCA_TP_SCHED_OVERHEAD 594
 #define HCA_TP_SCHED_QUANTUM 40960
 #define HCA_TP_SCHED_NONE UINT32_MAX
@@ -267,9 +267,9 @@ struct hca_tp_sched {
 	struct hca_ta_op_pools pools;
 	uint32_t head, tail; /* TPs that may have something to send */
 	uint32_t count;
-	/* called when TP i has sent something; NULL: nobody wants to know */
+	/* called when TP i has sent something; NULL: no callback */
 	void (*sent)(void *arg, uint32_t i);
-	/* when it has nothing more that may leave now; likewise */
+	/* when it has nothing more that may leave now; NULL: no callback */
 	void (*idle)(void *arg, uint32_t i);
 	/*
 	 * Congestion control; NULL: not in use. allow: the bytes that TP i may send, *again as of
@@ -285,7 +285,7 @@ void hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp,
 		       const struct hca_ta_op_pools *pools);
 /* The TP may be able to send: after a new operation or a change of state. */
 void hca_tp_sched_wake(struct hca_tp_sched *s, uint32_t i);
-/* Likewise, after an answer or an expiry, which end a wait for congestion control. */
+/* As hca_tp_sched_wake(), after an answer or an expiry, which end a wait for congestion control. */
 void hca_tp_sched_heard(struct hca_tp_sched *s, uint32_t i);
 /* Held TPs whose time has come want to send. To be called when now >= pace.next. */
 void hca_tp_sched_due(struct hca_tp_sched *s, uint64_t now);

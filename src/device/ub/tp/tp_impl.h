@@ -2,7 +2,7 @@
 #ifndef UB_TP_TP_IMPL_H
 #define UB_TP_TP_IMPL_H
 
-/* What the sending half of the transport shares: tp_ack.c, tp_rule.c, tp_send.c, tp_timer.c. */
+/* Shared by the sending half of the transport: tp_ack.c, tp_rule.c, tp_send.c, tp_timer.c. */
 
 #include "ub/tp/tp_bits.h"
 #include "ub/tp/tp_core.h"
@@ -36,7 +36,7 @@ void hca_tp_again_all(struct hca_tp *tp, enum hca_tp_again why);
 uint32_t hca_tp_again_first(const struct hca_tp *tp);
 /*
  * An answer showed that top, and nothing above it, has arrived; the packets from..to that have not
- * are missing. from > to: none is.
+ * are missing. from > to: no packet is missing.
  */
 void hca_tp_judge(struct hca_tp *tp, uint32_t from, uint32_t to, uint32_t top);
 /* MARK: end a phase RTX that has nothing left to send. */

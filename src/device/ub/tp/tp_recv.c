@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The receiving half of a TP: order, duplicates, and what is owed to the peer. */
+/* The receiving half of a TP: order, duplicates, and answers that are due to the peer. */
 
 #include <string.h>
 
@@ -84,7 +84,9 @@ in_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
 	__atomic_store_n(&rx->epsn, epsn, __ATOMIC_RELEASE);
 	if (hca_psn_diff(rx->max_rcv, epsn) < 0)
 		__atomic_store_n(&rx->max_rcv, hca_tp_psn_before(epsn), __ATOMIC_RELAXED);
-	/* one that is due is still told: what was dropped comes again if it is asked for */
+	/*
+	 * a NAK that is due is still sent: the peer sends a dropped packet again if it is asked to
+	 */
 	if (unlikely(rx->nak == HCA_TP_NAK_SENT))
 		rx->nak = HCA_TP_NAK_NONE;
 	owe(rx, p->ask || p->last || rx->unacked >= tp->cfg.ack_every ? HCA_TP_OWES_NOW

@@ -2,8 +2,8 @@
 
 /*
  * tp_recv (TPR): packets of the peer's TPs, each passed on once: requests to TAT, responses to TAI.
- * It takes only what both have room for. Answers of the transport are made at the end of a poll,
- * one for each TP; those that nothing asks for at once wait until the stage has nothing to do.
+ * It takes only packets for which both have room. Answers of the transport are made at the end of a
+ * poll, one for each TP; those that are not due at once wait until the stage has nothing to do.
  */
 
 #include <errno.h>
@@ -64,7 +64,7 @@ hca_tpr_fini(struct hca_pipe *h)
 	h->stage_ctx[HCA_STAGE_TPR] = NULL;
 }
 
-/* ---- answers that are owed ---- */
+/* ---- answers that are due ---- */
 
 static uint32_t *
 link_of(struct hca_pipe *h, enum list l, uint32_t tpi)
@@ -131,7 +131,7 @@ note_debt(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_tp *tp, uint32
 
 /* ---- packets ---- */
 
-/* Nobody may use the TP any more: TPS tells the others. */
+/* The numbers of the TP disagree, so it is in ERROR: TPS tells the other stages. */
 static void
 tp_broke(struct hca_pipe *h, uint32_t tpi)
 {
@@ -168,7 +168,7 @@ pkt_of(const struct hca_ub_rxd *r)
 				   .fake = (r->flags & HCA_UB_RXD_FAKE) != 0};
 }
 
-/* Whether the TP takes the packet and somebody above it does. */
+/* True: the TP accepts the packet and TAI or TAT gets it. */
 static bool
 accept(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
 {
@@ -227,7 +227,7 @@ sort(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m
 	pass_on(s, m, r);
 }
 
-/* Holes are filled, and what was behind them has been passed on. */
+/* Holes are filled, and the packets behind them have been passed on. */
 static __rte_noinline void
 tell_given(struct hca_pipe *h, const struct sorted *s)
 {
@@ -351,7 +351,7 @@ make_answer(struct hca_pipe *h, uint32_t tpi, struct rte_mbuf *m)
 	       hca_tp_make_answer(tp, &a->answer, hca_ub_answer_bits(m));
 }
 
-/* Pay what is due, as far as encap has room. */
+/* Send due answers, as far as encap has room. */
 static unsigned int
 answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
 {
@@ -378,7 +378,7 @@ answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
 	return n;
 }
 
-/* What may wait is due when nothing came since the last poll, or enough polls went by. */
+/* Answers that may wait are due when nothing came since the last poll, or enough polls went by. */
 static void
 end_waiting(struct hca_pipe *h, struct tpr_ctx *c)
 {

@@ -167,7 +167,7 @@ hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *const 
 		if (tx->deficit <= 0)
 			tx->deficit += s->head == HCA_TP_SCHED_NONE ? ALONE : HCA_TP_SCHED_QUANTUM;
 		n += turn(s, i, now, &until, d + n, room - n);
-		/* those that come have no part in what nobody wanted */
+		/* the unused rest of ALONE is dropped: TPs that come get their turns */
 		tx->deficit = RTE_MIN(tx->deficit, HCA_TP_SCHED_QUANTUM);
 		if (unlikely(until != UINT64_MAX)) {
 			sched_hold(s, i, until);

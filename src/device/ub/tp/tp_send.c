@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sending half of a TP: which packet leaves next. What is to be sent again goes first; then the
+ * The sending half of a TP: which packet leaves next. Packets to be sent again go first; then the
  * two lanes in turn, by operation, responses first. An operation is never cut.
  */
 
@@ -21,7 +21,7 @@ lane_ref(const struct hca_tp *tp, uint32_t lane, uint32_t position)
 	return hca_ta_opref(lane, tp->lane[lane].ring[position & tp_mask(tp)]);
 }
 
-/* Pass over operations that nobody waits for and that have no PSN. */
+/* Skip operations that were given up and have no PSN. */
 static __rte_noinline bool
 skip_orphans(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane)
 {
@@ -54,7 +54,7 @@ lane_has_op(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lan
 	return skip_orphans(tp, pools, lane);
 }
 
-/* The lane that the next new packet comes from; HCA_TP_LANES: there is none. */
+/* The lane that the next new packet comes from; HCA_TP_LANES: no lane has a packet. */
 static inline uint32_t
 choose_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 {
@@ -181,7 +181,7 @@ send_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t psn,
 	hca_tp_mark_settle(tp);
 }
 
-/* ---- what goes next ---- */
+/* ---- the next packet ---- */
 
 /* Whether the resend set may be sent from; rule MARK waits while there are new packets. */
 static bool
@@ -332,7 +332,7 @@ only_lane(const struct hca_tp *tp)
 }
 
 /*
- * A run of operations of one packet each, as pick_new() sends them, with what changes in locals.
+ * A run of operations of one packet each, as pick_new() sends them, with changing values in locals.
  * Ends before the first other operation.
  */
 static inline uint32_t

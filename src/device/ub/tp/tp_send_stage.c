@@ -257,7 +257,7 @@ bury(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 	release(h, tp, tpi);
 }
 
-/* Orphans that it has passed over go back, too. */
+/* Orphans that hca_tp_pick() has skipped also go back. */
 static void
 tp_idle(void *arg, uint32_t tpi)
 {
@@ -422,7 +422,7 @@ send(struct hca_pipe *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
 
 /* ---- messages ---- */
 
-/* What was sent before a round came before its purge, or is about a later life of the TP. */
+/* A message sent before a round came before its purge, or is about a later life of the TP. */
 static bool
 is_gone(const struct hca_tp *tp)
 {

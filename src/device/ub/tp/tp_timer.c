@@ -22,7 +22,7 @@ hca_tp_rto(const struct hca_tp *tp)
 	return base << RTE_MIN(shift, RTO_SHIFT_MAX);
 }
 
-/* What belongs to operations that were answered has arrived. */
+/* Packets of operations that were answered have arrived. */
 static void
 pass_answered(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now)
 {
