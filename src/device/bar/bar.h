@@ -25,7 +25,7 @@ hca_bar_word(uint8_t *bar0, uint32_t off)
 	return (hca_le32 *)(void *)(bar0 + off);
 }
 
-/* Register word in host order; acquire, so that what software stored before it is visible. */
+/* Register word in host order; acquire: earlier stores of software are visible. */
 static inline uint32_t
 hca_bar_load(uint8_t *bar0, uint32_t off)
 {

@@ -42,7 +42,7 @@ hca_cc_find(const char *name, const struct hca_cc_ops *const *more, const struct
 	return 0;
 }
 
-/* Of an object: its round trips, then the state of the algorithm. */
+/* Bytes of an object: its round trips, then the state of the algorithm. */
 static size_t
 flow_bytes(const struct hca_pipe *h)
 {

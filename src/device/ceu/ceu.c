@@ -25,7 +25,7 @@ struct hca_cmd_row {
 	uint16_t in_len, out_len;
 	uint16_t flags; /* HCA_CMDF_* */
 	uint32_t caps;
-	bool anytime;	/* allowed before INIT_HCA, too */
+	bool anytime;	/* also allowed before INIT_HCA */
 	hca_cmd_fn run; /* NULL: refused */
 };
 
@@ -242,7 +242,8 @@ fail_srq(struct hca_core *h, uint32_t i, uint32_t cqi)
 
 /*
  * A CQ has overrun: every QP and XRC SRQ that completes to it goes to the error state. If it was
- * destroyed meanwhile, they were too, and what refers to its number now has done nothing.
+ * destroyed meanwhile, they were also destroyed, and objects that use its number now are not at
+ * fault.
  */
 static unsigned int
 fail_users(struct hca_core *h, struct hca_ceu *u)

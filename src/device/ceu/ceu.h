@@ -140,7 +140,7 @@ void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, u
 /* true: every object of the range is reset, its memory free. */
 bool hca_teardown_step(struct hca_core *h, struct hca_teardown *t);
 
-/* The first step of it (last_ack.c): the ACKs that its QPs owe are sent, or it took too long. */
+/* The first step of it (last_ack.c): the due ACKs of its QPs are sent, or their time is over. */
 bool hca_last_acks_step(struct hca_core *h, struct hca_teardown *t);
 
 /*
@@ -153,7 +153,7 @@ bool hca_close_step(struct hca_core *h, struct hca_cmd *c);
 
 /* ---- objects (qp_life.c, qp_modify.c, cmd_queue.c, cmd_srq.c) ---- */
 
-/* The QP is in no stage any more: free what it has. */
+/* No stage has the QP any more: free its memory and numbers. */
 void hca_qp_free(struct hca_core *h, uint32_t qpi);
 /* Live PSNs and counters into the image; out is a mailbox of HCA_QPC_SIZE. */
 void hca_qp_image(struct hca_core *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out);

@@ -11,7 +11,7 @@
 #include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
-#define OBJECTS_PER_STEP 512u /* checked per poll, because the lcore has other work, too */
+#define OBJECTS_PER_STEP 512u /* checked per poll, because the lcore also has other work */
 
 /* The first eight bytes of a frame: destination, and two bytes of the source. */
 _Static_assert(offsetof(struct hca_qp, encap.tmpl.bytes) % sizeof(uint64_t) == 0 &&

@@ -50,7 +50,7 @@ srq_image(struct hca_srq *s, struct hca_srqc *out)
 	out->consumer = hca_cpu_to_be32(__atomic_load_n(&s->consumed, __ATOMIC_RELAXED));
 }
 
-/* What a JFR is as a target of requests. */
+/* The fields of a JFR as a target of requests. */
 static void
 jfr_image(const struct hca_core *h, const struct hca_srq *s, struct hca_srqc *out)
 {
@@ -101,7 +101,7 @@ kind_ok(const struct hca_core *h, const struct hca_srq *n)
 	       hca_cq_state(&h->cq[n->cqn]) == HCA_CQ_LIVE && h->cq[n->cqn].usr_page == n->usr_page;
 }
 
-/* Its number is one on the wire, too, of 19 bits; what only JFRs have is 0 in others. */
+/* Its number is also one on the wire, of 19 bits; fields of JFRs are 0 in other SRQs. */
 static bool
 jfr_ok(const struct hca_core *h, const struct hca_srqc *m)
 {
@@ -228,8 +228,8 @@ hca_cmd_query_srq(struct hca_core *h, struct hca_cmd *c)
 }
 
 /*
- * Fewer receives are left already, and none may be taken for long. EE may detect the same; the side
- * that resets the limit raises the event.
+ * Fewer receives are left already, and it may be long until the next one is taken. EE may detect
+ * the same; the side that resets the limit raises the event.
  */
 static void
 fire_at_once(struct hca_core *h, struct hca_srq *s, uint32_t limit)

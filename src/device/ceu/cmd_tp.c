@@ -49,7 +49,7 @@ apply(struct hca_tp_cfg *c, const struct hca_tpc *image, uint32_t mask)
 	}
 }
 
-/* What never changes while it lives. */
+/* The fields that never change while the TP lives. */
 static void
 fill(struct hca_tp_cfg *c, const struct hca_tp_plan *plan)
 {

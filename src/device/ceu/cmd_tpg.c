@@ -2,9 +2,9 @@
 
 /*
  * Groups of TPs to one peer. A TP is in one group at most; it joins and leaves by SET_TPG, which
- * gives the whole group, or by a TP's own context. TAI reads groups while they change: it gets
- * TPs that were in the group a moment ago. Who may use a group is said by PERMIT_TPG, of each DMA
- * domain, and forgotten with the group.
+ * gives the whole group, or by a TP's own context. TAI reads groups while they change: it gets TPs
+ * that were in the group a moment ago. PERMIT_TPG gives the users of a group, by DMA domain; they
+ * are forgotten with the group.
  */
 
 #include "ceu/tp.h"
@@ -156,7 +156,7 @@ hca_cmd_set_tpg(struct hca_core *h, struct hca_cmd *c)
 	return HCA_CMD_AGAIN;
 }
 
-/* ---- who may use a group ---- */
+/* ---- users of a group ---- */
 
 static void
 permit(struct hca_tpg *g, uint32_t domain, bool may)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* SET_TOKEN, SET_JETTY_ID and BIND_JETTY: what requests of other hosts may name, and of whom. */
+/* SET_TOKEN, SET_JETTY_ID, BIND_JETTY: objects that requests of other hosts may name, and peers. */
 
 #include "ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"

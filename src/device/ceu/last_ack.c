@@ -3,7 +3,7 @@
 /*
  * Last ACKs. A program that has seen the completion of a receive may destroy its QP at once, while
  * the ACK still waits for the port. The peer, which did nothing wrong, would repeat its request
- * until it gives up. So EE is asked to send the ACK that it owes before the QP is reset, and
+ * until it gives up. So EE is asked to send the ACK that is due before the QP is reset, and
  * that ACK is waited for until encap has it.
  */
 
@@ -40,7 +40,7 @@ is_late(const struct hca_pipe *h, struct hca_teardown *t)
 	return now >= t->until || (since != 0 && now > since + PATIENCE_NS);
 }
 
-/* Ask EE for the next one of the range; false: there is none, up to the cursor. */
+/* Ask EE for the next one of the range; false: no further QP, up to the cursor. */
 static bool
 ask_next(struct hca_pipe *h, struct hca_teardown *t)
 {

@@ -10,7 +10,7 @@
 #include "abi_ctx.h"
 #include "ctxmgt/qp.h"
 
-/* What the engine needs of one path, for one of the two places of a QP. */
+/* The engine's fields of one path, for one of the two places of a QP. */
 struct hca_path_slot {
 	struct hca_udp_template tmpl;
 	uint8_t peer_gid[16];

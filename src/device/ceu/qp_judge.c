@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What MODIFY_QP asks for, judged: the mailbox is merged into the image of the context, its
+ * MODIFY_QP's request, judged: the mailbox is merged into the image of the context, its
  * attributes are checked (tables 3-2-40, 3-2-41, A1-3, A1-4), and its addresses (1Ch..4Fh,
  * C0h..F3h) become headers that are ready to be sent.
  */
@@ -22,7 +22,7 @@
 #define WORD(f) hca_be32_to_cpu(q->f)
 
 /*
- * Bytes of a frame beside one MTU of payload: Ethernet to immediate, pad and ICRC of WRITE ONLY
+ * Bytes of a frame around one MTU of payload: Ethernet to immediate, pad and ICRC of WRITE ONLY
  * with immediate.
  */
 #define FRAME_OVERHEAD (14u + 20u + 8u + 12u + 16u + 4u + 4u)
@@ -114,7 +114,7 @@ within_limits(const struct hca_qpc *q, uint32_t mask)
 	return true;
 }
 
-/* What a limit cannot tell. */
+/* Checks that need more than the limits of one field. */
 static const struct {
 	uint32_t attr;
 	bool (*ok)(const struct hca_core *h, const struct hca_qpc *q);
@@ -262,7 +262,7 @@ is_jetty(const struct hca_qpc *q)
 	return hca_service_is_ub(HCA_QPC_SERVICE(WORD(flags)));
 }
 
-/* Its timer and number are what the wire can say, and a token has a value. */
+/* Its timer and number are in the ranges of the wire, and a token has a value. */
 static bool
 jetty_ok(const struct hca_qp_change *ch)
 {
@@ -318,7 +318,7 @@ merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
 	}
 }
 
-/* Latch what RST2INIT and RST2RTS take besides attributes. */
+/* Latch the fields that RST2INIT and RST2RTS take in addition to attributes. */
 static void
 latch(struct hca_qpc *image, const struct hca_qpc *in)
 {

@@ -324,8 +324,8 @@ publish(struct hca_core *h, const struct hca_qp_change *ch, struct hca_qp *n)
 	n->cfg.one_peer = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_ONE_PEER) != 0;
 	n->cfg.suspend = (hca_be32_to_cpu(ch->image.flags) & HCA_QPC_SUSPEND) != 0;
 	/*
-	 * In RST and without a number: this is what a packet for the index and readers of counters
-	 * may see.
+	 * In RST and without a number: a packet for the index and readers of counters may see
+	 * this state.
 	 */
 	hca_store_words(qp, n, sizeof(*n));
 	hca_qp_apply(h, ch);
@@ -357,7 +357,7 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 
 	if (rc != HCA_STAT_OK)
 		return rc;
-	/* also a number on the wire, of 19 bits, beside those that are well known */
+	/* also a number on the wire, of 19 bits, outside the well-known ones */
 	if (s.jetty && (ch->qpn < HCA_TC_WELL_KNOWN || ch->qpn != HCA_TC_NUMBER(ch->qpn)))
 		return HCA_STAT_BAD_INDEX;
 	if (!hca_icm_mapped(h, HCA_ICM_QPC, ch->qpi))
@@ -453,7 +453,7 @@ apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 	__atomic_store_n(&qp->sq_una, psn, __ATOMIC_RELEASE);
 }
 
-/* Of a Jetty: the first TASSN of its new life. */
+/* The first TASSN of a Jetty's new life. */
 static void
 apply_tassn(struct hca_qp *qp, uint32_t tassn)
 {

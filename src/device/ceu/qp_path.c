@@ -236,7 +236,7 @@ move_paths(struct hca_core *h, struct hca_qp_change *ch)
 	return HCA_STAT_OK;
 }
 
-/* Cache the path in use for decap, if it is IPv4 and cannot change by itself. */
+/* Cache the path in use for decap, if it is IPv4 and no migration can change it. */
 static void
 cache_path(struct hca_qp *qp, uint32_t place, uint32_t mig)
 {

@@ -3,7 +3,7 @@
 /*
  * Rounds: how something is taken away from a running engine. For objects that stages keep state of
  * (QPs): last ACKs (last_ack.c), state word, RCU round (no stage produces for it any more), edges
- * (what was produced has arrived), purge (what arrived is forgotten), RCU round, free.
+ * (all packets produced for it have arrived), purge (they are forgotten), RCU round, free.
  */
 
 #include <rte_bitops.h>
@@ -82,7 +82,7 @@ is_doomed_tp(const struct hca_core *h, const struct hca_teardown *t, uint32_t ob
 	return in_domain(t, 0) && h->ub->tp[tp_of(h, obj)].cfg.own_tpn != 0;
 }
 
-/* Nothing is sent from it, nothing accepted; what is chosen by its group is another. */
+/* The TP sends and accepts nothing any more; its group chooses other TPs. */
 static void
 reset_tp(struct hca_core *h, const struct hca_teardown *t, uint32_t obj)
 {
@@ -160,7 +160,7 @@ purge_acked(const struct hca_pipe *h, uint32_t stages)
 	return true;
 }
 
-/* Purge the next live object of the range; false: there is none, up to the cursor. */
+/* Purge the next live object of the range; false: no further object, up to the cursor. */
 static bool
 purge_next(struct hca_core *h, struct hca_teardown *t)
 {

@@ -3,7 +3,7 @@
 #define CEU_TP_H
 
 /*
- * Commands about UB's objects: TPs (cmd_tp.c; what they may be: tp_judge.c), groups (cmd_tpg.c),
+ * Commands about UB's objects: TPs (cmd_tp.c; checks: tp_judge.c), groups (cmd_tpg.c),
  * token rows and well-known numbers (cmd_ub.c). They run only on a device with UB, so hca_core.ub
  * is not NULL. CEU only.
  */
@@ -43,7 +43,7 @@ hca_tp_index(const struct hca_core *h, const struct hca_tp *tp)
 	return (uint32_t)(tp - h->ub->tp);
 }
 
-/* A live TP by its number, all 24 bits; NULL: there is none. */
+/* A live TP by its number, all 24 bits; NULL: no such TP. */
 static inline struct hca_tp *
 hca_tp_find(const struct hca_core *h, uint32_t tpn)
 {
@@ -64,7 +64,7 @@ int hca_tpg_check(const struct hca_core *h, uint32_t group, uint32_t tpi, const 
 /* The TP leaves its group, and joins this one. */
 void hca_tpg_move(struct hca_core *h, uint32_t tpi, uint32_t group);
 
-/* The row of a TC: from now on requests reach it; and: it is nobody's. */
+/* The row of a TC: from now on requests reach it; and: no request reaches it. */
 void hca_tc_set(struct hca_tc *row, bool token, uint32_t value, uint32_t rnr_timer,
 		enum hca_tc_bound bound);
 void hca_tc_close(struct hca_tc *row);
@@ -80,13 +80,13 @@ hca_tc_open(struct hca_tc *row, const struct hca_qpc *q)
 
 /* ---- for rounds, resets and other commands; nothing without UB ---- */
 
-/* The TP is in no stage any more: free what it has. */
+/* No stage has the TP any more: free its memory and numbers. */
 void hca_tp_free(struct hca_core *h, uint32_t tpi);
 /* The region is going: UB does not reach it from here on. The caller makes the round. */
 void hca_token_drop(struct hca_core *h, uint32_t mpt);
-/* The TC is going: no well-known number stands for it from here on. Likewise. */
+/* The TC is going: no well-known number stands for it from here on. The caller makes the round. */
 void hca_known_forget(struct hca_core *h, uint32_t tc);
-/* The domain is going: none of its Jettys uses the group from here on. Likewise. */
+/* The domain is going: none of its Jettys uses the group any more. The caller makes the round. */
 void hca_tpg_forget(struct hca_core *h, uint32_t group, uint32_t domain);
 /* The neighbour has another MAC address: TPs from `from` on, below `to`. */
 void hca_tp_follow(struct hca_core *h, uint32_t from, uint32_t to, const uint8_t gid[16],

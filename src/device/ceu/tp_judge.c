@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What SW2HW_TP and MODIFY_TP ask for, judged: the fields of the mailbox are merged into the image
+ * Requests of SW2HW_TP and MODIFY_TP, judged: the fields of the mailbox are merged into the image
  * of the context, checked by the table of abi_tp.h and against each other, and the path becomes
  * headers.
  */
@@ -12,7 +12,7 @@
 #include "port/port.h"
 #include "wire/ub_frame.h"
 
-/* Bytes of the fullest frame beside its payload: Ethernet, IPv6 to TVETAH, ICRC. */
+/* Bytes of the fullest frame around its payload: Ethernet, IPv6 to TVETAH, ICRC. */
 #define FRAME_OVERHEAD (14u + 152u + 4u)
 
 /* Bits of the path's words that a TP has: no P_Key, no timeout, no retries, no static rate. */
@@ -108,7 +108,7 @@ hca_tp_mtu(const struct hca_core *h)
 	return code;
 }
 
-/* What the limits of single fields cannot tell. */
+/* Checks that need more than the limits of single fields. */
 static bool
 fits_together(const struct hca_core *h, const struct hca_tpc *t)
 {
@@ -128,7 +128,7 @@ fits_together(const struct hca_core *h, const struct hca_tpc *t)
 	return mtu_fits(h, HCA_TP_MTU_BYTES(hca_tpc_get(t, HCA_TPC_MTU)));
 }
 
-/* Headers of the path; what differs from packet to packet is encap's. */
+/* Headers of the path; encap fills in the fields that differ from packet to packet. */
 static bool
 resolve(const struct hca_core *h, struct hca_tp_plan *plan)
 {

@@ -109,8 +109,8 @@ int hca_ctxmgt_init(struct hca_core *h);
 void hca_ctxmgt_fini(struct hca_core *h);
 
 /*
- * A window of a domain more, or less: hca_dma_attach() and hca_dma_detach(), which see to what else
- * depends on it. *first, *last: the domain had no other. 0, -EINVAL, -ENOSPC, -ENOENT.
+ * Add or remove a window of a domain, for hca_dma_attach() and hca_dma_detach(), which handle all
+ * that depends on it. *first, *last: the domain had no other. 0, -EINVAL, -ENOSPC, -ENOENT.
  */
 int hca_dma_window_add(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len,
 		       bool *first);
@@ -124,7 +124,7 @@ bool hca_dma_allowed(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t
 /* n checked entries; all or none. enum hca_stat. */
 int hca_icm_map_chunks(struct hca_core *h, uint32_t type, const struct hca_icm_chunk *c,
 		       uint32_t n);
-/* Is entry index of the table in use? The rooms that own the objects know. */
+/* Is entry index of the table in use? Implemented by the rooms that own the objects. */
 typedef bool (*hca_icm_live_fn)(const struct hca_core *h, enum hca_icm_table t, uint32_t index);
 /* Whole chunks without a live entry; enum hca_stat. */
 int hca_icm_unmap(struct hca_core *h, uint32_t type, uint64_t virt, uint32_t pages,

@@ -3,11 +3,11 @@
 #define CTXMGT_JETTY_H
 
 /*
- * What a Jetty or JFS has in the key-QPC store in place of the lines of RTC and RRC. Both lines
- * have one writer, the initiator of UB's transactions (TAI), except what is marked CEU: that is
- * written at RST2RTS, before any stage sees the Jetty. Its cursors in the window (sq_next, sq_freed
- * and sq_una) and its place in the receive queue (second line of struct hca_qp_ee) are where a QP
- * has them.
+ * The lines of a Jetty or JFS in the key-QPC store in place of those of RTC and RRC. Both lines
+ * have one writer, the initiator of UB's transactions (TAI), except members marked CEU: the CEU
+ * writes them at RST2RTS, before any stage sees the Jetty. Its cursors in the window (sq_next,
+ * sq_freed and sq_una) and its place in the receive queue (second line of struct hca_qp_ee) are
+ * where a QP has them.
  *
  * sq_una: window tail << 32 | TASSN of the oldest segment that is in use.
  */

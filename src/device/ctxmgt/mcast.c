@@ -44,7 +44,7 @@ new_group(struct hca_core *h, const uint8_t mgid[16])
 	return NULL;
 }
 
-/* Entry of qpn in the group, or a free one for qpn 0; NULL: there is none. */
+/* Entry of qpn in the group, or a free one for qpn 0; NULL: no such entry. */
 static uint32_t *
 member(struct hca_mcast_group *g, uint32_t qpn)
 {

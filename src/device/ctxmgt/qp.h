@@ -3,7 +3,7 @@
 #define CTXMGT_QP_H
 
 /*
- * The key-QPC store: what the data path needs of a QP, an array in hugepages indexed by the index
+ * The key-QPC store: the data path's fields of a QP, an array in hugepages indexed by the index
  * bits of the QPN, divided into cache lines by writer. Configuration that a stage needs per message
  * is repeated in that stage's own line: the CEU writes it at RST2INIT..RTR2RTS while the stage does
  * not run for this QP, so each line still has one writer at any time.
@@ -93,7 +93,7 @@ struct hca_qp_cfg {
 /* Paths of a QP; values are bits of the QPC's migration state. */
 #define HCA_QP_PATHS 2u
 
-/* Place 1 of a QP's paths, which exists if the QP has or had a path besides the first. */
+/* Place 1 of a QP's paths, which exists if the QP has or had a second path. */
 struct hca_qp_second {
 	struct hca_udp_template tmpl;
 	struct hca_qpc_path words; /* CEU: the alternate path as it was set, for QUERY_QP */
@@ -292,8 +292,8 @@ struct hca_qp {
 	struct hca_qp_parser parser;
 	/*
 	 * Cursors of the requester in the window, each at the head of its writer's line. The parser
-	 * reads nothing else of a requester: they have this place whatever the transport is. Of a
-	 * Jetty, TAI writes what RTC and RRC write of a QP.
+	 * reads only these of a requester: they have this place whatever the transport is. In a
+	 * Jetty, TAI writes the cursors that RTC and RRC write in a QP.
 	 */
 	uint32_t sq_next __rte_cache_aligned; /* [pub] RTC: window cursor: record being sent */
 	uint32_t sq_freed; /* [pub] RTC: window cursor: records returned to their pool */

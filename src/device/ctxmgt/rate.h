@@ -5,7 +5,7 @@
 /*
  * Rate limits of QPs, and static rates of address vectors, in the codes of InfiniBand (verbs: enum
  * ibv_rate). A QP with a rate spaces its frames, requests and retransmissions accordingly; its
- * requester paces what it sends as responder. Pure function, any lcore.
+ * responses leave at the rate of the peer's requests. Pure function, any lcore.
  */
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What the composer asks of a device (hca.h): registers, DMA windows and usage. */
+/* The composer's functions of a device (hca.h): registers, DMA windows and usage. */
 
 #include <errno.h>
 #include <string.h>
@@ -114,7 +114,7 @@ bytes_per_qp(const struct hca *h, uint32_t qps)
 	return (uint32_t)(share + (qps != 0 ? own / qps : 0));
 }
 
-/* What waits between the stages of a pipe. */
+/* Work that waits between the stages of a pipe. */
 static void
 add_waiting(const struct hca_pipe *p, struct hca_usage *u)
 {

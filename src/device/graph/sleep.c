@@ -33,7 +33,7 @@
 #define EVENTS 32
 #define DATA_OWN 0u
 #define DATA_PORT 1u
-#define DATA_CLIENT 2u /* beside the number of its page */
+#define DATA_CLIENT 2u /* in addition to the number of its page */
 
 _Static_assert(HCA_STAGE_N *WORD_STRIDE <= HCA_SLEEP_BYTES, "a page holds the words");
 
@@ -68,7 +68,7 @@ struct hca_sleep {
 	struct kicker kicker[HCA_UAR_PAGES];
 };
 
-/* Why and when a sleep ended, and what was found. */
+/* Reason and time of the end of a sleep, and the work that was found. */
 struct waking {
 	struct epoll_event ev[EVENTS];
 	int n;
@@ -363,7 +363,7 @@ arm_port(struct hca *h, const struct sleeper *s, bool on)
 	       h->port->ops->arm(h->port, h->port_queue, on);
 }
 
-/* A late kick explains what the backstop found. */
+/* A late kick explains the work that the backstop found. */
 static void
 settle_suspicion(struct hca *h, struct sleeper *s, bool kicked, uint64_t now)
 {
@@ -400,8 +400,8 @@ set_awake(struct hca *h, struct sleeper *s)
 }
 
 /*
- * Linux before 5.11 has no epoll_pwait2(), and system call filters and valgrind may not know it: it
- * is tried once.
+ * Linux before 5.11 has no epoll_pwait2(), and system call filters and valgrind may not support it:
+ * it is tried once.
  */
 static int
 wait_for_events(struct sleeper *s, struct epoll_event *ev, const struct timespec *ts)
@@ -442,8 +442,8 @@ frames_received(const struct hca *h)
 }
 
 /*
- * Nothing but the alarm ended the sleep: look for work, still asleep, and if there is some wait for
- * its kick. Once the word says awake nobody owes one. True: found, and no kick came.
+ * The alarm alone ended the sleep: look for work, still asleep, and if there is some wait for
+ * its kick. Once the word says awake no kick is due. True: found, and no kick came.
  */
 static bool
 found_by_alarm(struct hca *h, struct sleeper *s, unsigned int worker, const struct alarm *a,

@@ -17,16 +17,17 @@
  *   word = awake, check everything
  *
  * The eventfds are never read: O_NONBLOCK belongs to the open file description, which a client
- * shares, so a read could block for ever. The descriptors are edge-triggered: each write triggers.
+ * shares, so a read could block without end. The descriptors are edge-triggered: each write
+ * triggers.
  *
  * A sleep lasts until next_deadline(), which asks every stage and the port. Work that waits for
  * room which is not announced is polled after short sleeps of 20 us, growing to 1 ms; frames of a
- * port without an interrupt after 50 us, growing likewise. In addition an alarm wakes the worker
- * after 20 ms; work that it finds without a (late) kick is counted as wake_missed: a defect. It
- * looks while its word still says asleep and waits 1 ms for the kick: work published later may have
- * met a worker that is awake, and needs none.
+ * port without an interrupt after 50 us, growing the same way. In addition an alarm wakes the
+ * worker after 20 ms; work that it finds without a (late) kick is counted as wake_missed: a defect.
+ * It looks while its word still says asleep and waits 1 ms for the kick: work published later may
+ * have met a worker that is awake, and needs none.
  *
- * A sleeping worker is RCU-offline. Between two polls it holds no pointers; what it remembers is
+ * A sleeping worker is RCU-offline. Between two polls it holds no pointers; its state is
  * checked by generation, as after any quiescent point.
  */
 
@@ -58,7 +59,7 @@ int hca_kick_fd(const struct hca *h);
  */
 int hca_kick_add(struct hca *h, uint32_t page, int fd);
 void hca_kick_remove(struct hca *h, uint32_t page);
-/* Number of times that the client's kicks were ignored for a while, because they were useless. */
+/* Number of times that useless kicks of the client were ignored for a time (MUTE_NS). */
 uint64_t hca_kick_muted(const struct hca *h, uint32_t page);
 
 /* ---- executors ---- */

@@ -6,9 +6,9 @@
  * Shared by the files of the execution engine (the responder) only.
  *
  * A request passes a sequence of checks (ee_check.c); each reads the packet and the QP and returns
- * a verdict. The QP does not change before the last check has passed. What the responder owes the
- * requester (READ and ATOMIC responses, one ACK or NAK) is recorded in the QP and sent in PSN order
- * by poll() (ee_response.c) when encap has room and mbufs are available.
+ * a verdict. The QP does not change before the last check has passed. Due answers to the requester
+ * (READ and ATOMIC responses, one ACK or NAK) are recorded in the QP and sent in PSN order by
+ * poll() (ee_response.c) when encap has room and mbufs are available.
  *
  * Everything runs on the stage's one lcore.
  */
@@ -33,22 +33,23 @@
 /* Responses one QP may send, and receives it may flush, before it is the next one's turn. */
 #define EE_CHUNK 16u
 /*
- * The same for answers to duplicates while packets of other QPs come or go: anyone who has seen a
- * READ can repeat it, and each copy is answered with as much data. So long after such a packet:
+ * The same for answers to duplicates while packets of other QPs come or go: any host that has seen
+ * a READ can repeat it, and each copy is answered with all of its data. For this time after a
+ * packet of another QP:
  */
 #define EE_REPEAT_CHUNK 1u
 #define EE_OTHERS_NS 1000000u
 #define EE_FLUSH_CHUNK 64u
 /*
- * While busy, the stage sends acknowledgements that were not requested after so many polls at the
- * latest.
+ * While busy, the stage sends acknowledgements that were not requested after this number of polls
+ * at the latest.
  */
 #define EE_LAZY_POLLS 16u
 #define EE_ACK_EVERY_MAX (UINT8_MAX / 2u) /* of ack_every: unacked does not wrap in a burst */
 /*
  * Unit of accepted_at, whose 16 bits make 5.9 s: longer than all repetitions of a peer with a
  * timeout of up to 0.54 s (code 17); those of longer ones come at least 0.09 s before or after a
- * multiple of it. A copy of what was accepted is the network's for EE_RECENT_NS after it.
+ * multiple of it. A copy of an accepted packet is the network's for EE_RECENT_NS after it.
  */
 #define EE_STAMP_NS 90000u
 #define EE_RECENT_NS 3000000u
@@ -74,9 +75,9 @@ enum ee_flag {
 	EE_RECV_HELD = 1u << 9,
 	EE_LAST_WQE = 1u << 10,	  /* LAST_WQE was raised */
 	EE_ACK_REPEAT = 1u << 11, /* the ACK is for a duplicate with PSN owed_psn */
-	/* the QP will be reset: the CEU waits until the ACK of what was executed is sent */
+	/* the QP will be reset: the CEU waits until the ACK of the executed requests is sent */
 	EE_LEAVES = 1u << 12,
-	/* the missing packet came, or a duplicate: what follows says why (ee_order.c) */
+	/* the missing packet came, or a duplicate: the next packet says why (ee_order.c) */
 	EE_FILLED = 1u << 13,
 	EE_TWICE = 1u << 14,
 };
@@ -159,7 +160,7 @@ struct ee_request {
 };
 
 /*
- * ATOMICs on foreign memory whose new value will be stored later: what their repetition gets. One
+ * ATOMICs on foreign memory whose new value will be stored later, with their answers. An ATOMIC
  * that finds no place is not executed, and repeated by the requester.
  */
 #define EE_STORES 64u
@@ -180,7 +181,7 @@ struct ee_ctx {
 	uint32_t busy_polls;
 	uint8_t ack_every;
 	bool seen; /* packets arrived since the last poll */
-	/* what went on when duplicates were answered last (ee_response.c), and when others did */
+	/* packet counts when duplicates were answered last, and time of others' packets */
 	uint64_t arrived, arrived_seen, own_seen, requests_seen;
 	uint64_t others_at;
 	uint32_t repeat_qpi;
@@ -264,7 +265,7 @@ ee_list_lazy(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint3
 	hca_qp_list_append(h, &ctx->lazy, EE_LAZY_LINK, qpi);
 }
 
-/* Of the current burst, for accepted_at. */
+/* Stamp of the current burst, for accepted_at. */
 static inline uint16_t
 ee_stamp(const struct ee_ctx *ctx)
 {

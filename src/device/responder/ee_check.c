@@ -120,7 +120,7 @@ check_psn(struct ee_request *q)
 	}
 }
 
-/* FIRST and ONLY begin a message if none is open; MIDDLE and LAST continue their own. */
+/* FIRST and ONLY begin a message if no message is open; MIDDLE and LAST continue their own. */
 static enum ee_verdict
 check_opcode(struct ee_request *q)
 {
@@ -273,7 +273,7 @@ packet_length_fits(const struct ee_request *q, uint32_t mtu)
 	}
 }
 
-/* dma_len is what is left of the message: it ends in this packet, or exceeds it. */
+/* dma_len is the rest of the message: it ends in this packet, or exceeds it. */
 static bool
 write_length_fits(const struct ee_request *q)
 {

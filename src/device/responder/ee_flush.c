@@ -22,7 +22,7 @@ ee_forget(struct hca_pipe *h, struct hca_qp_ee *ee)
 	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED | EE_GAP | EE_RNR | EE_LEAVES);
 }
 
-/* The QP will be reset. What is owed lazily is due now. */
+/* The QP will be reset. An ACK that could wait is due now. */
 static void
 leave(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {

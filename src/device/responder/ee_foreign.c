@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests for foreign memory. Such an access can fail, so it is the last of the checks: a refused
+ * Requests for foreign memory. An access to it can fail, so it is the last of the checks: a refused
  * request has not changed the QP, and a repeated one stores the same bytes again.
  */
 

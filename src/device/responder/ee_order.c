@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the network does to the requests of RC and XRC: gaps, late packets, duplicates. Only
+ * Effects of the network on the requests of RC and XRC: gaps, late packets, duplicates. Only
  * counters depend on it. All of it runs only for packets that are not the expected one, and for the
  * next packet after one of those (EE_FILLED, EE_TWICE).
  */
@@ -60,7 +60,7 @@ ee_order_filled(struct ee_request *q)
 }
 
 /*
- * Half the time after which the peer repeats what is not acknowledged, as far as it is known: both
+ * Half the time after which the peer repeats unacknowledged requests, by this side's timeout: both
  * ends of a connection have the same timeout as a rule.
  */
 static uint64_t
@@ -71,7 +71,7 @@ half_timeout(const struct ee_request *q)
 	return code != 0 ? HCA_ACK_TIMEOUT_NS(code) / 2 : UINT64_MAX;
 }
 
-/* The peer had no time to repeat what was accepted last: its copy comes from the network. */
+/* The peer had no time to repeat the packet accepted last: its copy comes from the network. */
 static bool
 too_soon(const struct ee_request *q)
 {

@@ -99,7 +99,7 @@ ee_held_srq(const struct hca_pipe *h, const struct hca_qp_ee *ee)
 	return s != NULL && s->generation == ee->recv_generation ? s : NULL;
 }
 
-/* CQ of the WQE taken from an SRQ; what refers to no CQ is refused, and counted, as a dead one. */
+/* CQ of the WQE taken from an SRQ; without a CQ it is refused, and counted, as with a dead one. */
 static uint32_t
 held_cq(const struct hca_pipe *h, const struct hca_qp *qp)
 {

@@ -27,7 +27,7 @@ ee_refused(struct hca_qp_ee *ee, uint32_t psn)
 
 /*
  * A gap may be a lie: a forged packet of a PSN to come. A requester that has sent nothing beyond
- * what is acknowledged ignores the NAK of it, so it gets its ACK first, asked for or not.
+ * the acknowledged PSNs ignores the NAK of it, so it gets its ACK first, asked for or not.
  */
 static void
 keep_ack(struct hca_qp_ee *ee, bool gap)
@@ -177,7 +177,7 @@ ee_late_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, 
 	struct hca_resp_job *job = find_job(ee, psn);
 
 	if (job == NULL || job->kind != EE_JOB_READ || hca_psn_diff(psn, job->psn) >= 0)
-		return; /* a duplicate has begun it anew */
+		return; /* a duplicate has begun it again */
 	job->psn += (job->left + (1u << ee->mtu_log) - 1) >> ee->mtu_log;
 	job->left = 0;
 	job->va = psn;
@@ -336,7 +336,7 @@ next_response(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t
 /*
  * PSN of the last executed request without a response. A plain ACK may name the PSN of a READ's
  * last response, but Linux rxe then considers a READ complete whose last bytes were lost, or an
- * ATOMIC whose answer comes later: so a duplicate, and what a NAK was owed for, is acknowledged
+ * ATOMIC whose answer comes later: so a duplicate, and a request before a NAK, is acknowledged
  * without the READs and ATOMICs after it. (All are answered.)
  */
 static uint32_t
@@ -386,7 +386,7 @@ answer(const struct hca_qp_ee *ee, uint32_t *psn)
 	return ack_syndrome;
 }
 
-/* An ACK and the NAK of a gap are owed, and the gap is still there: the ACK goes first. */
+/* An ACK and the NAK of a gap are due, and the gap is still there: the ACK goes first. */
 static inline bool
 acks_first(const struct hca_qp_ee *ee)
 {
@@ -545,7 +545,7 @@ pop_ready(struct hca_pipe *h, struct ee_ctx *ctx)
 
 /*
  * A QP that was reset or went to ERR for its own reasons sends no more. served: takes the QP if it
- * has sent something and owes more.
+ * has sent something and has more to send.
  */
 static unsigned int
 visit(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_list *served, unsigned int room,
@@ -584,7 +584,7 @@ ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsigned int budge
 		room -= visit(h, ctx, &served, room, now, &work);
 	hca_qp_list_join(h, &ctx->ready, EE_READY_LINK, &served);
 	push(h, ctx, now);
-	/* not before: the CEU waits for what has entered the edge */
+	/* not before: the CEU waits for the ACK that has entered the edge */
 	if (unlikely(ctx->left))
 		hca_leave_ack(h);
 	ctx->left = false;

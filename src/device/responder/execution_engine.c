@@ -168,7 +168,7 @@ local_error(struct ee_request *q)
 
 /*
  * UC, UD: drop the message; the next one uses its receive. A datagram too long for the receive is
- * dropped, too, because any host may send one.
+ * also dropped, because any host may send one.
  */
 static void
 refuse_silently(struct ee_request *q, enum ee_verdict v)
