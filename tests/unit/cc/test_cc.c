@@ -22,7 +22,7 @@ mine_begin(struct hca_pipe *h, uint32_t obj)
 	++*(uint32_t *)hca_cc_state(h, obj);
 }
 
-/* Of this test, not of the table */
+/* A control that only this test registers; it is not in the table */
 static const struct hca_cc_ops mine = {.name = "mine",
 				       .state_bytes = 4,
 				       .begin = mine_begin,

@@ -89,14 +89,14 @@ void rig_gid(struct rig *r);
 /* The path of a TP to 10.0.0.host, whose MAC address is 02:00:00:00:00:host. */
 struct hca_qpc_path rig_path(uint8_t host);
 
-/* Create what a QP needs: SQ of 16 x 64 B and RQ of 8 x 64 B in keys 20 and 21, CQs 2 and 3. */
+/* Create the queues of a QP: SQ of 16 x 64 B and RQ of 8 x 64 B in keys 20 and 21, CQs 2 and 3. */
 void rig_qp_world(struct rig *r);
 struct hca_qpc *rig_qpc(struct rig *r, uint32_t qpi, uint32_t mask);
 int rig_to_init(struct rig *r, uint32_t qpi);
 int rig_to_rtr(struct rig *r, uint32_t qpi);
 int rig_to_rts(struct rig *r, uint32_t qpi);
 
-/* rig_remember() copies the HCA's contexts; the other call asserts that none has changed. */
+/* rig_remember() copies the HCA's contexts; rig_unchanged() asserts that all are unchanged. */
 void rig_remember(struct rig *r, uint32_t qpi);
 void rig_unchanged(struct rig *r, uint32_t qpi);
 

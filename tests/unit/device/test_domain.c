@@ -72,7 +72,7 @@ everything_of_one(void **state)
 	rig_free(r);
 }
 
-/* A region is of the domain that it names, whoever has made its PD. */
+/* A region belongs to the domain that it names; the domain of its PD does not matter. */
 static void
 in_a_pd_of_others(void **state)
 {
@@ -109,7 +109,7 @@ no_such_domain(void **state)
 	rig_free(r);
 }
 
-/* No poll looks at more than a part of a large table, whoever ends. */
+/* Each step reads at most HCA_CEU_GLANCES entries of a large table. */
 static void
 in_parts(void **state)
 {

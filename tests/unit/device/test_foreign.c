@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Foreign memory in the MPT: which regions are accepted, and what may lie in them. */
+/* Foreign memory in the MPT: accepted regions, and the objects that may lie in them. */
 
 #include <errno.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "rig.h"
 
 #define PAGE 4096u
-/* Addresses of the tables in rig.c, and the driver's memory after what rig_init_hca() uses. */
+/* Addresses of the tables in rig.c, and the driver's memory behind that of rig_init_hca(). */
 #define V_QPC 0x100000u
 #define V_CQC 0x110000u
 #define V_EQC 0x120000u

@@ -131,7 +131,7 @@ options(void **state)
 				 HCA_QPC_TOKEN | HCA_QPC_SUSPEND);
 }
 
-/* The first TASSN is the driver's, who knows that the number was used before. */
+/* The driver chooses the first TASSN, as the number of the Jetty may have been used before. */
 static void
 first_number(void **state)
 {
@@ -364,7 +364,7 @@ bad_jfrs(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_SRQ, SRQN), HCA_STAT_BAD_PARAM);
 	srqc(r)->srqn = hca_cpu_to_be32(1u << 19 | SRQN);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_SRQ, 1u << 19 | SRQN), HCA_STAT_BAD_PARAM);
-	/* what only JFRs have */
+	/* fields that only JFRs have */
 	c = srqc(r);
 	c->flags = hca_cpu_to_be32(HCA_SRQC_TOKEN);
 	c->rnr = 0;
@@ -432,7 +432,7 @@ well_known(void **state)
 	assert_int_equal(name(r, 5, UINT64_C(1) << 32 | JETTY), HCA_STAT_BAD_PARAM);
 	assert_int_equal(name(r, 0, HCA_TC_NONE), HCA_STAT_OK);
 	assert_int_equal(known[0], HCA_TC_NONE);
-	/* it ends with what it stands for */
+	/* an entry is freed with its Jetty */
 	assert_int_equal(name(r, 7, JETTY), HCA_STAT_OK);
 	assert_int_equal(name(r, 8, JETTY), HCA_STAT_OK);
 	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
@@ -473,7 +473,7 @@ one_peer(void **state)
 	assert_int_equal(bind_to(r, JETTY, 7, HCA_TC_NONE), HCA_STAT_BAD_RES_STATE);
 	assert_int_equal(bind_to(r, JETTY ^ 1u << 12, 7, 0x10403), HCA_STAT_BAD_INDEX);
 	assert_int_equal(bind_to(r, 0, 7, 0x10403), HCA_STAT_BAD_INDEX);
-	/* a well-known number says nothing about who sends */
+	/* a well-known number does not name the Jetty that sends */
 	assert_int_equal(bind_to(r, JETTY, 7, HCA_TC_WELL_KNOWN - 1), HCA_STAT_BAD_PARAM);
 	assert_int_equal(bind_to(r, JETTY, 7, HCA_TC_JFR | 5), HCA_STAT_BAD_PARAM);
 	assert_int_equal(tc(r)->bound, HCA_TC_ALONE);
@@ -486,7 +486,7 @@ one_peer(void **state)
 	assert_int_equal(bind_to(r, JETTY, 0, HCA_TC_NONE), HCA_STAT_OK);
 	assert_int_equal(tc(r)->bound, HCA_TC_ALONE);
 	assert_int_equal(bind_to(r, JETTY, 8, 0x10404), HCA_STAT_OK);
-	/* the next Jetty in its place knows nobody */
+	/* the next Jetty in its place has no peer */
 	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
 	assert_int_equal(create(r), HCA_STAT_OK);
 	assert_int_equal(tc(r)->bound, HCA_TC_ANYBODY);

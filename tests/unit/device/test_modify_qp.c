@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The MODIFY_QP family: transitions, attributes, what each transition sets, and destruction. */
+/* The MODIFY_QP family: transitions, attributes, the values they set, and destruction. */
 
 #include <string.h>
 

@@ -144,7 +144,10 @@ type1(void **state)
 	assert_int_equal(free_key(r, WINDOW), HCA_STAT_OK);
 }
 
-/* What others have in the PD may go at any time: it is bound to nothing of ours, nor to theirs. */
+/*
+ * A window and a region of different domains are not bound, even in one PD: the region of the other
+ * client may go at any time.
+ */
 static void
 another_domain(void **state)
 {
@@ -349,7 +352,7 @@ freeing_waits_while_busy(void **state)
 		rig_poll(r);
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
 	hca_window_settle(&r->h->core, b.new_key);
-	/* continuous binding cannot delay the command for ever */
+	/* binding again cannot delay the command: the claim is refused */
 	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(bound_to(r, REGION), 0);
 	for (unsigned int i = 0; i < 20; i++)

@@ -2,7 +2,7 @@
 
 /*
  * The two paths of a QP: where and when the CEU writes them, which one is in use, the state after a
- * migration by a stage, and what QUERY_QP reports.
+ * migration by a stage, and the output of QUERY_QP.
  */
 
 #include <string.h>

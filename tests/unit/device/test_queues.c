@@ -322,7 +322,7 @@ cqc(struct rig *r, uint32_t cqn)
 	X(c->ci_db = hca_cpu_to_be32(0)) \
 	X(c->state_db = hca_cpu_to_be32(0))
 
-/* With overrun ignored what has no room is lost, and the rest goes on. */
+/* With overrun ignored, CQEs without room are lost, and the CQ goes on. */
 static void
 overrun_ignored(void **state)
 {

@@ -454,7 +454,7 @@ another_cq_overruns(void **state)
 	assert_int_equal(HCA_SRQC_STATE(hca_be32_to_cpu(query(r)->flags)), HCA_SRQC_STATE_OK);
 }
 
-/* What an overrun leaves to do is not done to users of the next CQ of that number. */
+/* The late work of an overrun does not affect the users of the next CQ of that number. */
 static void
 cq_number_is_reused_after_an_overrun(void **state)
 {
@@ -472,7 +472,7 @@ cq_number_is_reused_after_an_overrun(void **state)
 	assert_int_equal(r->h->qp[QPI].cfg.state, HCA_QPS_INIT);
 }
 
-/* CLOSE_HCA destroys all SRQs, and nothing of them remains after the next INIT_HCA. */
+/* CLOSE_HCA destroys all SRQs, and they are free after the next INIT_HCA. */
 static void
 hca_closes(void **state)
 {

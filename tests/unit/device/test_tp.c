@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* TPs and their groups by command: what is taken, what is refused, what changes, how it ends. */
+/* TPs and their groups by command: accepted and refused values, changes, and the end. */
 
 #include <string.h>
 
@@ -74,7 +74,7 @@ destroy(struct rig *r, uint32_t i)
 	return rig_cmd(r, HCA_CMD_HW2SW_TP, 0, TPN(i), 0, 0);
 }
 
-/* The mailbox of MODIFY_TP: what the TP has, and this mask. */
+/* The mailbox of MODIFY_TP: the values of the TP, with this mask. */
 static struct hca_tpc *
 change(struct rig *r, uint32_t i, uint32_t mask)
 {
@@ -530,7 +530,7 @@ permit(struct rig *r, uint32_t group, uint64_t word)
 	return rig_cmd(r, HCA_CMD_PERMIT_TPG, 0, group, word, 0);
 }
 
-/* Each domain by itself; until it is said, the domain ends, or the group does. */
+/* Each domain is permitted separately, until it is revoked or ends, or the group ends. */
 static void
 groups_have_users(void **state)
 {

@@ -2,8 +2,8 @@
 
 /*
  * The whole table of transitions: every command in every state, for every service, with each
- * attribute left out or added. QUERY_QP must report exactly what was set; a refused command changes
- * nothing.
+ * attribute left out or added. QUERY_QP must report exactly the values that were set; a refused
+ * command changes nothing.
  */
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a device has of UB, and that it has none of it without that wire. */
+/* The parts of a device for UB, and that a device without that wire has none of them. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -139,7 +139,7 @@ gids_come_and_go(void **state)
 	assert_int_equal(entry.valid, 1);
 }
 
-/* Another interface with the same address is a change, too. */
+/* Another interface with the same address is also a change. */
 static void
 gids_have_interfaces(void **state)
 {

@@ -234,7 +234,7 @@ test_ranges(void **state)
 	driver_ranges_free(&ranges);
 }
 
-/* Entries are counted: what is left of a power of two stays free, and ranges may cross blocks. */
+/* Entries are counted: the rest of a power of two stays free, and ranges may cross blocks. */
 static void
 test_ranges_uneven(void **state)
 {
@@ -253,7 +253,7 @@ test_ranges_uneven(void **state)
 	driver_ranges_give(&ranges, c, quarter - 1);
 	driver_ranges_give(&ranges, b, quarter + 1);
 	driver_ranges_give(&ranges, d, quarter - 1);
-	/* three quarters, beside a quarter that lies at the beginning */
+	/* three quarters, behind a quarter at the beginning */
 	assert_int_equal(driver_ranges_take(&ranges, quarter, &a), 0);
 	assert_int_equal(driver_ranges_take(&ranges, 3 * quarter, &b), 0);
 	assert_int_equal(a, 0);

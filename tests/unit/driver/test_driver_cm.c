@@ -196,7 +196,7 @@ events(void **state)
 	close(other);
 }
 
-/* A pipe that is not read does not block; what is in it is enough to wake its reader. */
+/* A full pipe does not block the driver; the records in it are enough to wake the reader. */
 static void
 full_pipe(void **state)
 {

@@ -135,7 +135,7 @@ test_bring_up(void **state)
 	assert_ptr_equal(hca_client_uar(client), fake->bar2 + 4096);
 }
 
-/* ICM chunks are mapped at first use, once, and cover what is used. */
+/* ICM chunks are mapped at first use, once, and cover all entries in use. */
 static void
 test_icm_at_first_use(void **state)
 {

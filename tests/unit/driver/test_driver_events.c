@@ -270,7 +270,7 @@ tagged(void **state)
 	assert_int_equal(event.tag, tag);
 }
 
-/* What a freed CQ has left in the pipes is gone; the rest stays, also if one was full. */
+/* The events of a freed CQ are removed from the pipes; the others stay, also in a full pipe. */
 static void
 freed_cq(void **state)
 {

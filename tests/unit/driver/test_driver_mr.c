@@ -305,7 +305,7 @@ test_iova(void **state)
 	assert_int_equal(call_drop(client, HCA_CTL_DEREG_MR, keys.lkey), 0);
 }
 
-/* No page is written, nothing of the client is looked at. */
+/* Length 0: no MTT is written, and the memory of the client is not looked up. */
 static void
 test_length_0(void **state)
 {

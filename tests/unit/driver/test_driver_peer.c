@@ -122,7 +122,7 @@ peers(void **state)
 	assert_memory_equal(agent.import.ah.dmac, "\2\0\0\0\0\2", 6);
 	assert_memory_equal(agent.import.ah.smac, "\2\0\0\0\0\1", 6);
 	assert_int_equal(import(1, 3, 2, &number), -EINVAL);	   /* no such address */
-	assert_int_equal(import(1, 0, 9, &number), -EHOSTUNREACH); /* nobody's MAC address */
+	assert_int_equal(import(1, 0, 9, &number), -EHOSTUNREACH); /* no MAC address */
 	assert_int_equal(agent.imports, 1);
 	agent.answer = -EINPROGRESS;
 	assert_int_equal(query_peer(1, 0x7000, &s), 0);
@@ -144,7 +144,7 @@ peers(void **state)
 	assert_int_equal(unimport(1, 0x7000), -EOPNOTSUPP);
 }
 
-/* What a client may import, which it has again when it gives back, and which goes with it. */
+/* A quota of imports: the place of an import is free after it is given back or the client ends. */
 static void
 peers_have_a_quota(void **state)
 {
@@ -230,7 +230,7 @@ links_have_a_quota(void **state)
 	assert_int_equal(import(0, 0, 5, &other[2]), 0);
 }
 
-/* A client that ends leaves nothing, but what others have, too, to them. */
+/* When a client ends, its links end; a link that another client imports passes to that client. */
 static void
 links_end_with_their_client(void **state)
 {
@@ -251,7 +251,7 @@ links_end_with_their_client(void **state)
 	assert_int_equal(links_of(1), 0);
 }
 
-/* What is no address of a host has a MAC address nevertheless. */
+/* These addresses have MAC addresses, but are not of hosts: the import is refused. */
 static void
 not_unicast(void **state)
 {
@@ -311,7 +311,7 @@ tpns_cannot_be_guessed(void **state)
 
 /* ---- which groups clients may use ---- */
 
-/* The command that was issued last, if it is about the group: whom it permits, or not any more */
+/* The last PERMIT_TPG command names the group, and permits or revokes the client. */
 static void
 permitted(bool may)
 {

@@ -216,7 +216,7 @@ drop_channel(struct hca_client *c, uint32_t channel)
 
 static const struct thing channels = {make_channel, .drop = drop_channel};
 
-/* Beside the one that start() attached. */
+/* A segment in addition to the one that start() attached. */
 static int
 make_segment(struct hca_client *c, uint32_t *at)
 {

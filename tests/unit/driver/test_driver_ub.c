@@ -227,7 +227,7 @@ one_peer(void **state)
 	assert_int_equal(hca_be32_to_cpu(m->tc), 0x10403);
 	assert_true(m->eid[0] == 1 && m->eid[15] == 2);
 	assert_int_equal(bind_to(1, number, HCA_TC_NONE), 0);
-	/* nobody else's, no JFS, and not to a number that anybody may have */
+	/* no Jetty of another client, no JFS, no target with a well-known number */
 	assert_int_equal(bind_to(0, number, 0x10403), -EINVAL);
 	assert_int_equal(bind_to(1, jfs, 0x10403), -EINVAL);
 	assert_int_equal(bind_to(1, number, 40), -EINVAL);
@@ -386,7 +386,7 @@ well_known(void **state)
 	assert_int_equal(name(1, 33, agent), -EINVAL);
 	assert_int_equal(name(1, 33, jfs), -EINVAL);
 	assert_int_equal(name(1, 33, srqn), -EINVAL);
-	/* somebody else's is not given up */
+	/* a client cannot give up the entry of another client */
 	assert_int_equal(name(0, 32, HCA_TC_NONE), -EINVAL);
 	assert_int_equal(name(1, 34, HCA_TC_NONE), -EINVAL);
 	assert_int_equal(name(1, 32, HCA_TC_NONE), 0);
@@ -398,7 +398,7 @@ well_known(void **state)
 	assert_int_equal(name(1, 1023, number), 0);
 }
 
-/* So many for a client, which has them again when it gives them back or their target goes. */
+/* A client may have QUOTA entries; a place is free after it is given back or its target ends. */
 static void
 well_known_quota(void **state)
 {
@@ -532,7 +532,7 @@ tps(void **state)
 	assert_int_equal(fake->live[LIVE_TP], 0);
 }
 
-/* The peer must know the number before the TP is made. */
+/* The peer needs the number before the TP is made. */
 static void
 chosen_numbers(void **state)
 {
@@ -565,7 +565,7 @@ as_many_tps_as_there_are(void **state)
 {
 	struct hca_tpc t;
 
-	/* nobody answers for that address */
+	/* no host answers for that address */
 	t = tpc(99);
 	assert_true(hca_driver_create_tp(drv, &t) < 0);
 	t = tpc(2);

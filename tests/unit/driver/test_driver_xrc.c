@@ -241,7 +241,7 @@ descriptors_are_judged(void **state)
 	close(fd);
 }
 
-/* A file is its inode, not its path or its descriptor; a memfd is one, too. */
+/* A file is its inode, not its path or its descriptor; a memfd has an inode as well. */
 static void
 inode_names_it(void **state)
 {
@@ -438,7 +438,7 @@ opened_by_another(void **state)
 	assert_int_equal(to_init(1, qpn), 0);
 	assert_int_equal(counters(1, qpn), 0);
 	assert_int_equal(close_domain(1, number), -EBUSY);
-	/* what it closes remains its creator's */
+	/* the creator keeps the QP that this client closes */
 	assert_int_equal(destroy(1, qpn), 0);
 	assert_int_equal(destroy(1, qpn), -EINVAL);
 	assert_int_equal(fake->live[LIVE_QP], 1);
@@ -521,7 +521,7 @@ last_client_takes_it_along(void **state)
 	nothing_is_left();
 }
 
-/* A QP counts for each client that holds it, so that none is left behind for nobody. */
+/* A QP counts for each client that holds it, so each QP counts until the last one closes it. */
 static void
 quota_of_qps(void **state)
 {

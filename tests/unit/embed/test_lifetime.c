@@ -201,7 +201,7 @@ congestion_by_name(void **state)
 	assert_int_equal(softhca_embed_destroy(embed), 0);
 }
 
-/* What a program of a later release sets must not be ignored. */
+/* A member that only a later release has must not be ignored. */
 static void
 refused_members(void **state)
 {

@@ -30,7 +30,7 @@
 #define BAD_TIMEOUT 16 /* 0.27 s, eight times: on a busy machine threads wait */
 #define PATIENCE_S 120
 
-/* Requests of a round from side 0 to side 1; READ reads back what WRITE has written. */
+/* Requests of a round from side 0 to side 1; READ reads back the data of WRITE. */
 static const struct request {
 	uint32_t opcode, from, to, packets; /* areas; packets: of the request */
 } requests[] = {

@@ -21,7 +21,7 @@
 #include <softhca/softhca.h>
 #include <softhca/urma.h>
 
-/* The agent of UB is a client, too, with one Jetty. */
+/* The agent of UB is also a client, with one Jetty. */
 #define AGENT 1u
 
 #define ANSWER 65536
@@ -154,7 +154,7 @@ write_some(unsigned int n)
 static int
 setup(void **state)
 {
-	/* A file prefix of its own, because others may run this test, too. */
+	/* A file prefix of its own, because other users may run this test at the same time. */
 	static char prefix[32];
 	static const char *const args[] = {"--no-huge", "-m",	       "256",
 					   "--no-pci",	"--no-shconf", "--log-level=error",
@@ -243,7 +243,7 @@ same(json_t *dict, bool ub, const struct softhca_counter *c, int n)
 			others++;
 			continue;
 		}
-		/* the API's query is counted, too */
+		/* the API's query is itself counted */
 		if (strncmp(c[i].name, "hcr_", 4) == 0)
 			continue;
 		if (number(dict, c[i].name) != c[i].value)
@@ -335,7 +335,7 @@ text(json_t *dict, const char *key)
 	return t;
 }
 
-/* The program's Jetty, beside the agent's. */
+/* The program's Jetty; the list also has that of the agent. */
 static json_t *
 jetty_of_program(json_t *list, uint32_t id)
 {
@@ -382,7 +382,7 @@ queue_pairs(void **state)
 	}
 }
 
-/* A Jetty is among the Jettys and not among the QPs; nobody has set up a TP. */
+/* A Jetty is among the Jettys and not among the QPs; no client has set up a TP. */
 static void
 jettys(void **state)
 {
@@ -462,7 +462,7 @@ region_of(const struct softhca_mr *m, json_t **list)
 	return json_object_get(*list, key);
 }
 
-/* What is no ordinary region: without memory, and at another address */
+/* Special regions: without memory, and at another address */
 static void
 special_regions(void **state)
 {

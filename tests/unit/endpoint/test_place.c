@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Workers that wait for their CPU move to one that is idle; nobody else moves. */
+/* Workers that wait for their CPU move to an idle one; the other workers do not move. */
 
 #include <pthread.h>
 #include <sched.h>
@@ -85,7 +85,7 @@ setup(void **state)
 	return 0;
 }
 
-/* A period in which the workers waited and the CPUs were idle for so many ms. */
+/* A period in which the workers waited for wait0 and wait1 ms, and CPU i was idle for ms[i]. */
 static bool
 period(unsigned int wait0, unsigned int wait1, const unsigned int *ms)
 {
@@ -176,7 +176,7 @@ coin_decides(void **state)
 	assert_int_equal(fake.tid, 1);
 }
 
-/* Calls in between do nothing; a machine that tells nothing moves nobody. */
+/* Calls within a period do nothing; if the idle times cannot be read, no worker moves. */
 static void
 early_and_blind(void **state)
 {

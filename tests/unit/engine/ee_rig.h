@@ -112,7 +112,7 @@ void rig_post_one(struct rig *r, uint32_t off, uint32_t len);
 /* Whether memory at off holds the payload of seed, len bytes. */
 bool rig_holds(const struct rig *r, uint32_t off, uint32_t len, uint8_t seed);
 
-/* Change the service of the QP, and nothing else. */
+/* Change only the service of the QP. */
 void rig_service(struct rig *r, uint8_t service);
 /* Set up SRQ i, with keys in pd; the QP receives from it. */
 void rig_share(struct rig *r, unsigned int i, uint32_t pd);

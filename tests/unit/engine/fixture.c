@@ -243,7 +243,7 @@ fx_counter(const struct fx *fx, enum hca_stage_id s, enum hca_counter c)
 	return fx->h->line[s].counters[c];
 }
 
-/* What stages call beside edges and messages. Weak: tests that link the real function use that. */
+/* Functions that stages call, without edges and messages. Weak: some tests link the real ones. */
 __attribute__((weak)) void
 hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t qpi)
 {

@@ -2,7 +2,7 @@
 
 /*
  * To be run by hand: nanoseconds that the responder takes per 64-byte WRITE in bursts of 32 with
- * one ACK each, beside a loop that only allocates and frees the packets. Asserts nothing.
+ * one ACK each, and those of a loop that only allocates and frees the packets. Asserts nothing.
  */
 
 #include "ee_rig.h"

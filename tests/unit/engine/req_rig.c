@@ -16,7 +16,7 @@
 static struct rig *current;
 bool rig_shared_cq;
 
-/* ---- what the queues call ---- */
+/* ---- functions that the queues call ---- */
 
 static void
 raised(uint8_t type, uint32_t index)

@@ -362,7 +362,7 @@ source(void **state)
 	dropped(r, len, rx_bad_source);
 }
 
-/* A frame of the peer for another host, which a port may deliver, too. */
+/* A frame of the peer for another host; a port may deliver such frames. */
 static void
 not_ours(void **state)
 {

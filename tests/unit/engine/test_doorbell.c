@@ -242,7 +242,7 @@ test_opcodes(void **state)
 	assert_int_equal(FX_COUNTER(fx, DOORBELL, doorbells), 31);
 }
 
-/* Jettys have more; those of both kinds that no QP has are refused there, too. */
+/* Jettys have more opcodes; an opcode that neither they nor QPs have is refused for both. */
 static void
 test_opcodes_of_jettys(void **state)
 {
@@ -290,7 +290,7 @@ test_closed_page_is_not_looked_at(void **state)
 	assert_int_equal(hca_doorbell_poll(fx->h, SCAN_NS + 1, 32), 1);
 }
 
-/* The page of QP 1 costs nothing while nobody uses it; its doorbells are found by the scan. */
+/* The page of QP 1 costs nothing while no client uses it; its doorbells are found by the scan. */
 static void
 test_page_of_qp1_is_scanned(void **state)
 {

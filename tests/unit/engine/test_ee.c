@@ -226,8 +226,8 @@ expect_ack_and_nak(struct rig *r, uint32_t acked, uint32_t missing)
 
 /*
  * A packet of a PSN to come, in the burst of the last one that was sent: its requester ignores a
- * NAK of what it has not sent, and would wait for its ACK until its timer runs out. Asked for or
- * not, and for a duplicate.
+ * NAK of a PSN that it has not sent, and would wait for its ACK until its timer runs out. Asked
+ * for or not, and for a duplicate.
  */
 static void
 future_psn_keeps_the_ack(void **state)

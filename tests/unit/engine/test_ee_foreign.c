@@ -189,7 +189,7 @@ atomics(void **state)
 
 	memcpy(at(8), &value, 8);
 	p.rkey = KEY;
-	then(0, -EAGAIN); /* not read, so nothing has changed */
+	then(0, -EAGAIN); /* not read, so the value is unchanged */
 	rig_feed(r, p);
 	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
 	then(UINT32_MAX, 0);
@@ -202,7 +202,7 @@ atomics(void **state)
 	memcpy(&value, at(8), 8);
 	assert_int_equal(value, 42);
 	rig_forget_responses(r);
-	/* read, but not stored: nothing has changed */
+	/* read, but not stored: the value is unchanged */
 	p.psn = PSN + 1;
 	then(1, -EAGAIN);
 	rig_feed(r, p);
@@ -277,7 +277,7 @@ expect_waits(struct rig *r, const struct rig_packet *p)
 	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
 }
 
-/* One that would find no place to be remembered is not begun; what a QP has left behind is free. */
+/* An atomic for which no place is free does not begin; the places of a QP that is gone are free. */
 static void
 stores_are_bounded(void **state)
 {

@@ -264,7 +264,7 @@ repeated_read_names_its_own_range(void **state)
 
 /*
  * A repeated READ whose memory is gone is refused; late copies of it must not move the QP to ERR,
- * nor affect what is answered after them.
+ * nor affect later answers.
  */
 static void
 repeated_read_that_may_not_is_refused(void **state)
@@ -275,7 +275,7 @@ repeated_read_that_may_not_is_refused(void **state)
 	rig_feed(r, p);
 	rig_feed(r, rig_write(102, 0, 8, 1));
 	rig_forget_responses(r);
-	p.dma_len = 1024; /* exceeds what was executed */
+	p.dma_len = 1024; /* exceeds the length that was executed */
 	rig_feed(r, p);
 	rig_expect_silence(r);
 	assert_int_equal(RIG_COUNTER(r, resp_duplicate_dropped), 1);

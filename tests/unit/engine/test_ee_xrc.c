@@ -234,7 +234,7 @@ srq_goes_within_a_message(void **state)
 	assert_int_equal(r->cqes, 0);
 }
 
-/* The SRQ was destroyed, and another client's got its number: what is left of A's is not its. */
+/* The SRQ was destroyed, and another client's has its number: A's message must not use that one. */
 static void
 replace(struct rig *r, uint32_t xrcd)
 {

@@ -223,7 +223,7 @@ inline_data(void **state)
 	}
 }
 
-/* ---- what does not leave ---- */
+/* ---- frames that are not sent ---- */
 
 static void
 fails_request(struct frame_rig *r, struct rte_mbuf *m)
@@ -425,7 +425,7 @@ watched_copy(uint32_t seed, void *dst, const void *src, size_t n)
 	return watched.icrc->copy_crc(seed, dst, src, n);
 }
 
-/* Who hears that descriptors are done may use their memory for something else. */
+/* When descriptors are done, their memory may be used for other data. */
 static void
 long_payloads_are_read_before_they_are_done(void **state)
 {
@@ -562,7 +562,7 @@ discards_after_stall_time(void **state)
 	r->now += 1;
 	push(r, 3, 0x300);
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, tx_discard_stalled), 13);
-	/* until the port accepts one: then the time starts anew */
+	/* until the port accepts one: then the time starts again */
 	r->accept = 1;
 	push(r, 3, 0x400);
 	assert_int_equal(r->frames, 1);

@@ -714,7 +714,7 @@ test_gather_failed(void **state)
 	expect_failed(r, 1, HCA_SYND_LOCAL_PROT, 3);
 }
 
-/* Moved to ERR by another stage: all requests are flushed, sent or not, and later ones, too. */
+/* Moved to ERR by another stage: all requests are flushed, sent or not, and also later ones. */
 static void
 test_flush(void **state)
 {

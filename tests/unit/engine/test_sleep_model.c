@@ -220,7 +220,7 @@ is_new(const struct state *s)
 	return !old;
 }
 
-/* Kickers that are stopped for ever have not finished: they would still kick. */
+/* A kicker that never runs again has not finished: it would still kick. */
 static void
 judge(const struct state *s, const struct rules *r)
 {
@@ -270,7 +270,7 @@ loses(const struct rules *r)
 	lost = false;
 	states = 0;
 	explore(&s, r);
-	assert_true(states < SEEN_MAX / 16); /* so many states that hashes may have collided */
+	assert_true(states < SEEN_MAX / 16); /* with more states, hashes may have collided */
 	print_message("%lu states\n", (unsigned long)states);
 	return lost;
 }

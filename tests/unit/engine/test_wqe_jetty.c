@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * WQEs of Jettys: what of each operation is in its record, which pool that is of, what makes a WQE
- * bad; that records of QPs are not touched.
+ * WQEs of Jettys: the fields of each operation's record, the pool of the record, bad WQEs, and that
+ * records of QPs are not touched.
  */
 
 #include "parser_rig.h"
@@ -166,7 +166,7 @@ test_write(void **state)
 	assert_int_equal(r->open | r->active, 0);
 }
 
-/* What names a queue, of the common form: an earlier Write has left its words alone. */
+/* The common form of a record has words that name a queue; a Write has not changed them. */
 static void
 test_queue_of_common_form(void **state)
 {

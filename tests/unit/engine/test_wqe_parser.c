@@ -451,7 +451,7 @@ test_late_tail_is_no_catas(void **state)
 		assert_int_equal(poll_parser(fx), 0);
 	complete(fx, QPI, 1);
 	assert_int_equal(poll_parser(fx), 2);
-	/* the time limit starts anew each time */
+	/* the time limit starts again each time */
 	fx_now += 21000000;
 	post_chain(fx, 9, 1);
 	assert_int_equal(poll_parser(fx), 0);

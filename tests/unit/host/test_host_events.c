@@ -18,7 +18,7 @@
 
 #define STARTS 20000u
 #define ENOUGH_S 5  /* fewer where the machine is busy */
-#define HANGS_S 60u /* only who hangs takes so long */
+#define HANGS_S 60u /* only a program that hangs takes so long */
 
 static bool
 enough(time_t began)

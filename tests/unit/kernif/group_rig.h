@@ -2,7 +2,7 @@
 #ifndef TESTS_GROUP_RIG_H
 #define TESTS_GROUP_RIG_H
 
-/* A responder with addresses in three VLANs, what it sends for its groups, and a querier. */
+/* A responder with addresses in three VLANs, its frames for groups, and a querier. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static const uint8_t g6[16] = {0xff, 0x15, [14] = 2, 3}, h6[16] = {0xff, 0x05, [
 static const uint8_t made_ll[16] = {0xfe, 0x80, [8] = 0, [11] = 0xff, 0xfe, 0, 0, 0x0a};
 static const uint8_t own_ll[16] = {0xfe, 0x80, [15] = 0x70};
 
-/* What was sent, without what was in front of the message. */
+/* A frame that was sent: its message, and the fields of the headers in front of it. */
 struct sent {
 	uint64_t at;
 	uint16_t vlan_id;

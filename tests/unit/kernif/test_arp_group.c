@@ -222,7 +222,7 @@ general_query(void **state)
 			uint64_t after = sent[j].at - asked;
 
 			assert_int_equal(sent[j].vlan_id, NONE);
-			/* of IPv6 that of the own address, too */
+			/* with IPv6, one more for the group of the own address */
 			rig_report(&sent[j], sent[j].v4 ? 2 : 3, IS_EXCLUDE, sent[j].v4 ? g4 : g6);
 			rig_report(&sent[j], sent[j].v4 ? 2 : 3, IS_EXCLUDE, sent[j].v4 ? h4 : h6);
 			first = after < first ? after : first;
@@ -347,7 +347,7 @@ older_queriers(void **state)
 	rig_report(&sent[0], 2, IS_EXCLUDE, g4);
 }
 
-/* The oldest one says no time, and knows no leaving. */
+/* A querier of IGMPv1 names no time, and gets no leave messages. */
 static void
 oldest_querier(void **state)
 {
@@ -369,7 +369,7 @@ oldest_querier(void **state)
 	assert_int_equal(rig_leave(g4, NONE), -ENOENT);
 }
 
-/* What was to be sent for a newer querier is not sent to an older one. */
+/* A report for a newer querier is cancelled when an older one comes. */
 static void
 older_querier_comes(void **state)
 {
@@ -414,7 +414,7 @@ floods(void **state)
 	assert_true(rig_stats().group_queries >= 30000);
 }
 
-/* ---- what is no query ---- */
+/* ---- messages that are not queries ---- */
 
 static void
 bad_queries(void **state)

@@ -8,7 +8,7 @@
 #include "arp_rig.h"
 
 /*
- * A stranger answers faster than the owner of an address: the owner, which answers, too, keeps it,
+ * A stranger answers faster than the owner of an address: the owner, which also answers, keeps it,
  * and later answers of the stranger are ignored. IPv4 and IPv6.
  */
 static void
@@ -88,7 +88,7 @@ ask_both(int want)
 	assert_int_equal(rig_lookup(y6, NONE, mac), want);
 }
 
-/* It claims them before the request and answers first: the owner is believed. */
+/* It claims them before the request and answers first: the owner keeps the addresses. */
 static void
 answers_unasked(void **state)
 {
@@ -108,7 +108,7 @@ answers_unasked(void **state)
 	assert_int_equal(rig_stats(&x).arp_answers + rig_stats(&x).nd_answers, 2);
 }
 
-/* It begins after the request, is believed, and continues, which makes it a suspect. */
+/* It begins after the request, gets the addresses, and continues, which makes it a suspect. */
 static void
 answers_too_often(void **state)
 {
@@ -178,7 +178,7 @@ owner_suspected(void **state)
 
 /*
  * A stranger forges answers that name the owner's MAC address, then claims the address and answers
- * first: the owner, believed for long, answers too and keeps the address.
+ * first: the owner, which has had the address for long, also answers and keeps it.
  */
 static void
 owner_framed(void **state)

@@ -218,7 +218,7 @@ was_moved(const uint8_t dgid[16], const uint8_t mac[6])
 	return false;
 }
 
-/* Wait until so many destinations moved, check them, and until the log is not written any more. */
+/* Wait until n destinations moved, check them, and wait until the log is not written any more. */
 static void
 wait_moved(unsigned int n, const uint8_t mac[6])
 {
@@ -338,7 +338,7 @@ next_hops(void **state)
 	uint8_t mac[6];
 
 	(void)state;
-	c.patience_ms = 1500; /* for nobody's answer */
+	c.patience_ms = 1500; /* limit for an address without a host */
 	begin(&c);
 	wait_gid(2, gid6);
 	assert_way(host4, 1, host_mac);
@@ -380,8 +380,8 @@ neighbours_move(void **state)
 }
 
 /*
- * A static neighbour that is the next hop of others: neither who answers for its address nor who
- * claims it changes where they are sent to.
+ * A static neighbour that is the next hop of others: neither a host that answers for its
+ * address nor one that claims it changes their way.
  */
 static void
 static_next_hop(void **state)
@@ -643,9 +643,8 @@ asked_once(struct asked *a)
 }
 
 /*
- * Time in which the process does not run is no time in which nobody answered: a stop of a second is
- * charged as one wait, 100 ms. Nobody answers, because how soon anybody could is the machine's
- * affair.
+ * Time in which the process does not run is not time without an answer: a stop of a second counts
+ * as one wait, 100 ms. No host answers, because the time of an answer depends on the machine.
  */
 static void
 stopped_while_asking(void **state)
@@ -662,7 +661,7 @@ stopped_while_asking(void **state)
 		wait_gid(1, gid4);
 		while (!asked_once(&a))
 			continue;
-		/* 2400 ms, less what the stop came late by; by the clock: 1500 */
+		/* 2400 ms, less the delay of the stop; by the clock: 1500 */
 		assert_true(a.took >= 2000000000u);
 		end();
 	}

@@ -129,7 +129,7 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	/* Claims end by themselves in silence. */
+	/* Without further frames, all claims end. */
 	for (int i = 0; i < 3; i++) {
 		now += MOVE_GUARD_WATCH_NS;
 		move_guard_tick(&guard, now);
@@ -184,7 +184,7 @@ last_frames(void **state)
 	assert_int_equal(guard.refused, 0);
 }
 
-/* The owner is silent for a while and then sends: within a tick it has its address back. */
+/* The owner is silent for 5 s and then sends: within a tick it has its address back. */
 static void
 comes_back(void **state)
 {

@@ -206,7 +206,7 @@ by_vlans(void **state)
 	end();
 }
 
-/* What is reached by another interface is not reached by this HCA. */
+/* An address that is reached by another interface is not reached by this HCA. */
 static void
 by_another_interface(void **state)
 {

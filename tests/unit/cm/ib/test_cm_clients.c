@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients that name objects of others, or send anything: each is answered, no object of another
- * client changes, and none is left. The driver has checked the channels of new and moved ids.
+ * Clients that name objects of others, or send anything: the manager answers each call, no object
+ * of another client changes, and all are freed at the end. The driver has checked the channels of
+ * new and moved ids.
  */
 
 #include <errno.h>

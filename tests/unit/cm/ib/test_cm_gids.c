@@ -108,7 +108,7 @@ info(uint32_t end, uint32_t id)
 	return answer;
 }
 
-/* Connect with that much private data, every byte of which comes; the id of the request */
+/* Connect with `longest` bytes of private data, and check each. Returns the request's id. */
 static uint32_t
 connect_longest(uint32_t id, uint32_t longest)
 {

@@ -2,9 +2,9 @@
 
 /*
  * Messages as from Linux: the connection manager is put in the place of one of two hosts of a
- * capture (tests/wire/captures/cm). It gets the messages of the other one, and its program does
- * what that host's did. Each message of the host must then come from the connection manager, with
- * the same fields but for those that are chosen at random.
+ * capture (tests/wire/captures/cm). It gets the messages of the other one, and its program makes
+ * the calls of that host's. Each message of the host must then come from the connection manager,
+ * with the same fields but for those that are chosen at random.
  *
  * Arguments: ADDRESS=CAPTURE..., the place and the file.
  */

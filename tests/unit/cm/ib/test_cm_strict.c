@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The test plays the peer by MADs of its own, and counts what it gets: as Linux would. */
+/* The test is the peer: it sends MADs as Linux would, and counts the answers. */
 
 #include <errno.h>
 #include <string.h>
