@@ -44,8 +44,8 @@ struct fake_ctl {
 	bool closed;
 	int async_write;
 	int channel_write;		   /* of channel 1 */
-	int channel_writes[FAKE_CHANNELS]; /* -1: there is none */
-	/* operations of connection management; NULL: there is none */
+	int channel_writes[FAKE_CHANNELS]; /* -1: no channel */
+	/* operations of connection management, or NULL */
 	int (*cm)(struct fake_ctl *fake, enum hca_ctl_op op, const void *request, void *answer);
 	unsigned int progressed;
 	void (*on_progress)(struct fake_ctl *fake);

@@ -2,7 +2,7 @@
 
 /*
  * Events of connection management: which id they name, threads that wait for them while ids and
- * channels go, and the end of the device. A thread that waits for ever ends the process.
+ * channels go, and the end of the device. A thread that does not wake up ends the process.
  */
 
 #include <errno.h>
@@ -513,7 +513,7 @@ daemon_dies(void **state)
 	close(fake->channel_writes[1]);
 	fake_cm.fail = -EIO;
 	assert_int_equal(count_removals(channel, -EIO), 2);
-	/* what is left goes without an answer */
+	/* the id is destroyed without an answer of the daemon */
 	assert_int_equal(softhca_cm_destroy_id(id), 0);
 	fake->channel_writes[1] = dup(0);
 }

@@ -2,7 +2,7 @@
 
 /*
  * Connection management of the library without memory: each allocation fails once. The call says
- * so, the daemon keeps nothing of it, and the ids that exist get their events.
+ * so, the daemon keeps no object of the call, and the ids that exist get their events.
  */
 
 #include <errno.h>

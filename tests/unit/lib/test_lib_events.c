@@ -210,7 +210,7 @@ signals(void **state)
 static unsigned int inside, taken, given;
 
 /*
- * Both threads meet here for a while, so that both see the same event; the second event comes only
+ * Both threads meet here, so that both see the same event; the second event comes only
  * when one of them runs the engine after the first one was taken.
  */
 static void

@@ -105,13 +105,13 @@ SAME_SIZE(send_wr)
 SAME_SIZE(mw_bind)
 SAME_SIZE(wc)
 
-/* The program's own pointer of verbs' objects lies behind what verbs has. */
+/* The program's own pointer lies behind the members of verbs' objects. */
 _Static_assert(offsetof(struct softhca_mr, user) >= sizeof(struct ibv_mr) &&
 		       offsetof(struct softhca_mw, user) >= sizeof(struct ibv_mw) &&
 		       offsetof(struct softhca_ah, user) >= sizeof(struct ibv_ah),
 	       "user is not in the structure of verbs");
 
-/* What is read of completions has the numbers of verbs. */
+/* The fields of completions have the numbers of verbs. */
 #define SAME_FIELD(name) \
 	_Static_assert((int)SOFTHCA_WC_EX_WITH_##name == (int)IBV_WC_EX_WITH_##name, #name);
 

@@ -48,7 +48,7 @@ static struct softhca_sge wide[2] = {{0x1000, 0x7fffffff, 1}, {0x1000, 2, 1}};
 
 #define GOOD 2u /* requests before the bad one; one is after it */
 
-/* Post GOOD good requests, bad and another good one: what is posted, what is named. */
+/* Post GOOD good requests, bad and another good one: check the posted ones and the named one. */
 static void
 post_with_bad(struct softhca_qp *pub, struct softhca_send_wr good, struct softhca_send_wr bad,
 	      int expect, const char *why)

@@ -516,8 +516,8 @@ post_one(void)
 }
 
 /*
- * Who has woken the worker yields to it once: a program that watches memory from then on would keep
- * the CPU for which the worker may wait.
+ * A thread that wakes the worker yields to it once: a program that watches memory from then on
+ * would keep the CPU for which the worker may wait.
  */
 static void
 test_post_that_wakes_gives_way(void **state)

@@ -319,7 +319,7 @@ test_send_overflow(void **state)
 	assert_ptr_equal(bad, &wr[8]);
 
 	/*
-	 * One completion, of the sixth request: the five unsignalled ones before it are free, too.
+	 * One completion, of the sixth request: the five unsignalled ones before it are also free.
 	 */
 	cqe.wqe = 5u << qp()->sq.log_stride;
 	fake_complete(q.cq, 0, &cqe);
@@ -432,7 +432,10 @@ test_queue_layout(void **state)
 	assert_ptr_equal(qp()->rq_record, qp()->rq.buf + 4 * 64);
 }
 
-/* One by one builds what a list builds, and rings once; what is added need not stay. */
+/*
+ * Requests that are added one by one become the WQEs of a list, and ring once; the program may
+ * change each request after it is added.
+ */
 static void
 test_batch(void **state)
 {
@@ -476,7 +479,7 @@ test_batch(void **state)
 	assert_int_equal(qp()->sq.head, 4);
 }
 
-/* After an error nothing of a batch is posted, nor after an abort; the next one is as the first. */
+/* After an error or an abort no request of a batch is posted; the next batch is as the first. */
 static void
 test_batch_refused(void **state)
 {

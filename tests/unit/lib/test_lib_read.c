@@ -148,7 +148,7 @@ test_one_after_another(void **state)
 	assert_int_equal(cq()->record->consumer, 4);
 }
 
-/* What arrives meanwhile is given too; end_poll takes what was given last. */
+/* Completions that arrive meanwhile are also given; end_poll consumes all that were given. */
 static void
 test_arrives_meanwhile(void **state)
 {
@@ -233,7 +233,7 @@ test_has_the_cq_alone(void **state)
 	assert_int_equal(cq()->lock.taken, 0);
 }
 
-/* The thread that reads may arm and post; without locks there is none to hold. */
+/* The thread that reads may arm and post; without locks, it holds no lock. */
 static void
 test_arms_meanwhile(void **state)
 {
@@ -261,7 +261,7 @@ test_arms_meanwhile(void **state)
 	assert_int_equal(softhca_destroy_comp_channel(channel), 0);
 }
 
-/* What would wait for itself is refused; the QP may be reset or destroyed. */
+/* Calls that would wait for this reader are refused; the QP may be reset or destroyed. */
 static void
 test_changes_meanwhile(void **state)
 {
@@ -504,7 +504,7 @@ test_large(void **state)
 	assert_int_equal(softhca_destroy_cq(large), 0);
 }
 
-/* What waits in a large CQ comes along when it gets new memory. */
+/* The CQEs of a large CQ are copied when it gets new memory. */
 static void
 test_large_resize(void **state)
 {
@@ -525,7 +525,7 @@ test_large_resize(void **state)
 	assert_int_equal(softhca_destroy_cq(large), 0);
 }
 
-/* Of small CQEs nothing behind them is read. */
+/* Memory behind a small CQE is not read. */
 static void
 test_small_has_no_time(void **state)
 {

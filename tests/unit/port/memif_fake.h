@@ -129,7 +129,7 @@ fake_hear(struct fake *f, struct memif_message *m, int *fd)
 	return m->type;
 }
 
-/* ---- a client's steps, each with what the server answers ---- */
+/* ---- a client's steps, each with the server's answer ---- */
 
 static inline void
 fake_memory(struct fake *f, unsigned int seals)
@@ -228,7 +228,7 @@ fake_connect(struct fake *f, unsigned int seals)
 	}
 }
 
-/* ---- a server's: what the client says, and the answer ---- */
+/* ---- a server's steps: the client's message, and the answer ---- */
 
 static inline bool
 fake_accept(struct fake *f)

@@ -61,7 +61,7 @@ rig_teardown(void **state)
 	return rmdir(folder);
 }
 
-/* Open a port with these arguments beside role and socket. */
+/* Open a port with role, socket and these arguments. */
 static inline struct hca_port *
 rig_open(const char *role, const char *more)
 {
@@ -148,7 +148,7 @@ rig_send(struct hca_port *p, uint32_t serial, uint32_t length)
 	assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 1);
 }
 
-/* The next received frame; NULL after a while. */
+/* The next received frame; NULL after PATIENCE_MS. */
 static inline struct rte_mbuf *
 rig_next(struct hca_port *p)
 {

@@ -100,7 +100,7 @@ kick(void *arg)
 	kicks++;
 }
 
-/* Of the pools of every such port: there is one at a time. */
+/* Add the buffers in use of such a port's pools; only one such port exists at a time. */
 static void
 add_in_use(struct rte_mempool *mp, void *sum)
 {
@@ -672,7 +672,7 @@ static const struct {
 	{HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB), DEVICE, DEVICE},
 };
 
-/* A wire that is off is the other side's, whoever it is addressed to. */
+/* Frames of a wire that is off go to the other side, for any MAC address. */
 static void
 wires_that_are_on(void **state)
 {

@@ -12,7 +12,7 @@
 #include "port/port_wrap.h"
 
 #define START 1000000u
-/* rig_frame() and what Ethernet adds, at 1 Gb/s: ns */
+/* rig_frame() with the bytes that Ethernet adds, at 1 Gb/s: ns */
 #define WIRE (14 + 20 + 8 + 12 + 16 + 64 + 4 + HCA_FABRIC_OVERHEAD)
 #define SER (WIRE * 8)
 
@@ -259,7 +259,7 @@ losses_follow_the_seed(void **state)
 	assert_int_equal(run_losses("rate=100,loss=0,loss0=1", 5, a), 0);
 }
 
-/* What is sent again: of both wires everything but acknowledgements. */
+/* The frames of both wires that are sent again: all except acknowledgements. */
 static void
 lost_data(void **state)
 {

@@ -244,7 +244,7 @@ wait_peer(const struct hca_port *port, bool there)
 	}
 }
 
-/* The link does not go with the peer: what is sent is taken, and lost. */
+/* The link stays up without the peer: frames are taken, and lost. */
 static void
 link_without_peer(void **state)
 {

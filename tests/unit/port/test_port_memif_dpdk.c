@@ -47,7 +47,7 @@ start_dpdk(const char *role, const char *more)
 		 rig_socket(), more[0] != '\0' ? "," : "", more);
 	if (rte_eal_init(RTE_DIM(argv), (char **)(uintptr_t)argv) < 0)
 		return false;
-	rmdir(rte_eal_get_runtime_dir()); /* unused, and nothing else would remove it */
+	rmdir(rte_eal_get_runtime_dir()); /* unused, and DPDK does not remove it */
 	mp = rte_pktmbuf_pool_create("p", 4095, 0, 0, RIG_ROOM, 0);
 	return mp != NULL && rte_eth_dev_configure(0, 1, 1, &conf) == 0 &&
 	       rte_eth_rx_queue_setup(0, 0, 256, 0, NULL, mp) == 0 &&

@@ -60,7 +60,7 @@ use(unsigned int times)
 	}
 }
 
-/* ---- who leaves, and when ---- */
+/* ---- a peer that leaves at each step ---- */
 
 static void
 leaves_a_server(void **state)
@@ -135,7 +135,7 @@ silent_ones(void **state)
 	rig_close(port);
 }
 
-/* ---- who lies in the handshake ---- */
+/* ---- a peer that sends wrong messages in the handshake ---- */
 
 /*
  * Execute the steps before `step`, then send this message: the peer is told the reason and refused.
@@ -343,7 +343,7 @@ slow_to_close(void **state)
 	pthread_join(closer, NULL);
 }
 
-/* ---- who writes into shared memory what it likes ---- */
+/* ---- a peer that writes random bytes into shared memory ---- */
 
 static void
 scribble(struct fake *f)

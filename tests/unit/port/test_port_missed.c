@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the driver of a port has lost: of a watched port only hca_port_ethdev_look() enters the
- * driver; threads that read the count, the data path's among them, do not.
+ * Frames that the driver of a port has lost: for a watched port only hca_port_ethdev_look() enters
+ * the driver; threads that read the count, the data path's among them, do not.
  */
 
 #include <setjmp.h>
@@ -73,7 +73,7 @@ watched(void **state)
 	rte_ring_free(r);
 }
 
-/* Nothing looks at such a port, so the one that asks does. */
+/* No thread looks at such a port, so the reader of the count does. */
 static void
 unwatched(void **state)
 {

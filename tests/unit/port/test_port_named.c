@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Faults of frames that an operator names by their opcodes: which frames they meet, what the list
- * of faults and captures say of them.
+ * Faults of frames that an operator names by their opcodes: which frames they meet, and the text
+ * about them in the list of faults and in captures.
  */
 
 #include "../../test_path.h"
@@ -302,7 +302,7 @@ marks_in_front(void **state)
 	rig_done(p);
 }
 
-/* It is behind them, as of daemons: what is dropped is in the file, what is delayed comes later. */
+/* It is behind them, as in daemons: dropped frames are in the file, delayed ones come later. */
 static void
 marks_behind(void **state)
 {

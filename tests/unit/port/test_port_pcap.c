@@ -136,7 +136,7 @@ next_psn(FILE *f)
 	return v.psn;
 }
 
-/* Two ports with a thread each share a file: an answer stands behind what it answers. */
+/* Two ports with a thread each share a file: an answer stands behind its request. */
 static void
 answers_come_later(void **state)
 {

@@ -187,7 +187,7 @@ empty(void **state)
 	rig_done(p);
 }
 
-/* Of one TP, of one QP: the other wire's frames with the same number are not meant. */
+/* A capture of one TP or of one QP has no frame of the other wire with the same number. */
 static void
 choice_of_wire(void **state)
 {

@@ -125,7 +125,7 @@ same_seed_same_fate(void **state)
 	}
 }
 
-/* Send a frame, as often as it takes. Returns what happened to it. */
+/* Send a frame until it is taken. Returns its fate: 0 passed, 1 dropped, 2 corrupted. */
 static unsigned int
 fate_of(struct hca_port *p, struct rte_mbuf *m, uint64_t *now)
 {
@@ -288,7 +288,7 @@ delay_is_bounded(void **state)
 	rig_done(p);
 }
 
-/* The inner port refuses: what was damaged waits here, another frame stays with the caller. */
+/* The inner port refuses: a damaged frame waits here, another frame stays with the caller. */
 static void
 inner_full(void **state)
 {
@@ -340,7 +340,7 @@ inner_and_hold_full(void **state)
 	rig_done(p);
 }
 
-/* The list of faults says what the counters say: one, of that frame. */
+/* The list of faults has the number of the counters: one, of that frame. */
 static void
 assert_fired_once(struct hca_port *p, uint32_t psn, unsigned int fault)
 {
@@ -353,7 +353,7 @@ assert_fired_once(struct hca_port *p, uint32_t psn, unsigned int fault)
 	assert_int_equal(hca_port_impair_hits(p, 0), 1);
 }
 
-/* Send a frame, as often as it takes, and append what has passed to the PSNs. */
+/* Send a frame until it is taken, and append the frames that passed to the PSNs. */
 static void
 insist(struct hca_port *p, uint32_t psn, uint64_t *now, int *passed, unsigned int *n)
 {
@@ -426,7 +426,7 @@ refused_after_its_fault(void **state)
 	rig_done(p);
 }
 
-/* A fault of the frame's time happens after the wait for room, too; without faults it passes. */
+/* A fault of the frame's time also happens after the wait for room; without faults it passes. */
 static void
 refused_before_its_delay(void **state)
 {
@@ -535,7 +535,7 @@ send_ub(struct hca_port *p, uint8_t opcode, uint32_t psn, uint32_t tpn)
 	assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 1);
 }
 
-/* Rules know UB by the opcode of its transport, PSN and TPNs, and keep the wires apart. */
+/* Rules match UB by the opcode of its transport, PSN and TPNs, and keep the wires apart. */
 static void
 both_wires(void **state)
 {
@@ -645,7 +645,7 @@ stalls(void **state)
 	rig_done(p);
 }
 
-/* What comes while the link is down is lost, if the rules say so, and counted. */
+/* Frames that come while the link is down are lost, if the rules say so, and counted. */
 static void
 down_both_ways(void **state)
 {

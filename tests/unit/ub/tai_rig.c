@@ -13,7 +13,7 @@
 
 static struct tai_rig *current;
 
-/* ---- what is called beside edges and messages ---- */
+/* ---- functions that TAI calls, without edges and messages ---- */
 
 void
 hca_eq_raise_comp(struct hca_core *h, enum hca_stage_id from, uint32_t cqi)

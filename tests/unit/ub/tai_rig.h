@@ -4,7 +4,7 @@
 
 /*
  * TAI alone: Jettys whose requests the test puts into their windows, TPs whose lanes it empties,
- * and a peer that answers what it is told to. Asserts with cmocka.
+ * and a peer whose answers the test chooses. Asserts with cmocka.
  */
 
 #include "fixture.h"
@@ -58,11 +58,11 @@ void rig_poll(struct tai_rig *r);
 /* Every request to a group goes to another of its TPs than the one before. */
 void rig_by_turns(struct tai_rig *r);
 
-/* The next operation in the lane of the TP; NULL: there is none. */
+/* The next operation in the lane of the TP; NULL: the lane is empty. */
 struct hca_ta_op *rig_next(struct tai_rig *r, uint32_t tpi);
-/* Of TP 1 or 2, whichever has one; *tpi. */
+/* The same for TP 1 or 2, if one of them has an operation; *tpi is that TP. */
 struct hca_ta_op *rig_any(struct tai_rig *r, uint32_t *tpi);
-/* Forget what is in the lanes; returns how much that was. */
+/* Forget the operations in the lanes; returns their number. */
 uint32_t rig_skip(struct tai_rig *r);
 
 /* TPS has done with n operations of the TP, or with all that are there. */
@@ -73,7 +73,7 @@ void rig_release_all(struct tai_rig *r);
 
 /* The wheel's entry of Jetty RIG_QPI expires. */
 void rig_expire(struct tai_rig *r, uint64_t now);
-/* When that will be; 0: there is none. */
+/* The time at which it expires; 0: it is not armed. */
 uint64_t rig_armed_for(const struct tai_rig *r);
 
 /* ---- answers ---- */
@@ -87,7 +87,7 @@ void rig_taack(struct tai_rig *r, uint32_t tpi, uint16_t tassn, uint8_t rspst, u
 
 /* ---- completions ---- */
 
-/* The next CQE; NULL: there is none. */
+/* The next CQE, or NULL. */
 const struct hca_cqe_ub *rig_cqe(struct tai_rig *r);
 /* There is one, of the request with that WQE index and status. */
 void rig_expect(struct tai_rig *r, uint32_t wqe_index, uint8_t status);
@@ -95,7 +95,7 @@ void rig_expect_none(struct tai_rig *r);
 
 #define RIG_COUNTER(r, name) FX_COUNTER((r)->fx, TAI, name)
 
-/* What of counters and pools must hold when nothing is in progress. */
+/* Assert the counters and pools of a rig without open requests. */
 void rig_check_quiet(struct tai_rig *r);
 
 #endif

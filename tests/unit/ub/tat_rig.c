@@ -15,7 +15,7 @@
 
 static struct rig *current;
 
-/* ---- what the stage calls ---- */
+/* ---- functions that the stage calls ---- */
 
 struct hca_cqe *
 hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool solicited,

@@ -24,7 +24,7 @@
 #define RIG_VA UINT64_C(0x100000) /* of every region; its length is RIG_LEN */
 #define RIG_LEN 32768u
 
-/* Memory keys. What their token rows say: tat_rig.c. */
+/* Memory keys. Their token rows are in tat_rig.c. */
 #define RIG_KEY(index) (HCA_KEY_MAKE(0x55, index, 0x5a))
 #define RIG_ID(index) HCA_KEY_TOKEN_ID(RIG_KEY(index))
 enum {

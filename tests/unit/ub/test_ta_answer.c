@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Answers: aggregation, the ring of those owed, the lane, and the pool of operations. */
+/* Answers: aggregation, the ring of those to send, the lane, and the pool of operations. */
 
 #include "tat_rig.h"
 
@@ -90,7 +90,7 @@ test_bursts(void **state)
 	struct rig *r = *state;
 	struct rig_req p[RIG_REQUESTS];
 
-	/* the ring does not begin anew: one answer stays in it, and its end lies within a burst */
+	/* the ring is not reset: one answer stays in it, and its end lies within a burst */
 	for (uint32_t round = 0, n = 1; round < 12; round++) {
 		static const uint8_t size[] = {20, 7, 12, 1, 31, 8};
 		uint32_t total = 0;
@@ -121,7 +121,7 @@ test_bursts(void **state)
 	}
 }
 
-/* In a burst, too, only neighbours are answered together. */
+/* Also in a burst, only neighbours are answered together. */
 static void
 test_bursts_of_strangers(void **state)
 {
@@ -149,7 +149,7 @@ test_bursts_of_strangers(void **state)
 	rig_release(r);
 }
 
-/* What a burst is owed is forgotten with its TP, each answer once. */
+/* The answers of a burst are given up with its TP, each once. */
 static void
 test_burst_of_a_dead_tp(void **state)
 {
@@ -185,7 +185,7 @@ test_too_many_requests(void **state)
 	assert_int_equal(r->tp->tat.open_in, 0);
 }
 
-/* Answered ones do not count, so a peer that keeps to the limit goes on for ever. */
+/* Answered ones do not count, so a peer that keeps to the limit is never refused. */
 static void
 test_ring_turns(void **state)
 {
@@ -220,7 +220,7 @@ test_full_lane(void **state)
 	assert_true(hca_tat_deadline(r->h, r->now) == UINT64_MAX);
 	rig_poll(r);
 	assert_int_equal(rig_answers(r), 2);
-	/* those were nobody's */
+	/* the first RIG_W - 2 operations belong to no request */
 	r->tp->tat.taken = RIG_W - 2;
 	rig_release(r);
 	rig_poll(r);

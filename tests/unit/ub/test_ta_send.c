@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Sends and immediates: receives of Jettys and JFRs, their CQEs, and what has no TP. */
+/* Sends and immediates: receives of Jettys and JFRs, their CQEs, and messages without a TP. */
 
 #include "tat_rig.h"
 
@@ -228,7 +228,7 @@ test_silent_queues(void **state)
 	assert_int_equal(r->tp->tat.open, 1);
 	dropped(r, rig_part(rig_send(5, 8, 1), 5, 0, 2));
 	assert_int_equal(RIG_COUNTER(r, ub_requests_unanswered), 5);
-	/* what is wrong otherwise is answered */
+	/* a request with another fault is answered */
 	r->qp->cfg.state = HCA_QPS_RTS;
 	p = rig_send(7, 8, 1);
 	p.token++;
@@ -242,7 +242,7 @@ test_silent_queues(void **state)
 	dropped(r, rig_part(rig_send(9, 8, 1), 9, 1, 2));
 }
 
-/* A Jetty with one peer: a request of anybody else takes nothing of it. */
+/* A Jetty with one peer: a request of another Jetty takes no receive. */
 static void
 test_one_peer(void **state)
 {
@@ -269,7 +269,7 @@ test_one_peer(void **state)
 	assert_int_equal(rig_answers(r), 0);
 	assert_int_equal(RIG_COUNTER(r, ub_tc_stranger), 3);
 	assert_int_equal(r->qp->ee.rq_consumed, 0);
-	/* who does not know the token is not told more */
+	/* a sender without the token gets no other answer */
 	row->peer = RIG_RC + 1;
 	p = rig_send(5, 8, 1);
 	p.token++;
@@ -349,7 +349,7 @@ test_poisoned(void **state)
 	expect_cqe(r, 0, RIG_JETTY_CQ, HCA_UB_STATUS_LOCAL_POISON, 0);
 }
 
-/* What is wrong with the receive is an error of its owner's, too. */
+/* A fault of the receive also completes the receive, with an error. */
 static void
 test_bad_receives(void **state)
 {
@@ -448,7 +448,7 @@ tell_state(struct rig *r)
 	rig_poll(r);
 }
 
-/* A Jetty in error: the open message and what is posted, now and later, is flushed. */
+/* A Jetty in error: the open message and all receives, posted before or after, are flushed. */
 static void
 test_flush(void **state)
 {
@@ -516,7 +516,7 @@ test_jfr_goes_away(void **state)
 	assert_int_equal(r->mem[RIG_MTU + 1], 0);
 }
 
-/* The TP dies within a message: its receive does not wait for ever. */
+/* The TP dies within a message: its receive completes. */
 static void
 test_tp_dies(void **state)
 {
@@ -599,13 +599,13 @@ test_datagram_station(void **state)
 		p.opcode = HCA_UB_TA_SEND;
 		rig_feed(r, p);
 		c = expect_cqe(r, i, RIG_JETTY_CQ, HCA_UB_STATUS_OK, at);
-		for (uint32_t k = 0; k < 6; k++) /* what the rig has in front of the IP header */
+		for (uint32_t k = 0; k < 6; k++) /* the rig's bytes in front of the IP header */
 			mac = mac << 8 | (uint8_t)(0x80 + 6 + k);
 		assert_true(c->imm == mac);
 	}
 }
 
-/* Each is dropped under its name; none is answered, and none takes a receive. */
+/* Each is dropped and counted under its name, without an answer, and takes no receive. */
 static void
 test_datagrams_refused(void **state)
 {

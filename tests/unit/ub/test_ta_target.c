@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Writes, Reads and atomics: what they do, in which order packets may come, and what is refused. */
+/* Writes, Reads and atomics: their effects, the orders of packets, and refusals. */
 
 #include "tat_rig.h"
 
@@ -315,7 +315,7 @@ test_refused_ones_wait_for_all(void **state)
 	assert_int_equal(r->mem[1], 0);
 }
 
-/* An opcode that there is not says nothing of its length: it ends with its last packet. */
+/* An unknown opcode has no length: the request ends with its last packet. */
 static void
 test_unknown_opcodes_end_with_their_last_packet(void **state)
 {
@@ -442,7 +442,7 @@ refused_notify(struct rig *r, struct rig_req p, uint8_t answer)
 	rig_feed(r, p);
 	rig_expect_taack(r, answer, p.tassn);
 	assert_true(word(r, 8192) == 0);
-	/* what was written stays */
+	/* the bytes of the Write stay */
 	assert_true(rig_holds(r, 0, 16, 1));
 }
 
@@ -573,7 +573,7 @@ test_atomics(void **state)
 				one_atomic(r, ++n, atomics[i], ud, (uint8_t)len);
 }
 
-/* The text beside the names of CLR and EOR says them the other way round. */
+/* The text of the source exchanges the codes of CLR and EOR. */
 static void
 test_clr_eor_text(void **state)
 {
@@ -595,7 +595,7 @@ test_clr_eor_text(void **state)
 	}
 }
 
-/* E_bit = 1 may do what 0 may, S9.4.4.3.3, and there is no exclusive segment. */
+/* E_bit = 1 allows all that 0 allows, S9.4.4.3.3, as no segment is exclusive. */
 static void
 test_e_bit(void **state)
 {
@@ -651,7 +651,7 @@ test_misaligned_atomics(void **state)
 		rig_expect(r, HCA_UB_TA_ATOMIC_RESPONSE, RIG_UNSUPPORTED, (uint16_t)n);
 	}
 	assert_int_equal(RIG_COUNTER(r, ub_ta_bad_atomic), n);
-	/* addresses are aligned, bytes are not: only what no instruction executes works */
+	/* aligned addresses, odd memory: only lengths without an instruction work */
 	for (uint32_t len = 8; len <= HCA_UB_ATOMIC_MAX; len *= 2) {
 		struct rig_req p = rig_atomic(++n, HCA_UB_TA_SWAP, 256, len, operands);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Responses: what the right ones do, and that wrong ones (of requests that were not made, of other
- * peers, too long, at other places) change nothing but a counter or the request that they answer.
+ * Responses: effects of right ones, and that wrong ones (of requests that were not made, of other
+ * peers, too long, at other places) only change a counter or the request that they answer.
  */
 
 #include "tai_rig.h"
@@ -46,7 +46,7 @@ data(struct tai_rig *r, uint32_t tpi, uint16_t tassn, uint32_t offset, uint32_t 
 	rig_answer(r, tpi, &h, pattern + offset + at, n);
 }
 
-/* Nothing but that counter has changed: the request is open. */
+/* Only that counter has changed: the request is open. */
 #define EXPECT_DROPPED(r, name, before) \
 	do { \
 		rig_expect_none(r); \
@@ -427,7 +427,7 @@ test_read_fails_in_the_middle(void **state)
 	rig_check_quiet(r);
 }
 
-/* Of the second segment: a place in front of it. */
+/* A response of the second segment whose place is in front of it. */
 static void
 test_read_in_front(void **state)
 {

@@ -2,7 +2,7 @@
 
 /*
  * Requests into operations: the headers of every opcode as the codec judges them, where segments
- * are cut, where their payload lies, which TP gets them, and who is next.
+ * are cut, where their payload lies, which TP gets them, and which Jetty is next.
  */
 
 #include "tai_rig.h"
@@ -447,7 +447,7 @@ test_names_a_tp(void **state)
 	assert_non_null(rig_next(r, 4));
 }
 
-/* TPNs that nobody has, another life's, the unreliable one; groups that there are not. */
+/* Unknown TPNs, one of another life, the unreliable one; unknown groups. */
 static void
 test_names_nothing(void **state)
 {
@@ -512,7 +512,7 @@ test_lane_is_full(void **state)
 	assert_int_equal(RIG_COUNTER(r, ub_parked_room), 2);
 }
 
-/* Without operations everybody waits, and goes on when some come back. */
+/* Without free operations requests wait, and go on when some come back. */
 static void
 test_no_ops(void **state)
 {
@@ -554,7 +554,7 @@ test_room_is_passed_on(void **state)
 
 /* ---- one peer ---- */
 
-/* What is not for the peer of the Jetty fails here, and the next one goes on. */
+/* A request to another queue than the peer of the Jetty fails here, and the next one goes on. */
 static void
 test_one_peer(void **state)
 {

@@ -43,7 +43,7 @@ purge(struct tai_rig *r)
 
 /* ---- suspend ---- */
 
-/* What is open finishes, the rest stays; then one CQE, and all goes on. */
+/* Open requests finish, the others stay; then one CQE, and all go on after RTS. */
 static void
 test_suspend(void **state)
 {
@@ -161,7 +161,7 @@ test_flush(void **state)
 	rig_expect(r, 3, HCA_UB_STATUS_FLUSHED);
 	parsed(r);
 	rig_expect_none(r);
-	/* what the peer has is answered some time, and read no more */
+	/* the peer answers its request some time; the answer is not read */
 	op = hca_tai_op(r->h, r->h->ub->tp[1].lane[HCA_TP_REQUESTS].ring[0]);
 	assert_true(op->flags & HCA_TA_OP_ORPHAN);
 	assert_int_equal(r->h->ub->tp[1].tai.open_out, 1);
@@ -173,7 +173,7 @@ test_flush(void **state)
 	assert_int_equal(RIG_COUNTER(r, req_cqe_flush_error), 3);
 }
 
-/* FLUSH_DONE waits for the parser, and for what it has parsed. */
+/* FLUSH_DONE waits for the parser, and for its parsed requests. */
 static void
 test_flush_of_nothing(void **state)
 {
@@ -251,7 +251,7 @@ test_purge(void **state)
 	assert_int_equal(op->flags, HCA_TA_OP_ORPHAN | HCA_TA_OP_FORGOTTEN);
 	assert_int_equal(r->h->ub->tp[1].tai.open_out, 2);
 	assert_int_equal(r->h->ub->tp[1].tai.abandoned, 2);
-	/* answers for nobody */
+	/* answers to requests that were purged */
 	rig_taack(r, 1, 0, 0, 0);
 	rig_taack(r, 1, 3, 0, 0);
 	rig_taack(r, 1, 3, 0, 0);
@@ -260,7 +260,7 @@ test_purge(void **state)
 	rig_release_all(r);
 	rig_expect_none(r);
 	rig_check_quiet(r);
-	/* it will look once for what has lapsed, and find nothing */
+	/* it looks once for lapsed requests, and finds no such request */
 	assert_true(hca_tai_deadline(r->h, r->now) > r->now);
 	r->now = hca_tai_deadline(r->h, r->now);
 	rig_poll(r);
@@ -322,7 +322,7 @@ tp_dies(struct tai_rig *r, uint32_t tpi)
 	rig_poll(r);
 }
 
-/* Nothing of it is sent again: it may have been executed. What is not sent goes to the others. */
+/* Requests that were sent are not repeated: they may have been executed. Others use another TP. */
 static void
 test_dead_tp(void **state)
 {
@@ -436,7 +436,7 @@ test_unreliable(void **state)
 	rig_release(r, HCA_TP_UNRELIABLE, 2);
 	rig_expect(r, 0, 0);
 	rig_expect(r, 1, HCA_UB_STATUS_LOCAL_ACCESS);
-	rig_taack(r, 1, 2, 0, 0); /* nobody answers it */
+	rig_taack(r, 1, 2, 0, 0); /* such a request has no answer */
 	assert_int_equal(RIG_COUNTER(r, ub_rsp_other_peer), 1);
 	rig_release(r, HCA_TP_UNRELIABLE, 1);
 	rig_expect(r, 2, 0);

@@ -4,7 +4,7 @@
 
 #include "tai_rig.h"
 
-/* Whether what request n of the Jetty names is there for its client. */
+/* Whether the client of the Jetty has imported the target of request n. */
 static bool
 is_there(struct tai_rig *r, uint32_t to, uint32_t n)
 {
@@ -33,7 +33,7 @@ test_not_imported(void **state)
 	struct hca_qp *others = rig_jetty(r, 5);
 
 	r->qp->cfg.usr_page = 0x407;
-	g->user[0x406 / 64] = ~(UINT64_C(1) << 7); /* everybody beside it */
+	g->user[0x406 / 64] = ~(UINT64_C(1) << 7); /* all other clients of the word */
 	others->cfg.usr_page = 0x406;
 	assert_false(is_there(r, group, 0));
 	assert_false(is_there(r, member, 1));
@@ -50,7 +50,7 @@ test_not_imported(void **state)
 	g->user[0x407 / 64] &= ~(UINT64_C(1) << 7);
 	assert_false(is_there(r, group, 6));
 	assert_int_equal(RIG_COUNTER(r, ub_not_imported), 5);
-	/* what is not there for anybody is not counted */
+	/* a group that does not exist is not counted */
 	g->count = 0;
 	assert_false(is_there(r, group, 7));
 	assert_int_equal(RIG_COUNTER(r, ub_not_imported), 5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a request waits for before it begins, and what it does not. */
+/* The requests for which a request waits before it begins, and those for which it does not. */
 
 #include "tai_rig.h"
 
@@ -240,7 +240,7 @@ post_plain(struct tai_rig *r, uint8_t odr)
 	return rec;
 }
 
-/* In a run of plain Writes, too. */
+/* The same order in a run of plain Writes. */
 static void
 test_order_in_a_run(void **state)
 {
@@ -265,7 +265,7 @@ test_order_in_a_run(void **state)
 
 #define KINDS 6u
 
-/* Requests of a run that differ in what their headers say; the operations of them, copied to op. */
+/* Post requests of a run with different headers, and copy their operations to op. */
 static void
 post_kinds(struct tai_rig *r, struct hca_ta_op op[KINDS])
 {
@@ -345,7 +345,7 @@ post_short(struct tai_rig *r)
 	*place = ref;
 }
 
-/* Records of both kinds return to their pools, also where the window begins anew. */
+/* Records of both kinds return to their pools, also where the window wraps. */
 static void
 test_records_return(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Requests that a Jetty waits for longer than the peer may keep their places, or for ever. */
+/* Requests for which a Jetty waits longer than the peer may keep their places, or without limit. */
 
 #include "tai_rig.h"
 
@@ -8,7 +8,7 @@
 
 #define PATIENCE HCA_TAI_PATIENCE
 
-/* One TP, which takes two requests; the Jetty waits for ever. */
+/* One TP, which takes two requests; the Jetty waits without limit. */
 static struct hca_tp *
 begin(struct tai_rig *r)
 {
@@ -97,7 +97,7 @@ test_answer_in_between(void **state)
 	rig_check_quiet(r);
 }
 
-/* A refusal, too. */
+/* A refusal is also an answer. */
 static void
 test_refusal(void **state)
 {
@@ -201,7 +201,7 @@ test_given_up(void **state)
 	rig_check_quiet(r);
 }
 
-/* The peer may not have what is in the lane. */
+/* The peer may not have requests that are still in the lane. */
 static void
 test_in_the_lane(void **state)
 {
@@ -245,7 +245,7 @@ test_sign_of_life(void **state)
 	rig_check_quiet(r);
 }
 
-/* What is posted when nothing is due for long is looked at in time. */
+/* While no other deadline is near, a new request becomes overdue in time. */
 static void
 test_the_next_one(void **state)
 {
@@ -267,7 +267,7 @@ test_the_next_one(void **state)
 	rig_check_quiet(r);
 }
 
-/* A Jetty that is reset, or in ERR: what it gave up before is not counted again. */
+/* A Jetty that is reset, or in ERR: its abandoned requests are not counted again. */
 static void
 test_purge(void **state)
 {

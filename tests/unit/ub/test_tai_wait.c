@@ -168,7 +168,7 @@ test_for_ever(void **state)
 	rig_expect_none(r);
 }
 
-/* What waits is no answer to be had: one for it is dropped. */
+/* A request that waits to be sent again has no answer: one for it is dropped. */
 static void
 test_answer_while_it_waits(void **state)
 {
@@ -222,7 +222,7 @@ test_no_answer(void **state)
 	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
 	assert_int_equal(rig_skip(r), 0); /* never again */
 	assert_int_equal(RIG_COUNTER(r, ub_requests_timed_out), 1);
-	/* the peer has it: that is one less that it may get */
+	/* the peer has it: the request still takes one of the peer's places */
 	assert_int_equal(r->h->ub->tp[1].tai.open_out, 1);
 	h = rig_response(HCA_UB_TA_ATOMIC_RESPONSE, r->qp, 0);
 	rig_answer(r, 1, &h, "12345678", 8);
@@ -265,7 +265,7 @@ test_places_lapse(void **state)
 	assert_int_equal(tp->tai.open_out, 1);
 	assert_int_equal(RIG_COUNTER(r, ub_places_lapsed), 2);
 	assert_true(hca_tai_deadline(r->h, r->now) == UINT64_MAX);
-	/* the first answer comes after all: it is nobody's place */
+	/* the first answer comes late: its place has lapsed */
 	rig_taack(r, 1, 0, 0, 0);
 	assert_int_equal(RIG_COUNTER(r, ub_rsp_late), 1);
 	assert_int_equal(tp->tai.open_out, 1);

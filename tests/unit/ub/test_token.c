@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Tokens: what reaches a segment, through the checks and through the stage. */
+/* Tokens: the requests that reach a segment, through the checks and through the stage. */
 
 #include "tat_rig.h"
 
@@ -191,7 +191,7 @@ give_value(struct rig_req *p, enum value v)
 		p->token = RIG_SECOND;
 }
 
-/* What the request addresses asks for a value and takes two; REVOKED: it takes it no more. */
+/* The target of the request asks for a value, and accepts two; REVOKED: it has one value less. */
 static void
 prepare(struct rig *r, enum act act, uint32_t region, enum value v)
 {
@@ -309,7 +309,7 @@ test_flood(void **state)
 	expect_of(r, RIG_RC, ++n, RIG_ABORT);
 	expect_of(r, other, ++n, RIG_ABORT);
 	expect_of(r, like, ++n, RIG_OK);
-	/* what is refused so is not judged; another one that guesses is, once */
+	/* a suspect's tokens are not compared; those of another Jetty that guesses are, once */
 	assert_int_equal(RIG_COUNTER(r, ub_token_suspect), 2);
 	guess(r, RIG_RC, ++n, 1);
 	assert_int_equal(RIG_COUNTER(r, ub_token_mismatch), 2 * TAT_FLOOD + 1);

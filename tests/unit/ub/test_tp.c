@@ -56,7 +56,7 @@ test_block(void **state)
 		fill_parts(&rig.tp, 0);
 		fill_parts(&rig.tp, 1);
 		rig_close(&rig);
-		/* what the design promises: about 120 bytes for each packet, beside the suspects */
+		/* the design's size: about 120 bytes for each packet, without the suspects */
 		assert_true(hca_tp_block_bytes(cfg.window, cfg.window) - HCA_TP_SUSPECTS / 8 <=
 			    cfg.window * 128u);
 	}

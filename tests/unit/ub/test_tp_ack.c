@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Answers at the sender: what is believed, and what each rule sends again. */
+/* Answers at the sender: those that are valid, and the packets that each rule sends again. */
 
 #include "tp_rig.h"
 
@@ -27,7 +27,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Send what may be sent, one packet per us; returns how many. */
+/* Send all packets that may be sent, one per us; returns their number. */
 static uint32_t
 send_all(void)
 {
@@ -182,7 +182,7 @@ test_sack_beyond(void **state)
 	assert_again(1);
 	assert_again(3);
 	assert_nothing();
-	/* only what the bits show is missing when MaxRcv is beyond */
+	/* when MaxRcv is beyond, only packets whose bits are clear are missing */
 	rig_ops(&rig, HCA_TP_REQUESTS, 1);
 	assert_int_equal(send_all(), 1);
 	assert_int_equal(hear_sack_max(0, "101010", 4000), HCA_TP_HEARD_NEWS);
@@ -195,7 +195,7 @@ test_sack_beyond(void **state)
 		assert_false(rig.tp.tx.got[0] >> psn & 1);
 }
 
-/* Bit 0 clear: that PSN is missing too, and what is before it is not. */
+/* Bit 0 clear: that PSN is also missing, and those before it are not. */
 static void
 test_bit_0_clear(void **state)
 {
@@ -212,7 +212,7 @@ test_bit_0_clear(void **state)
 	assert_nothing();
 }
 
-/* What was reported once is received, whatever comes later. */
+/* A PSN that was reported once is received; later reports do not change that. */
 static void
 test_no_reneging(void **state)
 {
@@ -263,7 +263,7 @@ test_nak(void **state)
 	assert_int_equal(rig.tp.tx.resent[HCA_TP_AGAIN_NAK], 4);
 }
 
-/* An acknowledgement while going back: what it names is not sent again. */
+/* An acknowledgement while going back: the packets that it names are not sent again. */
 static void
 test_nak_then_ack(void **state)
 {
@@ -287,7 +287,7 @@ test_none(void **state)
 	assert_nothing();
 }
 
-/* Once, and only what is above the highest one sent again. */
+/* Once, and only packets above the highest one that was sent again. */
 static void
 test_high(void **state)
 {
@@ -425,8 +425,8 @@ test_time_reorder(void **state)
 }
 
 /*
- * The answer to the first sending says nothing of when the repetition arrived: what was sent
- * between the two is not lost.
+ * The answer to the first sending does not show when the repetition arrived: packets that were
+ * sent between the two are not lost.
  */
 static void
 test_time_first_sending(void **state)
@@ -499,7 +499,7 @@ test_encap_is_behind(void **state)
 	assert_int_equal(rig.tp.tx.ops_acked, 3);
 }
 
-/* Of the oldest operation encap reads a packet again that was acknowledged before the last ones. */
+/* Encap reads a packet of the oldest operation again that was acknowledged before the last ones. */
 static void
 test_encap_reads_the_oldest(void **state)
 {
@@ -520,7 +520,7 @@ test_encap_reads_the_oldest(void **state)
 	assert_int_equal(rig_release(&rig), 3);
 }
 
-/* What is not next in its lane goes back with what is before it. */
+/* An operation that is not next in its lane goes back with those before it. */
 static void
 test_order_of_lanes(void **state)
 {
@@ -582,7 +582,7 @@ test_round_trips(void **state)
 	assert_int_equal(rig.tp.tx.min_rtt, 11000);
 	rig.tp.tx.srtt = 50000;
 	assert_true(hca_tp_rto(&rig.tp) == 200000);
-	/* what was sent twice is not timed */
+	/* a packet that was sent twice is not timed */
 	send_ops(2);
 	hear_sack(1, "101");
 	rig.tp.tx.srtt = 50000;
@@ -593,7 +593,7 @@ test_round_trips(void **state)
 
 /*
  * An acknowledgement of a packet that was sent once also reports an earlier one whose repetition
- * left after it: what left before that repetition is late from now on.
+ * left after it: packets that left before that repetition are late from now on.
  */
 static void
 test_newest_was_sent_again(void **state)
@@ -635,7 +635,7 @@ test_wrap(void **state)
 	assert_int_equal(rig_release(&rig), 0x30);
 }
 
-/* What a rule remembers does not become the future when PSNs have gone half way round. */
+/* The PSN that a rule keeps stays in the past after PSNs have gone half way round. */
 static void
 test_memory_keeps_up(void **state)
 {

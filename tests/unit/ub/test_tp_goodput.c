@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the rules are worth, in simulated time: 100 Gb/s, 100 us round trip, MTU 4096, W 1024,
+ * The goodput of the rules, in simulated time: 100 Gb/s, 100 us round trip, MTU 4096, W 1024,
  * losses in both directions. Writes in segments of 64 KiB go one way; each is answered by a TAACK,
  * which is a TP packet of the other direction. Medians of 5 seeds.
  */

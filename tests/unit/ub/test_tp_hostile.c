@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer that sends what it likes: answers of random PSNs, bitmaps and sizes, packets of random
+ * A peer that sends random frames: answers of random PSNs, bitmaps and sizes, packets of random
  * PSNs. After each of them the TP's own numbers agree. TP_SEED=N begins with another seed.
  */
 
@@ -83,7 +83,7 @@ hear_something(void)
 				  .kind = (uint8_t)random_below(3),
 				  .sack_code = (uint8_t)random_below(HCA_TP_SACK_CODES)};
 	uint32_t bytes = HCA_TP_SACK_BITS(a.sack_code) / 8;
-	/* of just that size, for tools that see what is read behind it */
+	/* of exactly that size, so that tools report reads behind it */
 	uint8_t *bits = malloc(bytes);
 
 	for (uint32_t i = 0; i < bytes; i++)
@@ -222,7 +222,7 @@ test_packets(void **state)
 			uint32_t epsn = rig.tp.rx.epsn;
 
 			take_something(first);
-			/* what broke the TP is not looked at any more */
+			/* after an error of the TP its state is not checked */
 			if (hca_tp_receives(rig.tp.cfg.state))
 				check_receiver(epsn);
 			if (random_below(3) == 0)

@@ -2,7 +2,7 @@
 
 /*
  * Random operations over random networks: every packet is passed on exactly once, all sums hold and
- * nothing is left, in every mode and by every rule. TP_SEED=N runs one seed, TP_RUNS=N so many.
+ * nothing is left, in every mode and by every rule. TP_SEED=N runs one seed, TP_RUNS=N N seeds.
  */
 
 #include "tp_rig.h"
@@ -140,7 +140,7 @@ test_random(void **state)
 	}
 }
 
-/* The network goes away for ever: both ends give up, and everything goes back to its owners. */
+/* The network does not come back: both ends give up, and everything goes back to its owners. */
 static void
 test_cut(void **state)
 {

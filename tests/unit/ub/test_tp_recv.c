@@ -200,7 +200,7 @@ test_drop(void **state)
 	assert_int_equal(rig.tp.rx.max_rcv, 1);
 }
 
-/* DROP: what is beyond the window is dropped without a word. */
+/* DROP: packets beyond the window are dropped without an answer. */
 static void
 test_drop_beyond_the_window(void **state)
 {
@@ -369,7 +369,7 @@ test_tpmsn_wrong(void **state)
 	}
 }
 
-/* F: a PSN and nothing else. */
+/* F: only a PSN. */
 static void
 test_fake(void **state)
 {

@@ -287,7 +287,7 @@ test_rto_largest(void **state)
 	assert_true(now + hca_tp_rto(&rig.tp) > now);
 }
 
-/* The timer runs from the first packet, begins anew when una moves, and stops at the end. */
+/* The timer runs from the first packet, begins again when una moves, and stops at the end. */
 static void
 test_rto_moves(void **state)
 {
@@ -313,7 +313,7 @@ test_rto_moves(void **state)
 	assert_false(pick());
 }
 
-/* DROP and TRACK know of nothing received and go back; SACK sends what is missing. */
+/* DROP and TRACK have no bitmap of received packets and go back; SACK sends the missing ones. */
 static void
 test_rto_modes(void **state)
 {
@@ -386,7 +386,7 @@ test_dead(void **state)
 	assert_int_equal(rig_release(&rig), 1);
 	rig.tp.encap.done_seq = 4;
 	assert_int_equal(rig_release(&rig), 1);
-	/* what comes later goes back at once */
+	/* later operations go back at once */
 	rig_ops(&rig, HCA_TP_REQUESTS, 2);
 	assert_int_equal(rig_release(&rig), 2);
 	assert_int_equal(hca_tp_lane_room(&rig.tp, HCA_TP_REQUESTS), 128);
@@ -454,7 +454,7 @@ put(uint32_t i, uint32_t payload)
 	hca_tp_sched_wake(&many.s, i);
 }
 
-/* Those who send small packets get as many bytes, with what a packet costs, as others. */
+/* TPs with small packets get as many bytes, with the cost per packet, as TPs with large ones. */
 static void
 test_fair(void **state)
 {
@@ -506,7 +506,7 @@ test_turn_goes_on(void **state)
 	close_many();
 }
 
-/* One that nobody waits for has its turns in one; what that was too much it has not kept. */
+/* A TP without rivals has all its turns in one; the excess of that turn is not saved. */
 static void
 test_alone(void **state)
 {

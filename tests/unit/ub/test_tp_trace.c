@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Losses as in the figures of the source (6.4.2), exactly: what leaves either end, and when. A
+ * Losses as in the figures of the source (6.4.2), exactly: the packets of both ends, with times. A
  * sends a packet per us, each an operation of its own; frames take 5 us; the timeout is 40 us. Each
  * trace runs with first PSNs and TPMSNs on both sides of their wrap.
  *
- * A line is what leaves at a time, in us: P1 is packet m + 1, "again" when it was sent before,
+ * A line has the packets of a time, in us: P1 is packet m + 1, "again" when it was sent before,
  * "lost" when it will not arrive; ACK1, NAK1 and SACK1 are answers with PSN m + 1, TPSACK with the
  * first bits of its bitmap, up to MaxRcv.
  */
@@ -31,7 +31,7 @@ struct trace {
 	enum hca_tp_mode mode;
 	enum hca_tp_rule rule;
 	uint32_t packets;	/* at 0 us */
-	uint32_t more, more_at; /* so many more, at a time in us */
+	uint32_t more, more_at; /* further packets, at a time in us */
 	struct sending lost[4];
 	struct sending late;	 /* by 4 us */
 	uint32_t lost_answer[4]; /* the nth, from 1 */

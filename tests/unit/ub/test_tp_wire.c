@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* What a TP sends, byte for byte as in the vectors of the wire; and what it takes from there. */
+/* Packets that a TP sends, byte for byte as in the vectors of the wire, and those it accepts. */
 
 #include "tp_rig.h"
 
@@ -181,7 +181,7 @@ read_vector(uint32_t i, struct hca_tp_answer *a)
 	return hca_tp_read_answer(tph, &v, 0xc002, a);
 }
 
-/* TP 0x11 has sent 10 packets; the answers of the vectors say what arrived. */
+/* TP 0x11 has sent 10 packets; the answers of the vectors name those that arrived. */
 static void
 test_answers(void **state)
 {

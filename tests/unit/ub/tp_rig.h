@@ -24,7 +24,7 @@ struct tp_rig {
 	uint32_t back;		     /* operations that rig_release() has seen come back */
 };
 
-/* What tests begin with: W 128, 1 KiB packets, every packet acknowledged. */
+/* The configuration with which tests begin: W 128, 1 KiB packets, every packet acknowledged. */
 static inline void
 rig_cfg(struct hca_tp_cfg *cfg, enum hca_tp_mode mode, enum hca_tp_rule rule)
 {
@@ -74,7 +74,7 @@ rig_close(struct tp_rig *rig)
 		free(rig->pools.op[lane]);
 }
 
-/* Put an operation with so many bytes of payload into a lane. */
+/* Put an operation with this number of payload bytes into a lane. */
 static inline struct hca_ta_op *
 rig_op(struct tp_rig *rig, uint32_t lane, uint32_t payload)
 {

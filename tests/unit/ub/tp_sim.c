@@ -19,7 +19,7 @@ struct sim_frame {
 	uint8_t bits[HCA_TP_SACK_BYTES];
 };
 
-/* What the simulation knows of an operation. */
+/* The simulation's state of an operation. */
 struct sim_op {
 	uint32_t serial;
 	uint32_t left; /* packets not passed on yet */
@@ -132,7 +132,7 @@ heap_next(const struct tp_sim *s)
 
 /* ---- the network ---- */
 
-/* When a frame of so many bytes that leaves now is through the sender's port and its path. */
+/* The time at which a frame that leaves now has passed the sender's port and its path. */
 static uint64_t
 cross(struct tp_sim *s, uint32_t from, uint32_t path, uint32_t bytes)
 {
@@ -244,7 +244,7 @@ op_progress(struct tp_sim *s, uint32_t from, uint32_t tp, uint32_t ref, uint64_t
 	uint32_t lane = ref >> HCA_TA_OPREF_LANE_SHIFT;
 	struct sim_op *op = &s->end[from]->op[lane][ref & HCA_TA_OPREF_INDEX];
 
-	/* it may have been taken back: then what is passed on now is a fault */
+	/* passing on a packet of an operation that was taken back is a fault */
 	assert_true(op->busy && op->serial == serial);
 	assert_true(op->left > 0);
 	if (--op->left != 0)
@@ -568,7 +568,7 @@ tp_sim_close(struct tp_sim *s)
 	}
 }
 
-/* ---- what must hold when all is quiet ---- */
+/* ---- checks when no packet is in flight ---- */
 
 static bool
 all_zero(const uint64_t *ring, uint32_t window)

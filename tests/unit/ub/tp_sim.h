@@ -32,7 +32,7 @@ struct sim_link {
 
 struct tp_sim;
 
-/* What the ends have to say to each other. */
+/* The program at both ends: functions that the simulation calls. */
 struct sim_app {
 	/* Put operations into the lanes of the end: tp_sim_put(). */
 	void (*fill)(struct tp_sim *s, uint32_t end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* clang-format off */
 
-/* The traces of test_tp_trace.c, and what must be seen of each. */
+/* The traces of test_tp_trace.c, and the lines that each must have. */
 
 /* ---- go-back-N with TPNAK ---- */
 {

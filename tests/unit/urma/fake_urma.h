@@ -21,7 +21,7 @@ struct fake_urma {
 	struct urma_ctl_peer peer;
 	uint32_t next_jetty, next_jfr;
 	uint32_t state; /* of all Jettys */
-	/* what the device has read and used, and after how many queries it has flushed all */
+	/* requests that the device has read and used, and queries until it has flushed all */
 	uint16_t sent, received;
 	uint32_t flush_in;
 	bool early; /* it was told RESET before that */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments: libsofthca, libsofthca-urma, and the header. Who defines which names?
+"""Names that libraries define. Arguments: libsofthca, libsofthca-urma, and the header.
 
 libsofthca has none of URMA; libsofthca-urma has those that the header declares, and no others.
 """

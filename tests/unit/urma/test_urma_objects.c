@@ -66,7 +66,7 @@ test_no_operations(void **state)
 	assert_true(urma_import_jetty(ctx, &peer, NULL) == NULL && errno == EOPNOTSUPP);
 	assert_string_equal(softhca_urma_reason(), "the fake says no");
 	assert_int_equal(r.ctl->objects, objects);
-	/* memory for this device only needs nothing of UB */
+	/* memory for local access needs no part of UB */
 	seg.flag.bs.access = URMA_ACCESS_LOCAL_ONLY;
 	assert_int_equal(urma_unregister_seg(urma_register_seg(ctx, &seg)), URMA_SUCCESS);
 	assert_int_equal(urma_delete_jfc(jfc), URMA_SUCCESS);
@@ -177,7 +177,7 @@ post_one(uint32_t *sent, uint32_t *received)
 }
 
 /*
- * RESET is told to the device when it has read and flushed what was posted. READY is not, while a
+ * RESET is told to the device when it has read and flushed all requests. READY is not, while a
  * completion is left; then the queues are empty ones.
  */
 static void
@@ -196,7 +196,7 @@ test_reset(void **state)
 	fake_urma.received = 1;
 	assert_int_equal(become(URMA_JETTY_STATE_RESET), URMA_SUCCESS);
 	assert_false(fake_urma.early);
-	/* it is flushed, and has not read the request: nobody completes that */
+	/* flushed, and the device has not read the request: it has no completion */
 	assert_int_equal(rig_queue(&r)->unseen, 1);
 	post_one(&sent, &received);
 	assert_true(sent == 1 && received == 1);
@@ -296,7 +296,7 @@ test_refused_configurations(void **state)
 	cfg.jfc = NULL;
 	assert_true(urma_create_jfs(r.ctx, &cfg) == NULL && errno == EINVAL);
 	assert_int_equal(fake_urma.next_jetty, next);
-	/* and what the driver refuses leaves nothing */
+	/* an object that the driver refuses is freed */
 	cfg = good;
 	fake_urma.fail = -ENOMEM;
 	assert_true(urma_create_jfs(r.ctx, &cfg) == NULL && errno == ENOMEM);
@@ -442,7 +442,7 @@ test_import(void **state)
 	assert_true(urma_import_jetty(r.ctx, &peer, NULL) == NULL && errno == EINVAL);
 }
 
-/* A Jetty of mode RC sends to its peer only, and to nobody before. */
+/* A Jetty of mode RC sends to its peer only, and cannot send before it has one. */
 static void
 test_bind(void **state)
 {

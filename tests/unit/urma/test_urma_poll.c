@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Completions: what a CQE of the UB form becomes. */
+/* Completions that are made from CQEs of the UB form. */
 
 #include <errno.h>
 #include <string.h>
@@ -103,7 +103,7 @@ test_unsignalled(void **state)
 	assert_int_equal(urma_poll_jfc(r.jfc, 4, cr), 0);
 }
 
-/* The last completions of a queue are of no request; what is left is flushed here. */
+/* The last completions of a queue are of no request; the remaining requests are flushed here. */
 static void
 test_flush_done(void **state)
 {
@@ -149,7 +149,7 @@ recv_cqe(uint32_t kind, uint32_t number, uint32_t wqe, uint8_t opcode)
 	};
 }
 
-/* Who has sent is asked for once for each channel. */
+/* The library asks once for each channel for the sender's address. */
 static void
 test_receive(void **state)
 {
@@ -180,7 +180,7 @@ test_receive(void **state)
 	assert_int_equal(fake_urma.eids, 1);
 }
 
-/* In the order in which messages become whole; a WQE is free when those before it are, too. */
+/* In the order in which messages become whole; a WQE is free when those before it are free. */
 static void
 test_receive_any_order(void **state)
 {
@@ -335,7 +335,7 @@ test_dead(void **state)
 	lib_ctx(r.lib)->dead = false;
 }
 
-/* The addresses in front of an unreliable message are the library's; they say who has sent it. */
+/* The addresses in front of an unreliable message are the library's; they name the sender. */
 static void
 test_unreliable(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Posting: bytes of WQEs, doorbells, what is refused and why. */
+/* Posting: bytes of WQEs, doorbells, refusals and their reasons. */
 
 #include <string.h>
 #include <sys/eventfd.h>
@@ -360,7 +360,7 @@ make_behind(struct behind_wr *b, enum behind what)
 	}
 }
 
-/* Behind a Write each becomes what it becomes alone, or is refused as alone. */
+/* Behind a Write each request has the same WQE, or the same refusal, as alone. */
 static void
 test_behind(void **state)
 {
@@ -609,7 +609,7 @@ import_mail(void)
 	return t;
 }
 
-/* To an address instead of a channel; what needs a channel is refused. */
+/* A request to an address instead of a channel; operations that need a channel are refused. */
 static void
 test_unreliable(void **state)
 {

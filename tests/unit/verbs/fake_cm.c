@@ -397,7 +397,7 @@ gid_is_any(const union softhca_gid *gid)
 	       (memcmp(gid->raw + 12, zeros, 3) == 0 || gid->raw[12] == 127);
 }
 
-/* An address of a family that the daemon does not know yet */
+/* An address of a family that an older daemon does not have */
 static bool
 is_too_new(const struct fake_id *id, const struct sockaddr *addr)
 {

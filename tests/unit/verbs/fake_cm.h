@@ -19,7 +19,7 @@ struct fake_counts {
 	int queries;			     /* softhca_cm_query() in all */
 };
 
-/* So many HCAs are in the list from now on; counts are of all. */
+/* The list has `hcas` HCAs from now on; counts are of all. */
 void fake_begin(int hcas);
 struct fake_counts fake_counts(void);
 /* The daemon of an HCA is of a release without AF_IB. */

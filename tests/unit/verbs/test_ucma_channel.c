@@ -220,7 +220,7 @@ thread_state(pid_t tid)
 	return state;
 }
 
-/* Until the thread waits for an event: nothing else lets it sleep. */
+/* Return when the thread waits for an event: that wait is the only sleep of the thread. */
 static void
 start_waiter(struct waiter *waiter, int fd)
 {
@@ -247,7 +247,7 @@ test_wait(void **state)
 	a_close(fd);
 }
 
-/* As with the kernel's device: who waits goes on, and ids live as long. */
+/* As with the kernel's device: the waiting thread goes on, and the ids live until it ends. */
 static void
 test_close_while_waiting(void **state)
 {

@@ -52,7 +52,7 @@ start_listener(uint32_t space, uint64_t uid, const char *address, int port)
 	return id;
 }
 
-/* What each event has, and how many are reported of each id */
+/* The fields of each event, and the number of events of each id */
 static void
 test_connect(void **state)
 {

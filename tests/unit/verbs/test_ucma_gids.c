@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Addresses of family AF_IB, and what QUERY answers of them and of IP addresses. */
+/* Addresses of family AF_IB, and the answers of QUERY for them and for IP addresses. */
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -284,7 +284,7 @@ test_ip_as_gid(void **state)
 	assert_int_equal(be64toh(addr.sib_sid), SID(RDMA_PS_UDP, 7201));
 }
 
-/* The daemon is asked once for what librdmacm asks in several commands. */
+/* The library asks the daemon once for the answers to several commands of librdmacm. */
 static void
 test_asked_once(void **state)
 {

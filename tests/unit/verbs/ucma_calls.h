@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_VERBS_UCMA_CALLS_H
 #define TESTS_UNIT_VERBS_UCMA_CALLS_H
 
-/* Commands as librdmacm writes them. They return 0 or a negative errno, if nothing else is said. */
+/* Commands as librdmacm writes them. They return 0 or a negative errno, unless noted. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ struct sockaddr_in6 a_address(const char *text, int port);
 
 int a_open(void); /* the descriptor */
 void a_close(int fd);
-/* Any command: what write() returns, or a negative errno */
+/* Any command: the result of write(), or a negative errno */
 int a_command(int fd, uint32_t cmd, const void *data, size_t bytes, size_t out);
 /* The same of a whole structure, where it succeeds 0 */
 #define A_COMMAND(fd, NAME, data, out) \

@@ -23,7 +23,7 @@ crc_ref(uint32_t seed, const void *p, size_t n)
 	return ~reg;
 }
 
-/* l3: IP and UDP header; what every wire reads as ones. */
+/* l3: IP and UDP header; sets the fields that every wire reads as ones. */
 static inline void
 mask_udp_ref(uint8_t *l3, int is_v6)
 {

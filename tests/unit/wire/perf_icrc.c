@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Time of every kernel beside ISA-L and libc, interleaved so that changes of the clock frequency
+ * Times of each kernel, ISA-L and libc, interleaved so that changes of the clock frequency
  * affect all of them. Prints nanoseconds per call and the ratio to the portable code. Not a test.
  *
  * "indep": each call has its own seed, so calls overlap; "chain": each call depends on the previous

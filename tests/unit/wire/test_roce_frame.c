@@ -286,7 +286,7 @@ test_one_broken_byte(void **state)
 }
 
 /*
- * To answer an unknown opcode, a responder must know the source and whether the frame is genuine.
+ * To answer an unknown opcode, a responder needs the fields of the view and a check of the ICRC.
  */
 static void
 test_view_of_an_unknown_opcode(void **state)

@@ -245,7 +245,7 @@ taken(const uint8_t *frame, uint32_t len, uint8_t form)
 	return ub_parse(frame, len, form, &v) == 0 && ub_icrc_ok(hca_icrc_select(), frame, &v.w);
 }
 
-/* Cut as it is, and with lengths that fit what is left; nothing is read beyond the cut. */
+/* Frames cut at each byte, as they are and with fitting lengths; no byte behind the cut is read. */
 static void
 check_cuts(const struct built *b, const struct guard *g)
 {
@@ -279,7 +279,7 @@ check_flips(struct built *b)
 	}
 }
 
-/* What a router may change: TOS, TTL, IP checksum, or their like, and the UDP checksum. */
+/* Fields that a router may change: TOS, TTL, IP checksum, or their like, and the UDP checksum. */
 static void
 check_masked(struct built *b)
 {
@@ -328,7 +328,7 @@ struct wrong {
 	uint8_t tp, ta;
 	uint32_t at;	/* byte of the transport header and behind */
 	uint8_t mask;	/* of the bits that change */
-	uint8_t value;	/* to what */
+	uint8_t value;	/* their new value */
 	int32_t longer; /* bytes that the packet is longer than it should be */
 };
 
@@ -438,7 +438,7 @@ static const struct wrong wrongs[] = {
 	{HCA_UB_DROP_TA_OFFERED, TA(WRITEBACK_BE), 0, 0, 0, 0},
 };
 
-/* What the packet of a row is before it is changed: without TVETAH, 16 bytes of payload. */
+/* The packet of a row before the change: without TVETAH, 16 bytes of payload. */
 static uint32_t
 good_packet(const struct wrong *w, uint8_t *tph)
 {
@@ -641,7 +641,7 @@ test_template(void **state)
 	assert_int_equal(tph[0] | tph[1] | tph[8], 0);
 }
 
-/* A field that is set leaves its neighbours alone, and cuts off what does not fit. */
+/* Setting a field does not change its neighbours; bits that do not fit are cut off. */
 static void
 test_set_field(void **state)
 {

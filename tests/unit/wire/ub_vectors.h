@@ -3,7 +3,7 @@
 #define TESTS_UNIT_WIRE_UB_VECTORS_H
 
 /*
- * Eight frames of UB, from the IP header on, and what they say. Addresses are 192.168.0.1 and .2,
+ * Eight frames of UB, from the IP header on, and their fields. Addresses are 192.168.0.1 and .2,
  * 2001:db8:77::1 and ::2; TTL or hop limit 64, ECT(0), IPv4 id 0.
  */
 
