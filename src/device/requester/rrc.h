@@ -111,9 +111,9 @@ void hca_rrc_complete_tail(struct hca_rrc_run *run);
 bool hca_rrc_release(struct hca_rrc_run *run, uint32_t n);
 /*
  * Whether the packet at una takes a receive of the peer: the first one of a SEND, the last one of a
- * WRITE with immediate. Also true if the record at the tail has no packet.
+ * WRITE with immediate. Local operations before it, which have no packet, complete.
  */
-bool hca_rrc_takes_receive(const struct hca_rrc_run *run);
+bool hca_rrc_takes_receive(struct hca_rrc_run *run);
 /* The record at the tail fails: QP to ERR, its CQE, and everything after it is flushed. */
 void hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome);
 /* QP is in ERR or SQE: complete what RTC has passed on. */

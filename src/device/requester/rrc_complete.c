@@ -326,11 +326,14 @@ hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 }
 
 bool
-hca_rrc_takes_receive(const struct hca_rrc_run *run)
+hca_rrc_takes_receive(struct hca_rrc_run *run)
 {
-	const struct hca_record *r = hca_rrc_record(run, run->tail);
-	uint32_t before = (run->upsn - r->psn) & HCA_PSN_MASK;
+	const struct hca_record *r;
+	uint32_t before;
 
+	pass_local(run);
+	r = hca_rrc_record(run, run->tail);
+	before = (run->upsn - r->psn) & HCA_PSN_MASK;
 	if (r->op == HCA_OP_RDMA_WRITE_IMM)
 		return before + 1 >= r->npsn;
 	return r->npsn == 0 || (hca_record_sends(r) && before == 0);

@@ -140,6 +140,30 @@ alone(void **state)
 	expect_empty(r);
 }
 
+/* An RNR NAK for the WRITE after one says that the peer's memory is late: it does not count. */
+static void
+before_rnr_nak(void **state)
+{
+	struct rig *r = *state;
+
+	r->qp->cfg.rnr_retry = 0;
+	rig_post(r, WRITE, 8, SIG);
+	post_bind(r, 2, SIG);
+	rig_post(r, WRITE, 8, SIG);
+	assert_int_equal(rig_send(r, 3), 2);
+	rig_ack(r, rig_psn(1), HCA_RNR_SYNDROME(1));
+	rig_pass(r, 0);
+	assert_int_equal(rig_state(r), HCA_QPS_RTS);
+	assert_int_equal(rig_cqes(r), 2);
+	rig_expect_ok(r, 1, 1, HCA_OP_BIND_MW, 0);
+	rig_pass(r, 30000);
+	assert_int_equal(rig_send(r, 2), 1);
+	rig_ack(r, rig_psn(1), ACK);
+	run(r);
+	assert_int_equal(rig_cqes(r), 3);
+	expect_empty(r);
+}
+
 /*
  * Between messages: they have no PSN, and complete after those before them, whatever acknowledges
  * these.
@@ -436,6 +460,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(alone),
 		T(in_order),
+		T(before_rnr_nak),
 		T(before_a_read),
 		T(once),
 		T(failure_behind),
