@@ -131,11 +131,14 @@ conn_full_wait(const struct ib_id *id)
 	return ib_time(id->c.peer_timeout) + ib_time(id->c.ack_timeout);
 }
 
+/* A peer that names shorter times than the first wait does not make this end send more often. */
 static struct cm_repeat_rule
 conn_rule(const struct ib_id *id)
 {
-	return (struct cm_repeat_rule){.first = ib_time(CONN_FIRST_WAIT),
-				       .longest = conn_full_wait(id),
+	uint64_t first = ib_time(CONN_FIRST_WAIT), full = conn_full_wait(id);
+
+	return (struct cm_repeat_rule){.first = first,
+				       .longest = full < first ? first : full,
 				       .repeats = id->c.max_retries};
 }
 

@@ -438,6 +438,26 @@ test_rep_unanswered(void **state)
 	rig_end(&r);
 }
 
+/* Times of 0 in the REQ and an MRA of 68.7 s: the REP goes on at the pace of the first wait. */
+static void
+test_rep_to_hasty_peer(void **state)
+{
+	struct ib_mad q = first_req(), mra = {.type = IB_MAD_MRA, .transaction = TRANSACTION};
+	struct hca_ctl_cm_event e;
+
+	q.req.local_timeout = q.req.remote_timeout = q.req.primary_ack_timeout = 0;
+	e = requested(&q);
+	assert_int_equal(rig_accept(&r, 0, SERVER, e.id, QP_A, NULL), 0);
+	mra.mra.local_comm = PEER_COMM;
+	mra.mra.remote_comm = rig_last(&r, 0, IB_MAD_REP)->rep.local_comm;
+	mra.mra.message = IB_MAD_OF_REP;
+	mra.mra.service_timeout = 24;
+	inject(&mra);
+	rig_run(&r, 10 * RIG_SECOND);
+	assert_in_range(rig_count(&r, 0, IB_MAD_REP), 10, 40);
+	rig_end(&r);
+}
+
 /* The text of a refusal is kept: the program is not asked again. */
 static void
 test_refusal_again(void **state)
@@ -741,6 +761,7 @@ main(void)
 		cmocka_unit_test(test_passive_end),
 		cmocka_unit_test(test_mra_sent),
 		cmocka_unit_test(test_rep_unanswered),
+		cmocka_unit_test(test_rep_to_hasty_peer),
 		cmocka_unit_test(test_refusal_again),
 		cmocka_unit_test(test_peer_gives_up),
 		cmocka_unit_test(test_stale),
