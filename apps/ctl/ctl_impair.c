@@ -160,8 +160,8 @@ take_psn(struct impair *o, const char *value)
 	}
 	if (o->rules == RULES_MAX) {
 		ctl_error(
-			"--psn: expected at most %u with a fault, found more; run impair again for the "
-			"others",
+			"--psn: expected at most %u with a fault, which is what an HCA has, found more; "
+			"'softhca-ctl impair off' frees those that are used up",
 			RULES_MAX);
 		return -1;
 	}

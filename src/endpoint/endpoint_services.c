@@ -102,12 +102,17 @@ endpoint_front_open(struct endpoint *e)
 static int
 find_group(const struct endpoint_config *c, struct ipc_server_config *sc)
 {
-	char text[4096];
+	char text[65536]; /* with the names of its members */
 	struct group group, *found = NULL;
+	int err;
 
 	if (c->socket_group[0] == '\0')
 		return 0;
-	if (getgrnam_r(c->socket_group, &group, text, sizeof(text), &found) != 0 || found == NULL)
+	err = getgrnam_r(c->socket_group, &group, text, sizeof(text), &found);
+	if (err != 0)
+		return endpoint_fail(-err, "[control] group: %s cannot be looked up: %s",
+				     c->socket_group, strerror(err));
+	if (found == NULL)
 		return endpoint_fail(
 			-EINVAL, "[control] group: there is no group %s; 'groupadd %s' makes it",
 			c->socket_group, c->socket_group);
