@@ -63,6 +63,16 @@ half_held_gives_way(struct ibcm *cm, struct ib_peer *peer, uint64_t now)
 }
 
 bool
+ib_half_may(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
+{
+	const struct cm_share_row *own = cm_share_find(&cm->share, gid, user);
+	enum cm_share_full full;
+
+	return cm_share_left(&cm->share, gid, user, &full) != 0 || full != CM_SHARE_FULL_ADDRESS ||
+	       (own != NULL && !ib_node_alone(&cm->peer[own - cm->share.row].held));
+}
+
+bool
 ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now)
 {
 	const struct cm_share_row *own = cm_share_find(&cm->share, gid, user), *most;

@@ -477,6 +477,8 @@ struct ib_id *ib_wait_gives_way(const struct ibcm *cm, const struct ib_id *liste
 /* False: no memory; ib_half_free() frees the rest. */
 bool ib_half_init(struct ibcm *cm);
 void ib_half_free(struct ibcm *cm);
+/* False: the address has as many at listeners of the user as it may, none of them answered. */
+bool ib_half_may(const struct ibcm *cm, const uint8_t gid[16], uint32_t user);
 /*
  * Room for one more of the address at listeners of the user. Without room an answered half of this
  * address gives way, or the oldest one of the address with the most; if that is this one: false.

@@ -10,13 +10,16 @@
 
 #define REQUEST_PKEY_MASK 0x7fffu /* without the bit of membership */
 
-/* One that waits makes room. False: the new request of the address is dropped. */
+/*
+ * One that waits makes room. False: the new request of the address is dropped, also if the address
+ * has all the halves that it may: another address then keeps its request.
+ */
 static bool
 request_gives_way(struct ibcm *cm, struct ib_id *listener, const uint8_t gid[16], uint64_t now)
 {
 	struct ib_id *oldest = ib_wait_gives_way(cm, listener, gid);
 
-	if (oldest == NULL)
+	if (oldest == NULL || !ib_half_may(cm, gid, listener->account->client.user))
 		return false;
 	cm->counters.evicted++;
 	ib_request_gone(cm, oldest, HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);

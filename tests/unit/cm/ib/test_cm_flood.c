@@ -292,6 +292,32 @@ test_other_user(void **state)
 	rig_end(&r);
 }
 
+/* An address with all the halves that it may have takes no place at another listener. */
+static void
+test_no_place_in_vain(void **state)
+{
+	struct hca_ctl_cm_event e;
+	uint32_t other;
+
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	other = rig_create(&r, 1, SERVER, CH + 1, HCA_CTL_CM_SPACE_IB);
+	assert_int_equal(rig_bind(&r, 1, SERVER, other, RIG_IP4, NULL, PORT, 0), 0);
+	assert_int_equal(rig_listen(&r, 1, SERVER, other, BACKLOG), 0);
+	for (uint32_t i = 0; i < OF_ADDRESS; i++)
+		spoofed(1, i);
+	for (uint32_t i = 0; i < BACKLOG; i++)
+		spoofed_to(2 + i, 100 + i, HCA_CTL_CM_SPACE_IB);
+	spoofed_to(1, 200, HCA_CTL_CM_SPACE_IB);
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 0);
+	assert_int_equal(rig_counter(&r, 1, "cm_drop_backlog"), 1);
+	for (uint32_t i = 0; i < BACKLOG; i++) {
+		e = rig_expect(&r, 1, SERVER, CH + 1, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		assert_int_equal(e.param.qpn, 100 + i);
+	}
+	rig_end(&r);
+}
+
 /* A server that refuses more requests than an address may have halves refuses all of them. */
 static void
 test_refusals(void **state)
@@ -450,21 +476,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_address),
-		cmocka_unit_test(test_one_address_accepted),
-		cmocka_unit_test(test_spoofed),
-		cmocka_unit_test(test_spoofed_accepted),
-		cmocka_unit_test(test_backlog),
-		cmocka_unit_test(test_ids_full),
-		cmocka_unit_test(test_who_gives_way),
-		cmocka_unit_test(test_fetched_gives_way),
-		cmocka_unit_test(test_other_user),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_limits_of_clients),
-		cmocka_unit_test(test_limit_of_groups),
-		cmocka_unit_test(test_connects_to_nowhere),
-		cmocka_unit_test(test_orphans),
-		cmocka_unit_test(test_unfetched_events),
+		cmocka_unit_test(test_one_address),	cmocka_unit_test(test_one_address_accepted),
+		cmocka_unit_test(test_spoofed),		cmocka_unit_test(test_spoofed_accepted),
+		cmocka_unit_test(test_backlog),		cmocka_unit_test(test_ids_full),
+		cmocka_unit_test(test_who_gives_way),	cmocka_unit_test(test_fetched_gives_way),
+		cmocka_unit_test(test_other_user),	cmocka_unit_test(test_no_place_in_vain),
+		cmocka_unit_test(test_refusals),	cmocka_unit_test(test_limits_of_clients),
+		cmocka_unit_test(test_limit_of_groups), cmocka_unit_test(test_connects_to_nowhere),
+		cmocka_unit_test(test_orphans),		cmocka_unit_test(test_unfetched_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
