@@ -79,6 +79,25 @@ def ended(process, timeout=READY_S):
         raise AssertionError('%s does not end; its threads:\n%s' % (process.args, where)) from error
 
 
+def telemetry_socket(runtime_dir):
+    """DPDK accepts one connection at a time: a connect() without waiting fails until it has."""
+    end = time.monotonic() + READY_S
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        s.settimeout(READY_S)
+        while True:
+            try:
+                s.connect(os.path.join(runtime_dir, 'dpdk_telemetry.v2'))
+                return s
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+    except BaseException:
+        s.close()
+        raise
+
+
 class Daemon:
     """softhcad on a configuration of its own in folder `place`."""
 
@@ -156,9 +175,7 @@ class Daemon:
         """Answer of the telemetry socket; None: the command was refused."""
         name = command.split(',')[0]
         for path in self.runtime_dirs():
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-                s.settimeout(READY_S)
-                s.connect(os.path.join(path, 'dpdk_telemetry.v2'))
+            with telemetry_socket(path) as s:
                 s.recv(1024)
                 s.send(command.encode())
                 return json.loads(s.recv(1 << 16).decode())[name]

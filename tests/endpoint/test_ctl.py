@@ -19,7 +19,7 @@ import termios
 import time
 import unittest
 
-from daemon import Daemon, ended, folder, free_port
+from daemon import Daemon, ended, folder, free_port, telemetry_socket
 
 CTL, DAEMON, PERF, PAGE = [os.path.abspath(word) for word in sys.argv[1:5]]
 PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
@@ -112,13 +112,10 @@ class OfDaemon(Case):
 
     def test_crowd(self):
         """DPDK serves few at a time and hangs up on the others: they wait for their turn."""
-        path = os.path.join(self.daemon.runtime_dirs()[0], 'dpdk_telemetry.v2')
         crowd = []
         while True:
-            one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            one = telemetry_socket(self.daemon.runtime_dirs()[0])
             self.addCleanup(one.close)
-            one.settimeout(PATIENCE)
-            one.connect(path)
             crowd.append(one)
             if one.recv(1024) == b'':
                 break

@@ -283,17 +283,22 @@ crowd(int sock, void *arg)
 	return err;
 }
 
-/* The daemon's threads close descriptors after the objects are gone. */
+/*
+ * The daemon's threads close descriptors after the objects are gone, on a busy machine late: the
+ * number has to stay the same for a second.
+ */
 static int
 files_at_rest(void)
 {
 	int n = rig_open_files(rig.pid), before;
 
-	do {
+	for (unsigned int same = 0; same < 50; same++) {
 		before = n;
 		usleep(20000);
 		n = rig_open_files(rig.pid);
-	} while (n != before);
+		if (n != before)
+			same = 0;
+	}
 	return n;
 }
 
@@ -349,7 +354,7 @@ many_after_each_other(void **state)
 	for (unsigned int side = 0; side < 2; side++)
 		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
 	from = rig_now_ns();
-	while (rig_open_files(rig.pid) != files) { /* its threads are closing them */
+	while (rig_open_files(rig.pid) > files) { /* its threads are closing them */
 		if (rig_now_ns() - from > GIVE_UP_NS)
 			fail_msg("%d descriptors, %d before", rig_open_files(rig.pid), files);
 		usleep(1000);
