@@ -6,9 +6,9 @@
  * Foreign memory: regions whose bytes have no address in this process (HCA_BUS_FOREIGN). Only
  * hca_config.foreign accesses them, with a call per contiguous run of bytes.
  *
- * The state of such a region is FOREIGN instead of VALID, so that hca_vtp_check() does not find it
- * and no other code (fast paths, queues) can take its bus address for a pointer. Code that supports
- * foreign memory calls this when that check has failed.
+ * The state of a foreign region is FOREIGN instead of VALID: hca_vtp_check() does not find it, and
+ * no other code (fast paths, queues) can use its bus address as a pointer. Code that supports
+ * foreign memory calls hca_foreign_find() when hca_vtp_check() has failed.
  *
  * A null region (HCA_MPT_FLAG_NULL) is in the same state, because it has no bytes here either:
  * reading it gives zeros, writing has no effect, and neither fails.
@@ -34,19 +34,19 @@ const struct hca_mpt_entry *hca_foreign_find(const struct hca_vtp *v, uint32_t k
 
 int hca_foreign_read(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, void *dst,
 		     uint32_t len);
-/* The last byte is stored after all others. -EAGAIN: some bytes may be stored, also later. */
+/* Stores the last byte after all others. -EAGAIN: some bytes may be stored, now or later. */
 int hca_foreign_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
 		      const void *src, uint32_t len);
 /*
- * -EAGAIN: no byte is stored; -EINPROGRESS: all will be, later. Both only of bytes that are
- * contiguous in the process.
+ * -EAGAIN: no byte is stored; -EINPROGRESS: all bytes will be stored, later. Both are returned
+ * only for bytes that are contiguous in the process; -EFAULT replaces them otherwise.
  */
 int hca_foreign_store(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
 		      const void *src, uint32_t len);
 /*
  * Fetch-add or compare-swap of 8 aligned bytes: atomic with respect to other requests from the
  * network, not to CPUs. *old: the previous value. -EINVAL: not aligned; -EAGAIN: not executed;
- * -EINPROGRESS: it will be, and no other access of the domain comes between.
+ * -EINPROGRESS: it will be executed, before any later access of the domain.
  */
 int hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
 		       uint64_t swap_add, uint64_t compare, uint64_t *old);

@@ -84,7 +84,7 @@ flags_ok(uint32_t flags, uint64_t start)
 	return !(flags & HCA_ACCESS_ZERO_BASED) || start == 0;
 }
 
-/* The range of a region, and the flags of one that has none. */
+/* Checks the range of a region; a null region has no range and has fixed flags. */
 static bool
 range_ok(const struct hca_mpt_entry *e)
 {
@@ -108,7 +108,7 @@ index_free(const struct hca_core *h, uint32_t index)
 	       hca_icm_mapped(h, HCA_ICM_MPT, index);
 }
 
-/* The domain that an entry says; false: bits that are not known, or an entry of no domain. */
+/* Reads the domain of an entry; without the valid bit it is that of the PD. false: unknown bits. */
 static bool
 read_domain(const struct hca_mpt *m, struct hca_mpt_build *b)
 {
@@ -266,7 +266,7 @@ window_dying(struct hca_core *h, struct hca_mpt_entry *e)
 		__atomic_store_n(&e->doomed, 1, __ATOMIC_RELEASE);
 		return HCA_MPT_AGAIN;
 	}
-	/* the region is not freed before its own round, in which this one ends, too */
+	/* the region is freed after an RCU round of its own, which includes the rest of this one */
 	hca_window_unpin(h, e);
 	return HCA_STAT_OK;
 }
@@ -342,7 +342,7 @@ region_uncovered(struct hca_core *h, const struct hca_mpt_entry *e, uint32_t dom
 bool
 hca_vtp_uncovered(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len)
 {
-	/* usually the owner is gone and has many windows to close */
+	/* usually the owner has ended and the CEU closes its many windows */
 	if (domain >= DOMAINS || __atomic_load_n(&h->vtp.regions[domain], __ATOMIC_ACQUIRE) == 0)
 		return false;
 	for (uint32_t i = 0; i <= h->vtp.mpt_mask; i++) {

@@ -21,9 +21,9 @@
  * 	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
  * 	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
  * FOREIGN replaces VALID for foreign memory and null regions (foreign.h). The stage that made it
- * BUSY owns the entry. A window that HW2SW_MPT waits for cannot be bound again, so the command does
- * not wait for ever. Members change only after a round that began while it was BUSY, so no reader
- * sees half a binding.
+ * BUSY owns the entry. A window that HW2SW_MPT waits for cannot be bound again, so the wait ends
+ * with the operation in progress. Members change only after a round that began while the entry was
+ * BUSY, so no reader sees half a binding.
  *
  * CPU address = MTT[mtt + (lin >> page_shift)] + lin % page size, lin = first + (va - start). For
  * entries with contiguous pages on the bus, base is the address of the first byte.
@@ -62,7 +62,7 @@ struct hca_mpt_entry {
 	};
 	uint8_t page_shift;
 	uint8_t doomed;	 /* window, CEU: HW2SW_MPT found it BUSY; it cannot be bound again */
-	uint8_t foreign; /* its memory is foreign, or it is a null region: base is NULL */
+	uint8_t foreign; /* foreign memory or a null region: base is NULL */
 	uint8_t reserved;
 } __rte_cache_aligned;
 
@@ -75,7 +75,7 @@ enum hca_mpt_state {
 	HCA_MPT_UNBOUND = 3,
 	HCA_MPT_BUSY = 4,    /* RTC or EE is changing the binding */
 	HCA_MPT_BOUND = 5,   /* window of type 2 */
-	HCA_MPT_FOREIGN = 6, /* as VALID, but only found by foreign.h */
+	HCA_MPT_FOREIGN = 6, /* as VALID, but only hca_foreign_find() finds it */
 };
 
 /* The DMA domain of an entry that is not free */
@@ -101,7 +101,7 @@ hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t acces
 {
 	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(key) & v->mpt_mask];
 
-	/* nothing of the entry is read before its state: it may be outdated */
+	/* the state is read first: other members may be outdated before it is VALID */
 	if (unlikely(__atomic_load_n(&e->state, __ATOMIC_ACQUIRE) != HCA_MPT_VALID ||
 		     e->key != key || e->pd != pd || (e->flags & access) != access ||
 		     len > e->length || va - e->start > e->length - len))
@@ -110,8 +110,8 @@ hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t acces
 }
 
 /*
- * After hca_vtp_check() has refused a remote access: whether it is allowed by a type 2 window bound
- * to this QP. Returns the entry, or NULL.
+ * Checks a remote access that hca_vtp_check() has refused against type 2 windows bound to this QP.
+ * Returns the entry, or NULL: not allowed.
  */
 struct hca_qp_cfg;
 const struct hca_mpt_entry *hca_vtp_check_bound(const struct hca_vtp *v, uint32_t key,
@@ -146,9 +146,10 @@ void hca_vtp_scatter(const struct hca_vtp *v, const struct hca_mpt_entry *e, uin
 
 /*
  * SW2HW_MPT in slices, so that a huge region does not delay the CEU: hca_mpt_begin() checks the
- * mailbox; then hca_mpt_slice(), repeated while it returns HCA_MPT_AGAIN, checks MTT entries; then
- * hca_mpt_commit(), repeated likewise. Nothing changes before commit; an entry whose commit is not
- * finished is DYING and may be released. Otherwise they return enum hca_stat. CEU only.
+ * mailbox; hca_mpt_slice() checks MTT entries; hca_mpt_commit() writes the entry. The caller
+ * repeats the last two while they return HCA_MPT_AGAIN; other results are enum hca_stat. No table
+ * changes before commit; an entry whose commit is not finished is DYING and may be released. CEU
+ * only.
  */
 #define HCA_MPT_AGAIN (-1)
 
@@ -172,13 +173,13 @@ int hca_mpt_commit(struct hca_core *h, uint32_t index, struct hca_mpt_build *b);
  * region with queues or windows.
  */
 int hca_mpt_dying(struct hca_core *h, uint32_t index);
-/* The entry is DYING and the round is over: drop it, a slice per call; true when it is done. */
+/* Frees a DYING entry after its round, a slice per call; returns true when it is free. */
 bool hca_mpt_release(struct hca_core *h, uint32_t index);
 /* WRITE_MTT: n entries from start on. */
 int hca_mtt_write(struct hca_core *h, uint64_t start, const uint64_t *bus, uint32_t n);
 /*
- * Whether live regions of the domain lie in [bus, bus + len) that its windows no longer cover. Not
- * while a command of the domain is in progress.
+ * Returns whether live regions of the domain lie in [bus, bus + len) that its DMA windows no longer
+ * cover. Not called while a command of the domain is in progress.
  */
 bool hca_vtp_uncovered(struct hca_core *h, uint32_t domain, uint64_t bus, uint64_t len);
 

@@ -21,8 +21,8 @@ state_of(const struct hca_mpt_entry *e)
 }
 
 /*
- * What another client of the PD has may go at any time, and nobody waits for the round of a bind:
- * neither its window nor its region is used for one.
+ * A bind uses windows and regions of its own client only: those of another client of the PD may be
+ * freed at any time, without waiting for the round of a bind.
  */
 static bool
 own_domain(const struct hca_core *h, const struct hca_mpt_entry *e, const struct hca_qp_cfg *qp)
@@ -30,7 +30,7 @@ own_domain(const struct hca_core *h, const struct hca_mpt_entry *e, const struct
 	return hca_mpt_domain(&h->vtp, e) == qp->usr_page;
 }
 
-/* Whether the QP may bind the window, which is in this state. */
+/* Whether the QP may bind the window; state: its present state. */
 static bool
 window_fits(const struct hca_mpt_entry *w, uint32_t state, const struct hca_qp_cfg *qp,
 	    const struct hca_bind *b)
@@ -123,7 +123,7 @@ hca_window_bind(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hc
 	w->length = b->length;
 	w->base = r->base != NULL ? r->base + off : NULL;
 	w->foreign = r->foreign;
-	/* the CEU may be reading whether this is a region */
+	/* the CEU may read the REGION flag at the same time */
 	__atomic_store_n(&w->flags, type2 | b->access, __ATOMIC_RELAXED);
 	w->page_shift = r->page_shift;
 	w->mtt = r->mtt + (uint32_t)(lin >> r->page_shift);
@@ -134,7 +134,7 @@ hca_window_bind(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hc
 			 __ATOMIC_RELEASE);
 }
 
-/* Whether it is bound to this generation of the QP, under this key. */
+/* Whether e is a type 2 window bound to this generation of the QP, under this key. */
 static bool
 owned(const struct hca_mpt_entry *e, const struct hca_qp_cfg *qp, uint32_t key)
 {

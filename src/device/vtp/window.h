@@ -4,7 +4,7 @@
 
 /*
  * Memory windows: binding and invalidating in the data path. States and their writers: vtp.h. There
- * are no locks: the state word is changed by CAS, and the loser is told.
+ * are no locks: the state word changes by CAS, and a caller whose CAS fails reports an error.
  *
  * A window belongs to a PD. Type 1 may be rebound at any time and used by every QP of the PD; type
  * 2 must be unbound before it is bound and is used by one QP only. Changing a binding takes two
@@ -25,7 +25,7 @@
 struct hca_core;
 struct hca_qp_cfg;
 
-/* What BIND_MW asks for, as its WQE says. */
+/* The fields of a BIND_MW WQE. */
 struct hca_bind {
 	uint32_t access; /* HCA_ACCESS_* */
 	uint32_t old_key, new_key;
@@ -51,14 +51,14 @@ hca_mpt_live_state(const struct hca_mpt_entry *e)
 uint8_t hca_window_claim(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
 void hca_window_bind(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hca_bind *b);
 
-/* Is key a type 2 window bound to this QP? Nothing else may be invalidated by a request. */
+/* Is key a type 2 window bound to this QP? A request may invalidate no other key. */
 bool hca_window_owned(const struct hca_core *h, const struct hca_qp_cfg *qp, uint32_t key);
-/* true: it was, and is BUSY now. */
+/* Makes a window that hca_window_owned() accepts BUSY; false: no change. */
 bool hca_window_invalidate(struct hca_core *h, const struct hca_qp_cfg *qp, uint32_t key);
 /* BUSY -> UNBOUND. */
 void hca_window_settle(struct hca_core *h, uint32_t key);
 
-/* Its region, if any, counts it no more. The caller owns the entry. */
+/* Removes the window from the count of its region, if it has one. The caller owns the entry. */
 void hca_window_unpin(struct hca_core *h, struct hca_mpt_entry *e);
 
 #endif
