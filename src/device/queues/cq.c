@@ -39,7 +39,7 @@ cq_record(const struct hca_cq_buf *b)
 	return hca_qbuf_at(&b->q, b->record_off);
 }
 
-/* Whether there is no slot for index prod. Reads the consumer index again only if it seems so. */
+/* Is slot prod still in use? Reads the consumer index again only if the copy of it says so. */
 static inline bool
 cq_full(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 {
@@ -48,7 +48,7 @@ cq_full(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 	if (likely(prod - seen <= b->mask))
 		return false;
 	ci = hca_le32_to_cpu(__atomic_load_n(&cq_record(b)->consumer, __ATOMIC_ACQUIRE));
-	/* only an index between the last one and the producer is plausible */
+	/* accepted only between the last index and the producer */
 	if (prod - ci > prod - seen)
 		return true;
 	__atomic_store_n(&cq->consumer, ci, __ATOMIC_RELAXED);
@@ -117,7 +117,7 @@ more_of(struct hca_cqe *cqe)
 	return (struct hca_cqe_more *)(void *)(cqe + 1);
 }
 
-/* A slot of the larger kind, with the time in it. */
+/* Returns a slot of the larger kind with its time stamps set. */
 static struct hca_cqe *
 large_slot(const struct hca_core *h, const struct hca_cq *cq, const struct hca_qbuf *q,
 	   uint32_t slot, enum hca_stage_id stage)
@@ -209,13 +209,13 @@ hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 	cqe->opcode = (uint8_t)last_word;
 	cqe->is_send = (uint8_t)(last_word >> 8);
 	cqe->reserved1e = (uint8_t)(last_word >> 16);
-	/* software loads this byte alone, so it is stored after all others */
+	/* software polls this byte, so it is stored after all others */
 	__atomic_store_n(&cqe->owner, (uint8_t)(last_word >> 24), __ATOMIC_RELEASE);
 }
 
 /*
- * Moderation: whether it is too early for an event. Asks the CEU, which knows the time, to raise it
- * at the end of the period; once per event.
+ * Moderation: returns whether the event has to wait, until HCA_CQ_MOD_COUNT completions or the end
+ * of the period. If a period is set, asks the CEU, once per event, to raise it then.
  */
 static bool
 too_early(struct hca_core *h, struct hca_cq *cq, uint32_t cqi, uint32_t prod,
@@ -280,8 +280,8 @@ hca_cq_batch_end(struct hca_core *h, struct hca_cq_batch *b, enum hca_stage_id s
 	if (b->n == 0)
 		return;
 	/*
-	 * the library stores the arm word, executes a fence, and then polls: at least one sees the
-	 * other
+	 * the library stores the arm word, executes a fence, and then polls: either it finds the
+	 * CQE, or the device finds the arm word
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < b->n; i++)

@@ -12,8 +12,8 @@
  * Overrun: reserve returns NULL; the CQE is counted and dropped. Unless the CQ ignores overruns, it
  * goes to the error state once (CQ_ERROR event, and the CEU moves its QPs to ERR).
  *
- * What follows a CQE of the larger kind is filled in by hca_cq_reserve(), with the time at which
- * the worker's poll began, and by hca_cq_set_sender().
+ * In the second half of a CQE of the larger kind, hca_cq_reserve() stores the time at which the
+ * worker's poll began, and hca_cq_set_sender() the VLAN tag and source MAC address.
  */
 
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct hca_cq {
 	uint32_t log_size;	/* CEU */
 	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = no moderation */
 	uint64_t start;		/* CEU: virtual address of the first CQE */
-	uint32_t buf_key[2];	/* CEU: of the region that buf[i] holds a reference to */
+	uint32_t buf_key[2];	/* CEU: key of the region that buf[i] has a reference to */
 	uint32_t flags;		/* HCA_CQ_FLAGS */
 	/*
 	 * two generations of the buffer: resize switches between them by the generation in
@@ -73,11 +73,14 @@ hca_cq_state(const struct hca_cq *cq)
 	return __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE);
 }
 
-/* hca_create(): the tables of CQs and SRQs. 0 or -ENOMEM; hca_queues_fini() frees what there is. */
+/*
+ * hca_create(): allocates the tables of CQs and SRQs. 0 or -ENOMEM; in both cases hca_queues_fini()
+ * frees them.
+ */
 int hca_queues_init(struct hca_core *h);
 void hca_queues_fini(struct hca_core *h);
 
-/* CQs a stage touched in this poll; a stage owns one and ends it before its poll returns. */
+/* CQs that a stage wrote in this poll; a stage owns one and ends it before its poll returns. */
 #define HCA_CQ_BATCH 16
 struct hca_cq_batch {
 	uint32_t n;
@@ -91,16 +94,16 @@ struct hca_cq_batch {
 struct hca_cqe *hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 			       bool solicited, enum hca_stage_id stage);
 /*
- * VLAN tag and source MAC address (NULL: it is not told) of the datagram that the CQE, just
- * reserved in CQ index cqi, is for.
+ * Stores VLAN tag and source MAC address (NULL: unknown) of a datagram in its CQE, which was just
+ * reserved in CQ index cqi.
  */
 void hca_cq_set_sender(const struct hca_core *h, uint32_t cqi, struct hca_cqe *cqe, uint16_t vlan,
 		       const uint8_t *smac);
-/* Everything but the owner is in the slot: hand it to software. last_word: host order value of the
- * word at 1Ch with owner = software (0). */
+/* Hands a CQE to software: stores its last word, the owner byte last. last_word: host order value
+ * of the word at 1Ch with owner = software (0). */
 void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);
 
-/* What an error CQE has in place of the result; whose it is, its opcode and owner are not set. */
+/* Fills in the result of an error CQE; the caller sets QPN, WQE, opcode and owner. */
 static inline void
 hca_cqe_fill_error(struct hca_cqe *cqe, uint8_t syndrome)
 {
@@ -116,9 +119,9 @@ hca_cqe_fill_error(struct hca_cqe *cqe, uint8_t syndrome)
 
 /*
  * Fast path for a stage that completes many requests of one QP: slots in sequence from a copy of
- * the producer index. Only for CQs that one lcore writes; between open and close nothing else may
- * reserve in this CQ. Slots taken are filled in with owner = hardware and published by storing the
- * owner byte.
+ * the producer index. Only for CQs that one lcore writes; between open and close no other code may
+ * reserve slots in this CQ. The stage fills in the slots taken with owner = hardware; storing the
+ * owner byte publishes them.
  */
 struct hca_cq_cursor {
 	struct hca_cq *cq; /* NULL: closed */
@@ -128,11 +131,11 @@ struct hca_cq_cursor {
 	uint32_t consumer;    /* last known value */
 };
 
-/* false: this CQ has to be written slot by slot with hca_cq_reserve(). Adds cqi to the batch. */
+/* false: write this CQ slot by slot with hca_cq_reserve(). Adds cqi to the batch. */
 bool hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 			enum hca_stage_id stage, struct hca_cq_cursor *c);
 
-/* Take a slot; NULL: it seems full: close and use hca_cq_reserve(). */
+/* Take a slot; NULL: full by the copy of the consumer index: close and use hca_cq_reserve(). */
 static inline struct hca_cqe *
 hca_cq_cursor_take(struct hca_cq_cursor *c)
 {
@@ -159,7 +162,7 @@ hca_cq_cursor_publish(struct hca_cq_cursor *c)
 /* Publish, and write the producer index back to the CQ. */
 void hca_cq_cursor_close(struct hca_cq_cursor *c);
 
-/* CEU: the period of moderation is over: an event if one is asked for and something is there. */
+/* CEU: ends a moderation period; raises an event if the CQ is armed and has new completions. */
 void hca_cq_fire_late(struct hca_core *h, uint32_t cqi);
 
 void hca_cq_batch_end(struct hca_core *h, struct hca_cq_batch *b, enum hca_stage_id stage);

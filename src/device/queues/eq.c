@@ -4,8 +4,8 @@
  * Event queues. To raise an event, a stage ORs the type into the object's pending word and, if that
  * was 0, adds the object to its own list. An object is on at most one list, so one link per object
  * suffices for all stages, and lists cannot be full. Only the CEU writes EQEs: it takes the lists,
- * moves the bits to its own `owed` words and writes; bits remain if an EQ has no room. An object
- * with owed events is on the parked ring exactly once.
+ * moves the bits to its own `unsent` words and writes; bits remain if an EQ has no room. An object
+ * with unsent events is on the parked ring exactly once.
  */
 
 #include <string.h>
@@ -37,9 +37,9 @@ link_of(struct hca_eqs *q, uint32_t token)
 
 /* ---- raising: any stage ---- */
 
-/* Concurrent only with the CEU, which empties the list. */
+/* Adds an object to the stage's list, which the CEU may empty at the same time. */
 static void
-push(struct hca_eqs *q, enum hca_stage_id from, uint32_t token)
+raised_push(struct hca_eqs *q, enum hca_stage_id from, uint32_t token)
 {
 	uint32_t *last = &q->raised[from].last, *link = link_of(q, token);
 
@@ -65,7 +65,7 @@ raise_event(struct hca_core *h, enum hca_stage_id from, enum object_kind kind, u
 	}
 	if (old != 0)
 		return;
-	push(q, from, TOKEN(kind, index));
+	raised_push(q, from, TOKEN(kind, index));
 	hca_wake_stage(h, from, HCA_STAGE_CEU);
 }
 
@@ -112,7 +112,7 @@ hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype)
 
 /* ---- writing: CEU ---- */
 
-/* Read the consumer index in BAR0; accepted only if between the last one and the producer. */
+/* Reads the consumer index in BAR0; accepts it only between the last index and the producer. */
 static bool
 eq_refresh(struct hca_core *h, uint32_t eqn)
 {
@@ -125,7 +125,7 @@ eq_refresh(struct hca_core *h, uint32_t eqn)
 	return true;
 }
 
-/* No event is lost, but software is told that it is late: once until the queue is empty. */
+/* Events wait, and EQ_OVERFLOW tells software so: once, until the queue has been empty. */
 static bool
 eq_full(struct hca_core *h, uint32_t eqn)
 {
@@ -232,10 +232,10 @@ static unsigned int
 deliver(struct hca_core *h, uint32_t token)
 {
 	enum object_kind kind = TOKEN_KIND(token);
-	uint32_t index = TOKEN_INDEX(token), *owed = &h->eqs->owed[kind][index];
+	uint32_t index = TOKEN_INDEX(token), *unsent = &h->eqs->unsent[kind][index];
 	unsigned int n = 0;
 
-	for (uint32_t types = *owed & ~PARKED; types != 0; types &= types - 1) {
+	for (uint32_t types = *unsent & ~PARKED; types != 0; types &= types - 1) {
 		uint8_t type = (uint8_t)rte_bsf32(types);
 		bool done = kind == OBJ_CQ && type == HCA_EVENT_COMP
 				    ? write_comp(h, index)
@@ -243,7 +243,7 @@ deliver(struct hca_core *h, uint32_t token)
 
 		if (!done)
 			continue;
-		*owed &= ~HCA_BIT(type);
+		*unsent &= ~HCA_BIT(type);
 		n++;
 	}
 	return n;
@@ -252,7 +252,7 @@ deliver(struct hca_core *h, uint32_t token)
 static void
 park(struct hca_eqs *q, uint32_t token)
 {
-	q->owed[TOKEN_KIND(token)][TOKEN_INDEX(token)] |= PARKED;
+	q->unsent[TOKEN_KIND(token)][TOKEN_INDEX(token)] |= PARKED;
 	rte_ring_sp_enqueue_elem(q->parked, &token, sizeof(token));
 	q->parked_count++;
 }
@@ -263,7 +263,7 @@ later_end(const struct hca_core *h, uint32_t cqi, uint64_t now)
 	return now + RTE_MAX((uint64_t)HCA_CQ_MOD_PERIOD(h->cq[cqi].moderation), 1u) * 1000;
 }
 
-/* now 0: unknown here; the next poll sets it. */
+/* Starts a moderation period. now 0: the next later_poll() sets its end. */
 static void
 later_add(struct hca_core *h, uint32_t cqi, uint64_t now)
 {
@@ -288,7 +288,7 @@ later_remove(struct hca_eqs *q, uint32_t cqi)
 			q->later[i] = q->later[--q->later_n];
 }
 
-/* Handle CQs whose period is over. */
+/* Ends moderation periods that are over. */
 static void
 later_poll(struct hca_core *h, uint64_t now)
 {
@@ -313,9 +313,9 @@ later_poll(struct hca_core *h, uint64_t now)
 	q->later_next = next;
 }
 
-/* Take all objects of a stage's list: returns the first one, the others follow by link. */
+/* Empties a stage's list in the order of raising: returns its first object, links lead on. */
 static uint32_t
-take(struct hca_eqs *q, enum hca_stage_id from)
+raised_take(struct hca_eqs *q, enum hca_stage_id from)
 {
 	uint32_t token, first = TOKEN_NONE;
 
@@ -330,13 +330,13 @@ take(struct hca_eqs *q, enum hca_stage_id from)
 	return first;
 }
 
-/* Move the bits of the pending word to the owed word. */
+/* Moves the bits of an object's pending word to its unsent word. */
 static void
 collect_one(struct hca_core *h, uint32_t token, uint64_t now)
 {
 	struct hca_eqs *q = h->eqs;
 	enum object_kind kind = TOKEN_KIND(token);
-	uint32_t i = TOKEN_INDEX(token), *owed = &q->owed[kind][i];
+	uint32_t i = TOKEN_INDEX(token), *unsent = &q->unsent[kind][i];
 	uint32_t types = __atomic_exchange_n(&q->pending[kind][i], 0, __ATOMIC_ACQ_REL);
 
 	if (kind == OBJ_CQ && (types & HCA_BIT(HCA_EVENT_CQ_ERROR)))
@@ -346,9 +346,9 @@ collect_one(struct hca_core *h, uint32_t token, uint64_t now)
 	types &= ~HCA_BIT(HCA_EQ_LATER);
 	if (types == 0)
 		return;
-	HCA_COUNT_N(h, CEU, events_coalesced, __builtin_popcount(types & *owed));
-	*owed |= types;
-	if (!(*owed & PARKED))
+	HCA_COUNT_N(h, CEU, events_coalesced, __builtin_popcount(types & *unsent));
+	*unsent |= types;
+	if (!(*unsent & PARKED))
 		park(q, token);
 }
 
@@ -361,8 +361,8 @@ collect(struct hca_core *h, uint64_t now)
 	if (__atomic_exchange_n(&q->kick, 0, __ATOMIC_ACQ_REL) == 0)
 		return;
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
-		for (token = take(q, s); token != TOKEN_NONE; token = next) {
-			next = *link_of(q, token); /* after this it may be raised again */
+		for (token = raised_take(q, s); token != TOKEN_NONE; token = next) {
+			next = *link_of(q, token); /* collect_one() frees the link for reuse */
 			collect_one(h, token, now);
 		}
 	}
@@ -413,16 +413,16 @@ hca_eqs_poll(struct hca_core *h, uint64_t now)
 	if (q->scan_left == 0 && q->parked_count != 0 && any_consumed(h))
 		q->scan_left = q->parked_count;
 	for (unsigned int i = 0; i < SCAN_BUDGET && q->scan_left != 0; i++) {
-		uint32_t *owed;
+		uint32_t *unsent;
 
 		q->scan_left--;
 		if (rte_ring_sc_dequeue_elem(q->parked, &token, sizeof(token)) != 0)
 			break;
 		q->parked_count--;
-		owed = &q->owed[TOKEN_KIND(token)][TOKEN_INDEX(token)];
-		*owed &= ~PARKED;
+		unsent = &q->unsent[TOKEN_KIND(token)][TOKEN_INDEX(token)];
+		*unsent &= ~PARKED;
 		n += deliver(h, token);
-		if (*owed != 0) {
+		if (*unsent != 0) {
 			HCA_COUNT(h, CEU, eq_parked);
 			park(q, token);
 		}
@@ -475,28 +475,28 @@ hca_eq_take_failed_cq(struct hca_core *h, uint32_t *cqi)
 	return rte_ring_sc_dequeue_elem(h->eqs->failed_cq, cqi, sizeof(*cqi)) == 0;
 }
 
-/* Discard the object's events with it. */
+/* Discards events of an object that is being destroyed. */
 static void
-drop_owed(struct hca_core *h, enum object_kind kind, uint32_t index)
+drop_unsent(struct hca_core *h, enum object_kind kind, uint32_t index)
 {
-	uint32_t *owed = &h->eqs->owed[kind][index];
+	uint32_t *unsent = &h->eqs->unsent[kind][index];
 
-	HCA_COUNT_N(h, CEU, events_dead, __builtin_popcount(*owed & ~PARKED));
-	*owed &= PARKED;
+	HCA_COUNT_N(h, CEU, events_dead, __builtin_popcount(*unsent & ~PARKED));
+	*unsent &= PARKED;
 }
 
 static void
 forget(struct hca_core *h, enum object_kind kind, uint32_t index)
 {
 	collect(h, 0);
-	drop_owed(h, kind, index);
+	drop_unsent(h, kind, index);
 }
 
 void
 hca_eq_forget_cq(struct hca_core *h, uint32_t cqi)
 {
 	hca_eq_forget_later(h, cqi);
-	drop_owed(h, OBJ_CQ, cqi);
+	drop_unsent(h, OBJ_CQ, cqi);
 	h->eqs->comp[cqi].valid = 0;
 }
 
@@ -567,7 +567,7 @@ hca_eq_create(struct hca_core *h, uint32_t eqn, const struct hca_eqc *c)
 		return HCA_STAT_BAD_INDEX;
 	if (h->eqs->eq[eqn].live || !hca_icm_mapped(h, HCA_ICM_EQC, eqn))
 		return HCA_STAT_BAD_RES_STATE;
-	/* EQs belong to the driver */
+	/* only the driver, domain 0, has EQs */
 	if (e.log_size > EQ_MAX_LOG || HCA_PD_DOMAIN(e.pd) != 0)
 		return HCA_STAT_BAD_PARAM;
 	rc = hca_qbuf_resolve(h, &e.q, e.key, e.pd, 0, e.start, HCA_EQE_SIZE << e.log_size);
@@ -621,7 +621,7 @@ hca_eq_map(struct hca_core *h, uint32_t eqn, uint64_t mask, bool unmap)
 		else if (q->type_eqn[t] == eqn)
 			q->type_eqn[t] = EQN_NONE;
 	}
-	/* software assumes that a port is up until it is told otherwise */
+	/* software takes the port as up until it reads PORT_CHANGE */
 	if (!unmap && (mask & HCA_EVENT_MASK(HCA_EVENT_PORT_CHANGE)) != 0 &&
 	    __atomic_load_n(&q->port_subtype, __ATOMIC_ACQUIRE) == HCA_PORT_DOWN)
 		raise_event(h, HCA_STAGE_CEU, OBJ_DEVICE, 0, HCA_EVENT_PORT_CHANGE);
@@ -639,7 +639,7 @@ hca_eq_destroy_all(struct hca_core *h)
 			eq_drop(h, eqn);
 	for (unsigned int k = 0; k < OBJ_KINDS; k++)
 		for (uint32_t i = 0; i < q->count[k]; i++)
-			drop_owed(h, k, i);
+			drop_unsent(h, k, i);
 	memset(q->comp, 0, q->count[OBJ_CQ] * sizeof(*q->comp));
 	q->written = 0;
 }

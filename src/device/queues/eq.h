@@ -3,11 +3,12 @@
 #define QUEUES_EQ_H
 
 /*
- * Event queues. Any stage may raise an event at any time; none is lost. Only the CEU writes EQEs: a
- * stage sets the bit of the type in the object's pending word and puts the object on its own list,
- * which the CEU takes. If an EQ has no room the event stays pending (a bit per object and type) and
- * is retried. At most one unconsumed COMP event per CQ; asynchronous events coalesce per object and
- * type. An EQ found full raises EQ_OVERFLOW about itself, once until it has been empty again.
+ * Event queues. Any stage may raise an event at any time, and no event is lost. Only the CEU writes
+ * EQEs: a stage sets the bit of the type in the object's pending word and puts the object on its
+ * own list, which the CEU takes. If an EQ has no room, the event stays pending (a bit per object
+ * and type), and the CEU tries again. A CQ has at most one COMP event that software has not
+ * consumed; asynchronous events coalesce per object and type. A full EQ raises an EQ_OVERFLOW event
+ * with its own number, once until it has been empty.
  */
 
 #include <stdbool.h>
@@ -18,24 +19,28 @@
 
 struct hca_core;
 
-/* A completion event of CQ index cqi is due on its comp_eqn. */
+/* Raises a completion event of CQ index cqi on its comp_eqn. */
 void hca_eq_raise_comp(struct hca_core *h, enum hca_stage_id from, uint32_t cqi);
 
 /*
- * For hca_eq_raise_cq() only, never written: raise the event at the end of the moderation period.
+ * For hca_eq_raise_cq() only, never written to an EQ: asks the CEU to call hca_cq_fire_late() at
+ * the end of the moderation period.
  */
 #define HCA_EQ_LATER 30u
 
-/* An asynchronous event (HCA_EVENT_*) about the object at that index of its table. */
+/* Raises an asynchronous event (HCA_EVENT_*) of the object at that index of its table. */
 void hca_eq_raise_qp(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t qpi);
 void hca_eq_raise_cq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t cqi);
 void hca_eq_raise_srq(struct hca_core *h, enum hca_stage_id from, uint8_t type, uint32_t srqi);
 
-/* TP_ERROR about the TP at that index; by one stage alone. subtype: HCA_TP_ERR_* */
+/* Raises TP_ERROR of the TP at that index; only one stage may do so. subtype: HCA_TP_ERR_* */
 void hca_eq_raise_tp(struct hca_core *h, enum hca_stage_id from, uint32_t tpi, uint32_t tpn,
 		     uint8_t subtype);
 
-/* PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. Raised again for later subscribers. */
+/*
+ * Raises PORT_CHANGE; subtype HCA_PORT_ACTIVE or HCA_PORT_DOWN. While the port is down, mapping the
+ * event type to an EQ raises it again.
+ */
 void hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype);
 
 /* ---- CEU and hca_create() only ---- */
@@ -43,20 +48,20 @@ void hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subty
 int hca_eqs_init(struct hca_core *h);
 void hca_eqs_fini(struct hca_core *h);
 
-/* Memory here that grows with the number of QPs the HCA can have, for each. */
+/* Bytes that the event queues allocate for each QP the HCA can have. */
 size_t hca_eqs_bytes_per_qp(const struct hca_core *h);
 
-/* As hca_stage_deadline_fn: moderation periods, events that wait for room in a queue. */
+/* hca_stage_deadline_fn of moderation periods and of events that wait for room in an EQ. */
 uint64_t hca_eqs_deadline(const struct hca_core *h, uint64_t now);
 
 /* Has hca_eqs_poll() anything to do? */
 bool hca_eqs_due(const struct hca_core *h, uint64_t now);
-/* Move raised events into EQs as far as there is room; returns how many EQEs were written. */
+/* Writes raised events to the EQs that have room; returns the number of EQEs written. */
 unsigned int hca_eqs_poll(struct hca_core *h, uint64_t now);
-/* Tell the embedder what was written since the last call. */
+/* Calls the hca_notify_fn if any EQ was written since the last call. */
 void hca_eqs_notify(struct hca_core *h);
 
-/* Completion of a command; false: the EQ is full, try again. Not asked for: true. */
+/* Writes the completion of a command; false: the EQ is full, try again. No EQ mapped: true. */
 bool hca_eq_write_cmd(struct hca_core *h, uint16_t token, uint8_t status, uint64_t out_param);
 
 /* Next CQ that overran since the last call (for the CEU to fail its QPs); false: none. */
@@ -68,9 +73,9 @@ int hca_eq_create(struct hca_core *h, uint32_t eqn, const struct hca_eqc *c);
 int hca_eq_destroy(struct hca_core *h, uint32_t eqn);
 int hca_eq_map(struct hca_core *h, uint32_t eqn, uint64_t mask, bool unmap);
 void hca_eq_destroy_all(struct hca_core *h);
-/* The object is gone: what it still owes software is dropped. */
+/* Destroying an object: drops its events that are not in an EQ yet. */
 void hca_eq_forget_cq(struct hca_core *h, uint32_t cqi);
-/* A moderation period of the CQ that runs is over; nothing fires. */
+/* Ends the moderation period of the CQ, if one runs, without an event. */
 void hca_eq_forget_later(struct hca_core *h, uint32_t cqi);
 void hca_eq_forget_qp(struct hca_core *h, uint32_t qpi);
 void hca_eq_forget_srq(struct hca_core *h, uint32_t srqi);

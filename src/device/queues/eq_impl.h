@@ -15,7 +15,7 @@
 
 #define EQ_MAX HCA_BAR0_EQ_CI_MAX
 #define EQN_NONE 0xffu
-#define EVENT_TYPES 31u /* bit 31 of owed is PARKED */
+#define EVENT_TYPES 31u /* bit 31 of unsent is PARKED */
 
 enum object_kind {
 	OBJ_CQ,
@@ -38,21 +38,21 @@ struct hca_eq {
 	uint32_t prod, ci; /* free running; ci as last accepted */
 	uint64_t mask;	   /* event types mapped to it */
 	uint64_t start;
-	bool overflowed; /* EQ_OVERFLOW was raised, and the queue was not empty since */
+	bool overflowed; /* EQ_OVERFLOW was raised, and the queue has not been empty since */
 };
 
 /* The COMP event of a CQ that software has not consumed yet. */
 struct comp_mark {
-	uint32_t index; /* of its EQE */
+	uint32_t index; /* index of its EQE */
 	uint32_t valid;
 };
 
-/* The last object on a stage's list; the CEU takes all at once. */
+/* The last object on a stage's list; the CEU takes the whole list at once. */
 struct raised {
 	uint32_t last __rte_cache_aligned; /* [pub] token */
 };
 
-/* Of an HCA: hca_core.eqs */
+/* All event queues of an HCA: hca_core.eqs */
 struct hca_eqs {
 	uint32_t kick __rte_cache_aligned;	   /* [pub] some stage's list is not empty */
 	uint32_t parked_count __rte_cache_aligned; /* CEU from here on */
@@ -63,11 +63,11 @@ struct hca_eqs {
 	uint8_t type_eqn[EVENT_TYPES];
 	uint32_t count[OBJ_KINDS];
 	uint32_t *pending[OBJ_KINDS]; /* [pub] any stage */
-	/* tokens: used by the stage that raises an event, then by the CEU */
+	/* tokens: written by the stage that raises an event, then by the CEU */
 	uint32_t *link[OBJ_KINDS];
-	uint32_t *owed[OBJ_KINDS];
+	uint32_t *unsent[OBJ_KINDS];
 	struct comp_mark *comp;
-	uint32_t *tp_told; /* [pub] of a TP: subtype[31:24] TPN[23:0]; one stage raises it */
+	uint32_t *tp_told; /* [pub] by TP: subtype[31:24] TPN[23:0] of its event; one writer */
 	/*
 	 * CQs whose moderation period runs: indexes, and the end of each period (0: none,
 	 * LATER_UNSET: it began at an unknown time)

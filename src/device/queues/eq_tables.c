@@ -33,7 +33,7 @@ words_new(struct hca_core *h, size_t n, size_t size)
 	return rte_zmalloc_socket("hca_eq", n * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 }
 
-/* A device that does not speak UB has no TPs; one word is less trouble than none. */
+/* Number of TPs. A device without UB has none; 1 avoids an allocation of 0 bytes. */
 static uint32_t
 tps(const struct hca_core *h)
 {
@@ -53,9 +53,9 @@ tables_new(struct hca_core *h, struct hca_eqs *q)
 	q->count[OBJ_TP] = tps(h);
 	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
 		q->pending[k] = words_new(h, q->count[k], sizeof(uint32_t));
-		q->owed[k] = words_new(h, q->count[k], sizeof(uint32_t));
+		q->unsent[k] = words_new(h, q->count[k], sizeof(uint32_t));
 		q->link[k] = words_new(h, q->count[k], sizeof(uint32_t));
-		ok &= q->pending[k] != NULL && q->owed[k] != NULL && q->link[k] != NULL;
+		ok &= q->pending[k] != NULL && q->unsent[k] != NULL && q->link[k] != NULL;
 		objects += q->count[k];
 	}
 	q->later = words_new(h, q->count[OBJ_CQ], sizeof(*q->later));
@@ -78,7 +78,7 @@ hca_eqs_bytes_per_qp(const struct hca_core *h)
 
 	for (unsigned int k = 0; k < OBJ_KINDS; k++)
 		objects += q->count[k];
-	return sizeof(*q->pending[0]) + sizeof(*q->link[0]) + sizeof(*q->owed[0]) +
+	return sizeof(*q->pending[0]) + sizeof(*q->link[0]) + sizeof(*q->unsent[0]) +
 	       rte_ring_get_size(q->parked) * sizeof(uint32_t) / objects;
 }
 
@@ -109,7 +109,7 @@ hca_eqs_fini(struct hca_core *h)
 	for (unsigned int k = 0; k < OBJ_KINDS; k++) {
 		rte_free(q->pending[k]);
 		rte_free(q->link[k]);
-		rte_free(q->owed[k]);
+		rte_free(q->unsent[k]);
 	}
 	rte_free(q->failed_cq);
 	rte_free(q->parked);

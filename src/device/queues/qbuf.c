@@ -67,7 +67,7 @@ int
 hca_qbuf_resolve_whole(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
 		       uint32_t domain, uint32_t bytes, uint32_t access)
 {
-	/* the following check refuses a key that is invalid */
+	/* resolve() refuses an invalid key */
 	return resolve(h, q, key, pd, domain, entry_of(h, key)->start, bytes, access);
 }
 

@@ -20,12 +20,12 @@ struct hca_mpt_entry;
 int hca_qbuf_resolve(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
 		     uint32_t domain, uint64_t va, uint32_t bytes);
 /*
- * The same from the first byte of the region on, with these rights, for RQ (LOCAL_WRITE) and SQ
- * (none: the device only reads it), whose contexts have no address.
+ * The same from the first byte of the region on. For RQs and SQs, whose contexts have no address;
+ * access: LOCAL_WRITE for an RQ, 0 for an SQ, which the device only reads.
  */
 int hca_qbuf_resolve_whole(struct hca_core *h, struct hca_qbuf *q, uint32_t key, uint32_t pd,
 			   uint32_t domain, uint32_t bytes, uint32_t access);
-/* CEU: gives back the pages and the reference to the region; does nothing if q is empty. */
+/* CEU: frees q and its reference to the region; no effect if q is empty. */
 void hca_qbuf_release(struct hca_core *h, struct hca_qbuf *q, uint32_t key);
 
 #endif

@@ -8,7 +8,7 @@
 #include "ctxmgt/qp.h"
 #include "queues/rq.h"
 
-/* One data unit in one read of each of its words; false: the list ends here. */
+/* Reads each word of a data unit once; false: the list ends here. */
 static inline bool
 read_unit(const uint8_t *unit, uint32_t *count, struct hca_sge *sge)
 {

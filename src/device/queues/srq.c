@@ -77,7 +77,7 @@ hca_srq_limit_event(struct hca_core *h, struct hca_srq *s, uint32_t limit, enum 
 {
 	if (hca_srq_count(s) >= limit)
 		return;
-	/* the CEU may rearm it concurrently: only this limit has fired */
+	/* the CEU may arm another limit at the same time: only this one has fired */
 	if (!__atomic_compare_exchange_n(&s->limit, &limit, 0, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;

@@ -9,10 +9,10 @@
  * invalid links or counts raise SRQ_CATAS and affect only that SRQ.
  *
  * Only EE takes WQEs (TAT, if it is a JFR of UB), so there is no lock; the CEU creates, arms and
- * destroys. A WQE is copied when its message begins; from then on it belongs to that message,
- * whatever other QPs take meanwhile. A QP holds a reference to its SRQ, but not to those that XRC
- * requests name: one may be destroyed, and its number be that of another client's SRQ, while a
- * message has one of its WQEs. So a message keeps both its number and its generation.
+ * destroys. EE copies a WQE when its message begins, so the message does not depend on WQEs that
+ * other QPs take later. A QP has a reference to its SRQ, but not to those that XRC requests name:
+ * one of these may be destroyed, and its number given to another client's SRQ, while a message has
+ * one of its WQEs. A message therefore keeps the number and the generation of its SRQ.
  */
 
 #include <stdbool.h>
@@ -45,7 +45,7 @@ struct hca_srq {
 	/* [pub] armed by the CEU (not 0), disarmed by EE when the event is raised */
 	uint32_t limit;
 	uint8_t stride_log, size_log, max_sge;
-	uint8_t jfr;	/* it is a JFR of UB: used by Jettys, its WQEs are taken by TAT */
+	uint8_t jfr;	/* a JFR of UB: Jettys use it, TAT takes its WQEs */
 	uint64_t start; /* virtual address of the first WQE */
 	struct hca_qbuf q;
 	/* EE's line */
@@ -61,7 +61,7 @@ hca_srq_state(const struct hca_srq *s)
 	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
 }
 
-/* Whether it has a CQ of its own. */
+/* Whether the SRQ has its own CQ. */
 static inline bool
 hca_srq_has_cq(const struct hca_srq *s)
 {
@@ -91,15 +91,15 @@ int hca_srq_available(struct hca_srq *s);
 /* The next WQE; valid if one is available. off: its offset in the SRQ. */
 const uint8_t *hca_srq_peek(const struct hca_srq *s, uint32_t *off);
 /*
- * Take it. The next one is at its nda, which the caller's copy has read once (nda_nop). False: nda
- * is invalid; the SRQ is in error from now on, the WQE taken is valid.
+ * Takes the WQE of hca_srq_peek(). nda_nop: its word with nda, which names the next WQE; the caller
+ * has read it once. False: nda is invalid; the SRQ is in error from now on, the WQE taken is valid.
  */
 bool hca_srq_take(struct hca_srq *s, uint32_t nda_nop);
-/* The owner's current producer count, a hint. Any lcore. */
+/* The producer count in the owner's memory, a hint. Any lcore. */
 uint32_t hca_srq_posted(const struct hca_srq *s);
 /* EE: put the SRQ into the error state and raise its event, once. */
 void hca_srq_catas(struct hca_core *h, struct hca_srq *s, enum hca_stage_id stage);
-/* EE: raise the limit event if fewer WQEs are left than the limit, which is not 0. */
+/* EE: raises the limit event if fewer than limit (not 0) WQEs are left. */
 void hca_srq_limit_event(struct hca_core *h, struct hca_srq *s, uint32_t limit,
 			 enum hca_stage_id stage);
 /* EE: number of WQEs posted and not taken, by the current producer count. */
