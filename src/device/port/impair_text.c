@@ -51,7 +51,7 @@ probability(const char *text, double *value)
 	return end != text && *end == '\0' && *value >= 0 && *value <= 1;
 }
 
-/* MS of port=down and gid=change */
+/* MS of for= and after= */
 static bool
 milliseconds(const char *text, uint32_t *ms)
 {
@@ -183,7 +183,7 @@ take_number(const char *value, uint32_t *number)
 	return true;
 }
 
-/* What was expected instead, or NULL. */
+/* Returns NULL, or a text: the value that was expected instead. */
 static const char *
 take_pair(struct hca_impair_text *t, const char *key, const char *value)
 {
@@ -200,7 +200,7 @@ take_pair(struct hca_impair_text *t, const char *key, const char *value)
 	return t->kind == HCA_IMPAIR_RULE ? take_rule(t, key, value) : take_odds(t, key, value);
 }
 
-/* By its words: a fault without a value makes it a rule. */
+/* Kind of a text by its words: a fault without a value makes it a rule. */
 static enum hca_impair_kind
 kind_of(const char *text)
 {
@@ -222,7 +222,8 @@ kind_of(const char *text)
 }
 
 /*
- * What the parts leave open, or why they do not go together. any: of all frames, if it names none.
+ * Sets the count of a rule without one. Returns NULL, or a text: why the parts do not go together.
+ * any: a rule that names no frames is allowed and applies to all of them.
  */
 static const char *
 complete(struct hca_impair_text *t, bool any)

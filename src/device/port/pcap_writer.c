@@ -21,7 +21,7 @@ struct pcap_writer {
 	size_t size;
 	int fd;
 	pthread_t thread;
-	int end;			   /* [pub] nothing more will be added */
+	int end;			   /* [pub] the producer adds no more bytes */
 	int error;			   /* [pub] errno of the file; 0 */
 	uint64_t head;			   /* [pub] free running; written by the producer */
 	uint64_t cached_tail;		   /* [pub] as last read by the producer */
@@ -71,7 +71,7 @@ pcap_writer_failed(const struct pcap_writer *w)
 
 /* ---- the thread ---- */
 
-/* Bytes that can be written at once, up to the end of the ring; 0: none. */
+/* Bytes that one write() can take, up to the end of the ring. */
 static size_t
 lies_there(const struct pcap_writer *w)
 {
@@ -99,7 +99,7 @@ writer_main(void *arg)
 	struct pcap_writer *w = arg;
 
 	while (!pcap_writer_failed(w)) {
-		/* in this order: nothing is added after `end` */
+		/* in this order: the producer adds no bytes after it has set `end` */
 		bool end = __atomic_load_n(&w->end, __ATOMIC_ACQUIRE);
 		size_t n = lies_there(w);
 

@@ -3,8 +3,8 @@
 #define PORT_PCAP_WRITER_H
 
 /*
- * Writes bytes to a file from lcores that must not wait for a disk: they go to a bounded ring, and
- * the writer's thread writes them. What does not fit is refused completely.
+ * Writes bytes to a file for lcores that must not wait for a disk: they go to a bounded ring, and
+ * the writer's thread writes them. Data that does not fit is refused completely.
  *
  * Owned by a capture file (port_pcap.c). start, stop: one thread; put: any thread, one at a time;
  * failed: any thread.

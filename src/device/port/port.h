@@ -10,7 +10,7 @@
  * A port has `queues` queues each way; q, below that, selects one. Each queue belongs to one
  * pipeline: rx(q) runs on one lcore only, and so do tx(q) and poll(q), on the same one or another.
  * Different queues may run concurrently. A port in front of another one passes the number on; one
- * that keeps state of one queue has one queue.
+ * with state for one queue only has one queue.
  *
  * rx: returns up to n single-segment mbufs whose private area has HCA_MBUF_PRIV bytes; ownership
  * passes to the caller. tx: takes the first k of n frames and their ownership, and returns k; if k

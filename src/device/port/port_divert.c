@@ -65,7 +65,7 @@ struct port_divert {
 	struct hca_port_wrap wrap;
 	uint64_t mac;	   /* [pub] mac_bits() */
 	uint32_t watching; /* [pub] number of active entries in watch[] */
-	uint32_t wires;	   /* HCA_WIRE_BIT() of those that are the device's */
+	uint32_t wires;	   /* HCA_WIRE_BIT() of the device's wires */
 	uint16_t plain;	   /* UDP port, big-endian, of the first of them */
 	void (*kick)(void *arg);
 	void *kick_arg;
@@ -108,7 +108,7 @@ mac_bits_of(const uint8_t mac[6])
 	return mac_bits(p);
 }
 
-/* Frames of the device's wires; the device counts what is too short for an Ethernet header. */
+/* A frame of the device's wires, or shorter than an Ethernet header: the device counts those. */
 static bool
 is_of_wires(uint32_t wires, const uint8_t *p, uint32_t len)
 {
@@ -124,8 +124,8 @@ for_us(const uint8_t *p, uint32_t len, uint64_t mac)
 #define PLAIN_LEN (HCA_ETH_LEN + HCA_IPV4_LEN + 4u)
 
 /*
- * IPv4 without options or tag, not a fragment, with that UDP port, to our own MAC address, as
- * nearly all frames of a wire are, in one comparison.
+ * One comparison for nearly all frames of a wire: IPv4 without options or tag, not a fragment, with
+ * that UDP port, to our MAC address.
  */
 static inline bool
 is_plain(const uint8_t *p, uint32_t len, uint64_t mac, uint16_t dport)
@@ -242,7 +242,7 @@ source_of(const uint8_t *p, uint32_t len, uint16_t *vlan_id, uint8_t gid[16])
 	return true;
 }
 
-/* Watches are rare and short. */
+/* Out of line: watches are rare and short. */
 static __rte_noinline void
 look(struct port_divert *d, struct rte_mbuf *const *m, uint16_t n)
 {
@@ -328,7 +328,7 @@ divert_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, ui
 
 /* ---- transmit ---- */
 
-/* Get more frames of the other side; false: there are none. */
+/* Gets more frames of the other side; false: its ring is empty. */
 static bool
 refill(struct port_divert *d)
 {
@@ -355,7 +355,7 @@ allowed(const struct divert_tx *t)
 	return n;
 }
 
-/* One burst per poll: the device's turn follows. */
+/* Sends one burst of the other side; before the next one the device may send. */
 static enum more
 send_other_side(struct port_divert *d, uint64_t now)
 {
@@ -426,7 +426,7 @@ divert_poll(struct hca_port *port, uint16_t q, uint64_t now)
 	struct port_divert *d = divert(port);
 
 	hca_port_poll(d->wrap.inner, q, now);
-	/* the device has nothing more to send, or has given up */
+	/* the device has not called tx since the last poll */
 	if (!d->tx.asked)
 		d->tx.waiting = false;
 	d->tx.asked = false;
@@ -515,8 +515,8 @@ release(struct port_divert *d)
 }
 
 /*
- * The other side's frames are sent gradually, a burst per poll. If the port accepts none it is
- * retried later; if it has no link, when that comes up, which is announced.
+ * The other side's frames are sent a burst per poll. If the port accepts none, encap polls again
+ * after LATER_NS; without a link it waits for the event of the link.
  */
 static uint64_t
 divert_deadline(const struct hca_port *port, uint16_t q, uint64_t now)

@@ -29,13 +29,13 @@
 
 struct hca_port_divert_config {
 	const char *name; /* unique: names rings and pools */
-	uint8_t mac[6];	  /* ours */
+	uint8_t mac[6];	  /* our MAC address */
 	uint32_t depth;	  /* frames either way, a power of two; 0: 1024 */
-	uint32_t wires;	  /* HCA_WIRE_BIT() of those that are the device's; 0: RoCE alone */
+	uint32_t wires;	  /* HCA_WIRE_BIT() of the device's wires; 0: RoCE alone */
 	int socket_id;
 	/*
-	 * Called once per sleep, on decap's lcore, when a frame arrives for the other side, which
-	 * had announced that it sleeps; may be NULL.
+	 * Called on decap's lcore when a frame arrives for the other side after
+	 * hca_port_divert_may_sleep() has returned true, once per such return; may be NULL.
 	 */
 	void (*kick)(void *arg);
 	void *kick_arg;
@@ -75,7 +75,7 @@ void hca_port_divert_stats(const struct hca_port *p, struct hca_port_divert_stat
 #define HCA_PORT_DIVERT_WATCHES 32u
 int hca_port_divert_watch(struct hca_port *p, const uint8_t mac[6], const uint8_t *gid,
 			  uint16_t vlan_id);
-/* Whether such a frame has arrived since the last call. */
+/* Returns whether a frame of the watch has arrived since the last call. */
 bool hca_port_divert_seen(struct hca_port *p, int handle);
 void hca_port_divert_unwatch(struct hca_port *p, int handle);
 
@@ -85,9 +85,9 @@ void hca_port_divert_unwatch(struct hca_port *p, int handle);
 unsigned int hca_port_divert_take(struct hca_port *p, struct rte_mbuf **m, unsigned int n);
 /* Allocate a buffer for a frame to send, with HCA_PORT_DIVERT_FRAME bytes of tail room; or NULL. */
 struct rte_mbuf *hca_port_divert_alloc(struct hca_port *p);
-/* Number of frames hca_port_divert_give() would accept now; it does not decrease until then. */
+/* Number of frames that hca_port_divert_give() accepts; grows until that is called. */
 unsigned int hca_port_divert_room(const struct hca_port *p);
-/* Send frames; takes all, and drops those that do not fit. Returns how many will be sent. */
+/* Send frames; takes all, and drops those that do not fit. Returns the number that will be sent. */
 unsigned int hca_port_divert_give(struct hca_port *p, struct rte_mbuf **m, unsigned int n);
 /*
  * Set a function to be called after every hca_port_divert_give() by the same thread, because the

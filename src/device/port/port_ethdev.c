@@ -22,7 +22,7 @@
 
 #define DEFAULT_DESC 1024u
 #define LINK_NS 10000000u
-/* memory ports receive the sender's mbufs and hardly use their own pool */
+/* memory ports receive the sender's mbufs; their own pool serves copies only */
 #define MEMORY_RX_MBUFS 64u
 
 /* Losses and copies of one receive queue; written by its lcore. */
@@ -40,12 +40,12 @@ struct port_ethdev {
 	bool started;
 	struct rte_mempool *rx_pool;
 	struct rte_ring *owned;		    /* memory pair: the ring that this side sends into */
-	struct rte_ring *inherited;	    /* memory pair: that of a peer which is closed */
+	struct rte_ring *inherited;	    /* memory pair: the ring of a closed peer */
 	struct port_ethdev *peer;	    /* memory pair */
 	int wait_fd;			    /* -1: the device has no interrupt */
 	bool may_sleep;			    /* [pub] wait_fd has been requested */
 	uint32_t armed __rte_cache_aligned; /* [pub] signal the next frame on wait_fd */
-	uint64_t missed;	  /* [pub] the driver's, as hca_port_ethdev_look() found them */
+	uint64_t missed;	  /* [pub] the driver's count at the last hca_port_ethdev_look() */
 	struct hca_packet packet; /* net_af_packet: its sockets */
 	struct ethdev_queue queue[HCA_PORT_ETHDEV_QUEUES];
 };
@@ -137,7 +137,7 @@ ethdev_arm(struct hca_port *port, uint16_t q, bool on)
 	return on && !hca_ring_empty(p->peer->owned);
 }
 
-/* Without a watcher, changes of the link are not announced and must be polled. */
+/* Without a watcher no event announces changes of the link: encap polls it. */
 static uint64_t
 ethdev_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
@@ -283,7 +283,7 @@ make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 	return p->rx_pool == NULL ? -rte_errno : 0;
 }
 
-/* Drivers that cannot change the MTU may still carry jumbo frames, so this is no error. */
+/* A failure is no error: drivers that cannot change the MTU may still carry jumbo frames. */
 static void
 ask_mtu(struct port_ethdev *p, uint32_t mtu, bool keep)
 {

@@ -20,7 +20,7 @@ struct hca_port_ethdev_config {
 	uint16_t port_id;	   /* probed but not started */
 	uint16_t queues;	   /* each way, at most HCA_PORT_ETHDEV_QUEUES; 0: one */
 	uint16_t rx_desc, tx_desc; /* 0: 1024 */
-	uint32_t rx_mbufs;	   /* 0: of each queue rx_desc + 4 bursts + caches */
+	uint32_t rx_mbufs;	   /* 0: for each queue rx_desc + 4 bursts + caches */
 	uint32_t mtu;		   /* IP MTU to request; 0: keep the device's */
 	bool keep_mtu;		   /* frames of mtu pass, but the device's MTU must not be set */
 	uint32_t data_room;	   /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
@@ -51,11 +51,11 @@ void hca_port_ethdev_pause(struct hca_port *p, bool on);
 bool hca_port_ethdev_ask_link(struct hca_port *p);
 /* Set the link state that the engine sees; for watched ports. */
 void hca_port_ethdev_set_link(struct hca_port *p, bool up);
-/* Read from the driver how many frames it has lost, for hca_port_missed(); for watched ports. */
+/* Read the driver's count of lost frames, for hca_port_missed(); for watched ports. */
 void hca_port_ethdev_look(struct hca_port *p);
 
 /*
- * Create two ports connected back to back in memory (net_ring), each an ethdev of its own. depth:
+ * Create two ports connected back to back in memory (net_ring), each with its own ethdev. depth:
  * capacity of each direction in frames, a power of two. 0 or a negative errno.
  */
 int hca_port_memory_pair(const char *name, uint32_t depth, int socket_id, struct hca_port *out[2]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Times are in ps, so that rates need no rounding to speak of; a frame arrives at the first ns that
- * is not earlier. A path delivers in order, so each has a list of its frames, and the next to
- * arrive is the earliest head.
+ * Times are in ps: rounding shortens the time of a frame by less than 1 ps. A frame arrives at the
+ * first ns that is not earlier. A path delivers in order, so each has a list of its frames, and the
+ * next frame to arrive is the earliest head.
  */
 
 #include <errno.h>
@@ -35,7 +35,7 @@ struct transit {
 };
 
 struct path {
-	uint64_t free_at;  /* ps: the last frame has left */
+	uint64_t free_at;  /* ps: time at which the last frame has left */
 	uint64_t delay_ps; /* with its share of the skew */
 	uint64_t loss;	   /* threshold of 32 bits */
 	uint64_t carried;
@@ -46,13 +46,13 @@ struct port_fabric {
 	struct hca_port_wrap wrap;
 	struct hca_port_rng rng;
 	struct hca_fabric cfg;
-	uint64_t link_free; /* ps: of the host's link */
-	bool waited;	    /* the last burst was not taken whole */
+	uint64_t link_free; /* ps: free_at of the host's link */
+	bool waited;	    /* part of the last burst was refused */
 	struct hca_port_fabric_stats stats;
 	struct rte_mempool *pool;
 	uint32_t held;	   /* [pub] */
 	uint32_t unused;   /* list of free transits */
-	uint64_t next_due; /* [pub] of the frames in the network */
+	uint64_t next_due; /* [pub] earliest arrival of the frames in the network */
 	struct path path[HCA_FABRIC_PATHS];
 	struct transit transit[];
 };
@@ -205,7 +205,7 @@ is_lost(struct port_fabric *p, const struct path *q)
 	return q->loss != 0 && (uint32_t)hca_port_random(&p->rng) < q->loss;
 }
 
-/* Acknowledgements are not sent again if they are lost. */
+/* A request or a response: the sender must send it again if it is lost. */
 static bool
 is_data(const struct rte_mbuf *m)
 {
@@ -220,14 +220,14 @@ is_data(const struct rte_mbuf *m)
 	return kind != HCA_PKT_ACK && kind != HCA_PKT_CNP;
 }
 
-/* Bytes that wait at a path when a frame gets there. */
+/* Bytes that wait at a path at time `at`. */
 static uint64_t
 waiting(const struct port_fabric *p, const struct path *q, uint64_t at)
 {
 	return q->free_at <= at ? 0 : (q->free_at - at) * p->cfg.rate_mbps / (8 * PS_BIT_MBPS);
 }
 
-/* The frame is of the network from `at` (ps) on; `c` is its copy. */
+/* Enters `c`, the copy of a frame, in the network at time `at` (ps). */
 static void
 carry(struct port_fabric *p, struct rte_mbuf *c, uint64_t at)
 {
@@ -255,9 +255,9 @@ carry(struct port_fabric *p, struct rte_mbuf *c, uint64_t at)
 	append(p, q, c, (q->free_at + q->delay_ps + PS - 1) / PS);
 }
 
-/* False: not now. */
+/* Takes a frame from the sender; false: no room, the sender keeps it. */
 static bool
-take(struct port_fabric *p, struct rte_mbuf *m, uint64_t now)
+fabric_take(struct port_fabric *p, struct rte_mbuf *m, uint64_t now)
 {
 	uint64_t at = max_of(p->link_free, now * PS), bits;
 	struct rte_mbuf *c;
@@ -284,7 +284,7 @@ fabric_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, ui
 	uint16_t done = 0;
 
 	let_arrive(p, now);
-	while (done < n && take(p, m[done], now))
+	while (done < n && fabric_take(p, m[done], now))
 		done++;
 	p->waited = done < n;
 	hca_port_count(&p->stats.stalled, p->waited);
@@ -299,7 +299,7 @@ fabric_poll(struct hca_port *port, uint16_t q, uint64_t now)
 	hca_port_poll(fabric(port)->wrap.inner, q, now);
 }
 
-/* When a frame arrives, or the link has room for one that had to wait. */
+/* Time at which a frame arrives, or the link has room after a refusal. */
 static uint64_t
 fabric_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
@@ -386,7 +386,7 @@ hca_port_fabric_open(const struct hca_port_fabric_config *cfg, struct hca_port *
 	p->next_due = UINT64_MAX;
 	init_paths(p);
 	init_transits(p, hold);
-	/* those that have arrived belong to the receiver until it frees them */
+	/* copies that have arrived belong to the receiver until it frees them */
 	snprintf(name, sizeof(name), "%.18s.fabric", cfg->name);
 	p->pool = hca_mbuf_pool(name, hold + inner->queue_size + 1024, 0, HCA_MBUF_DATA,
 				cfg->socket_id);

@@ -10,15 +10,15 @@
 #define TEXT_MAX 256u
 
 static bool
-number(const char *text, double least, double most, double *value)
+number(const char *text, double min, double max, double *value)
 {
 	char *end;
 
 	*value = strtod(text, &end);
-	return end != text && *end == '\0' && *value >= least && *value <= most;
+	return end != text && *end == '\0' && *value >= min && *value <= max;
 }
 
-/* What was expected instead, or NULL. */
+/* Returns NULL, or a text: the value that was expected instead. */
 static const char *
 take_pair(struct hca_fabric *f, const char *key, const char *value)
 {
@@ -26,9 +26,9 @@ take_pair(struct hca_fabric *f, const char *key, const char *value)
 
 	if (value == NULL)
 		return "NAME=VALUE";
-#define X(name, member, scale, least, most, expected) \
+#define X(name, member, scale, min, max, expected) \
 	if (strcmp(key, #name) == 0) { \
-		if (!number(value, least, most, &v)) \
+		if (!number(value, min, max, &v)) \
 			return expected; \
 		f->member = (__typeof__(f->member))(v * (scale)); \
 		return NULL; \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fate of each frame is decided once: then rules count it, the list of faults gets it, and its
- * contents change. A frame that is refused afterwards (no room to hold it, or none in the inner
- * port) keeps its fate until the sender offers it again.
+ * The fate of each frame is decided once: then rules count it, its fault is listed, and its
+ * contents change. A frame that is refused afterwards (no room to hold it, or the inner port is
+ * full) keeps its fate until the sender offers it again.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 /* odd, and far from each other and from the steps of the generator */
 #define FRAME_STEP UINT64_C(0xd1342543de82ef95)
 #define SETTING_STEP UINT64_C(0xa0761d6478bd642f)
-#define FRESH 4u /* flag beside the index: this set of odds is new */
+#define FRESH 4u /* flag in port_impair.between: the worker has not taken this set of odds yet */
 
 /* Result of decide(). */
 struct fate {
@@ -36,7 +36,7 @@ struct fate {
 	bool ecn;
 	bool by_rule;
 	uint8_t rule; /* counted from 1 */
-	bool spared;  /* the odds are for another QP */
+	bool spared;  /* the odds are for other frames: QP, wire or opcode */
 };
 
 /* Held frames: a binary heap by due time, then age. */
@@ -44,7 +44,7 @@ struct held {
 	struct rte_mbuf *m;
 	uint64_t due;
 	uint64_t seq;
-	uint64_t after; /* also due after so many offered frames, UINT64_MAX: no */
+	uint64_t after; /* also due when stats.frames reaches this; UINT64_MAX: never */
 };
 
 /* Probabilities as 32-bit thresholds. */
@@ -66,22 +66,22 @@ struct rule {
 
 struct port_impair {
 	struct hca_port_wrap wrap;
-	struct hca_port_rng rng; /* of one frame */
+	struct hca_port_rng rng; /* seeded for each frame */
 	uint64_t seed;
-	uint64_t settings; /* how often odds were set */
-	uint64_t judged;   /* frames since, without those of QPs that the odds are not for */
+	uint64_t settings; /* number of times that odds were set */
+	uint64_t judged;   /* frames since the last setting, without spared ones */
 	/*
-	 * Triple buffer: one set is the worker's, one the writer's, and the third is in exchange;
-	 * either swaps its own for it. So neither waits, and no set is read while it is written.
+	 * Triple buffer: one set is the worker's, one the writer's; either swaps its own for the
+	 * third. So neither waits, and no set is read while it is written.
 	 */
 	struct odds odds[3];
-	uint32_t now_odds;  /* index of the worker's */
-	uint32_t next_odds; /* index of the writer's */
-	uint32_t between;   /* [pub] index of the third, and FRESH */
+	uint32_t now_odds;  /* index of the worker's set */
+	uint32_t next_odds; /* index of the writer's set */
+	uint32_t between;   /* [pub] index of the third set, and FRESH */
 	struct rule rules[HCA_FAULT_RULES];
 	unsigned int num_rules;		/* [pub] */
-	struct fate fate;		/* of the frame that is sent */
-	const struct rte_mbuf *refused; /* its fate is decided; NULL: none */
+	struct fate fate;		/* fate of the frame that is sent */
+	const struct rte_mbuf *refused; /* frame whose fate waits for the next offer; or NULL */
 	struct hca_port_impair_stats stats;
 	hca_port_impair_watch_fn watch;
 	void *watch_arg;
@@ -90,7 +90,7 @@ struct port_impair {
 	uint64_t seq;
 	uint32_t hold;
 	uint32_t num_held; /* [pub] */
-	uint64_t next_due; /* [pub] of the held frames */
+	uint64_t next_due; /* [pub] earliest due time of the held frames */
 	struct held heap[];
 };
 
@@ -165,7 +165,7 @@ offer(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 	return p->wrap.inner->ops->tx(p->wrap.inner, HCA_PORT_QUEUE, &m, 1, now) == 1;
 }
 
-/* Frames that wait for others to pass are few, because only rules cause that. */
+/* Searches the whole heap: few frames wait for others to pass, because only rules hold these. */
 static void
 let_go_after(struct port_impair *p, uint64_t now)
 {
@@ -234,7 +234,7 @@ rules_of(const struct port_impair *p)
 	return __atomic_load_n(&p->num_rules, __ATOMIC_ACQUIRE);
 }
 
-/* What rules and odds look at; false: a frame of no wire. */
+/* Reads the members that rules and odds compare; false: a frame of no wire. */
 static bool
 read_frame(const struct rte_mbuf *m, struct hca_wire_view *v)
 {
@@ -292,7 +292,7 @@ fate_by_rule(struct port_impair *p, struct rte_mbuf *m, struct fate *f)
 	return false;
 }
 
-/* The odds are for one QP or opcode, and the frame is not of it. */
+/* Are the odds for one QP, wire or opcode that is not the frame's? */
 static bool
 is_spared(const struct port_impair *p, const struct rte_mbuf *m)
 {
@@ -307,8 +307,8 @@ is_spared(const struct port_impair *p, const struct rte_mbuf *m)
 }
 
 /*
- * Draws depend on the seed and the number of the frame alone: not on what happened to others, nor
- * on how often this one had to wait.
+ * Draws depend only on the seed, the number of settings and the number of the frame: not on the
+ * fate of other frames, nor on the number of times that this one was refused.
  */
 static void
 begin_draws(struct port_impair *p)
@@ -398,7 +398,7 @@ mark_ecn(struct port_impair *p, struct rte_mbuf *m)
 	hca_port_count(&p->stats.ecn_marked, 1);
 }
 
-/* It must not come back to the sender, who has sent it as it was. */
+/* Was the frame's content changed? Then it should not go back to the sender as refused. */
 static bool
 is_damaged(const struct fate *f)
 {
@@ -418,7 +418,7 @@ damage(struct port_impair *p, struct rte_mbuf *m, const struct fate *f)
 		cut(p, m, f->arg);
 }
 
-/* How long a frame is held: 0 = it is sent at once. */
+/* Time for which a frame is held, ns; 0: it is sent at once. */
 static uint64_t
 wait_of(struct port_impair *p, const struct fate *f)
 {
@@ -439,7 +439,7 @@ wait_of(struct port_impair *p, const struct fate *f)
 	return wait;
 }
 
-/* List the fault of a frame that is as it was sent. */
+/* Lists the fault of a frame, before damage() changes the frame. */
 static void
 tell(struct port_impair *p, const struct rte_mbuf *m, const struct fate *f, uint64_t now)
 {
@@ -452,7 +452,7 @@ tell(struct port_impair *p, const struct rte_mbuf *m, const struct fate *f, uint
 	hca_fired_enter(&p->fired, &d);
 }
 
-/* Once for each frame, however often it is offered. */
+/* Called once for each frame, even if it is refused and offered again. */
 static void
 decide(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 {
@@ -488,7 +488,7 @@ hold_until(struct port_impair *p, struct rte_mbuf *m, const struct fate *f, uint
 	return true;
 }
 
-/* Carry out what is decided. False: not accepted, the caller keeps the frame. */
+/* Applies the fate to the frame. False: not accepted, the caller keeps the frame. */
 static bool
 apply(struct port_impair *p, struct rte_mbuf *m, struct fate *f, uint64_t now)
 {
@@ -507,7 +507,7 @@ apply(struct port_impair *p, struct rte_mbuf *m, struct fate *f, uint64_t now)
 	}
 	if (f->fault == HCA_FAULT_DUP && hold_copy(p, m, now, UINT64_MAX)) {
 		hca_port_count(&p->stats.duplicated, 1);
-		f->fault = FATE_PASS; /* what is left of it, if the inner port refuses */
+		f->fault = FATE_PASS; /* if the inner port refuses the frame, it passes later */
 	}
 	if (offer(p, m, now))
 		return true;
@@ -529,7 +529,7 @@ send_one(struct port_impair *p, struct rte_mbuf *m, uint64_t now)
 	return true;
 }
 
-/* A refused frame was decided before: it waits no more, and is none of those since. */
+/* Takes new odds. A refused frame, whose fate the old ones decided, is not held or counted. */
 static void
 take_over(struct port_impair *p)
 {

@@ -7,16 +7,15 @@
  * delays, corrupts, truncates or marks frames, at random or by rules that select packets. Works
  * with real and simulated time: its only clock is the engine's `now`.
  *
- * What happens to the nth frame since odds were set depends on the seed, n and how often they were
- * set before, not on time or on the fate of other frames. Where it falls inside of a frame depends
- * on the frame, too.
+ * The fate of the nth frame since odds were set depends on the seed, n and the number of settings
+ * before, not on time or on the fate of other frames. The byte that a corruption changes also
+ * depends on the frame.
  *
  * A frame that is duplicated or held back is a copy from a pool of this port (the sender gets its
- * mbuf back at once); at most `hold` frames are held. When that many are held, a delay makes the
- * port stall, and with other faults the frame passes. So is one that was damaged while the inner
- * port has no room: the sender gets a frame back that is not as it was sent only if no more can be
- * held. A frame that is refused keeps its fate: rules count it once, and offering the same mbuf
- * again carries out what is left.
+ * mbuf back at once); at most `hold` frames are held. At that limit a delay makes the port stall,
+ * and with other faults the frame passes. A damaged frame is held while the inner port has no room;
+ * the sender gets it back damaged only at the limit. A refused frame keeps its fate: rules count it
+ * once, and when the sender offers the same mbuf again the rest of its fate is applied.
  *
  * Owned by the composition. One thread at a time may change settings; changes take effect at the
  * next burst. After rules were cleared, add a new one only when no worker can still be in that
@@ -75,12 +74,12 @@ unsigned int hca_port_impair_rules(const struct hca_port *p);
 uint64_t hca_port_impair_hits(const struct hca_port *p, unsigned int rule);
 uint64_t hca_port_impair_seen(const struct hca_port *p, unsigned int rule);
 
-/* The last faults, oldest first; returns how many. Any thread. */
+/* Copies the last faults, oldest first; returns their number. Any thread. */
 unsigned int hca_port_impair_fired(struct hca_port *p, struct hca_fired out[HCA_FIRED_MAX]);
 
 /*
- * Call fn for each frame that gets a fault, before it happens, on the transmitting lcore; NULL: no
- * more. Before the port is used.
+ * Call fn for each frame that gets a fault, before the fault is applied, on the transmitting lcore;
+ * NULL: no calls. Before the port is used.
  */
 typedef void (*hca_port_impair_watch_fn)(void *arg, const struct rte_mbuf *m,
 					 const struct hca_fired *d);
@@ -88,11 +87,11 @@ void hca_port_impair_watch(struct hca_port *p, hca_port_impair_watch_fn fn, void
 
 /*
  * For a port that impairs received frames (port_inbound.c), on its lcore: whether frames may bypass
- * it, because nothing is set or held; and count such frames.
+ * it, because there are no odds, rules or held frames; and count frames that did.
  */
 bool hca_port_impair_clean(struct hca_port *p);
 void hca_port_impair_count(struct hca_port *p, uint16_t n);
-/* On its lcore: free the held frames; returns how many. A refused one is not offered again. */
+/* On its lcore: frees held frames; returns their number. A refused frame is not offered again. */
 uint32_t hca_port_impair_forget(struct hca_port *p);
 
 void hca_port_impair_stats(const struct hca_port *p, struct hca_port_impair_stats *out);

@@ -3,7 +3,7 @@
 /*
  * Received frames are "transmitted" through an impairment to a queue of this port, and received
  * from it. The impairment may release held frames at any time, so the queue is larger than a burst.
- * Frames that it refuses (its store is full during a delay) wait here, and no more are fetched
+ * Frames that it refuses (it holds its maximum during a delay) wait here, and no more are fetched
  * meanwhile: losses then occur in the inner port, which counts them (missed).
  */
 
@@ -32,8 +32,8 @@ struct port_inbound {
 	struct rte_mbuf *waiting[BURST];
 	uint16_t at, end; /* of the waiting frames */
 	bool ready;	  /* [pub] frames have passed for which rx had no room */
-	uint32_t deaf;	  /* [pub] what comes is lost */
-	uint64_t lost;	  /* [pub] so many were */
+	uint32_t deaf;	  /* [pub] not 0: received frames are dropped */
+	uint64_t lost;	  /* [pub] frames dropped because of deaf */
 };
 
 static uint16_t
@@ -106,7 +106,7 @@ fetch(struct port_inbound *p, uint16_t n, uint64_t now)
 					    (uint16_t)(p->end - p->at), now);
 }
 
-/* What was on its way when the link went down. */
+/* Frees frames that were on their way when the link went down; returns their number. */
 static uint32_t
 forget(struct port_inbound *p)
 {
@@ -152,7 +152,7 @@ inbound_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, u
 	return got;
 }
 
-/* For held frames and those that have passed; waiting ones are retried when one leaves. */
+/* For held frames and those that have passed; waiting frames are offered again when one leaves. */
 static uint64_t
 inbound_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {

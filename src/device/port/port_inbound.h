@@ -3,9 +3,8 @@
 #define PORT_PORT_INBOUND_H
 
 /*
- * A port that impairs *received* frames: if the other end of the wire is not ours, its frames can
- * only be lost, duplicated or damaged after they have arrived. Applies the rules and odds of
- * port_impair.h to them.
+ * A port that impairs *received* frames: if the other end of the wire is not softhca, faults can
+ * only be applied to its frames after they have arrived. Uses the rules and odds of port_impair.h.
  *
  * Owned by the composition. Only decap's lcore calls rx; transmission is not affected.
  * hca_port.close() also closes the inner port.
@@ -22,9 +21,8 @@ int hca_port_inbound_open(const struct hca_port_impair_config *cfg, struct hca_p
 			  struct hca_port **out);
 
 /*
- * While the word is not 0, what is received is lost, and what is held or has not been fetched yet:
- * a link that is down. Another port writes it (port_stall.h). The number of frames that were lost
- * so.
+ * Word that another port sets while its link is down (port_stall.h). While it is not 0, received
+ * frames and frames held here are dropped; hca_port_inbound_lost() is their number.
  */
 uint32_t *hca_port_inbound_deaf(struct hca_port *p);
 uint64_t hca_port_inbound_lost(const struct hca_port *p);

@@ -9,14 +9,15 @@
  * reconnect and misbehave, and its link is up exactly while the peer's process is connected.
  *
  * A thread of the port, which sleeps nearly always, accepts and connects, does the handshakes, and
- * tears connections down; the link recovers at most about 50 ms after the peer is back. rx and tx
- * access only the rings and never wait for the thread; it waits for them before it unmaps memory.
+ * ends connections; the link recovers at most about 50 ms after the peer is back. rx and tx access
+ * only the rings and never wait for the thread; it waits for them before it unmaps memory.
  * Shared memory is untrusted: buffers outside the peer's regions are dropped and counted, invalid
  * indexes take the link down.
  *
  * Peers whose name begins with HCA_PORT_MEMIF_OURS always raise interrupts. Other peers lack a
  * barrier between writing an index and reading the interrupt flag, so that an interrupt may be
- * missed; for a short time after it went to sleep a worker checks the ring, too (port.h, deadline).
+ * missed: a worker that goes to sleep also checks the ring every NAP_NS until SETTLED_NS have
+ * passed (port.h, deadline).
  */
 
 #include <stdbool.h>
@@ -49,7 +50,7 @@ struct hca_port_memif_config {
 	uint32_t rx_mbufs;
 	uint32_t data_room; /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
 	uint32_t mtu;	    /* bytes of an IP packet */
-	bool carrier;	    /* the link is up without a peer, too: what is sent then is dropped */
+	bool carrier;	    /* the link is up even without a peer, when frames sent are dropped */
 	int socket_id;
 	/*
 	 * Called by the port's thread when the link goes up or down or a peer is refused; may be
@@ -106,11 +107,11 @@ int hca_port_memif_open(const struct hca_port_memif_config *cfg, struct hca_port
 
 /* Copy the counters; any thread, while the port is open. */
 void hca_port_memif_stats(const struct hca_port *p, struct hca_port_memif_stats *out);
-/* The peer's name for itself; "" while the link is down. Any thread. */
+/* The name that the peer has sent; "" while the link is down. Any thread. */
 void hca_port_memif_peer(const struct hca_port *p, char *name, uint32_t size);
 /*
- * Whether the link is up. *connects: number of times it came up, which tells whether the peer is
- * still the same one. Any thread.
+ * Whether the link is up. *connects: number of times it came up: while it is the same, so is the
+ * connection. Any thread.
  */
 bool hca_port_memif_connected(const struct hca_port *p, uint64_t *connects);
 

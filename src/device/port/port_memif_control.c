@@ -22,7 +22,7 @@
 #include "port/port_memif_impl.h"
 
 #define CLOSERS_MAX 32u
-/* descriptors that take longer to close are left to the exit of the process */
+/* longest wait for closing threads when the port is closed; the process's exit ends the others */
 #define CLOSE_MS 100u
 
 static const char *const broken_text[] = {
@@ -36,7 +36,7 @@ static const char *const broken_text[] = {
 static void say(struct port_memif *p, bool warning, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Repeated messages are dropped: a client retries without end. */
+/* Drops a message that repeats the last one: a client retries without limit. */
 static void
 say(struct port_memif *p, bool warning, const char *format, ...)
 {
@@ -73,8 +73,9 @@ close_one(void *arg)
 }
 
 /*
- * The last close() of a socket with a linger time blocks, and a peer may send such sockets. If many
- * threads block in close() already, the descriptor is kept open, and no peer is accepted meanwhile.
+ * The last close() of a socket with a linger time blocks, and a peer may send sockets of this kind.
+ * If CLOSERS_MAX threads block in close() already, the descriptor stays open, and no peer is
+ * accepted meanwhile.
  */
 void
 memif_close_apart(int fd)
@@ -104,7 +105,7 @@ wake(const struct port_memif *p)
 	uint64_t one = 1;
 
 	if (write(p->event_fd, &one, sizeof(one)) < 0)
-		return; /* a full counter wakes the worker, too */
+		return; /* a full counter also wakes the worker */
 }
 
 /* Release a worker that blocks in a write to an eventfd whose counter the peer has filled. */
@@ -152,7 +153,7 @@ memif_publish(struct port_memif *p, struct memif_session *s)
 	return 0;
 }
 
-/* End a session. If its connection is published, first make the workers leave its memory. */
+/* Ends a session. If its connection is published, waits until the workers have left its memory. */
 static void
 end(struct port_memif *p, struct memif_session *s, const char *why)
 {
@@ -225,7 +226,7 @@ memif_listen(struct port_memif *p)
 	return err;
 }
 
-/* A free entry, else the one that has been silent longest; the connected one is kept. */
+/* A free entry, or that of the session that was silent longest, except the connected one. */
 static uint32_t
 session_slot(struct port_memif *p)
 {
@@ -330,7 +331,7 @@ check_broken(struct port_memif *p)
 	p->retry_ticks = PUNISHED_MS / TICK_MS;
 }
 
-/* A runnable thread has only lost its CPU, which is likely where it wakes the peer. */
+/* Is the thread asleep? A runnable one has only lost its CPU, likely to the peer that it woke. */
 static bool
 thread_sleeps(int32_t tid)
 {
@@ -352,7 +353,7 @@ thread_sleeps(int32_t tid)
 	return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/* A write to an eventfd is short; a worker that sleeps in the same one for a tick is stuck. */
+/* A write to an eventfd is short; a worker that sleeps in the same write for a tick is stuck. */
 static void
 check_stuck_writers(struct port_memif *p)
 {
@@ -394,8 +395,8 @@ tick(struct port_memif *p)
 }
 
 /*
- * Handle events: of sessions by index first, and the listener last, so that a peer that left is
- * gone before its successor is accepted.
+ * Handles events of sessions by index first and of the listener last, so that the session of a peer
+ * that left ends before its successor is accepted.
  */
 static void
 handle(struct port_memif *p, struct epoll_event *e, int n)

@@ -10,7 +10,7 @@
 #include "port/port_memif_impl.h"
 #include "sigbus_guard.h"
 
-/* Replace the region by zeros. Async-signal-safe. */
+/* Replaces the region by zeros. Async-signal-safe. */
 static bool
 repair(void *conn, uintptr_t addr)
 {

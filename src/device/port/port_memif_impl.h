@@ -71,7 +71,7 @@ struct port_memif;
 
 struct memif_conn {
 	bool client;	 /* the memory, and so the offsets, are ours */
-	bool fenced;	 /* the peer has the barrier: it is one of ours */
+	bool fenced;	 /* the peer has the barrier: its name begins with HCA_PORT_MEMIF_OURS */
 	uint32_t broken; /* [pub] enum memif_broken */
 	uint32_t num_regions;
 	uint32_t buffer; /* bytes per buffer (client) */
@@ -81,7 +81,7 @@ struct memif_conn {
 	struct port_memif *guarded_by; /* memif_guard_add() */
 };
 
-/* One per lcore, on cache lines of its own. */
+/* One per lcore, each on its own cache lines. */
 struct memif_worker {
 	uint32_t busy;	 /* [pub] inside a burst */
 	uint32_t kicks;	 /* [pub] odd: inside a write to the peer's eventfd */
@@ -155,10 +155,11 @@ bool memif_arm(struct hca_port *port, uint16_t q, bool on);
 uint64_t memif_deadline(const struct hca_port *port, uint16_t q, uint64_t now);
 uint16_t memif_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now);
 /*
- * Called by a worker inside a burst, or by the SIGBUS handler: the thread is to take the link down.
+ * Called by a worker inside a burst, or by the SIGBUS handler: asks the thread to take the link
+ * down.
  */
 void memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why);
-/* The buffer of a descriptor; NULL: it does not lie inside a region. */
+/* The buffer of a descriptor; NULL: not inside a region. */
 static inline uint8_t *
 memif_buffer(const struct memif_conn *c, uint32_t region, uint32_t offset, uint32_t length)
 {
@@ -169,9 +170,7 @@ memif_buffer(const struct memif_conn *c, uint32_t region, uint32_t offset, uint3
 	return r->base + offset;
 }
 
-/*
- * port_memif_region.c, called by the thread. *why: reason of a failure, which the peer gets, too.
- */
+/* port_memif_region.c, called by the thread. *why: reason of a failure, also sent to the peer. */
 struct memif_conn *memif_conn_new(void);
 /* Unmap all memory and free the connection, which no worker uses any more. */
 void memif_conn_free(struct memif_conn *c);
@@ -209,7 +208,7 @@ struct memif_session {
 };
 
 /*
- * Create a session on a connected socket, which it owns from now on. NULL: out of memory or
+ * Create a session on a connected socket, which the session owns. NULL: out of memory or
  * descriptors.
  */
 struct memif_session *memif_session_new(struct port_memif *p, int fd);

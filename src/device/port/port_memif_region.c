@@ -107,8 +107,8 @@ memif_conn_build(struct memif_conn *c, uint8_t log2_ring, uint16_t buffer, int *
 /* ---- as server ---- */
 
 /*
- * Accept only memory files (a file system of the peer's could block accesses) of at least this
- * size. A file that is sealed cannot shrink; one that can is guarded.
+ * Accepts only memory files (a file system of the peer could block accesses) of at least this size.
+ * A sealed file cannot shrink; port_memif_guard.c guards others.
  */
 static const char *
 judge_memory(int fd, uint64_t size, bool *sealed)
@@ -125,7 +125,7 @@ judge_memory(int fd, uint64_t size, bool *sealed)
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK);
 	seals = fcntl(fd, F_GET_SEALS);
 	*sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fs.f_type == TMPFS_MAGIC;
-	/* it may have shrunk before it was sealed */
+	/* the file may have shrunk before it was sealed */
 	if (fstat(fd, &st) != 0 || size > (uint64_t)st.st_size)
 		return "a region shrinks";
 	return NULL;

@@ -35,7 +35,7 @@ set_mask(struct memif_lane *l, bool masked)
 	l->unmasked = !masked;
 }
 
-/* A snapshot of a descriptor: the peer may change it at any time, so it is read once. */
+/* A copy of a descriptor, read once: the peer may change it at any time. */
 struct piece {
 	const uint8_t *bytes; /* NULL: outside of the regions */
 	uint32_t length;
@@ -70,7 +70,7 @@ fetch(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
 		rte_prefetch0(piece.bytes);
 }
 
-/* Clear the flag, which DPDK's sender never does. */
+/* Clears the flag, which DPDK's sender never does. */
 static void
 clear_next_flag(const struct memif_lane *l, uint16_t slot)
 {
@@ -134,7 +134,7 @@ take_one(struct port_memif *p, const struct memif_conn *c, const struct memif_la
 	return NULL;
 }
 
-/* Return descriptors up to next to the sender; with their buffers, if we are the client. */
+/* Returns descriptors up to `next` to the sender; with their buffers, if we are the client. */
 static void
 return_descriptors(const struct memif_conn *c, struct memif_lane *l, uint16_t next)
 {
@@ -165,8 +165,8 @@ get_mbufs(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
 }
 
 static uint16_t
-take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rte_mbuf **m,
-     uint16_t n, uint32_t ready)
+ring_take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rte_mbuf **m,
+	  uint16_t n, uint32_t ready)
 {
 	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX].stats;
 	uint16_t slot = l->next, end = (uint16_t)(slot + ready), kept = 0;
@@ -195,8 +195,9 @@ take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rt
 }
 
 /*
- * A sender without a barrier between writing the index and reading the flag may have missed that
- * the ring was unmasked. A moment later its frames are visible here.
+ * A sender without a barrier between writing the index and reading the flag may have read the flag
+ * before the ring was unmasked. Its index is visible here after SETTLED_NS at most: until then
+ * deadline makes the worker poll.
  */
 static void
 check_missed_interrupt(struct port_memif *p, uint64_t now)
@@ -228,7 +229,7 @@ memif_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uin
 			p->worker[MEMIF_RX].settle = 0;
 			__atomic_store_n(&p->napped, !c->fenced, __ATOMIC_RELAXED);
 		}
-		got = take(p, c, l, m, n, ready);
+		got = ring_take(p, c, l, m, n, ready);
 	} else if (l->unmasked && __atomic_load_n(&p->napped, __ATOMIC_RELAXED)) {
 		check_missed_interrupt(p, now);
 	}

@@ -243,7 +243,7 @@ next_client_step(struct memif_session *s, const char **why)
 }
 
 static int
-take(struct memif_session *s, const struct memif_message *m, int *fd, const char **why)
+session_take(struct memif_session *s, const struct memif_message *m, int *fd, const char **why)
 {
 	if (m->type == MEMIF_DISCONNECT) {
 		take_text(s->reason, sizeof(s->reason), m->disconnect.reason,
@@ -316,7 +316,7 @@ memif_session_read(struct memif_session *s, const char **why)
 		*why = "Invalid message size";
 		rc = -EPROTO;
 	} else {
-		rc = take(s, &m, &fd, why);
+		rc = session_take(s, &m, &fd, why);
 	}
 	if (fd >= 0)
 		memif_close_apart(fd);

@@ -22,7 +22,7 @@ memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why)
 		return; /* the eventfd's counter is full: the thread will wake anyway */
 }
 
-/* The index that the receiver advances: of frames consumed, or of buffers offered. */
+/* The index that the receiver advances: by frames consumed, or by buffers offered. */
 static inline uint16_t
 peer_index(const struct memif_conn *c, const struct memif_lane *l)
 {
@@ -74,8 +74,8 @@ look(const struct memif_conn *c, const struct memif_lane *l, uint16_t slot)
 }
 
 /*
- * Write a descriptor. Region and offset belong to the client: its own are constant, and a server
- * leaves them as they are.
+ * Writes a descriptor. Region and offset belong to the client: a client writes its constant values,
+ * a server does not change them.
  */
 static inline void
 fill(const struct memif_conn *c, struct memif_lane *l, uint16_t slot, uint32_t length, bool next)
@@ -188,8 +188,8 @@ put_all(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct
 }
 
 /*
- * Interrupt the receiver. A receiver of ours that has consumed nothing since the last kick is still
- * waking up and needs none.
+ * Interrupts the receiver. A fenced receiver that has consumed no frame since the last kick is
+ * still waking up and needs no interrupt.
  */
 static void
 kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
@@ -198,7 +198,7 @@ kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 	uint64_t one = 1;
 
 	if (l->kicked && peer_index(c, l) != l->kicked_at)
-		l->kicked = false; /* in every burst, because indexes wrap around */
+		l->kicked = false; /* checked in every burst, because indexes wrap around */
 	/* index before the flag; memif_arm() has the matching fence */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (likely((__atomic_load_n(&l->ring->flags, __ATOMIC_RELAXED) & MEMIF_MASK_INT) != 0))
@@ -216,7 +216,7 @@ kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 	__atomic_store_n(&w->kicks, w->kicks + 1, __ATOMIC_RELAXED);
 }
 
-/* What a switch does whose other cable is not plugged in. */
+/* Drops all frames, as a switch does without a cable to their destination. */
 static uint16_t
 drop_all(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
 {

@@ -3,10 +3,10 @@
 #define PORT_PORT_PACKET_H
 
 /*
- * Frames that the kernel dropped before a packet socket of DPDK's driver net_af_packet was read:
- * its ring was full. The driver keeps its sockets to itself and counts no drops (DPDK 22.11), so
- * they are found among the descriptors of this process. Should a driver read their statistics
- * itself, which resets them, each drop is counted by the one that reads it.
+ * Frames that the kernel dropped because the ring of a packet socket of DPDK's driver net_af_packet
+ * was full. The driver does not export its sockets and counts no drops (DPDK 22.11), so they are
+ * found among the descriptors of this process. Reading the statistics resets them: if a driver also
+ * reads them, each drop is counted by one of the two readers only.
  */
 
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #define HCA_PACKET_SOCKETS 8u
 
 struct hca_packet {
-	int fd[HCA_PACKET_SOCKETS]; /* the driver's; it closes them */
+	int fd[HCA_PACKET_SOCKETS]; /* owned and closed by the driver */
 	unsigned int count;
 	uint64_t lost; /* [pub] */
 };

@@ -20,7 +20,7 @@
 #define PCAP_SNAPLEN 65535u
 #define PCAP_ETHERNET 1u
 #define COPY_FRAMES 32u
-#define COPY_BYTES 9216u /* per frame; longer ones are cut, as by snaplen */
+#define COPY_BYTES 9216u /* per frame; longer frames are cut, as by snaplen */
 #define MARK_MAX 40u	 /* a comment, with a zero at its end */
 
 #define NG_SECTION 0x0a0d0d0au
@@ -69,7 +69,7 @@ struct hca_pcap {
 struct copied {
 	const struct rte_mbuf *m;
 	uint32_t len, caplen;
-	char mark[MARK_MAX]; /* "" or the fault that the frame has met */
+	char mark[MARK_MAX]; /* "" or the fault of the frame */
 	uint8_t data[COPY_BYTES];
 };
 
@@ -80,7 +80,7 @@ struct port_pcap {
 	bool both_ways;
 	/* hca_port_pcap_mark(), on the lcore of tx */
 	uint16_t passing;	       /* frames of copy[] that the inner port takes just now */
-	const struct rte_mbuf *marked; /* the next one to come has next_mark */
+	const struct rte_mbuf *marked; /* the next frame to come has next_mark */
 	char next_mark[MARK_MAX];
 	struct copied copy[COPY_FRAMES];
 };
@@ -185,7 +185,7 @@ hca_pcap_open_ng(const char *path, const struct hca_pcap_ng *ng, struct hca_pcap
 	return 0;
 }
 
-/* Number of frames in the file, and number that should be. */
+/* Writes the number of frames in the file, and of frames that were lost. */
 static void
 put_statistics(struct hca_pcap *c)
 {
@@ -276,7 +276,7 @@ put_classic(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 	return true;
 }
 
-/* False: no room. mark: a comment, "" for none. */
+/* False: no room. mark: a comment, or "". */
 static bool
 put_ng(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t len, uint64_t now,
        enum direction way, const char *mark)
@@ -475,7 +475,7 @@ mark_passing(struct port_pcap *p, const struct rte_mbuf *m, const struct hca_fir
 			hca_fired_text(d, p->copy[i].mark, sizeof(p->copy[i].mark));
 }
 
-/* A frame that does not come here. */
+/* Writes a frame that an impairment in front of this port drops. */
 static void
 write_dropped(struct port_pcap *p, const struct rte_mbuf *m, const struct hca_fired *d)
 {
@@ -504,7 +504,7 @@ hca_port_pcap_mark(void *port, const struct rte_mbuf *m, const struct hca_fired 
 	} else if (d->fault == HCA_FAULT_DROP) {
 		write_dropped(p, m, d);
 	} else if (d->fault != HCA_FAULT_DELAY && d->fault != HCA_FAULT_REORDER) {
-		/* of what is held back a copy comes, later */
+		/* the frame comes next; a held frame comes later, as a copy, and gets no mark */
 		p->marked = m;
 		hca_fired_text(d, p->next_mark, sizeof(p->next_mark));
 	}

@@ -5,8 +5,7 @@
 /*
  * A port that writes every frame it transmits to a classic pcap file (nanosecond times, Ethernet)
  * and passes it on; on request also every frame it receives (for a link in memory, both ends would
- * write it). Several ports may share one file: a frame stands in front of what is sent in answer to
- * it.
+ * write it). Several ports may share one file: a frame stands in front of its answers.
  *
  * Classic files are for debugging and for the decoders of the tests: the lcores of encap and decap
  * make system calls. A pcapng file is written by a separate thread (pcap_writer.h): a slow or full
@@ -37,8 +36,8 @@ struct hca_pcap_ng {
 	bool no_received, no_sent;
 	bool replace; /* a file that exists */
 	/*
-	 * Only packets of one QP: received for qpn, sent to remote_qpn of its peer, or from it if
-	 * the packet has a source (UD). Of UB: of one TP.
+	 * Only packets of one QP: received for qpn, sent to remote_qpn of its peer, or from qpn if
+	 * the packet has a source (UD). For UB: of one TP.
 	 */
 	bool one_qp;
 	uint8_t wire; /* of one_qp: enum hca_wire; HCA_WIRE_NONE: any */
@@ -64,13 +63,13 @@ bool hca_pcap_failed(const struct hca_pcap *file);
 int hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
 		       struct hca_port **out);
 
-/* Capture received frames, too; before the port is used. */
+/* Also capture received frames; before the port is used. */
 void hca_port_pcap_both_ways(struct hca_port *p);
 
 /*
- * A frame gets a fault from the impairment in front of this port or behind it: pcapng files say so
- * in a comment ("drop by rule 2"); what is dropped in front of this port is written nevertheless.
- * For hca_port_impair_watch(), with this port as arg: on the lcore that transmits.
+ * hca_port_impair_watch_fn of an impairment in front of this port or behind it: a frame with a
+ * fault gets a comment in pcapng files ("drop by rule 2"). Also writes frames that are dropped in
+ * front of this port. On the lcore that transmits.
  */
 void hca_port_pcap_mark(void *port, const struct rte_mbuf *m, const struct hca_fired *d);
 

@@ -7,7 +7,7 @@
 #include "port/port_stall.h"
 #include "port/port_wrap.h"
 
-#define FRESH 4u /* flag beside the index: these rules are new */
+#define FRESH 4u /* flag in port_stall.between: the transmitter has not taken these rules yet */
 
 struct port_stall {
 	struct hca_port_wrap wrap;
@@ -18,9 +18,9 @@ struct port_stall {
 	 * exchange
 	 */
 	struct hca_port_stall_rules rules[3];
-	uint32_t now_rules;  /* index of the transmitter's */
-	uint32_t next_rules; /* index of the writer's */
-	uint32_t between;    /* [pub] index of the third, and FRESH */
+	uint32_t now_rules;  /* index of the transmitter's rules */
+	uint32_t next_rules; /* index of the writer's rules */
+	uint32_t between;    /* [pub] index of the third rules, and FRESH */
 	uint32_t unplugged;  /* [pub] */
 	uint64_t now;	     /* time of the last tx or poll */
 	uint64_t first;	     /* time of the first frame, or of the setting; 0: none yet */
@@ -137,8 +137,8 @@ stall_poll(struct hca_port *p, uint16_t q, uint64_t now)
 }
 
 /*
- * If the rules take the link down, no event announces it, so it is polled. Stages with frames that
- * the port did not accept poll for room anyway.
+ * No event announces that the rules change the link, so encap polls at that time. Stages with
+ * frames that the port did not accept poll for room anyway.
  */
 static uint64_t
 stall_deadline(const struct hca_port *p, uint16_t q, uint64_t now)

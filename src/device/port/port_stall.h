@@ -19,14 +19,14 @@
 struct hca_port_stall_config {
 	uint64_t seed;
 	int socket_id;
-	uint32_t *deaf; /* of the port that receives (hca_port_inbound_deaf()), or NULL */
+	uint32_t *deaf; /* hca_port_inbound_deaf() of the receiving port, or NULL */
 };
 
 /* All 0: the port accepts everything. Times in ns. */
 struct hca_port_stall_rules {
 	uint32_t tx_burst_max; /* accept 0..n frames per burst; 0: no limit */
 	uint64_t down_after;   /* the link goes down this long after the first frame */
-	uint64_t down_for;     /* duration of that; 0: the link does not go down */
+	uint64_t down_for;     /* time without link; 0: the link does not go down */
 	bool at_once;	       /* down_after counts from the setting, not from the first frame */
 	bool both_ways;	       /* while the link is down by these rules, cfg.deaf is set */
 	uint64_t stall_every;  /* period of stalls */
@@ -52,7 +52,7 @@ int hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port
 			struct hca_port **out);
 void hca_port_stall_set(struct hca_port *p, const struct hca_port_stall_rules *rules);
 
-/* Takes the link down or up by hand: simulations do, at a time of their own. */
+/* Takes the link down or up at once, for simulations. */
 void hca_port_stall_link(struct hca_port *p, bool up);
 void hca_port_stall_stats(const struct hca_port *p, struct hca_port_stall_stats *out);
 

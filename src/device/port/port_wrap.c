@@ -85,7 +85,7 @@ hca_port_ecn(const uint8_t *l3)
 	return l3[0] >> 4 == 4 ? l3[1] & 3 : l3[1] >> 4 & 3;
 }
 
-/* The checksum of IPv4 is updated (RFC 1624). */
+/* Sets CE and updates the checksum (RFC 1624). */
 static void
 mark_ipv4(uint8_t *l3)
 {

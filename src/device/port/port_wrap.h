@@ -3,15 +3,15 @@
 #define PORT_PORT_WRAP_H
 
 /*
- * Shared by ports in front of another port: forwarding, and a random generator of their own, so
- * that a seed reproduces a run whatever else the process does.
+ * Shared by ports in front of another port: forwarding, and a random generator for each port, so
+ * that a seed reproduces a run independently of other users of random numbers in the process.
  */
 
 #include <stdint.h>
 
 #include "port/port.h"
 
-/* The queue of ports that keep state of one queue. */
+/* The queue of ports with state for one queue. */
 #define HCA_PORT_QUEUE 0u
 
 /* The first member of a port in front of another port. */
@@ -27,7 +27,7 @@ struct hca_port_wrap {
 void hca_port_wrap_init(struct hca_port_wrap *w, const struct hca_port_ops *ops,
 			struct hca_port *inner);
 
-/* Operations that hand everything to the inner port. */
+/* Operations that call the same operation of the inner port. */
 uint16_t hca_port_wrap_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n,
 			  uint64_t now);
 uint16_t hca_port_wrap_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n,
@@ -39,9 +39,9 @@ int hca_port_wrap_wait_fd(const struct hca_port *p, uint16_t q);
 bool hca_port_wrap_arm(struct hca_port *p, uint16_t q, bool on);
 uint64_t hca_port_wrap_deadline(const struct hca_port *p, uint16_t q, uint64_t now);
 
-/* Offset of the IP header of a frame of len bytes; 0: there is none, or it is cut off. */
+/* Offset of the IP header of a frame of len bytes; 0: not IP, or the header is cut off. */
 uint32_t hca_port_l3(const uint8_t *frame, uint32_t len);
-/* ECN field of an IP header; sets it to "congestion experienced" as a switch does. */
+/* Read the ECN field of an IP header; set it to "congestion experienced" as a switch does. */
 uint32_t hca_port_ecn(const uint8_t *l3);
 void hca_port_mark_ce(uint8_t *l3);
 
@@ -74,7 +74,7 @@ hca_port_poll(struct hca_port *p, uint16_t q, uint64_t now)
 		p->ops->poll(p, q, now);
 }
 
-/* What a sleeping worker asks, forwarded; see port.h. */
+/* Functions of a sleeping worker (port.h), with the default where the port has no function. */
 static inline int
 hca_port_wait_fd(const struct hca_port *p, uint16_t q)
 {
