@@ -16,8 +16,6 @@
 
 #include "ipc_rig.h"
 
-#define ANSWER_MS 60000
-
 uint64_t
 rig_now_ns(void)
 {
@@ -72,7 +70,7 @@ read_line(struct rig *rig, char *line, size_t room)
 	size_t n = 0;
 
 	for (;;) {
-		assert_int_equal(poll(&p, 1, ANSWER_MS), 1);
+		assert_int_equal(poll(&p, 1, RIG_PATIENCE_MS), 1);
 		assert_int_equal(read(rig->from, &line[n], 1), 1);
 		if (line[n] == '\n')
 			break;
@@ -196,7 +194,7 @@ all_zero(const char *answer)
 }
 
 int64_t
-rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms)
+rig_wait_empty(struct rig *rig, unsigned int side)
 {
 	uint64_t start = rig_now_ns();
 	char answer[1024];
@@ -208,7 +206,7 @@ rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms)
 		took = rig_now_ns() - start;
 		if (all_zero(answer))
 			return (int64_t)took;
-		if (took > (uint64_t)ms * 1000000)
+		if (took > RIG_PATIENCE_S * UINT64_C(1000000000))
 			break;
 		poll(NULL, 0, 1);
 	}

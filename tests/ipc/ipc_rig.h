@@ -19,6 +19,9 @@
 #include <softhca/softhca.h>
 
 #define RIG_PATH_MAX 96 /* of a socket, below TMPDIR */
+/* Limit of waits for another process: on a busy machine it may have no CPU for seconds. */
+#define RIG_PATIENCE_S 240
+#define RIG_PATIENCE_MS (RIG_PATIENCE_S * 1000)
 
 struct rig {
 	pid_t pid;
@@ -51,10 +54,10 @@ void rig_forget(struct rig *rig);
 /* A number in the daemon's answer to question "usage", "counters", ... for side 0 or 1. */
 int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
 /*
- * Wait at most ms until nothing is in use on that side. Returns the time it took, or -1 after
- * printing the objects in use.
+ * Wait until nothing is in use on that side. Returns the time it took in ns, or -1 after
+ * RIG_PATIENCE_S and after printing the objects in use.
  */
-int64_t rig_wait_empty(struct rig *rig, unsigned int side, unsigned int ms);
+int64_t rig_wait_empty(struct rig *rig, unsigned int side);
 
 /*
  * Teardown of a test: ends the children and detaches the clients that a failed test has left, so

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ipc_rig.h"
 #include "raw.h"
 
 void
@@ -112,7 +113,7 @@ answered(struct raw *r, int err)
 {
 	if (err != 0)
 		return err == -ECONNRESET ? -EPIPE : err;
-	switch (raw_reply(r, 20000)) {
+	switch (raw_reply(r, RIG_PATIENCE_MS)) {
 	case 1:
 		return r->head.err;
 	case 0:

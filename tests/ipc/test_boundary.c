@@ -28,8 +28,8 @@
 #include "ipc_rig.h"
 #include "raw.h"
 
-#define LINGER_S 60
-#define STOP_MS 20000 /* far less than the linger time of those sockets */
+/* A daemon that waits for these sockets does not end in time. */
+#define LINGER_S (4 * RIG_PATIENCE_S)
 
 static struct rig rig;
 
@@ -47,7 +47,7 @@ static int
 shut_down(void **state)
 {
 	assert_int_equal(write(rig.to, "quit\n", 5), 5);
-	for (int ms = 0; ms < STOP_MS; ms += 10) {
+	for (int ms = 0; ms < RIG_PATIENCE_MS; ms += 10) {
 		int status;
 
 		if (waitpid(rig.pid, &status, WNOHANG) == rig.pid) {
@@ -138,14 +138,14 @@ attack(const char *path, unsigned int packets, bool nested)
 static void
 open_soon(struct raw *r)
 {
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < RIG_PATIENCE_MS; i++) {
 		raw_connect(r, rig.path[0]);
 		if (raw_greet(r) == 0)
 			return;
 		raw_close(r);
 		usleep(1000);
 	}
-	fail_msg("nobody is let in any more");
+	fail_msg("the daemon admits no client any more");
 }
 
 static void
@@ -175,7 +175,7 @@ linger_refused(void **state)
 	assert_int_equal(raw_request(&r, HCA_CTL_ATTACH, &segment, sizeof(segment), p.full), 0);
 	close(p.full);
 	kill(rig.pid, SIGCONT);
-	assert_int_equal(raw_reply(&r, 20000), 1);
+	assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 1);
 	assert_int_equal(r.head.err, -EBADF);
 	assert_int_equal(raw_call(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
 	others_attach();
@@ -212,7 +212,7 @@ linger_not_admitted(void **state)
 		peer[i] = attack(rig.path[0], 1, false);
 	for (int i = 0; i < 6; i++)
 		raw_close(&r[i]);
-	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 	others_attach();
 	for (int i = 0; i < 4; i++)
 		close(peer[i]);
@@ -232,7 +232,6 @@ linger_at_the_end(void **state)
 
 #define VA UINT64_C(0x10000000)
 #define MIB UINT64_C(0x100000)
-#define HANG_S 60 /* a wait of this length counts as a hang */
 
 /* A file that may be attached, with all its pages */
 static int
@@ -297,7 +296,7 @@ holes(void **state)
 	}
 	assert_int_equal(counted("refused_request") - before, 2);
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 }
 
 /* No holes can be punched into a large file that the library has made. */
@@ -319,20 +318,24 @@ punched_large(void **state)
 		memset(mem, (int)i + 1, 65536);
 		assert_int_not_equal(madvise(mem, bytes, MADV_REMOVE), 0);
 		assert_int_equal(peer_post(&p, SOFTHCA_WR_RDMA_WRITE, i, 0, 65536, 0), 0);
-		assert_int_equal(peer_wait(&p, &wc, HANG_S), 0);
+		assert_int_equal(peer_wait(&p, &wc, RIG_PATIENCE_S), 0);
 		assert_int_equal(q.buf[0], i + 1);
 	}
 	peer_close(&p);
 	peer_close(&q);
 	assert_int_equal(softhca_free(mem), 0);
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 }
 
-/* A hole in a file of its own ends the client that punched it, when the device accesses it. */
+/*
+ * A hole in a file of its own ends the client that punched it, when the device has accessed it and
+ * the thread of the session has had a CPU.
+ */
 static int
 puncher(int sock, void *arg)
 {
+	uint64_t give_up = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
 	struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
 	uint64_t bytes = *(const uint64_t *)arg;
 	int fd = full_file(bytes), err;
@@ -346,15 +349,15 @@ puncher(int sock, void *arg)
 		err = peer_open(&p, rig.path[0], &cfg);
 	if (err == 0)
 		err = peer_connect_pair(&p, &q);
-	for (int i = 0; i < 1000 && err == 0; i++) {
+	while (err == 0 && rig_now_ns() < give_up) {
 		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) != 0)
 			return -1;
 		err = peer_post(&p, SOFTHCA_WR_RDMA_WRITE, 1, 0, 65536, 0);
 		if (err == 0)
-			err = peer_wait(&p, &wc, HANG_S);
+			err = peer_wait(&p, &wc, RIG_PATIENCE_S);
 	}
 	while (err > 0) /* its QP ends with the session, and may flush before the end is seen */
-		err = peer_wait(&p, &wc, HANG_S);
+		err = peer_wait(&p, &wc, RIG_PATIENCE_S);
 	if (err != -EIO)
 		fprintf(stderr, "puncher: %d\n", err);
 	return err == -EIO ? 0 : -1;
@@ -374,7 +377,7 @@ punched(void **state)
 		close(sock);
 	}
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 	assert_int_equal(counted("ended_segment_lost") - before, 4);
 }
 
@@ -391,11 +394,11 @@ punched_doorbell(void **state)
 		assert_int_equal(fallocate(r.uar_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 					   HCA_UAR_PAGE_SIZE),
 				 0);
-		assert_int_equal(raw_reply(&r, 20000), 0);
+		assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
 		raw_close(&r);
 	}
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, 20000) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 	assert_int_equal(counted("ended_segment_lost") - before, 4);
 }
 
@@ -438,12 +441,13 @@ no_descriptors(void **state)
 	for (int i = 0; i < 5; i++)
 		raw_close(&r[i]);
 	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL), 0);
-	assert_int_equal(counted("refused_resources") - resources, 1);
+	/* clients that waited in the backlog may be refused meanwhile */
+	assert_true(counted("refused_resources") > resources);
 	assert_int_equal(counted("ended_protocol"), ended);
 	assert_int_equal(raw_attach(&more, file, VA, MIB, 0), 0);
 	raw_close(&more);
 	others_attach();
-	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 	close(file);
 }
 
@@ -478,7 +482,7 @@ memory_of_a_user(void **state)
 	assert_int_equal(r[0].head.err, 0);
 	for (int i = 0; i < 4; i++)
 		raw_close(&r[i]);
-	assert_true(rig_wait_empty(&own, 0, 20000) >= 0);
+	assert_true(rig_wait_empty(&own, 0) >= 0);
 	rig_stop(&own);
 	close(file);
 }
@@ -519,7 +523,7 @@ stopped_client(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(pipes[0]);
 	close(pipes[1]);
-	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 }
 
 /* Clients with many QPs, memory and descriptors that disconnect at once */
@@ -541,7 +545,7 @@ storm(void **state)
 		raw_close(&r); /* most requests are still unread */
 		close(file);
 	}
-	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 }
 
 /* Slow memory must be enabled; the error tells how. */

@@ -24,8 +24,7 @@
 #define SOME_QPS 3u
 #define PAIRS 32u
 #define VICTIM_QPS 8u
-#define GIVE_UP_NS 240000000000ull
-#define GIVE_UP_MS 240000u
+#define GIVE_UP_NS (RIG_PATIENCE_S * UINT64_C(1000000000))
 
 RIG_OF_ALL(rig)
 static uint64_t seed = 1;
@@ -83,7 +82,7 @@ stop_bystanders(struct bystanders *by)
 {
 	bystanders_stop(by);
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 }
 
 /* Wait until only the bystanders are left on both sides; returns ns since `from` */
@@ -336,7 +335,7 @@ many_after_each_other(void **state)
 
 	rig_join(rig_fork(visitor, NULL, &sock)); /* opens files that stay open */
 	close(sock);
-	assert_true(rig_wait_empty(&rig, 0, GIVE_UP_MS) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 	files = files_at_rest();
 
 	for (unsigned int i = 0; i < deaths; i++) {
@@ -352,7 +351,7 @@ many_after_each_other(void **state)
 		close(sock);
 	}
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 	from = rig_now_ns();
 	while (rig_open_files(rig.pid) > files) { /* its threads are closing them */
 		if (rig_now_ns() - from > GIVE_UP_NS)
@@ -414,7 +413,7 @@ killed_with_many_objects(void **state)
 	assert_int_equal(peer_meet(sock), 0);
 	assert_int_equal(rig_ask(&rig, "usage", 0, "qps"), MANY);
 	kill(pid, SIGKILL);
-	took = rig_wait_empty(&rig, 0, GIVE_UP_MS);
+	took = rig_wait_empty(&rig, 0);
 	waitpid(pid, NULL, 0);
 	close(sock);
 	printf("%u QPs, %u CQs, %u regions of 64 MiB: clean after %.1f ms\n", MANY, MANY / 8, MANY,
@@ -447,7 +446,7 @@ outlived_by_its_child(void **state)
 	}
 	assert_int_equal(read(up[0], &c, 1), 1);
 	rig_join(pid);
-	assert_true(rig_wait_empty(&rig, 0, GIVE_UP_MS) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 	close(up[0]);
 	close(up[1]);
 }

@@ -20,6 +20,7 @@
 #include "ipc_rig.h"
 
 #define SOON_NS 500000000ull
+#define TRIES 20u
 
 static struct rig rig;
 static char folder[RIG_PATH_MAX];
@@ -40,20 +41,25 @@ end(void **state)
 	return rig_tidy(state);
 }
 
-/* The list, which must come soon and have n devices. */
+/* The list, which must have n devices and come soon, at least once: this process may lack a CPU. */
 static struct softhca_device **
 list_of(int n)
 {
-	uint64_t before = rig_now_ns();
-	struct softhca_device **list;
-	int found = -1;
+	for (unsigned int tries = 0; tries < TRIES; tries++) {
+		uint64_t before = rig_now_ns();
+		struct softhca_device **list;
+		int found = -1;
 
-	list = softhca_get_device_list(&found);
-	assert_non_null(list);
-	assert_true(rig_now_ns() - before < SOON_NS);
-	assert_int_equal(found, n);
-	assert_null(list[n]);
-	return list;
+		list = softhca_get_device_list(&found);
+		assert_non_null(list);
+		assert_int_equal(found, n);
+		assert_null(list[n]);
+		if (rig_now_ns() - before < SOON_NS)
+			return list;
+		softhca_free_device_list(list);
+	}
+	fail_msg("the list takes more than %llu ms", SOON_NS / 1000000);
+	return NULL;
 }
 
 static uint64_t

@@ -28,14 +28,13 @@
 #include "../test_threads.h"
 #include "ipc_rig.h"
 
-#define SECONDS 120 /* a program that hangs ends */
+#define SECONDS (2 * RIG_PATIENCE_S) /* a program that hangs ends */
 #define BYTES 65536u
 #define PROGRAM "SOFTHCA_TEST_PROGRAM"
 #define FILES "SOFTHCA_TEST_FILES"
 #define PEER "SOFTHCA_TEST_PEER"
 #define PIPE "SOFTHCA_TEST_PIPE"
 #define ROUNDS 8u
-#define WAIT_SECONDS 60.0
 
 RIG_OF_ALL(rig)
 
@@ -284,7 +283,7 @@ carry(struct pair *p, uint32_t seed)
 
 	peer_fill(p->a.buf, BYTES, seed);
 	if (peer_post(&p->a, SOFTHCA_WR_RDMA_WRITE, seed, 0, BYTES, 0) != 0 ||
-	    peer_wait(&p->a, &wc, WAIT_SECONDS) != SOFTHCA_WC_SUCCESS)
+	    peer_wait(&p->a, &wc, RIG_PATIENCE_S) != SOFTHCA_WC_SUCCESS)
 		return differs("write", (long)seed, -1);
 	return !peer_verify(p->b.buf, BYTES, seed);
 }
@@ -481,7 +480,7 @@ run(const char *file, const char *name)
 	begin(file, name);
 	end_well();
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, 60000) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 }
 
 #define PROGRAM_TEST(name) \
@@ -514,7 +513,7 @@ leaves(void **state)
 	close(down[0]);
 	close(up[1]);
 	assert_int_equal(read(up[0], &c, 1), 1);
-	assert_true(rig_wait_empty(&rig, 0, 60000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 	close(down[1]);
 	close(up[0]);
 	end_well();

@@ -19,7 +19,6 @@
 
 #define NOBODY 65534
 #define GSI_QKEY 0x80010000u
-#define WAIT_S 60
 
 static struct rig rig;
 
@@ -94,7 +93,7 @@ send_to(struct peer *p, uint32_t qpn, uint32_t qkey)
 	struct softhca_wc wc;
 	int err = softhca_post_send(p->qp, &wr, &bad);
 
-	return err == 0 ? peer_wait(p, &wc, WAIT_S) : err;
+	return err == 0 ? peer_wait(p, &wc, RIG_PATIENCE_S) : err;
 }
 
 static int
@@ -278,7 +277,7 @@ no_descriptors(void **state)
 	start_rig(-1);
 	rig_join(rig_fork(poor, NULL, &sock));
 	close(sock);
-	assert_true(rig_wait_empty(&rig, 0, 20000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 	rig_stop(&rig);
 }
 

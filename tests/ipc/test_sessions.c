@@ -19,7 +19,6 @@
 #define KILLS 30u
 #define SLACK_KB 1024 /* of the C library; all contexts of 3,360 QPs, CQs and regions are 2 MiB */
 #define SLACK_MAPPINGS 10 /* stacks that the C library keeps for the next threads */
-#define GIVE_UP_MS 60000u
 
 static struct rig rig;
 
@@ -87,7 +86,7 @@ count(void)
 	struct counts c = {0};
 
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, GIVE_UP_MS) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 	c.memory = anonymous_kb();
 	c.descriptors = descriptors();
 	count_mappings(&c);
@@ -113,7 +112,7 @@ nothing_added(const struct counts *before, const struct counts *after)
 static void
 judge(const struct counts *before)
 {
-	uint64_t end = rig_now_ns() + GIVE_UP_MS * UINT64_C(1000000);
+	uint64_t end = rig_now_ns() + RIG_PATIENCE_MS * UINT64_C(1000000);
 	struct counts after = count();
 
 	print_counts("before", before);

@@ -34,8 +34,8 @@ two_processes(struct peer_config cfg)
 	assert_int_equal(peer_visit(rig.path[0], sock, &cfg, ROUNDS), 0);
 	rig_join(pid);
 	close(sock);
-	assert_true(rig_wait_empty(&rig, 0, 30000) >= 0);
-	assert_true(rig_wait_empty(&rig, 1, 30000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
+	assert_true(rig_wait_empty(&rig, 1) >= 0);
 }
 
 static void
@@ -114,7 +114,7 @@ events_beside_control(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, churn, &end), 0);
 	for (unsigned int i = 0; i < MESSAGES; i++) {
 		assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, i, 0, 64, 0), 0);
-		assert_int_equal(peer_wait(&a, &wc, 20), 0);
+		assert_int_equal(peer_wait(&a, &wc, RIG_PATIENCE_S), 0);
 	}
 	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < CHURNERS; i++) {
@@ -136,7 +136,7 @@ close_with_objects(void **state)
 	assert_true(rig_ask(&rig, "usage", 0, "qps") == 1);
 	assert_int_equal(softhca_close(p.ctx), 0);
 	assert_int_equal(softhca_free(p.buf), 0);
-	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 }
 
 /* A context on each device in one process; memory is attached to each at its first use. */
@@ -160,7 +160,7 @@ two_contexts(void **state)
 	assert_int_equal(peer_connect_pair(&a, &b), 0);
 	peer_fill(a.buf, 4096, 5);
 	assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 4096, 8192), 0);
-	assert_int_equal(peer_wait(&a, &wc, 10), 0);
+	assert_int_equal(peer_wait(&a, &wc, RIG_PATIENCE_S), 0);
 	assert_true(peer_verify((uint8_t *)shared.buf + 8192, 4096, 5));
 	queue.pd = b.pd;
 	mixed.send_cq = a.cq;
@@ -261,7 +261,7 @@ resize_and_rereg(void **state)
 	assert_int_not_equal(p.mr->rkey, old);
 	peer_close(&p);
 	assert_int_equal(softhca_free(mem), 0);
-	assert_true(rig_wait_empty(&rig, 0, 0) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
 }
 
 /* Both clocks, in ns */
@@ -287,7 +287,7 @@ read_clocks(struct softhca_context *ctx)
 static struct clocks
 write_times(struct peer *p)
 {
-	uint64_t end = rig_now_ns() + 20000000000u;
+	uint64_t end = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
 	struct clocks c;
 	int err;
 
@@ -403,7 +403,7 @@ left_behind(void **state)
 	raw_open(&r, rig.path[0]);
 	assert_int_equal(rig_tidy(state), 0);
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, 60000) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 	raw_close(&r);
 	peer_close(&p);
 	peer_close(&q);

@@ -54,8 +54,8 @@ transfer(const char *a, const char *b)
 		rig_join(pid);
 		close(sock);
 	}
-	assert_true(rig_wait_empty(&rig, 0, 30000) >= 0);
-	assert_true(rig_wait_empty(&rig, 1, 30000) >= 0);
+	assert_true(rig_wait_empty(&rig, 0) >= 0);
+	assert_true(rig_wait_empty(&rig, 1) >= 0);
 }
 
 static void

@@ -21,8 +21,6 @@
 #define NOBODY 65534
 #define MESSAGES 16u
 #define BYTES 9000u /* three packets */
-#define WAIT_S 60
-#define QUIET_MS 20000
 
 RIG_OF_ALL(rig)
 
@@ -164,7 +162,7 @@ receive_all(struct peer *p, struct softhca_srq *srq, const struct softhca_qp *qp
 	softhca_get_srq_num(srq, &srqn);
 	for (uint32_t i = 0; i < MESSAGES; i++) {
 		struct softhca_wc wc;
-		int err = peer_wait(p, &wc, WAIT_S);
+		int err = peer_wait(p, &wc, RIG_PATIENCE_S);
 
 		if (err != 0 || wc.opcode != SOFTHCA_WC_RECV || wc.byte_len != BYTES ||
 		    wc.wr_id != i || wc.qp_num != qp->qp_num ||
@@ -283,7 +281,7 @@ send_all(struct peer *p, struct softhca_qp *qp, uint32_t srqn)
 		assert_int_equal(softhca_post_send(qp, &wr, &bad), 0);
 	}
 	for (uint32_t i = 0; i < MESSAGES; i++)
-		assert_int_equal(peer_wait(p, &wc, WAIT_S), 0);
+		assert_int_equal(peer_wait(p, &wc, RIG_PATIENCE_S), 0);
 }
 
 static void
@@ -332,7 +330,7 @@ creator_goes(enum ending ending)
 	assert_int_equal(softhca_destroy_qp(qp), 0);
 	peer_close(&p);
 	for (unsigned int side = 0; side < 2; side++)
-		assert_true(rig_wait_empty(&rig, side, QUIET_MS) >= 0);
+		assert_true(rig_wait_empty(&rig, side) >= 0);
 }
 
 static void

@@ -82,7 +82,7 @@ main(void)
 	int status;
 	pid_t pid;
 
-	alarm(60);
+	alarm(480);
 	for (int i = 0; i < ROUNDS; i++) {
 		library = open_device(&ctx);
 		close_device(library, ctx);
