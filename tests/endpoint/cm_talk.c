@@ -25,7 +25,7 @@
 #define QKEY 0x80010000u
 #define DEPTH 32u
 #define TEXT "over a connection"
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 120000
 
 struct end {
 	struct softhca_cm_id *id;

@@ -29,12 +29,13 @@
 
 #include "talk.h"
 
-#define MEET_SECONDS 30
+#define MEET_SECONDS RIG_PATIENCE_S
 #define ROUNDS 4u /* at least: every kind of window with every operation, even on a busy machine */
 
 struct talk {
 	const char *device, *meet, *type;
 	bool listen;
+	bool port_returns; /* the end waits until the port is active again */
 	struct peer_config peer;
 	double seconds;
 };
@@ -127,6 +128,16 @@ look_for_events(struct peer *p)
 		}
 		softhca_ack_async_event(&ev);
 	}
+}
+
+/* On a busy machine the event comes late. */
+static void
+await_port(struct peer *p)
+{
+	struct pollfd f = {.fd = p->ctx->async_fd, .events = POLLIN};
+
+	while (seen.port_active == 0 && poll(&f, 1, RIG_PATIENCE_MS) == 1)
+		look_for_events(p);
 }
 
 /* ---- running ---- */
@@ -237,6 +248,8 @@ run(const struct talk *t)
 	err = open_end(t, &e, sock);
 	if (err == 0)
 		err = converse(t, &e, sock);
+	if (err == 0 && t->port_returns)
+		await_port(&e.p);
 	report(&e);
 	talk_xrc_close(&e.xrc);
 	talk_windows_close(&e.windows);
@@ -273,9 +286,16 @@ int
 main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"device", 1, NULL, 'd'},  {"meet", 1, NULL, 'm'},   {"listen", 0, NULL, 'l'},
-		{"connect", 0, NULL, 'c'}, {"type", 1, NULL, 't'},   {"gid", 1, NULL, 'g'},
-		{"seconds", 1, NULL, 's'}, {"events", 0, NULL, 'e'}, {"ack-timeout", 1, NULL, 'a'},
+		{"device", 1, NULL, 'd'},
+		{"meet", 1, NULL, 'm'},
+		{"listen", 0, NULL, 'l'},
+		{"connect", 0, NULL, 'c'},
+		{"type", 1, NULL, 't'},
+		{"gid", 1, NULL, 'g'},
+		{"seconds", 1, NULL, 's'},
+		{"events", 0, NULL, 'e'},
+		{"ack-timeout", 1, NULL, 'a'},
+		{"port-returns", 0, NULL, 'p'},
 		{NULL, 0, NULL, 0},
 	};
 	/* Seven retries last seconds: as long as a link may be down in a test. */
@@ -310,6 +330,9 @@ main(int argc, char **argv)
 			break;
 		case 'e':
 			t.peer.events = true;
+			break;
+		case 'p':
+			t.port_returns = true;
 			break;
 		default:
 			return 2;

@@ -187,7 +187,7 @@ class Options(Case):
         began = time.monotonic()
         for _ in range(3):
             self.good('--bidir', '--op', 'send', '--events')
-        self.assertLess(time.monotonic() - began, 30)
+        self.assertLess(time.monotonic() - began, 90)
         self.clean_end(server)
 
     def test_json_and_once(self):
@@ -485,7 +485,7 @@ class Deaths(Case):
 
     def test_client_stopped(self):
         """One that says nothing any more is given up, and the next one served."""
-        server = self.server(seconds=2)
+        server = self.server(seconds=4)
         client = self.client('--op', 'write', '--duration', '60')
         self.wait_text(server, '#bytes')
         client.send_signal(signal.SIGSTOP)
@@ -567,14 +567,14 @@ CASE = ('case version=1 service=2 op=0 size=64 count=10 mtu=1024 ip=4 qps=1 dept
 
 
 class Hostile(Case):
-    def speak(self, data, answer=0.3):
-        """The server's answer to these bytes, until it is quiet or closes."""
+    def speak(self, data, answer=0.3, words=None):
+        """The server's answer to these bytes, until it is quiet or closes, or until it says these words."""
         with socket.create_connection(('127.0.0.1', self.port), LIMIT_S) as s:
-            s.settimeout(answer)
+            s.settimeout(LIMIT_S if words else answer)
             said = b''
             try:
                 s.sendall(data)
-                while True:
+                while words is None or words not in said.decode(errors='replace'):
                     part = s.recv(65536)
                     if not part:
                         break
@@ -582,6 +582,9 @@ class Hostile(Case):
             except OSError:
                 pass
             return said.decode(errors='replace')
+
+    def says(self, words, data):
+        self.assertIn(words, self.speak(data, words=words))
 
     def replaced(self, **fields):
         words = CASE.split(' ')
@@ -591,8 +594,8 @@ class Hostile(Case):
 
     def test_cases(self):
         """Invalid numbers are refused with the name of the option."""
-        server = self.server(seconds=2)
-        self.assertIn('ready', self.speak(self.replaced()))
+        server = self.server()
+        self.says('ready', self.replaced())
         for fields in ({'version': 2}, {'service': 77}, {'op': 8}, {'size': 1 << 40}, {'size': 0},
                        {'qps': 0}, {'qps': 1 << 32}, {'depth': 1 << 20}, {'mtu': 1500}, {'mtu': 0},
                        {'ip': 5}, {'post_list': 0}, {'signal': 0}, {'stride': 1}, {'slots': 0},
@@ -601,14 +604,13 @@ class Hostile(Case):
                        {'vlan': 7}, {'seed': (1 << 64) - 1, 'count': (1 << 64) - 1},
                        {'duration_us': 1 << 60}, {'bidir': 1, 'op': 6}, {'service': 4}):
             with self.subTest(fields=fields):
-                self.assertIn('error', self.speak(self.replaced(**fields)))
-        self.assertIn('version 2 of the exchange, the server 1',
-                      self.speak(self.replaced(version=2)))
+                self.says('error', self.replaced(**fields))
+        self.says('version 2 of the exchange, the server 1', self.replaced(version=2))
         self.alive(server)
         self.clean_end(server)
 
     def test_order(self):
-        server = self.server(seconds=2)
+        server = self.server()
         case = self.replaced()
         for data in (b'go\n', b'done\n', b'ready\n', case + case, b'stop\nstop\ngo value=3\n',
                      case + b'stop\ngo\n', self.replaced(qps=2) + b'go\n', b'gids colour\n',
@@ -623,7 +625,7 @@ class Hostile(Case):
 
     def test_silence(self):
         """Neither a half line nor none holds the server longer than --timeout."""
-        server = self.server(seconds=1)
+        server = self.server(seconds=4)
         held = [socket.create_connection(('127.0.0.1', self.port)) for _ in range(3)]
         held[1].sendall(b'case version=1 ser')
         self.alive(server)
@@ -636,7 +638,7 @@ class Hostile(Case):
         print('seed %d' % seed, file=sys.stderr)
         rng = random.Random(seed)
         words = [b'case', b'go', b'gids', b'stop', b'bye', b'done', b'result', b'alive', b'error']
-        server = self.server(seconds=1)
+        server = self.server()
         for _ in range(60):
             kind = rng.randrange(3)
             if kind == 0:
@@ -696,7 +698,7 @@ class Hostile(Case):
 
     def test_wrong_numbers(self):
         """QPs that do not belong together get nowhere, and the server serves on."""
-        server = self.server(seconds=3)
+        server = self.server()
         self.relay(rb' executes=\d+', b' executes=4242', '--op', 'read', '--ack-timeout', '10')
         self.relay(rb' psn=\d+', b' psn=77', '--op', 'send', '--ack-timeout', '10')
         out = self.relay(rb' slots=\d+', b' slots=1', '--op', 'write')
@@ -705,7 +707,7 @@ class Hostile(Case):
         self.clean_end(server)
 
     def fake_server(self, data):
-        """The client's words about a server that says this."""
+        """The client's words about a server that says this. One that says nothing is not waited for."""
         listener = socket.create_server(('127.0.0.1', 0))
 
         def say():
@@ -722,7 +724,8 @@ class Hostile(Case):
         thread = threading.Thread(target=say)
         thread.start()
         try:
-            return self.run_client('--timeout', '1', status=1, port=listener.getsockname()[1])
+            return self.run_client('--timeout', '200' if data else '1', status=1,
+                                   port=listener.getsockname()[1])
         finally:
             thread.join()
             listener.close()

@@ -23,8 +23,8 @@ import ub_check  # noqa: E402
 
 CTL = os.path.join(os.path.dirname(PERF), 'softhca-ctl')
 OPERATIONS = ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'swap', 'notify')
-# No process is without a CPU for a second, so a repeated packet was lost.
-UB = {'ub': {'enable': 'yes', 'timeout_us': 1000000}, 'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}}
+# The maximum: no process is without a CPU for so long, so a repeated packet was lost.
+UB = {'ub': {'enable': 'yes', 'timeout_us': 2097152}, 'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}}
 
 
 def resent(daemon):
@@ -288,6 +288,7 @@ def frames_of(path):
 
 class Faults(Pair):
     """softhca-ctl on one of the channels between the daemons."""
+    wires = (merged(UB, {'ub': {'timeout_us': 1000000}}),) * 2
 
     def tps(self):
         return {tp['tpn']: tp for tp in self.daemons[1].ask('/softhca/tps').values()

@@ -18,7 +18,7 @@ import time
 import unittest
 
 from control import Control
-from daemon import Daemon, Skip, die_with_parent, folder, free_port, ip
+from daemon import Daemon, READY_S, Skip, die_with_parent, folder, free_port, ip
 from ub_attacker import Attacker, gid4
 
 BINARY, PERF = (sys.argv + ['', ''])[1:3]
@@ -255,7 +255,7 @@ def interrupted(world):
         world.daemons[1].suspend()
         timer = threading.Timer(1, world.daemons[1].resume)
         timer.start()
-        done.append(tries.one(8))
+        done.append(tries.one(READY_S))
         timer.join()
     stop()
     return done
@@ -318,7 +318,7 @@ class Floods(unittest.TestCase):
             time.sleep(0.5)
             for _ in range(n):
                 for tries in self.tries:
-                    self.assertIsInstance(tries.one(30), float, '%s: %s' % (name, self.world.moved()))
+                    self.assertIsInstance(tries.one(READY_S), float, '%s: %s' % (name, self.world.moved()))
         finally:
             stop()
         self.world.bystander_ends()

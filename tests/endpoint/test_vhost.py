@@ -51,7 +51,7 @@ class FrontEnds(unittest.TestCase):
     def assert_closed(self):
         """The daemon has no more descriptors than before; its thread may wait for a CPU before it closes
         them."""
-        deadline = time.monotonic() + READY_S / 8
+        deadline = time.monotonic() + READY_S
         while self.open_files() > self.files and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertLessEqual(self.open_files(), self.files)
@@ -267,7 +267,7 @@ class End(unittest.TestCase):
             f.greet()
             owe(f)
             d.process.send_signal(signal.SIGTERM)
-            self.assertEqual(d.stop(timeout=READY_S / 4), 0, d.text())
+            self.assertEqual(d.stop(timeout=READY_S), 0, d.text())
 
     def test_half_a_message(self):
         def owe(f):

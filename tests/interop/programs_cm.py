@@ -12,7 +12,7 @@ import time
 from verbs_rig import Failed, free_port, last_line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 60
+PATIENCE = 240
 NEVER = '\n\0'  # no program says it: wait SETTLE for its listener
 SETTLE = 2
 SYSFS = '--sysfs', '--like', 'mlx5'

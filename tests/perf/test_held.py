@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 PERF = os.path.abspath(sys.argv.pop(1))
-PATIENCE = 60
+PATIENCE = 240
 SMALL = '--no-huge', '--mbufs', '1024', '--seed', '5', '--iters', '320'
 
 

@@ -90,7 +90,8 @@ def ask_everything(client, names):
 
 def all_tps(client, names):
     """The TPs of each end. The first answers may come while they are being made."""
-    for _ in range(100):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         ends = [list(client.ask('/softhca/tps', name).values()) for name in names]
         if len(ends[0]) == len(ends[1]) == 4:
             break

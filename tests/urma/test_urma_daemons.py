@@ -28,7 +28,7 @@ class Daemons(unittest.TestCase):
         for side, role in enumerate(('server', 'client')):
             daemon = Daemon(BINARY, self.place, 'urma%d%s' % (os.getpid(), 'ab'[side]),
                             'net_memif0,role=%s,%s' % (role, wire), [IPS[side] + '/24'],
-                            {'ub': {'enable': 'yes', 'timeout_us': 1000000}, 'port': {'mac': MACS[side]},
+                            {'ub': {'enable': 'yes', 'timeout_us': 2097152}, 'port': {'mac': MACS[side]},
                              'limits': {'log_tps': 6}, 'pools': {'ub_ops': 1024}})
             self.daemons.append(daemon)
             self.addCleanup(daemon.close)
@@ -120,9 +120,9 @@ class Daemons(unittest.TestCase):
         serving, offer = self.pair(0, 0)
         self.daemons[0].suspend()
         using = self.begin(1, 'use', offer)
-        for _ in range(100):
-            if self.daemons[1].ask('/softhca/status')['clients'] >= 2:
-                break
+        deadline = time.monotonic() + LIMIT_S
+        while self.daemons[1].ask('/softhca/status')['clients'] < 2:
+            self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         time.sleep(0.5)
         self.assertIsNone(using.poll())

@@ -80,7 +80,7 @@ polled_in_child(struct ibv_cq_ex *cq)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		alarm(10);
+		alarm(240);
 		_exit(ibv_start_poll(cq, &attr));
 	}
 	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);

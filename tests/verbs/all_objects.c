@@ -507,7 +507,7 @@ events(struct all *all)
 	CHECK(ibv_post_send(a, &wr, &bad) == 0);
 	all_wc(all->cq);
 	all_wc(all->cq);
-	CHECK(poll(&ready, 1, 60000) == 1);
+	CHECK(poll(&ready, 1, 240000) == 1);
 	CHECK(ibv_get_async_event(all->context, &event) == 0);
 	CHECK(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && event.element.srq == srq);
 	CHECK(strcmp(ibv_event_type_str(event.event_type), "SRQ limit reached") == 0);

@@ -412,7 +412,7 @@ interrupted(struct all *all)
 
 		if (strncmp(ibv_get_device_name(all->context->device), "embed", 5) == 0)
 			break;
-		alarm(60);
+		alarm(240);
 		CHECK(pthread_create(&thread, NULL, wait_for_event, &w) == 0);
 		while (!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE)) {
 			CHECK(pthread_kill(thread, SIGUSR1) == 0);

@@ -19,7 +19,7 @@
 #include "lan.h"
 
 #define SKIPPED 77
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 240000
 
 #define V4(a, b, c, d) \
 	{ \

@@ -15,7 +15,7 @@
 
 #include "fake_cm.h"
 
-#define SECONDS 60
+#define SECONDS 240
 #define IDS 1000u
 #define THREADS 4u
 

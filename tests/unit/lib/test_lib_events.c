@@ -14,7 +14,7 @@
 
 #include "fake_ctl.h"
 
-#define SECONDS 60
+#define SECONDS 240
 #define ROUNDS 300
 
 static struct fake_ctl *fake;

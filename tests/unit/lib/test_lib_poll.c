@@ -198,7 +198,7 @@ child_of_busy_parent(void)
 	struct softhca_recv_wr recv = {.wr_id = 1};
 	struct softhca_wc wc;
 
-	alarm(20);
+	alarm(240);
 	softhca_ack_cq_events(q.cq, 0); /* takes the context's lock */
 	if (softhca_post_send(q.qp, &send, NULL) != -EPERM)
 		return 1;

@@ -24,7 +24,7 @@ static struct fake_qp q;
 static int
 setup(void **state)
 {
-	alarm(60); /* for calls that wait for a lock */
+	alarm(240); /* for calls that wait for a lock */
 	fake = fake_open(&ctx, false);
 	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
 	return 0;

@@ -153,7 +153,7 @@ child_main(int fd)
 	struct rdma_ucm_event_resp event;
 	int own;
 
-	alarm(10);
+	alarm(240);
 	if (a_create(fd, A_TCP, 1) != -EACCES || a_event(fd, &event) != -EACCES)
 		return 1;
 	if (!readable(fd) || ucma_close(fd, close) != 0)
