@@ -53,26 +53,26 @@ class Qp:
         return self.lines().items() if int(self.value['cfg']['local_qpn']) else ()
 
     def lines(self):
-        parser, rtc, rrc, ee, encap = (
-            self.value[line] for line in ('parser', 'rtc', 'rrc', 'ee', 'encap'))
+        parser, req_tx, req_rx, ee, encap = (
+            self.value[line] for line in ('parser', 'req_tx', 'req_rx', 'ee', 'encap'))
         una = int(self.value['sq_una'])
         head, tail = int(parser['head']), una >> 32
         return {
             'window': '%d requests: tail %d, next %d, head %d, freed %d' % (
                 (head - tail) & 0xffffffff, tail, int(self.value['sq_next']), head, int(self.value['sq_freed'])),
             'requester': 'una_psn %d, next_psn %d, max_psn %d, packet %d of the request, '
-                         'flags %#x' % (una & 0xffffffff, int(rtc['next_psn']), int(rtc['max_psn']),
-                                        int(rtc['pkt']), int(rtc['flags'])),
+                         'flags %#x' % (una & 0xffffffff, int(req_tx['next_psn']), int(req_tx['max_psn']),
+                                        int(req_tx['pkt']), int(req_tx['flags'])),
             'recovery': 'retries %d of %d, RNR %d of %d, timer %s, rewind to %d (%s)' % (
-                int(rrc['retries']), int(self.value['cfg']['retry_cnt']),
-                int(rrc['rnr_retries']), int(self.value['cfg']['rnr_retry']),
-                'armed' if int(rrc['timer_armed']) else 'off', int(rrc['rewind']) & 0xffffff,
-                name('hca_again', int(rrc['rewind']) >> 24 & 0xff)),
+                int(req_rx['retries']), int(self.value['cfg']['retry_cnt']),
+                int(req_rx['rnr_retries']), int(self.value['cfg']['rnr_retry']),
+                'armed' if int(req_rx['timer_armed']) else 'off', int(req_rx['rewind']) & 0xffffff,
+                name('hca_again', int(req_rx['rewind']) >> 24 & 0xff)),
             'responder': 'epsn %d, msn %d, %d bytes of the message left, flags %#x, '
                          'jobs waiting %d' % (int(ee['epsn']), int(ee['msn']), int(ee['msg_left']),
                                               int(ee['flags']), int(ee['job_pending'])),
             'encap': 'descriptors %d of %d done, %d frames, %d bytes' % (
-                int(encap['req_done_seq']), int(rtc['desc_seq']), int(encap['tx_packets']),
+                int(encap['req_done_seq']), int(req_tx['desc_seq']), int(encap['tx_packets']),
                 int(encap['tx_bytes'])),
         }
 

@@ -58,9 +58,10 @@ struct hca_config {
 	/*
 	 * Reads or writes [addr, addr + len) of the process that owns the domain, for memory that
 	 * is not mapped here (HCA_BUS_FOREIGN); NULL: there is none. Called by the workers of
-	 * encap, EE and RRC, possibly concurrently; it may block, but not for ever. 0; -EAGAIN: not
-	 * now, the packet counts as lost; -EINPROGRESS: the write will still be executed, and until
-	 * then all accesses of this domain return -EAGAIN; other errors: the access is not allowed.
+	 * encap, EE and req_rx, possibly concurrently; it may block, but not for ever. 0; -EAGAIN:
+	 * not now, the packet counts as lost; -EINPROGRESS: the write will still be executed, and
+	 * until then all accesses of this domain return -EAGAIN; other errors: the access is not
+	 * allowed.
 	 */
 	int (*foreign)(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes,
 		       uint32_t len);

@@ -154,7 +154,7 @@ answer(struct world *w, struct fuzz_input *in)
 	switch (how & 3) {
 	case 0:
 		p.opcode = HCA_BTH_RC_ACK;
-		p.psn = (q->rtc.max_psn - 1) & HCA_PSN_MASK;
+		p.psn = (q->req_tx.max_psn - 1) & HCA_PSN_MASK;
 		break;
 	case 1:
 		p.opcode = HCA_BTH_RC_READ_RESP_ONLY;

@@ -458,12 +458,12 @@ check_qp(const struct world *w, unsigned int i)
 {
 	const struct hca_qp *q = &w->h->qp[w->qp[i]->qp_num & w->h->qp_mask];
 	uint32_t una = hca_una_psn(q->sq_una), tail = hca_una_tail(q->sq_una);
-	uint32_t flight = (q->rtc.max_psn - una) & HCA_PSN_MASK;
+	uint32_t flight = (q->req_tx.max_psn - una) & HCA_PSN_MASK;
 
 	/* one READ of 2 GiB may have the whole window; flushing skips packets that were not sent */
 	fuzz_check(flight <= HCA_PSN_HALF || q->cfg.state == HCA_QPS_ERR,
-		   "QP %u: UPSN %#x beyond %#x", i, una, q->rtc.max_psn);
-	fuzz_check((una | q->rtc.max_psn | q->rtc.next_psn | q->ee.epsn) <= HCA_PSN_MASK,
+		   "QP %u: UPSN %#x beyond %#x", i, una, q->req_tx.max_psn);
+	fuzz_check((una | q->req_tx.max_psn | q->req_tx.next_psn | q->ee.epsn) <= HCA_PSN_MASK,
 		   "QP %u: PSN of more than 24 bits", i);
 	fuzz_check((int32_t)(q->parser.head - tail) >= 0 && (int32_t)(tail - q->sq_freed) >= 0 &&
 			   q->parser.head - q->sq_freed <= q->parser.window_mask + 1,

@@ -23,9 +23,9 @@ fill_qp(struct hca_qp *qp)
 	qp->parser.window_mask = 3;
 	qp->parser.head = 5;
 	qp->sq_next = 4;
-	qp->rtc.next_psn = 120;
+	qp->req_tx.next_psn = 120;
 	qp->sq_una = UINT64_C(3) << 32 | 100;
-	qp->rrc.rewind = (uint64_t)HCA_AGAIN_SEQ_NAK << 24 | 100;
+	qp->req_rx.rewind = (uint64_t)HCA_AGAIN_SEQ_NAK << 24 | 100;
 	qp->ee.epsn = 77;
 }
 

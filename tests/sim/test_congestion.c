@@ -165,7 +165,7 @@ waits_end_in(const struct sim_config *cfg)
 }
 SIM_TEST(waits_end)
 
-/* A frame that does not arrive: RRC reports one loss, and no round trip. */
+/* A frame that does not arrive: req_rx reports one loss, and no round trip. */
 static void
 lose_one(const struct sim_config *cfg, const struct hca_cc_ops *ops, uint32_t opcode,
 	 unsigned int side, enum hca_cc_loss why)

@@ -181,7 +181,7 @@ open_service(struct rig *r, struct sim_pair *p, uint32_t type)
 	}
 }
 
-/* RTC writes the completions of UC; a failed bind stops only the send queue. */
+/* req_tx writes the completions of UC; a failed bind stops only the send queue. */
 static void
 uc_in(const struct sim_config *cfg)
 {

@@ -4,12 +4,13 @@
 
 /*
  * Congestion control: the seam between the stages that send and an algorithm. hca_config.congestion
- * names the algorithm of an HCA; with "none" hca_core.cc is NULL and nothing here is called. Requests
- * of reliable QPs and packets of TPs are subject to it. The sending stage asks before it sends and
- * then reports the frames; the stage that receives answers reports the state of the network:
+ * names the algorithm of an HCA; with "none" hca_core.cc is NULL and nothing here is called.
+ * Requests of reliable QPs and packets of TPs are subject to it. The sending stage asks before it
+ * sends and then reports the frames; the stage that receives answers reports the state of the
+ * network:
  *
  *             may_send, sent         acked, round_trip, cnp, lost     begin
- *  RoCE, QP   RTC                    RRC                              CEU, RST2INIT
+ *  RoCE, QP   req_tx                    req_rx                              CEU, RST2INIT
  *  UB, TP     TPS                    TPS                              CEU, SW2HW_TP
  *
  * So the first two may run on another lcore than the next four; begin runs while no stage works for
@@ -101,12 +102,12 @@ void *hca_cc_state(const struct hca_pipe *h, uint32_t obj);
 
 /* Round trips of QPs: one PSN of each at a time is timed. Only where there is an algorithm. */
 struct hca_cc_flow {
-	/* RTC */
+	/* req_tx */
 	uint64_t sent_at;  /* ns */
 	uint32_t psn;	   /* timed */
 	uint32_t begun;	   /* [pub] PSNs ever timed; stored after the two above */
 	uint32_t repeated; /* [pub] begun, when frames were sent again: that one is not told */
-	/* RRC */
+	/* req_rx */
 	uint32_t ended __rte_cache_aligned; /* [pub] PSNs timed and acknowledged */
 } __rte_cache_aligned;
 
@@ -118,10 +119,10 @@ void hca_cc_fini(struct hca_pipe *h);
 
 /* CEU, a new life of an object */
 void hca_cc_begin(struct hca_pipe *h, uint32_t obj);
-/* RTC: frames have left, up to the PSN last; repeated: some were sent before. */
+/* req_tx: frames have left, up to the PSN last; repeated: some were sent before. */
 void hca_cc_sent(struct hca_pipe *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
 		 uint64_t bytes, uint64_t now);
-/* RRC: n PSNs before una are acknowledged. */
+/* req_rx: n PSNs before una are acknowledged. */
 void hca_cc_acked(struct hca_pipe *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now);
 
 #endif

@@ -72,7 +72,7 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 	const struct hca_qp_stats *s = &qp->stats;
 	const uint64_t tx_packets = READ(qp->encap.tx_packets), tx_bytes = READ(qp->encap.tx_bytes);
 	const uint64_t *answers = hca_service_is_ub(READ(qp->cfg.service)) ? &qp->tai_wait.answers
-									   : &qp->rrc.rx_packets;
+									   : &qp->req_rx.rx_packets;
 	const uint64_t rx_packets = READ(qp->ee.rx_packets) + READ(*answers);
 	const uint64_t rx_bytes = READ(qp->ee.rx_bytes) + READ(s->rx_read_bytes);
 	const uint64_t retransmissions = READ(s->retransmissions);

@@ -206,10 +206,10 @@ new_work(struct hca_core *h, const struct qp_shape *s, struct hca_qp *n)
 		n->tai.segment_mask = (uint16_t)(open_segments(s) - 1);
 		return made;
 	}
-	n->rtc.window = n->parser.window;
-	n->rrc.window = n->parser.window;
-	n->rtc.window_mask = s->window - 1;
-	n->rrc.window_mask = s->window - 1;
+	n->req_tx.window = n->parser.window;
+	n->req_rx.window = n->parser.window;
+	n->req_tx.window_mask = s->window - 1;
+	n->req_rx.window_mask = s->window - 1;
 	n->ee.jobs = (struct hca_resp_job *)(void *)(w + jobs);
 	n->ee.recv_sge = (struct hca_sge *)(void *)(w + sge);
 	n->ee.job_mask = HCA_RESP_JOBS - 1;
@@ -225,9 +225,9 @@ fill_shape(struct hca_qp *n, const struct qp_shape *s)
 	if (s->jetty) {
 		n->tai.sq_stride_log = (uint8_t)s->sq_stride_log;
 	} else {
-		n->rtc.transport = (uint8_t)(service->transport << 5);
-		n->rtc.unreliable = (service->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0;
-		n->rrc.sq_stride_log = (uint8_t)s->sq_stride_log;
+		n->req_tx.transport = (uint8_t)(service->transport << 5);
+		n->req_tx.unreliable = (service->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0;
+		n->req_rx.sq_stride_log = (uint8_t)s->sq_stride_log;
 	}
 	n->cfg.pd = s->pd;
 	n->addr.xrcd = s->xrcd;
@@ -441,15 +441,15 @@ apply_mtu(struct hca_qp *qp, uint32_t code)
 	uint8_t log = (uint8_t)(7 + code);
 
 	qp->cfg.mtu_log = log;
-	qp->rtc.mtu_log = log;
+	qp->req_tx.mtu_log = log;
 	qp->ee.mtu_log = log;
 }
 
 static void
 apply_sq_psn(struct hca_qp *qp, uint32_t psn)
 {
-	__atomic_store_n(&qp->rtc.next_psn, psn, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->rtc.max_psn, psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->req_tx.next_psn, psn, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->req_tx.max_psn, psn, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->sq_una, psn, __ATOMIC_RELEASE);
 }
 

@@ -107,7 +107,7 @@ commit(struct hca_core *h, const struct hca_qp_change *ch)
 	if (ch->to == HCA_QPS_SQD) {
 		bool notify = (ch->mask & HCA_QP_ATTR_EN_SQD_ASYNC_NOTIFY) != 0;
 
-		/* from SQD to SQD: RTC may be reading it */
+		/* from SQD to SQD: req_tx may be reading it */
 		__atomic_store_n(&qp->cfg.draining, ch->from != HCA_QPS_SQD || qp->cfg.draining,
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&qp->cfg.sqd_notify, notify, __ATOMIC_RELAXED);
@@ -216,7 +216,7 @@ next_number(const struct hca_qp *qp)
 {
 	return hca_service_is_ub(qp->cfg.service)
 		       ? __atomic_load_n(&qp->tai.tassn, __ATOMIC_ACQUIRE)
-		       : __atomic_load_n(&qp->rtc.next_psn, __ATOMIC_ACQUIRE);
+		       : __atomic_load_n(&qp->req_tx.next_psn, __ATOMIC_ACQUIRE);
 }
 
 static void

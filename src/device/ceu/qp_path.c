@@ -288,7 +288,7 @@ apply_paths(struct hca_core *h, const struct hca_qp_change *ch)
 		__atomic_store_n(&qp->addr.limit,
 				 hca_rate_limit_pace(hca_be32_to_cpu(ch->image.rate_limit)),
 				 __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->rtc.pace, hca_path_pace(qp, place), __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->req_tx.pace, hca_path_pace(qp, place), __ATOMIC_RELAXED);
 	cache_path(qp, place, ch->held ? ch->mig : HCA_MIG_MIGRATED);
 }
 

@@ -296,7 +296,7 @@
 	X(sq_parked_window) \
 	X(sq_parked_record) \
 	/* requester: req_packets also counts repeated ones; retransmissions: packets sent again; \
-	 * req_rewinds: times RTC went back */ \
+	 * req_rewinds: times req_tx went back */ \
 	X(req_packets) \
 	X(retransmissions) \
 	HCA_AGAIN_LIST(X) \

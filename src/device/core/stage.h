@@ -10,13 +10,13 @@
 #define HCA_STAGE_LIST(X) \
 	X(DOORBELL, doorbell) \
 	X(PARSER, parser) \
-	X(RTC, rtc) \
+	X(REQ_TX, req_tx) \
 	X(TAI, tai) \
 	X(DECAP, decap) \
 	X(TPR, tpr) \
 	X(TAT, tat) \
 	X(EE, ee) \
-	X(RRC, rrc) \
+	X(REQ_RX, req_rx) \
 	X(TIMER, timer) \
 	X(TPS, tps) \
 	X(ENCAP, encap) \

@@ -3,9 +3,9 @@
 #define CTXMGT_JETTY_H
 
 /*
- * The lines of a Jetty or JFS in the key-QPC store in place of those of RTC and RRC. Both lines
- * have one writer, the initiator of UB's transactions (TAI), except members marked CEU: the CEU
- * writes them at RST2RTS, before any stage sees the Jetty. Its cursors in the window (sq_next,
+ * The lines of a Jetty or JFS in the key-QPC store in place of those of req_tx and req_rx. Both
+ * lines have one writer, the initiator of UB's transactions (TAI), except members marked CEU: the
+ * CEU writes them at RST2RTS, before any stage sees the Jetty. Its cursors in the window (sq_next,
  * sq_freed and sq_una) and its place in the receive queue (second line of struct hca_qp_ee) are
  * where a QP has them.
  *
@@ -38,7 +38,7 @@ struct hca_jetty_segment {
 	uint32_t response_psn;
 };
 
-/* In place of struct hca_qp_rtc. */
+/* In place of struct hca_qp_req_tx. */
 struct hca_qp_tai {
 	uint32_t *window;		   /* CEU */
 	struct hca_jetty_segment *segment; /* CEU: ring by TASSN */
@@ -58,7 +58,7 @@ struct hca_qp_tai {
 	uint32_t waits;	     /* on which list of those that wait for room */
 };
 
-/* In place of struct hca_qp_rrc; its first members stand where the timer reads them. */
+/* In place of struct hca_qp_req_rx; its first members stand where the timer reads them. */
 struct hca_qp_tai_wait {
 	uint64_t answers;	 /* [pub] received */
 	uint32_t again;		 /* segments that wait for an operation, to be sent once more */
@@ -70,7 +70,7 @@ struct hca_qp_tai_wait {
 	uint64_t refused;	 /* [pub] segments that failed */
 };
 
-/* Services 4 and 5, Jetty and JFS: TAI and TAT have them, not RTC, RRC and EE. */
+/* Services 4 and 5, Jetty and JFS: TAI and TAT have them, not req_tx, req_rx and EE. */
 static inline bool
 hca_is_jetty(uint32_t service)
 {

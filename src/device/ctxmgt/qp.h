@@ -50,7 +50,7 @@ struct hca_resp_job {
 #define HCA_RESP_LATE_REPEAT (1u << 31)
 #define HCA_RESP_JOBS 16u /* of every QP; more only if max_dest_rd_atomic requests it */
 
-/* Line 0. Writer: CEU; state also by RRC and EE through hca_qp_state_cas(). */
+/* Line 0. Writer: CEU; state also by req_rx and EE through hca_qp_state_cas(). */
 struct hca_qp_cfg {
 	uint32_t state;	    /* [pub] enum hca_qp_state */
 	uint32_t local_qpn; /* [pub] all 24 bits, 0 = dead */
@@ -122,7 +122,7 @@ struct hca_qp_addr {
 	uint8_t rate[HCA_QP_PATHS]; /* static, as in the QPC */
 	uint8_t alt_valid;	    /* the unused path may be migrated to */
 	uint8_t pkey_index;	    /* [pub] of the path in use */
-	/* RTC, of QPs that wait for a time: when the next frame may leave, ns */
+	/* req_tx, of QPs that wait for a time: when the next frame may leave, ns */
 	uint64_t pace_at;
 } __rte_cache_aligned;
 
@@ -153,8 +153,8 @@ struct hca_qp_parser {
 	uint64_t full_since;	       /* ns */
 } __rte_cache_aligned;
 
-/* Line 2, after sq_next and sq_freed. Writer: requester_trans. */
-struct hca_qp_rtc {
+/* Line 2, after sq_next and sq_freed. Writer: req_tx. */
+struct hca_qp_req_tx {
 	uint32_t next_psn; /* [pub] */
 	uint32_t max_psn;  /* [pub] highest PSN sent + 1 */
 	/* [pub] window cursor of the error record that stops the QP; valid with the BAD flag */
@@ -165,7 +165,7 @@ struct hca_qp_rtc {
 	uint32_t list_next;
 	int32_t deficit; /* bytes */
 	uint16_t since_ackreq;
-	uint8_t flags;	      /* see rtc.h */
+	uint8_t flags;	      /* see req_tx.h */
 	uint8_t mtu_log;      /* CEU */
 	uint32_t window_mask; /* CEU */
 	uint32_t *window;     /* CEU */
@@ -177,8 +177,8 @@ struct hca_qp_rtc {
 	uint8_t again;	     /* enum hca_again: reason of the last rewind */
 };
 
-/* Line 3, after sq_una. Writer: requester_recv. The CEU zeroes it at RST2INIT. */
-struct hca_qp_rrc {
+/* Line 3, after sq_una. Writer: req_rx. The CEU zeroes it at RST2INIT. */
+struct hca_qp_req_rx {
 	uint64_t rewind;      /* [pub] epoch << 32 | enum hca_again << 24 | PSN to go back to */
 	uint32_t rd_done;     /* [pub] READ/ATOMIC records completed */
 	uint16_t timer_armed; /* [pub] the wheel has an entry */
@@ -190,7 +190,7 @@ struct hca_qp_rrc {
 	uint64_t rx_packets;	      /* [pub] responses */
 	uint32_t window_mask;	      /* CEU */
 	uint8_t retries, rnr_retries; /* used since the last progress; limits in cfg */
-	uint8_t flags;		      /* [pub] see rrc.h */
+	uint8_t flags;		      /* [pub] see req_rx.h */
 	uint8_t sq_stride_log;	      /* CEU: for the wqe field of CQEs */
 };
 
@@ -253,7 +253,7 @@ struct hca_qp_ee {
 struct hca_qp_encap {
 	uint32_t
 		req_done_seq; /* [pub] requester descriptors finished (copied, dropped or failed) */
-	uint32_t req_failed_psn; /* [pub] sent with FAILED to RTC */
+	uint32_t req_failed_psn; /* [pub] sent with FAILED to req_tx */
 	/* [pub] number of failed gathers; stored before req_done_seq */
 	uint32_t req_failed;
 	uint32_t resp_failed_psn;    /* [pub] sent with FAILED to EE */
@@ -273,7 +273,7 @@ struct hca_qp_encap {
  * rx_read_bytes, updated once per burst, is the exception, which costs READs some time.
  */
 struct hca_qp_stats {
-	/* [pub] RRC: payload of READ responses; RRC also writes the next ones up to rx_dropped */
+	/* [pub] req_rx: payload of READ responses; it also writes the next ones up to rx_dropped */
 	uint64_t rx_read_bytes;
 	uint32_t local_ack_timeout_err;
 	uint32_t packet_seq_err;
@@ -282,9 +282,9 @@ struct hca_qp_stats {
 	uint32_t rx_missing, rx_late,
 		rx_doubled; /* READ responses; doubled: answers of all kinds */
 	uint32_t reserved;
-	uint64_t rx_dropped;	  /* of rrc.rx_packets: not used */
-	uint64_t req_cqe_error;	  /* [pub] RRC, for UC and UD RTC: errors, including flushed ones */
-	uint64_t retransmissions; /* [pub] RTC */
+	uint64_t rx_dropped;	  /* of req_rx.rx_packets: not used */
+	uint64_t req_cqe_error;	  /* [pub] req_rx (UC, UD: req_tx): errors, flushed ones included */
+	uint64_t retransmissions; /* [pub] req_tx */
 } __rte_cache_aligned;
 
 struct hca_qp {
@@ -293,19 +293,19 @@ struct hca_qp {
 	/*
 	 * Cursors of the requester in the window, each at the head of its writer's line. The parser
 	 * reads only these of a requester: they have this place whatever the transport is. In a
-	 * Jetty, TAI writes the cursors that RTC and RRC write in a QP.
+	 * Jetty, TAI writes the cursors that req_tx and req_rx write in a QP.
 	 */
-	uint32_t sq_next __rte_cache_aligned; /* [pub] RTC: window cursor: record being sent */
-	uint32_t sq_freed; /* [pub] RTC: window cursor: records returned to their pool */
+	uint32_t sq_next __rte_cache_aligned; /* [pub] req_tx: window cursor: record being sent */
+	uint32_t sq_freed; /* [pub] req_tx: window cursor: records returned to their pool */
 	/* by service: RoCE, or UB (jetty.h) */
 	union {
-		struct hca_qp_rtc rtc;
+		struct hca_qp_req_tx req_tx;
 		struct hca_qp_tai tai;
 	};
-	/* [pub] RRC, of UC and UD RTC, CEU at RTR2RTS: window tail << 32 | unacked_psn */
+	/* [pub] req_rx, of UC and UD req_tx, CEU at RTR2RTS: window tail << 32 | unacked_psn */
 	uint64_t sq_una __rte_cache_aligned;
 	union {
-		struct hca_qp_rrc rrc;
+		struct hca_qp_req_rx req_rx;
 		struct hca_qp_tai_wait tai_wait;
 	};
 	struct hca_qp_ee ee;
@@ -320,13 +320,13 @@ _Static_assert(sizeof(struct hca_qp_parser) <= 128, "at most two lines");
 _Static_assert(offsetof(struct hca_qp, sq_una) - offsetof(struct hca_qp, sq_next) == 64,
 	       "one line");
 _Static_assert(offsetof(struct hca_qp, ee) - offsetof(struct hca_qp, sq_una) == 64, "one line");
-_Static_assert(offsetof(struct hca_qp, tai) == offsetof(struct hca_qp, rtc) &&
-		       offsetof(struct hca_qp, tai_wait) == offsetof(struct hca_qp, rrc),
+_Static_assert(offsetof(struct hca_qp, tai) == offsetof(struct hca_qp, req_tx) &&
+		       offsetof(struct hca_qp, tai_wait) == offsetof(struct hca_qp, req_rx),
 	       "UB's requester has the place of RoCE's");
 _Static_assert(offsetof(struct hca_qp, tai_wait.timer_armed) ==
-			       offsetof(struct hca_qp, rrc.timer_armed) &&
+			       offsetof(struct hca_qp, req_rx.timer_armed) &&
 		       offsetof(struct hca_qp, tai_wait.timer_deadline) ==
-			       offsetof(struct hca_qp, rrc.timer_deadline),
+			       offsetof(struct hca_qp, req_rx.timer_deadline),
 	       "the timer reads both alike");
 _Static_assert(sizeof(struct hca_qp_ee) <= 192, "at most three lines");
 _Static_assert(offsetof(struct hca_qp_ee, rq) == 64, "a WRITE touches one line");
@@ -403,7 +403,7 @@ hca_qp_ack_timeout(const struct hca_qp *qp)
 static inline uint32_t
 hca_qp_pace(const struct hca_qp *qp)
 {
-	return __atomic_load_n(&qp->rtc.pace, __ATOMIC_RELAXED);
+	return __atomic_load_n(&qp->req_tx.pace, __ATOMIC_RELAXED);
 }
 
 static inline uint32_t

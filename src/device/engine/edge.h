@@ -27,10 +27,10 @@
  */
 #define HCA_EDGE_LIST(X) \
 	X(DB_PARSER, DOORBELL, PARSER, parser_process, parser_room) \
-	X(RTC_ENCAP, RTC, ENCAP, encap_process_req, encap_room) \
+	X(REQ_TX_ENCAP, REQ_TX, ENCAP, encap_process_req, encap_room) \
 	X(EE_ENCAP, EE, ENCAP, encap_process_resp, encap_room) \
 	X(DECAP_EE, DECAP, EE, ee_process, ee_room) \
-	X(DECAP_RRC, DECAP, RRC, rrc_process, rrc_room) \
+	X(DECAP_REQ_RX, DECAP, REQ_RX, req_rx_process, req_rx_room) \
 	X(DECAP_TPR, DECAP, TPR, tpr_process, tpr_room) \
 	X(DECAP_TPS, DECAP, TPS, tps_process, tps_room) \
 	X(TPR_TAI, TPR, TAI, tai_process, tai_room) \

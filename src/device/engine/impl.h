@@ -41,8 +41,8 @@ struct hca_rtt_peer;
 struct hca_sleep; /* graph/sleep.h */
 
 /*
- * How long frames wait for the port; writer: encap, reader: RRC. `since`, stored last: arrival of
- * the oldest waiting frame, 0: none. left_at, waited: time at which the last frames with a long
+ * How long frames wait for the port; writer: encap, reader: req_rx. `since`, stored last: arrival
+ * of the oldest waiting frame, 0: none. left_at, waited: time at which the last frames with a long
  * wait were sent, and how long they had waited.
  */
 struct hca_tx_wait {

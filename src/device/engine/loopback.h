@@ -8,7 +8,7 @@
  *
  * Room in the ring is credit, like that of the port: encap takes no more frames than fit
  * (hca_encap_room()), whatever their destinations, so none is lost. encap -> decap closes a cycle
- * with the edges between them, but there is no deadlock: EE and RRC accept all frames of decap
+ * with the edges between them, but there is no deadlock: EE and req_rx accept all frames of decap
  * without waiting for room, so decap always empties the ring. loopback_drops counts copies of
  * multicasts for which there was no mbuf.
  *

@@ -5,9 +5,9 @@
 /*
  * Automatic path migration (InfiniBand 17.2.8). A connected QP has two paths, one of which is in
  * use. MIGRATED: the other one is not used. REARM: software has enabled it, but the peer has not
- * yet (it will then send MigReq 0). ARMED: if RRC uses up its retries, or decap sees that the peer
- * has migrated (MigReq 1 on the other path), the QP migrates: the other path is in use from the
- * next frame on, the state is MIGRATED, and an event (PATH_MIG) is raised.
+ * yet (it will then send MigReq 0). ARMED: if req_rx uses up its retries, or decap sees that the
+ * peer has migrated (MigReq 1 on the other path), the QP migrates: the other path is in use from
+ * the next frame on, the state is MIGRATED, and an event (PATH_MIG) is raised.
  *
  * hca_qp_addr.mig is also a lock: the stage that has set it to HELD may change the paths. No stage
  * waits for it; the CEU retries at its next poll and delays its command.
@@ -83,7 +83,7 @@ hca_migrate_use(struct hca_qp *qp, uint32_t to)
 {
 	__atomic_store_n(&qp->cfg.ask_addr, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->cfg.ack_timeout, qp->addr.ack_timeout[to], __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->rtc.pace, hca_path_pace(qp, to), __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->req_tx.pace, hca_path_pace(qp, to), __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->encap.path, (uint8_t)to, __ATOMIC_RELEASE);
 }
 

@@ -21,28 +21,28 @@
 
 /* X(from, to, kind of the objects): the only channels there are. */
 #define HCA_MSG_LIST(X) \
-	X(PARSER, RTC, QP) /* NEW: records entered the window */ \
-	X(RTC, PARSER, QP) /* FREED: window slots and records were returned; STATE */ \
-	X(RTC, RRC, \
+	X(PARSER, REQ_TX, QP) /* NEW: records entered the window */ \
+	X(REQ_TX, PARSER, QP) /* FREED: window slots and records were returned; STATE */ \
+	X(REQ_TX, REQ_RX, \
 	  QP) /* ARM: unacknowledged packets, BAD: error or flush records wait; LOCAL, LATE */ \
-	X(RRC, RTC, QP)	    /* RELEASE, REWIND, HOLD, STATE */ \
-	X(RRC, PARSER, QP)  /* STATE */ \
-	X(RRC, EE, QP)	    /* STATE */ \
-	X(RRC, TIMER, QP)   /* ARM: (re)arm at rrc.timer_deadline */ \
-	X(TIMER, RRC, QP)   /* EXPIRED */ \
-	X(ENCAP, RTC, QP)   /* FAILED: gather failed at encap.req_failed_*; COPIED, LATE */ \
-	X(ENCAP, EE, QP)    /* FAILED, LATE: gather of a READ response failed */ \
-	X(EE, PARSER, QP)   /* STATE */ \
-	X(EE, RTC, QP)	    /* STATE */ \
-	X(EE, RRC, QP)	    /* STATE */ \
-	X(PARSER, RRC, QP)  /* STATE */ \
-	X(PARSER, EE, QP)   /* STATE */ \
-	X(DOORBELL, EE, QP) /* KICK: flush receives posted after the error */ \
-	X(CEU, PARSER, QP)  /* STATE, PURGE */ \
-	X(CEU, RTC, QP)	    /* STATE, PURGE */ \
-	X(CEU, RRC, QP)	    /* STATE, PURGE */ \
-	X(CEU, EE, QP)	    /* STATE, LEAVES, PURGE */ \
-	X(CEU, TIMER, ANY)  /* PURGE */ \
+	X(REQ_RX, REQ_TX, QP) /* RELEASE, REWIND, HOLD, STATE */ \
+	X(REQ_RX, PARSER, QP) /* STATE */ \
+	X(REQ_RX, EE, QP)     /* STATE */ \
+	X(REQ_RX, TIMER, QP)  /* ARM: (re)arm at req_rx.timer_deadline */ \
+	X(TIMER, REQ_RX, QP)  /* EXPIRED */ \
+	X(ENCAP, REQ_TX, QP)  /* FAILED: gather failed at encap.req_failed_*; COPIED, LATE */ \
+	X(ENCAP, EE, QP)      /* FAILED, LATE: gather of a READ response failed */ \
+	X(EE, PARSER, QP)     /* STATE */ \
+	X(EE, REQ_TX, QP)     /* STATE */ \
+	X(EE, REQ_RX, QP)     /* STATE */ \
+	X(PARSER, REQ_RX, QP) /* STATE */ \
+	X(PARSER, EE, QP)     /* STATE */ \
+	X(DOORBELL, EE, QP)   /* KICK: flush receives posted after the error */ \
+	X(CEU, PARSER, QP)    /* STATE, PURGE */ \
+	X(CEU, REQ_TX, QP)    /* STATE, PURGE */ \
+	X(CEU, REQ_RX, QP)    /* STATE, PURGE */ \
+	X(CEU, EE, QP)	      /* STATE, LEAVES, PURGE */ \
+	X(CEU, TIMER, ANY)    /* PURGE */ \
 	/* UB; they exist where the wire does */ \
 	X(PARSER, TAI, QP)   /* NEW, STATE */ \
 	X(TAI, PARSER, QP)   /* FREED, STATE */ \

@@ -4,8 +4,8 @@
 
 /*
  * Whether packets of a QP that are missing, or come twice, were lost, overtaken or doubled by the
- * network. EE asks about requests, RRC about READ responses; both drop what comes too early, so the
- * peer repeats everything from the gap on. A packet carries no mark that says whether it is a
+ * network. EE asks about requests, req_rx about READ responses; both drop what comes too early, so
+ * the peer repeats everything from the gap on. A packet carries no mark that says whether it is a
  * repetition; what comes before and after it does.
  *
  * A packet that was missing was overtaken if it comes before the peer was asked for it; if it comes
@@ -50,7 +50,7 @@ struct hca_order {
 	bool known;   /* there was a gap */
 	bool own;     /* the gap is of our own making */
 	bool late;    /* so will the next one be */
-	bool filled;  /* RRC: the missing packet came, the next one not yet */
+	bool filled;  /* req_rx: the missing packet came, the next one not yet */
 	bool overdue; /* the duplicate is a packet of `past` */
 	bool judged;  /* the duplicate is explained */
 	bool run;     /* it belongs to a repetition of the peer */

@@ -3,9 +3,9 @@
 #define ENGINE_PKT_H
 
 /*
- * Packet descriptors, in the private area of the mbuf. Outgoing ones are filled in by RTC or EE and
- * read by encap; incoming ones are filled in by decap and read by EE or RRC. Every pool of an HCA
- * reserves HCA_MBUF_PRIV bytes; the port copies received mbufs whose pool has less.
+ * Packet descriptors, in the private area of the mbuf. Outgoing ones are filled in by req_tx or EE
+ * and read by encap; incoming ones are filled in by decap and read by EE or req_rx. Every pool of
+ * an HCA reserves HCA_MBUF_PRIV bytes; the port copies received mbufs whose pool has less.
  */
 
 #include <stdint.h>

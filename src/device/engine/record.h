@@ -4,14 +4,14 @@
 
 /*
  * Request records. The record that the parser fills in is the window entry; the window of a QP is a
- * ring of record references with three cursors: head (parser), next (RTC), tail (RRC, in una). The
- * parser writes a record before it publishes head, RTC writes psn, npsn and desc_seq before it
- * publishes max_psn; afterwards it is only read.
+ * ring of record references with three cursors: head (parser), next (req_tx), tail (req_rx, in
+ * una). The parser writes a record before it publishes head, req_tx writes psn, npsn and desc_seq
+ * before it publishes max_psn; afterwards it is only read.
  *
- * Life cycle: the parser takes it from the pool and puts it into the window; RTC sends it, possibly
- * several times; RRC moves the tail past it and writes its CQE; RTC returns it to the pool after
- * encap has finished its last descriptor (encap.req_done_seq has passed desc_seq). Only RTC returns
- * records, so none is refilled while it may be sent.
+ * Life cycle: the parser takes it from the pool and puts it into the window; req_tx sends it,
+ * possibly several times; req_rx moves the tail past it and writes its CQE; req_tx returns it to
+ * the pool after encap has finished its last descriptor (encap.req_done_seq has passed desc_seq).
+ * Only req_tx returns records, so none is refilled while it may be sent.
  */
 
 #include <stdint.h>
@@ -26,9 +26,9 @@ enum hca_record_flag {
 	HCA_REC_FENCE = 1u << 2,
 	HCA_REC_INLINE = 1u << 3, /* body.inline_data holds len bytes */
 	HCA_REC_FULL = 1u << 4,	  /* struct hca_record_full */
-	HCA_REC_SENT = 1u << 5,	  /* RTC assigned psn and npsn */
+	HCA_REC_SENT = 1u << 5,	  /* req_tx assigned psn and npsn */
 	HCA_REC_RD = 1u << 6,	  /* READ or ATOMIC: counts against max_rd_atomic */
-	HCA_REC_LOCAL = 1u << 7,  /* BIND_MW, LOCAL_INV: executed by RTC, no packet, npsn 0 */
+	HCA_REC_LOCAL = 1u << 7,  /* BIND_MW, LOCAL_INV: executed by req_tx, no packet, npsn 0 */
 };
 
 /*
@@ -62,7 +62,7 @@ struct hca_record {
 	uint32_t rkey;	    /* also the key of SEND_INV and LOCAL_INV */
 	uint32_t rd_ord;    /* number of READ/ATOMIC records of this QP before this one */
 	uint32_t psn, npsn; /* first PSN and number of PSNs */
-	uint32_t desc_seq;  /* rtc.desc_seq after its last descriptor so far */
+	uint32_t desc_seq;  /* req_tx.desc_seq after its last descriptor so far */
 	uint32_t srqn;	    /* XRC: SRQ at the peer */
 	struct hca_sge sge; /* nsge == 1 */
 };
@@ -89,9 +89,9 @@ _Static_assert(sizeof(struct hca_record_full) == 640, "ten lines");
 #define HCA_RECREF_NONE 0xffffffffu
 
 /*
- * Pools: an array in hugepages and its free references. RTC returns references through `free`; the
- * parser keeps those it can use on a stack, so that the few records of a lightly loaded device stay
- * in the cache. Functions and reservation rules: record_pool.h.
+ * Pools: an array in hugepages and its free references. req_tx returns references through `free`;
+ * the parser keeps those it can use on a stack, so that the few records of a lightly loaded device
+ * stay in the cache. Functions and reservation rules: record_pool.h.
  */
 struct hca_record_owner {
 	uint32_t used;		       /* shared records of its QPs */
@@ -101,7 +101,7 @@ struct hca_record_owner {
 };
 
 struct hca_record_pool {
-	struct rte_ring *free; /* uint32_t references, SPSC RTC -> parser */
+	struct rte_ring *free; /* uint32_t references, SPSC req_tx -> parser */
 	void *mem;
 	uint32_t *stack;		/* parser: free references, stack_n of them */
 	struct hca_record_owner *owner; /* parser: by usr_page */
@@ -117,14 +117,14 @@ struct hca_record_pool {
 	uint16_t wait_head, wait_tail;
 };
 
-/* Atomic: RTC may set an error for a request that was sent, while RRC reads it. */
+/* Atomic: req_tx may set an error for a request that was sent, while req_rx reads it. */
 static inline uint8_t
 hca_record_syndrome(const struct hca_record *r)
 {
 	return __atomic_load_n(&r->syndrome, __ATOMIC_RELAXED);
 }
 
-/* READ: the packet from which it was last requested; RTC writes it while RRC may read it. */
+/* READ: the packet from which it was last requested; req_tx writes it while req_rx may read it. */
 static inline uint32_t
 hca_record_resumed(const struct hca_record *r)
 {

@@ -48,7 +48,7 @@ void hca_parser_process(struct hca_pipe *h, void *const *objs, unsigned int n, u
 void hca_encap_process_req(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_encap_process_resp(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
-void hca_rrc_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_tpr_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_tat_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
@@ -58,7 +58,7 @@ void hca_encap_process_tpr(struct hca_pipe *h, void *const *objs, unsigned int n
 unsigned int hca_parser_room(struct hca_pipe *h);
 unsigned int hca_encap_room(struct hca_pipe *h);
 unsigned int hca_ee_room(struct hca_pipe *h);
-unsigned int hca_rrc_room(struct hca_pipe *h);
+unsigned int hca_req_rx_room(struct hca_pipe *h);
 unsigned int hca_tai_room(struct hca_pipe *h);
 unsigned int hca_tpr_room(struct hca_pipe *h);
 unsigned int hca_tat_room(struct hca_pipe *h);

@@ -25,7 +25,7 @@ hca_qp_stages(const struct hca_qp *qp)
 
 	if (unlikely(hca_is_jetty(qp->cfg.service)))
 		return both | 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT;
-	return both | 1u << HCA_STAGE_RTC | 1u << HCA_STAGE_RRC | 1u << HCA_STAGE_EE;
+	return both | 1u << HCA_STAGE_REQ_TX | 1u << HCA_STAGE_REQ_RX | 1u << HCA_STAGE_EE;
 }
 
 uint32_t

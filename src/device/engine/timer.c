@@ -37,8 +37,8 @@ hca_timer_init(struct hca_pipe *h)
 		hca_timer_fini(h);
 		return -ENOMEM;
 	}
-	hca_timer_watch(h, HCA_OBJECT_QP, &h->qp[0].rrc.timer_armed, &h->qp[0].rrc.timer_deadline,
-			sizeof(h->qp[0]));
+	hca_timer_watch(h, HCA_OBJECT_QP, &h->qp[0].req_rx.timer_armed,
+			&h->qp[0].req_rx.timer_deadline, sizeof(h->qp[0]));
 	for (uint32_t i = 0; i < objects; i++)
 		t->entry[i].slot = HCA_TIMER_NONE;
 	for (uint32_t i = 0; i < HCA_TIMER_SLOTS; i++)
@@ -119,13 +119,13 @@ deadline_of(const struct hca_pipe *h, uint32_t obj, uint64_t *deadline)
 	return true;
 }
 
-/* The stage that arms the timer and gets expiries. A Jetty is a QP that TAI has in place of RRC. */
+/* The stage that arms the timer and gets expiries: TAI of a Jetty, req_rx of any other QP. */
 static enum hca_stage_id
 stage_of(const struct hca_pipe *h, uint32_t obj)
 {
 	if (hca_object_kind(h, obj) == HCA_OBJECT_TP)
 		return HCA_STAGE_TPS;
-	return hca_is_jetty(h->qp[obj].cfg.service) ? HCA_STAGE_TAI : HCA_STAGE_RRC;
+	return hca_is_jetty(h->qp[obj].cfg.service) ? HCA_STAGE_TAI : HCA_STAGE_REQ_RX;
 }
 
 static void
@@ -237,7 +237,7 @@ hca_timer_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	if (!hca_msg_due(h, HCA_STAGE_TIMER))
 		return n;
 	n += messages(h, HCA_STAGE_CEU, budget);
-	n += messages(h, HCA_STAGE_RRC, budget);
+	n += messages(h, HCA_STAGE_REQ_RX, budget);
 	if (likely(h->ub == NULL))
 		return n;
 	n += messages(h, HCA_STAGE_TAI, budget);

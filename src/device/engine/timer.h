@@ -4,8 +4,8 @@
 
 /*
  * Timing wheel of the retry timers of all objects (object.h). At most one entry per object; its
- * stage (RRC for QPs) updates actual deadlines lazily and rearms when an entry expires too early,
- * so an active connection uses the wheel once per timeout and an idle one never.
+ * stage (req_rx for QPs) updates actual deadlines lazily and rearms when an entry expires too
+ * early, so an active connection uses the wheel once per timeout and an idle one never.
  *
  * Time is the `now` of poll(), ns. An entry expires at the first poll whose tick is not before its
  * deadline: never early, at most two ticks late. Deadlines beyond the wheel are inserted at its end

@@ -2,7 +2,7 @@
 
 /*
  * decap: checks received bursts and passes frames to the stages of their wire: of RoCE to EE
- * (requests) or RRC (responses), of UB to TPR (packets) or TPS (acknowledgements). It takes from
+ * (requests) or req_rx (responses), of UB to TPR (packets) or TPS (acknowledgements). It takes from
  * the port only as many frames as all of them can accept; the others stay in the port's queue. A
  * frame that fails a check is counted under its reason and has no other effect.
  */
@@ -171,15 +171,15 @@ judge_mixed(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
 static inline void
 begin_burst(struct hca_decap *d)
 {
-	d->n = d->n_ee = d->n_rrc = d->n_dead = 0;
+	d->n = d->n_ee = d->n_req_rx = d->n_dead = 0;
 	d->ub.frames = 0;
 }
 
 static inline void
 hand_over(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
 {
-	if (d->n_rrc != 0)
-		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_RRC], d->to_rrc, d->n_rrc, now);
+	if (d->n_req_rx != 0)
+		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_REQ_RX], d->to_req_rx, d->n_req_rx, now);
 	if (d->n_ee != 0)
 		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_EE], d->to_ee, d->n_ee, now);
 	if (unlikely(d->n_dead != 0))
@@ -222,7 +222,7 @@ room_of_all(struct hca_pipe *h, bool ub, unsigned int budget)
 	if (unlikely(ub && room == HCA_BURST))
 		room = HCA_DECAP_BURST;
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_EE]));
-	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_RRC]));
+	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_REQ_RX]));
 	if (likely(!ub))
 		return room;
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_TPR]));

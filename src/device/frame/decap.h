@@ -58,9 +58,9 @@ struct hca_decap {
 	uint32_t icrc[HCA_DECAP_BURST];
 	unsigned int n;
 	/* frames to pass on and to free */
-	void *to_ee[HCA_DECAP_BURST], *to_rrc[HCA_DECAP_BURST];
+	void *to_ee[HCA_DECAP_BURST], *to_req_rx[HCA_DECAP_BURST];
 	struct rte_mbuf *dead[HCA_DECAP_BURST];
-	unsigned int n_ee, n_rrc, n_dead;
+	unsigned int n_ee, n_req_rx, n_dead;
 	struct hca_decap_roce roce;
 	struct hca_decap_ub ub;
 	bool stuck; /* a stage had no room, so the port was not read */

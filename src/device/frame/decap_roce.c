@@ -351,7 +351,7 @@ qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *de
 	return hca_get_be32(deth) == ours;
 }
 
-/* Packets of no service: RRC takes CNPs where there is congestion control. */
+/* Packets of no service: req_rx takes CNPs where there is congestion control. */
 static enum hca_counter
 judge_class(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
@@ -359,7 +359,7 @@ judge_class(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r
 
 	if (op->kind != HCA_PKT_CNP || !addresses_match(qp, r, p + r->l3_off))
 		return HCA_CTR_rx_bad_service;
-	return h->cc != NULL && !qp->rtc.unreliable ? HCA_CTR_N : HCA_CTR_rp_cnp_ignored;
+	return h->cc != NULL && !qp->req_tx.unreliable ? HCA_CTR_N : HCA_CTR_rp_cnp_ignored;
 }
 
 /* Checks of datagrams, which may come from any host. */
@@ -590,6 +590,6 @@ hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
 		if (is_request(r->info))
 			d->to_ee[d->n_ee++] = m;
 		else
-			d->to_rrc[d->n_rrc++] = m;
+			d->to_req_rx[d->n_req_rx++] = m;
 	}
 }

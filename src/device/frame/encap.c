@@ -5,9 +5,10 @@
  * and gathers their payload. Key, PD, rights and range are checked here, once, at the copy.
  *
  * If the port accepts fewer frames than offered, the rest waits in `backlog` and credit (room) is
- * withheld, back to the doorbells. A port that is only slow loses nothing: h->tx_wait tells RRC how
- * long frames wait, so that ack timeouts do not run meanwhile. If the port has no link, or accepts
- * nothing for cfg.port_stall_ns, encap discards and counts frames until it accepts some again.
+ * withheld, back to the doorbells. A port that is only slow loses nothing: h->tx_wait tells req_rx
+ * how long frames wait, so that ack timeouts do not run meanwhile. If the port has no link, or
+ * accepts nothing for cfg.port_stall_ns, encap discards and counts frames until it accepts some
+ * again.
  */
 
 #include <errno.h>
@@ -363,7 +364,7 @@ hca_encap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 		done += flush_backlog(h, e, now);
 	/* responses first, because they open the peer's window */
 	done += drain(h, HCA_EDGE_EE_ENCAP, now, budget);
-	done += drain(h, HCA_EDGE_RTC_ENCAP, now, budget);
+	done += drain(h, HCA_EDGE_REQ_TX_ENCAP, now, budget);
 	if (h->ub == NULL)
 		return done;
 	done += drain(h, HCA_EDGE_TPR_ENCAP, now, budget);

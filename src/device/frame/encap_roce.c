@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * RoCE in encap: builds frames from the packet descriptors of RTC and EE. Per burst: find every
+ * RoCE in encap: builds frames from the packet descriptors of req_tx and EE. Per burst: find every
  * payload and prefetch it; write headers and payload into the mbuf; transmit.
  */
 
@@ -218,14 +218,14 @@ request_failed(struct hca_pipe *h, struct hca_qp *qp, const struct hca_txd *d)
 {
 	if (hca_encap_is_late(h)) {
 		HCA_COUNT(h, ENCAP, req_gather_late);
-		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_LATE);
+		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, d->qpi, HCA_MSG_LATE);
 		return;
 	}
 	HCA_COUNT(h, ENCAP, req_gather_error);
 	__atomic_store_n(&qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->encap.req_failed_psn, d->psn, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->encap.req_failed, qp->encap.req_failed + 1, __ATOMIC_RELEASE);
-	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, d->qpi, HCA_MSG_FAILED);
+	hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, d->qpi, HCA_MSG_FAILED);
 }
 
 /* Whether it was acknowledged already: the owner may be reusing the buffer. */
@@ -259,13 +259,13 @@ count_sent(struct hca_qp *qp, const struct hca_encap_burst *b, unsigned int fram
 	__atomic_store_n(&e->tx_bytes, e->tx_bytes + (b->payload - payload), __ATOMIC_RELAXED);
 }
 
-/* Tell RTC how far the QP's descriptors are finished; once per run. */
+/* Tell req_tx how far the QP's descriptors are finished; once per run. */
 static void
 finish_run(struct hca_pipe *h, uint32_t qpi, uint32_t seq)
 {
 	__atomic_store_n(&h->qp[qpi].encap.req_done_seq, seq, __ATOMIC_RELEASE);
-	if (h->edge[HCA_EDGE_RTC_ENCAP].ring != NULL)
-		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, qpi, HCA_MSG_COPIED);
+	if (h->edge[HCA_EDGE_REQ_TX_ENCAP].ring != NULL)
+		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, qpi, HCA_MSG_COPIED);
 }
 
 static inline void

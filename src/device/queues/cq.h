@@ -3,7 +3,7 @@
 #define QUEUES_CQ_H
 
 /*
- * Completion queues as their writers (RRC, EE, RTC for UC/UD) see them.
+ * Completion queues as their writers (req_rx, EE, req_tx for UC/UD) see them.
  *
  * A CQE: hca_cq_reserve() -> fill in 28 bytes -> hca_cq_publish() stores the last word with release
  * semantics (owner byte last). At the end of a poll the stage calls hca_cq_batch_end(): one full

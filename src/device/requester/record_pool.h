@@ -14,8 +14,8 @@
  * owner that is alone may have seven eighths. The parser counts the records of each QP
  * (parser.held) from the window: references enter at head and leave at sq_freed.
  *
- * Take and settle: parser only. Return: RTC enqueues references on pool->free before it publishes
- * sq_freed. hca_record_reserve_qp(): CEU only. in_use: any thread, may lag.
+ * Take and settle: parser only. Return: req_tx enqueues references on pool->free before it
+ * publishes sq_freed. hca_record_reserve_qp(): CEU only. in_use: any thread, may lag.
  */
 
 #include <stdbool.h>

@@ -7,8 +7,8 @@
 
 #include "core/table.h"
 #include "hca.h"
-#include "requester/rrc.h"
-#include "requester/rtc.h"
+#include "requester/req_rx.h"
+#include "requester/req_tx.h"
 #include "requester/rtt.h"
 
 #define GET(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
@@ -39,11 +39,11 @@ hca_rtt_fini(struct hca_pipe *h)
 	h->rtt_peers = NULL;
 }
 
-/* ---- RTC ---- */
+/* ---- req_tx ---- */
 
 /* The QP gets the place unless another one still measures there. */
 static bool
-take_place(struct hca_rtc_visit *v, struct hca_rtt *t)
+take_place(struct hca_req_tx_visit *v, struct hca_rtt *t)
 {
 	uint32_t life = v->generation + 1;
 
@@ -60,7 +60,7 @@ take_place(struct hca_rtc_visit *v, struct hca_rtt *t)
 
 /* The PSN that the last frame of this visit has, or the first one of its answer. */
 static uint32_t
-timed_psn(const struct hca_rtc_visit *v, const struct hca_record *r)
+timed_psn(const struct hca_req_tx_visit *v, const struct hca_record *r)
 {
 	return r->flags & HCA_REC_RD ? r->psn : (v->next_psn - 1) & HCA_PSN_MASK;
 }
@@ -70,24 +70,24 @@ timed_psn(const struct hca_rtc_visit *v, const struct hca_record *r)
  * this visit, has a frame of the full MTU.
  */
 static const struct hca_record *
-last_sent(const struct hca_rtc_visit *v, bool *full)
+last_sent(const struct hca_req_tx_visit *v, bool *full)
 {
 	const struct hca_record *last = NULL, *r;
 	uint32_t c = v->next + (v->pkt != 0), left = v->wqes + 1;
 
 	for (*full = false; !*full && c != v->tail && (left-- != 0 || last == NULL); c--) {
-		r = hca_record(v->h, hca_rtc_ref(v, c - 1));
+		r = hca_record(v->h, hca_req_tx_ref(v, c - 1));
 		if (r->flags & HCA_REC_LOCAL)
 			continue;
 		if (last == NULL)
 			last = r;
-		*full = r->len >= 1u << v->qp->rtc.mtu_log;
+		*full = r->len >= 1u << v->qp->req_tx.mtu_log;
 	}
 	return last;
 }
 
 void
-hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated)
+hca_rtt_begin(struct hca_req_tx_visit *v, struct hca_rtt *t, bool repeated)
 {
 	uint64_t now = v->ctx->now;
 	const struct hca_record *r;
@@ -113,7 +113,7 @@ hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated)
 	t->next_at = now + HCA_RTT_EVERY_NS;
 }
 
-/* ---- RRC ---- */
+/* ---- req_rx ---- */
 
 static unsigned int
 bucket_of(uint64_t ns)
@@ -150,7 +150,7 @@ sample(struct hca_rtt *t, uint64_t ns)
 
 /* The QP's peer on the path in use; *place: where it may be. */
 static const uint8_t *
-peer_of(const struct hca_rrc_run *run, struct hca_rtt_peer **place)
+peer_of(const struct hca_req_rx_run *run, struct hca_rtt_peer **place)
 {
 	uint32_t path = __atomic_load_n(&run->qp->encap.path, __ATOMIC_ACQUIRE) & 1, word[4], sum;
 	const uint8_t *gid = run->qp->addr.peer_gid[path];
@@ -162,7 +162,7 @@ peer_of(const struct hca_rrc_run *run, struct hca_rtt_peer **place)
 }
 
 static void
-note_passed(const struct hca_rrc_run *run, bool full)
+note_passed(const struct hca_req_rx_run *run, bool full)
 {
 	struct hca_rtt_peer *p;
 	const uint8_t *gid = peer_of(run, &p);
@@ -189,7 +189,7 @@ forget(struct hca_rtt *t, uint32_t qpi, uint32_t life)
 }
 
 void
-hca_rtt_end(struct hca_rrc_run *run, struct hca_rtt *t)
+hca_rtt_end(struct hca_req_rx_run *run, struct hca_rtt *t)
 {
 	uint32_t begun = __atomic_load_n(&t->begun, __ATOMIC_ACQUIRE), life = GET(t->life);
 	bool full = GET(t->full);
@@ -204,14 +204,14 @@ hca_rtt_end(struct hca_rrc_run *run, struct hca_rtt *t)
 	t->passed |= full;
 	note_passed(run, full);
 	if (full)
-		HCA_COUNT(run->h, RRC, full_frames_passed);
+		HCA_COUNT(run->h, REQ_RX, full_frames_passed);
 	else
-		HCA_COUNT(run->h, RRC, small_frames_passed);
+		HCA_COUNT(run->h, REQ_RX, small_frames_passed);
 	__atomic_store_n(&t->ended, begun, __ATOMIC_RELEASE);
 }
 
 bool
-hca_rtt_never_full(const struct hca_rrc_run *run)
+hca_rtt_never_full(const struct hca_req_rx_run *run)
 {
 	const struct hca_rtt *t = hca_rtt_of(run->h, run->qpi);
 	uint32_t mtu_log = run->qp->cfg.mtu_log;
@@ -223,7 +223,7 @@ hca_rtt_never_full(const struct hca_rrc_run *run)
 		return false;
 	if (t->passed && t->of_qpi == run->qpi && t->of_life == run->qp->cfg.generation + 1)
 		return false;
-	return hca_rrc_record(run, run->tail)->len >= 1u << mtu_log;
+	return hca_req_rx_record(run, run->tail)->len >= 1u << mtu_log;
 }
 
 /* ---- other threads ---- */

@@ -3,9 +3,9 @@
 #define REQUESTER_RTT_H
 
 /*
- * Round trips of QPs, always measured: RTC notes when it sends a packet that asks for an answer,
- * one of a QP at a time, RRC how long after that it is acknowledged. A packet that was sent again
- * says nothing. How long a peer waits for its CPU is part of it.
+ * Round trips of QPs, always measured: req_tx notes when it sends a packet that asks for an answer,
+ * one of a QP at a time, req_rx how long after that it is acknowledged. A packet that was sent
+ * again says nothing. How long a peer waits for its CPU is part of it.
  *
  * The same samples say whether frames of the full MTU pass: a peer to which small frames are
  * acknowledged and full ones never has a path with a smaller MTU. That is kept by the peer's
@@ -31,7 +31,7 @@
 #define HCA_RTT_FIRST 9u
 
 struct hca_rtt {
-	/* RTC */
+	/* req_tx */
 	uint64_t next_at; /* time of the next sample, ns */
 	uint64_t sent_at; /* [pub] ns */
 	uint32_t psn;	  /* [pub] whose acknowledgement is awaited */
@@ -40,7 +40,7 @@ struct hca_rtt {
 	uint32_t begun;	  /* [pub] samples begun; stored after all above */
 	uint32_t spoilt;  /* [pub] begun, when something was sent again */
 	bool full;	  /* [pub] a frame of the full MTU is among what is acknowledged */
-	/* RRC */
+	/* req_rx */
 	uint32_t ended __rte_cache_aligned; /* [pub] begun, as seen when the last sample ended */
 	uint32_t of_qpi, of_life;	    /* [pub] of the QP that all below is of */
 	uint32_t min_ns;		    /* [pub] */
@@ -49,7 +49,7 @@ struct hca_rtt {
 	uint8_t bucket[HCA_RTT_BUCKETS];
 } __rte_cache_aligned;
 
-/* What was acknowledged by a peer, of all QPs. RRC; peers that share a place forget each other. */
+/* req_rx: PSNs that a peer acknowledged, of all QPs. Peers of one slot overwrite each other. */
 struct hca_rtt_peer {
 	uint8_t gid[16];
 	bool some;    /* frames */
@@ -66,17 +66,17 @@ hca_rtt_of(const struct hca_pipe *h, uint32_t qpi)
 	return &h->rtt[qpi & h->rtt_mask];
 }
 
-struct hca_rtc_visit;
-struct hca_rrc_run;
+struct hca_req_tx_visit;
+struct hca_req_rx_run;
 
-/* RTC: frames of v's QP leave; repeated: some not for the first time. Not for UC and UD. */
-void hca_rtt_begin(struct hca_rtc_visit *v, struct hca_rtt *t, bool repeated);
-/* RRC: a sample is under way in the place of run's QP, and una has moved. */
-void hca_rtt_end(struct hca_rrc_run *run, struct hca_rtt *t);
+/* req_tx: frames of v's QP leave; repeated: some not for the first time. Not for UC and UD. */
+void hca_rtt_begin(struct hca_req_tx_visit *v, struct hca_rtt *t, bool repeated);
+/* req_rx: a sample is under way in the place of run's QP, and una has moved. */
+void hca_rtt_end(struct hca_req_rx_run *run, struct hca_rtt *t);
 /*
- * RRC: una was not acknowledged in time; is it a full frame, none of which has ever passed to this
- * peer, while smaller ones have?
+ * req_rx: una was not acknowledged in time; is it a full frame, none of which has ever passed to
+ * this peer, while smaller ones have?
  */
-bool hca_rtt_never_full(const struct hca_rrc_run *run);
+bool hca_rtt_never_full(const struct hca_req_rx_run *run);
 
 #endif

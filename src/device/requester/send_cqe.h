@@ -4,7 +4,8 @@
 
 /*
  * Send completions of one QP that are filled and not handed over yet. The requester publishes
- * sq_una first: software that finds a CQE must find the window moved. RRC; of UC and UD QPs RTC.
+ * sq_una first: software that finds a CQE must find the window moved. req_rx; of UC and UD QPs
+ * req_tx.
  */
 
 #include "abi_cqe.h"
@@ -37,7 +38,7 @@ hca_send_cqe_add(struct hca_send_cqes *c, struct hca_cqe *cqe, const struct hca_
 		return false;
 	cqe->my_qpn = hca_cpu_to_le32(qp->cfg.local_qpn);
 	cqe->srqn = 0;
-	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << qp->rrc.sq_stride_log);
+	cqe->wqe = hca_cpu_to_le32((uint32_t)r->wqe_index << qp->req_rx.sq_stride_log);
 	c->of[c->n].cqe = cqe;
 	c->of[c->n].last_word = opcode | 1u << 8; /* is_send */
 	c->n++;

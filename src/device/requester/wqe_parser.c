@@ -566,7 +566,7 @@ static void
 publish(struct hca_pipe *h, struct visit *v, uint32_t qpi, unsigned int n)
 {
 	__atomic_store_n(&v->p->head, v->head, __ATOMIC_RELEASE);
-	hca_msg_send(h, HCA_STAGE_PARSER, likely(!v->jetty) ? HCA_STAGE_RTC : HCA_STAGE_TAI, qpi,
+	hca_msg_send(h, HCA_STAGE_PARSER, likely(!v->jetty) ? HCA_STAGE_REQ_TX : HCA_STAGE_TAI, qpi,
 		     HCA_MSG_NEW);
 	HCA_COUNT_N(h, PARSER, sq_wqes, n);
 	if (unlikely(v->bad != 0))
@@ -642,7 +642,7 @@ visit_qp(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned in
 
 /* ---- messages ---- */
 
-/* Forget everything about the QP since its reset; RTC itself returns the records. */
+/* Forget everything about the QP since its reset; req_tx itself returns the records. */
 static void
 purge(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
@@ -709,8 +709,8 @@ drain_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 
 	if (!hca_msg_due(h, HCA_STAGE_PARSER))
 		return 0;
-	n = hca_msg_drain(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, on_freed, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_PARSER, on_state, now, budget);
+	n = hca_msg_drain(h, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, on_freed, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_REQ_RX, HCA_STAGE_PARSER, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_PARSER, on_state, now, budget);
 	if (unlikely(h->ub != NULL)) {
 		n += hca_msg_drain(h, HCA_STAGE_TAI, HCA_STAGE_PARSER, on_freed, now, budget);

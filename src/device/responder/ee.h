@@ -396,7 +396,7 @@ unsigned int ee_messages(struct hca_pipe *h, uint64_t now, unsigned int budget);
 static inline bool
 ee_is_unreliable(const struct hca_qp *qp)
 {
-	return qp->rtc.unreliable;
+	return qp->req_tx.unreliable;
 }
 
 /* Fatal error: QP to ERR, NAK, events, receives flushed. */

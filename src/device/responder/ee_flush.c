@@ -194,7 +194,7 @@ ee_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 		return 0;
 	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_EE, on_encap, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_EE, on_state, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_EE, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_REQ_RX, HCA_STAGE_EE, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, on_kick, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_EE, on_state, now, budget);
 	return n;

@@ -236,7 +236,7 @@ describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi, uint8_t opcod
 	*d = (struct hca_txd){
 		.qpi = qpi,
 		.psn = psn & HCA_PSN_MASK,
-		.opcode = opcode | qp->rtc.transport,
+		.opcode = opcode | qp->req_tx.transport,
 		.syndrome = syndrome,
 		.resp.msn = msn,
 		.generation = qp->cfg.generation,
@@ -480,8 +480,9 @@ static bool
 others_active(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint64_t now)
 {
 	uint64_t own = h->qp[qpi].ee.rx_packets;
-	uint64_t requests = __atomic_load_n(&h->line[HCA_STAGE_RTC].counters[HCA_CTR_req_packets],
-					    __ATOMIC_RELAXED);
+	uint64_t requests =
+		__atomic_load_n(&h->line[HCA_STAGE_REQ_TX].counters[HCA_CTR_req_packets],
+				__ATOMIC_RELAXED);
 
 	if (ctx->repeat_qpi != qpi ? ctx->repeat_qpi != HCA_QP_NONE
 				   : ctx->arrived - ctx->arrived_seen != own - ctx->own_seen ||

@@ -299,7 +299,7 @@ immediate(const struct ee_request *q)
 
 /*
  * After the message's data and before its completion. Only this stage writes through the window, so
- * it takes effect at once; encap then fails to gather for earlier READs. If RTC or the CEU was
+ * it takes effect at once; encap then fails to gather for earlier READs. If req_tx or the CEU was
  * faster there is nothing left to do.
  */
 static void

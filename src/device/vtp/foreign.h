@@ -13,7 +13,7 @@
  * A null region (HCA_MPT_FLAG_NULL) is in the same state, because it has no bytes here either:
  * reading it gives zeros, writing has no effect, and neither fails.
  *
- * Callers: encap, EE, RRC within their poll(). Transfers return
+ * Callers: encap, EE, req_rx within their poll(). Transfers return
  *  0
  *  -EAGAIN  the memory does not answer now: treat the packet as lost, or send an RNR NAK
  *  -EFAULT  the memory or its owner is gone, or the access is not allowed

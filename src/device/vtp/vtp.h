@@ -16,7 +16,7 @@
  * region; one of type 2 is BOUND and found by hca_vtp_check_bound(), after hca_vtp_check() has
  * failed.
  *
- * The state is changed by CAS, by the CEU and (windows only, window.c) by RTC and EE:
+ * The state is changed by CAS, by the CEU and (windows only, window.c) by req_tx and EE:
  * 	FREE -> UNBOUND (SW2HW_MPT), {VALID, BOUND} -> BUSY -> UNBOUND (unbind, invalidate)
  * 	{UNBOUND, VALID} -> BUSY -> {VALID, BOUND} (bind)
  * 	{UNBOUND, VALID, BOUND} -> DYING -> FREE (HW2SW_MPT, which waits while it is BUSY)
@@ -73,7 +73,7 @@ enum hca_mpt_state {
 	HCA_MPT_VALID = 1,
 	HCA_MPT_DYING = 2, /* HW2SW_MPT waits for its round */
 	HCA_MPT_UNBOUND = 3,
-	HCA_MPT_BUSY = 4,    /* RTC or EE is changing the binding */
+	HCA_MPT_BUSY = 4,    /* req_tx or EE is changing the binding */
 	HCA_MPT_BOUND = 5,   /* window of type 2 */
 	HCA_MPT_FOREIGN = 6, /* as VALID, but only hca_foreign_find() finds it */
 };

@@ -14,7 +14,7 @@
  * or hca_window_invalidate(), hca_window_settle(). Between the steps the window is BUSY. If the
  * second step is not possible, hca_window_settle() leaves the window unbound.
  *
- * Callers: RTC and EE, within their poll(); the CEU for hca_window_unpin().
+ * Callers: req_tx and EE, within their poll(); the CEU for hca_window_unpin().
  */
 
 #include <stdbool.h>

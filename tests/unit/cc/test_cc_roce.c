@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* RTC asks congestion control before it sends; RRC tells it; the end of a QP's wait. */
+/* req_tx asks congestion control before it sends; req_rx tells it; the end of a QP's wait. */
 
 #include "req_rig.h"
 #include "told.h"
@@ -85,7 +85,7 @@ time_ends_wait(void **state)
 	post(r, 2);
 	answer(r, FRAME, SOON);
 	assert_int_equal(rig_send(r, 2), 1);
-	assert_true(hca_rtc_deadline(r->h, r->now) <= r->now + SOON);
+	assert_true(hca_req_tx_deadline(r->h, r->now) <= r->now + SOON);
 	r->now += SOON - 1;
 	answer(r, FRAME, 0);
 	assert_int_equal(rig_send(r, 2), 0);
@@ -136,17 +136,17 @@ static void
 purge_ends_wait(void **state)
 {
 	struct rig *r = *state;
-	struct hca_rtc_ctx *ctx = hca_rtc_ctx(r->h);
+	struct hca_req_tx_ctx *ctx = hca_req_tx_ctx(r->h);
 
 	post(r, 2);
 	answer(r, FRAME, LATE);
 	assert_int_equal(rig_send(r, 2), 1);
 	assert_int_equal(ctx->pace.n, 1);
 	r->qp->cfg.state = HCA_QPS_RST;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_PURGE);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_PURGE);
 	assert_int_equal(rig_send(r, 1), 0);
 	assert_int_equal(ctx->pace.n, 0);
-	assert_int_equal(hca_rtc_deadline(r->h, r->now), UINT64_MAX);
+	assert_int_equal(hca_req_tx_deadline(r->h, r->now), UINT64_MAX);
 }
 
 #define SENT 31u /* in one turn of RIG_MTU each: none of them asks for an ACK */
@@ -165,12 +165,12 @@ repeats_one_when_there_are_mbufs(void **state)
 	assert_int_equal(rte_mempool_get_bulk(r->h->tx_pool, (void **)kept, spare), 0);
 	post(r, SENT + 9);
 	answer(r, UINT32_MAX - 1, 0);
-	hca_rtc_poll(r->h, r->now, HCA_BURST);
-	assert_int_equal(r->fx->edge[HCA_EDGE_RTC_ENCAP].n, SENT);
+	hca_req_tx_poll(r->h, r->now, HCA_BURST);
+	assert_int_equal(r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].n, SENT);
 	for (unsigned int i = 0; i < 5; i++)
-		hca_rtc_poll(r->h, r->now, HCA_BURST);
-	assert_int_equal(r->fx->edge[HCA_EDGE_RTC_ENCAP].n, SENT);
-	assert_int_equal(r->qp->rtc.next_psn, rig_psn(SENT));
+		hca_req_tx_poll(r->h, r->now, HCA_BURST);
+	assert_int_equal(r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].n, SENT);
+	assert_int_equal(r->qp->req_tx.next_psn, rig_psn(SENT));
 	assert_int_equal(told->unanswered, SENT);
 	rte_mempool_put_bulk(r->h->tx_pool, (void *const *)kept, spare);
 	assert_int_equal(rig_send(r, 3), SENT + 1);

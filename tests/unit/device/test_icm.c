@@ -314,7 +314,7 @@ qp_is_written_back(void **state)
 	assert_int_equal(state_in_icm(r, 5), HCA_QPS_RTS);
 	assert_int_equal(hca_be32_to_cpu(qpc(r, 5)->next_send_psn), 0xabcdef);
 	/* The engine advances; the copy in ICM follows at the query. */
-	qp->rtc.next_psn = qp->rtc.max_psn = 0xabcdf5;
+	qp->req_tx.next_psn = qp->req_tx.max_psn = 0xabcdf5;
 	qp->sq_una = 0xabcdf2;
 	qp->ee.epsn = 0x654399;
 	assert_int_equal(hca_be32_to_cpu(qpc(r, 5)->next_send_psn), 0xabcdef);

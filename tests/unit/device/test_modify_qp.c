@@ -70,8 +70,8 @@ ladder_fills_the_store(void **state)
 	assert_memory_equal(q->encap.tmpl.bytes, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0", 14);
 
 	assert_int_equal(rig_to_rts(r, QPI), HCA_STAT_OK);
-	assert_int_equal(q->rtc.next_psn, 0xabcdef);
-	assert_int_equal(q->rtc.max_psn, 0xabcdef);
+	assert_int_equal(q->req_tx.next_psn, 0xabcdef);
+	assert_int_equal(q->req_tx.max_psn, 0xabcdef);
 	assert_int_equal(q->sq_una, 0xabcdef);
 	assert_int_equal(q->cfg.retry_cnt, 7);
 	assert_int_equal(q->cfg.ack_timeout, 14);

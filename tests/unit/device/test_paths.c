@@ -199,16 +199,17 @@ there_and_back(void **state)
 	for (unsigned int i = 0; i < 4; i++) {
 		expect_query(r, HCA_MIG_REARM, here, there);
 		expect_place(r, qp(r)->encap.path, here, false);
-		assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_RRC, QPI),
+		assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_REQ_RX, QPI),
 				 HCA_MIGRATE_NOT_ARMED);
 		qp(r)->addr.mig = HCA_MIG_ARMED;
-		assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_RRC, QPI), HCA_MIGRATE_DONE);
-		assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_RRC, QPI),
+		assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_REQ_RX, QPI),
+				 HCA_MIGRATE_DONE);
+		assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_REQ_RX, QPI),
 				 HCA_MIGRATE_NOT_ARMED);
 		expect_query(r, HCA_MIG_MIGRATED, there, here);
 		expect_place(r, qp(r)->encap.path, there, true);
 		assert_int_equal(qp(r)->cfg.ack_timeout, there == 9 ? 11 : 14);
-		assert_int_equal(qp(r)->rtc.pace != 0, there == 9);
+		assert_int_equal(qp(r)->req_tx.pace != 0, there == 9);
 		assert_int_equal(qp(r)->cfg.ask_addr, 1);
 		/* any command refreshes the cached state */
 		rig_qpc(r, QPI, HCA_QP_ATTR_ACCESS_FLAGS);
@@ -258,7 +259,7 @@ held(void **state)
 	assert_true(hca_migrate_hold(qp(r), &was));
 	assert_int_equal(was, HCA_MIG_ARMED);
 	assert_false(hca_migrate_hold(qp(r), &was));
-	assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_RRC, QPI), HCA_MIGRATE_HELD);
+	assert_int_equal(hca_migrate(&r->h->pipe[0], HCA_STAGE_REQ_RX, QPI), HCA_MIGRATE_HELD);
 	rig_qpc(r, QPI, HCA_QP_ATTR_ACCESS_FLAGS);
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_RTS2RTS_QPEE), QPN, (uintptr_t)r->in, 0, 0);
 	for (unsigned int i = 0; i < 20; i++)

@@ -45,13 +45,13 @@ static bool
 put(struct rig *r, uint32_t cqn, uint32_t v, bool solicited)
 {
 	struct hca_cq_batch b = {0};
-	struct hca_cqe *c = hca_cq_reserve(&r->h->core, cqn, &b, solicited, HCA_STAGE_RRC);
+	struct hca_cqe *c = hca_cq_reserve(&r->h->core, cqn, &b, solicited, HCA_STAGE_REQ_RX);
 
 	if (c != NULL) {
 		c->my_qpn = hca_cpu_to_le32(v);
 		hca_cq_publish(c, HCA_OP_SEND | 1u << 8);
 	}
-	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_RRC);
+	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_REQ_RX);
 	return c != NULL;
 }
 
@@ -195,7 +195,7 @@ full_eq_parks(void **state)
 	for (uint32_t i = 8; i < 20; i++) {
 		r->h->qp[i].cfg.local_qpn = 0x1000 + i;
 		hca_eq_raise_qp(&r->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, i);
-		hca_eq_raise_qp(&r->h->core, HCA_STAGE_RTC, HCA_EVENT_COMM_EST, i);
+		hca_eq_raise_qp(&r->h->core, HCA_STAGE_REQ_TX, HCA_EVENT_COMM_EST, i);
 	}
 	poll_events(r);
 	for (unsigned int i = 0; i < 40; i++) {
@@ -418,7 +418,7 @@ large_cqes(void **state)
 		assert_true(put(r, 4, i, false));
 		expect_large(r, old, i, 0);
 	}
-	assert_false(hca_cq_cursor_open(&r->h->core, 4, &b, HCA_STAGE_RRC, &cursor));
+	assert_false(hca_cq_cursor_open(&r->h->core, 4, &b, HCA_STAGE_REQ_RX, &cursor));
 	resize_to(r, 6, LOG); /* as small ones */
 	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, 4), HCA_STAT_BAD_PARAM);
 	resize_to(r, 6, LOG);

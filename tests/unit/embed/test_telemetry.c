@@ -284,7 +284,8 @@ counters(void **state)
 static void
 stages(void **state)
 {
-	static const char *const some[] = {"parser", "rtc", "encap", "decap", "ee", "rrc", "ceu"};
+	static const char *const some[] = {"parser", "req_tx", "encap", "decap",
+					   "ee",     "req_rx", "ceu"};
 	uint64_t busy = 0;
 	json_t *d;
 

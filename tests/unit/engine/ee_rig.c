@@ -312,7 +312,7 @@ rig_expect_ack(struct rig *r, uint8_t syndrome, uint32_t psn)
 
 	assert_int_equal(rig_responses(r), 1);
 	d = rig_response(r, 0);
-	assert_int_equal(d->opcode, HCA_BTH_RC_ACK | r->qp->rtc.transport);
+	assert_int_equal(d->opcode, HCA_BTH_RC_ACK | r->qp->req_tx.transport);
 	assert_int_equal(d->syndrome, syndrome);
 	assert_int_equal(d->psn, psn & HCA_PSN_MASK);
 	assert_int_equal(d->resp.msn, r->qp->ee.msn);
@@ -354,7 +354,7 @@ rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event)
 	else
 		assert_int_equal(r->fx->events, 0);
 	/* the other stages were told, and the QP answers nothing any more */
-	assert_true(fx_take_msgs(r->fx, HCA_STAGE_EE, HCA_STAGE_RTC, RIG_QPI) & HCA_MSG_STATE);
+	assert_true(fx_take_msgs(r->fx, HCA_STAGE_EE, HCA_STAGE_REQ_TX, RIG_QPI) & HCA_MSG_STATE);
 	rig_feed(r, rig_write(r->qp->ee.epsn, 0, 16, 1));
 	rig_expect_silence(r);
 }
@@ -401,8 +401,8 @@ rig_service(struct rig *r, uint8_t service)
 	};
 
 	r->qp->cfg.service = service;
-	r->qp->rtc.transport = transport[service];
-	r->qp->rtc.unreliable = service == HCA_ST_UC || service == HCA_ST_UD;
+	r->qp->req_tx.transport = transport[service];
+	r->qp->req_tx.unreliable = service == HCA_ST_UC || service == HCA_ST_UD;
 }
 
 static struct hca_srq *

@@ -199,7 +199,7 @@ fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq, uint32_t log_
 	qp->cfg.local_qpn = fx_qpn(qpi);
 	qp->cfg.usr_page = (uint16_t)page;
 	qp->cfg.service = HCA_ST_RC;
-	qp->cfg.mtu_log = qp->rtc.mtu_log = qp->ee.mtu_log = 10;
+	qp->cfg.mtu_log = qp->req_tx.mtu_log = qp->ee.mtu_log = 10;
 	qp->cfg.max_rd_atomic = qp->cfg.max_dest_rd_atomic = 16;
 	qp->cfg.generation = 7;
 	qp->parser.sq.base = aligned_alloc(4096, RTE_ALIGN_CEIL(bytes, 4096u));
@@ -212,8 +212,8 @@ fx_qp(struct fx *fx, uint32_t qpi, uint32_t page, uint32_t log_sq, uint32_t log_
 	memset(qp->parser.sq.base, 0, bytes);
 	qp->parser.sq_size_log = (uint8_t)log_sq;
 	qp->parser.sq_stride_log = (uint8_t)log_stride;
-	qp->rtc.window = qp->rrc.window = qp->parser.window;
-	qp->parser.window_mask = qp->rtc.window_mask = qp->rrc.window_mask = window - 1;
+	qp->req_tx.window = qp->req_rx.window = qp->parser.window;
+	qp->parser.window_mask = qp->req_tx.window_mask = qp->req_rx.window_mask = window - 1;
 	qp->cfg.state = HCA_QPS_RTS;
 	assert_int_equal(hca_record_reserve_qp(fx->h, HCA_ST_RC, qp->cfg.usr_page, 1), 0);
 	return qp;
@@ -268,7 +268,7 @@ hca_eq_raise_port(struct hca_core *h, enum hca_stage_id from, uint8_t subtype)
 __attribute__((weak)) bool
 hca_qp_to_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 {
-	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_RTC, HCA_STAGE_RRC,
+	static const uint8_t told[] = {HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX,
 				       HCA_STAGE_EE};
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state = hca_qp_state(qp);

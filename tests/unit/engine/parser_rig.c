@@ -129,13 +129,13 @@ complete(struct fx *fx, uint32_t qpi, uint32_t n)
 	}
 	qp->sq_freed += n;
 	qp->sq_una = (uint64_t)qp->sq_freed << 32;
-	hca_msg_send(fx->h, HCA_STAGE_RTC, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
+	hca_msg_send(fx->h, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
 }
 
 bool
-told_rtc(struct fx *fx, uint32_t qpi)
+told_req_tx(struct fx *fx, uint32_t qpi)
 {
-	return fx_take_msgs(fx, HCA_STAGE_PARSER, HCA_STAGE_RTC, qpi) & HCA_MSG_NEW;
+	return fx_take_msgs(fx, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, qpi) & HCA_MSG_NEW;
 }
 
 void
@@ -181,7 +181,7 @@ parse_one(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size)
 	put(fx, index, w);
 	ring(fx, index, op, size);
 	assert_int_equal(poll_parser(fx), 1);
-	assert_true(told_rtc(fx, QPI));
+	assert_true(told_req_tx(fx, QPI));
 	return rec(fx, index++);
 }
 

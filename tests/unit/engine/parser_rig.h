@@ -67,10 +67,10 @@ unsigned int poll_parser(struct fx *fx);
 
 struct hca_record *rec(struct fx *fx, uint32_t cursor);
 
-/* Finish n requests of a QP, as RTC and RRC do. */
+/* Finish n requests of a QP, as req_tx and req_rx do. */
 void complete(struct fx *fx, uint32_t qpi, uint32_t n);
 
-bool told_rtc(struct fx *fx, uint32_t qpi);
+bool told_req_tx(struct fx *fx, uint32_t qpi);
 
 void expect_catas(struct fx *fx);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Time of RTC per packet and of RRC per message: bursts of 32 small WRITEs, one ACK per burst. */
+/* Time of req_tx per packet, of req_rx per message: bursts of 32 WRITEs, one ACK each. */
 
 #include "req_rig.h"
 
@@ -22,7 +22,7 @@ main(void)
 {
 	struct rig *r;
 	void *state;
-	uint64_t rtc = 0, rrc = 0, t;
+	uint64_t req_tx = 0, req_rx = 0, t;
 	double ns;
 
 	rig_setup(&state);
@@ -31,20 +31,20 @@ main(void)
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		round_of_writes(r);
 		t = rte_rdtsc();
-		hca_rtc_poll(r->h, r->now, HCA_BURST);
-		rtc += rte_rdtsc() - t;
+		hca_req_tx_poll(r->h, r->now, HCA_BURST);
+		req_tx += rte_rdtsc() - t;
 		rig_send(r, 0);
 		t = rte_rdtsc();
-		rig_ack(r, (r->qp->rtc.max_psn - 1) & HCA_PSN_MASK, HCA_AETH_ACK);
-		rrc += rte_rdtsc() - t;
+		rig_ack(r, (r->qp->req_tx.max_psn - 1) & HCA_PSN_MASK, HCA_AETH_ACK);
+		req_rx += rte_rdtsc() - t;
 		r->h->cq[RIG_CQ].consumer = rig_cqes(r);
-		hca_rrc_poll(r->h, r->now, HCA_BURST);
-		fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_PARSER, RIG_QPI);
+		hca_req_rx_poll(r->h, r->now, HCA_BURST);
+		fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, RIG_QPI);
 		t = rte_rdtsc();
-		hca_rtc_poll(r->h, r->now, HCA_BURST); /* frees the records */
-		rtc += rte_rdtsc() - t;
+		hca_req_tx_poll(r->h, r->now, HCA_BURST); /* frees the records */
+		req_tx += rte_rdtsc() - t;
 	}
-	printf("RTC %.1f ns per packet, RRC %.1f ns per message\n", (double)rtc * ns,
-	       (double)rrc * ns);
+	printf("req_tx %.1f ns per packet, req_rx %.1f ns per message\n", (double)req_tx * ns,
+	       (double)req_rx * ns);
 	return 0;
 }

@@ -106,13 +106,13 @@ make_qp(struct rig *r)
 	qp->cfg.pd = RIG_PD;
 	qp->cfg.usr_page = HCA_PD_DOMAIN(RIG_PD);
 	qp->cfg.scqn = RIG_CQ;
-	qp->cfg.mtu_log = qp->rtc.mtu_log = RIG_MTU_LOG;
+	qp->cfg.mtu_log = qp->req_tx.mtu_log = RIG_MTU_LOG;
 	qp->cfg.ack_timeout = RIG_TIMEOUT;
 	qp->cfg.retry_cnt = 3;
 	qp->cfg.rnr_retry = 2;
 	qp->cfg.max_rd_atomic = 4;
-	qp->rrc.sq_stride_log = RIG_STRIDE_LOG;
-	qp->rtc.next_psn = qp->rtc.max_psn = RIG_PSN;
+	qp->req_rx.sq_stride_log = RIG_STRIDE_LOG;
+	qp->req_tx.next_psn = qp->req_tx.max_psn = RIG_PSN;
 	qp->sq_una = RIG_PSN;
 }
 
@@ -145,8 +145,8 @@ rig_setup(void **state)
 	make_region(r, RIG_KEY_RO, HCA_ACCESS_REMOTE_READ);
 	make_cq(r);
 	make_qp(r);
-	assert_int_equal(hca_rtc_init(r->h), 0);
-	assert_int_equal(hca_rrc_init(r->h), 0);
+	assert_int_equal(hca_req_tx_init(r->h), 0);
+	assert_int_equal(hca_req_rx_init(r->h), 0);
 	assert_int_equal(hca_timer_init(r->h), 0);
 	*state = r;
 	return 0;
@@ -161,8 +161,8 @@ rig_teardown(void **state)
 	assert_int_equal(rte_mempool_in_use_count(r->h->tx_pool), 0);
 	assert_int_equal(rte_mempool_in_use_count(r->rx_pool), 0);
 	hca_timer_fini(r->h);
-	hca_rrc_fini(r->h);
-	hca_rtc_fini(r->h);
+	hca_req_rx_fini(r->h);
+	hca_req_tx_fini(r->h);
 	rte_mempool_free(r->h->tx_pool);
 	rte_mempool_free(r->rx_pool);
 	free(r->h->cq);
@@ -208,7 +208,7 @@ enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len, uint8_
 	assert_true(qp->parser.head - qp->sq_freed < RIG_WINDOW);
 	qp->parser.window[qp->parser.head & qp->parser.window_mask] = ref;
 	qp->parser.head++;
-	hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_NEW);
+	hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_NEW);
 	return rec;
 }
 
@@ -240,11 +240,11 @@ rig_post_full(struct rig *r, uint8_t op, uint32_t len, uint8_t flags, uint8_t ns
 unsigned int
 rig_send(struct rig *r, unsigned int polls)
 {
-	struct fx_edge *e = &r->fx->edge[HCA_EDGE_RTC_ENCAP];
+	struct fx_edge *e = &r->fx->edge[HCA_EDGE_REQ_TX_ENCAP];
 
 	r->n = 0;
 	while (polls-- > 0)
-		hca_rtc_poll(r->h, r->now, HCA_BURST);
+		hca_req_tx_poll(r->h, r->now, HCA_BURST);
 	for (unsigned int i = 0; i < e->n; i++) {
 		const struct hca_txd *d = hca_txd(e->obj[i]);
 
@@ -263,9 +263,9 @@ void
 rig_pass(struct rig *r, uint64_t ns)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		hca_rrc_poll(r->h, r->now, HCA_BURST);
+		hca_req_rx_poll(r->h, r->now, HCA_BURST);
 		hca_timer_poll(r->h, r->now, HCA_BURST);
-		hca_rrc_poll(r->h, r->now, HCA_BURST);
+		hca_req_rx_poll(r->h, r->now, HCA_BURST);
 		r->now += i == 0 ? ns : 0;
 	}
 }
@@ -296,7 +296,7 @@ deliver(struct rig *r, struct rte_mbuf *m)
 {
 	void *obj = m;
 
-	hca_rrc_process(r->h, &obj, 1, r->now);
+	hca_req_rx_process(r->h, &obj, 1, r->now);
 }
 
 void

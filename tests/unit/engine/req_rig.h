@@ -3,7 +3,7 @@
 #define TESTS_UNIT_ENGINE_REQ_RIG_H
 
 /*
- * The requester alone: RTC, RRC and timer of one HCA on the fixture. The test acts as parser
+ * The requester alone: req_tx, req_rx and timer of one HCA on the fixture. The test acts as parser
  * (rig_post), encap (rig_send takes the descriptors) and peer (rig_ack, rig_response); completions
  * go to a real CQ, events to the fixture.
  */
@@ -15,8 +15,8 @@
 #include "abi_roce.h"
 #include "abi_wqe.h"
 #include "engine/pkt.h"
-#include "requester/rrc.h"
-#include "requester/rtc.h"
+#include "requester/req_rx.h"
+#include "requester/req_tx.h"
 #include "engine/timer.h"
 
 #define RIG_QPI 3u
@@ -58,7 +58,7 @@ rig_psn(uint32_t n)
 	return (RIG_PSN + n) & HCA_PSN_MASK;
 }
 
-/* true: the CQ may have several writers; false: only RRC writes it. */
+/* true: the CQ may have several writers; false: only req_rx writes it. */
 extern bool rig_shared_cq;
 
 int rig_setup(void **state);
@@ -71,11 +71,11 @@ struct hca_record_full *rig_post_full(struct rig *r, uint8_t op, uint32_t len, u
 				      uint8_t nsge);
 
 /*
- * Poll RTC until it sends no more, at most `polls` times; the descriptors are in r->txd, finished
- * by encap.
+ * Poll req_tx until it sends no more, at most `polls` times; the descriptors are in r->txd,
+ * finished by encap.
  */
 unsigned int rig_send(struct rig *r, unsigned int polls);
-/* Poll RRC and timer, advance the time by ns, and poll them again. */
+/* Poll req_rx and timer, advance the time by ns, and poll them again. */
 void rig_pass(struct rig *r, uint64_t ns);
 
 void rig_ack(struct rig *r, uint32_t psn, uint8_t syndrome);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * decap alone: which frames go to EE and which to RRC; every refused frame is counted once, under
- * its reason, and freed.
+ * decap alone: which frames go to EE and which to req_rx; every refused frame is counted once,
+ * under its reason, and freed.
  */
 
 #include <string.h>
@@ -43,9 +43,9 @@ ee(struct frame_rig *r)
 }
 
 static struct fx_edge *
-rrc(struct frame_rig *r)
+req_rx(struct frame_rig *r)
 {
-	return &r->fx->edge[HCA_EDGE_DECAP_RRC];
+	return &r->fx->edge[HCA_EDGE_DECAP_REQ_RX];
 }
 
 static uint64_t
@@ -71,7 +71,7 @@ dropped_as(struct frame_rig *r, uint32_t len, enum hca_counter why, const char *
 	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 1);
 	if (fx_counter(r->fx, HCA_STAGE_DECAP, why) != before + 1 || all_counted(r) != all + 1)
 		fail_msg("not counted as %s", name);
-	assert_int_equal(ee(r)->n + rrc(r)->n, 0);
+	assert_int_equal(ee(r)->n + req_rx(r)->n, 0);
 	assert_int_equal(frame_rig_in_use(r), in_use);
 }
 #define dropped(r, len, why) dropped_as(r, len, HCA_CTR_##why, #why)
@@ -128,7 +128,7 @@ sorts_every_opcode(void **state)
 	while (hca_decap_poll(r->h, r->now, HCA_BURST) != 0)
 		;
 	assert_int_equal(ee(r)->n, requests);
-	assert_int_equal(rrc(r)->n, responses);
+	assert_int_equal(req_rx(r)->n, responses);
 	assert_int_equal(all_counted(r), 0);
 }
 
@@ -146,7 +146,7 @@ every_truncation(void **state)
 		frame_rig_give(r, frame, n);
 		assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 1);
 		assert_int_equal(all_counted(r), all + 1);
-		assert_int_equal(ee(r)->n + rrc(r)->n, 0);
+		assert_int_equal(ee(r)->n + req_rx(r)->n, 0);
 	}
 	assert_int_equal(frame_rig_in_use(r), 0);
 	assert_int_equal(FX_COUNTER(r->fx, DECAP, rx_short) +
@@ -321,8 +321,8 @@ states(void **state)
 		} else {
 			frame_rig_give(r, frame, len);
 			hca_decap_poll(r->h, r->now, HCA_BURST);
-			assert_int_equal(rrc(r)->n, 1);
-			rte_pktmbuf_free(rrc(r)->obj[--rrc(r)->n]);
+			assert_int_equal(req_rx(r)->n, 1);
+			rte_pktmbuf_free(req_rx(r)->obj[--req_rx(r)->n]);
 		}
 	}
 }
@@ -485,7 +485,7 @@ static void
 respects_room(void **state)
 {
 	static const struct {
-		unsigned int ee, rrc, budget, asks;
+		unsigned int ee, req_rx, budget, asks;
 	} t[] = {{100, 100, 32, 32},
 		 {100, 7, 32, 7},
 		 {5, 100, 32, 5},
@@ -498,7 +498,7 @@ respects_room(void **state)
 		frame_rig_give(r, frame, good(r));
 	for (unsigned int i = 0; i < RTE_DIM(t); i++) {
 		ee(r)->room = t[i].ee;
-		rrc(r)->room = t[i].rrc;
+		req_rx(r)->room = t[i].req_rx;
 		assert_int_equal(hca_decap_poll(r->h, r->now, t[i].budget), t[i].asks);
 		assert_int_equal(r->asked, t[i].asks);
 		taken += t[i].asks;
@@ -506,7 +506,7 @@ respects_room(void **state)
 	}
 	/* no room: the port is not asked */
 	r->asked = 1000;
-	rrc(r)->room = 0;
+	req_rx(r)->room = 0;
 	assert_int_equal(hca_decap_poll(r->h, r->now, HCA_BURST), 0);
 	assert_int_equal(r->asked, 1000);
 }

@@ -77,7 +77,8 @@ expect(struct frame_rig *r, uint32_t len, enum hca_edge_id edge, enum hca_counte
 	}
 	if (counted(r, why) != before + 1)
 		fail_msg("not counted as %s", hca_counter_name(why));
-	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n + r->fx->edge[HCA_EDGE_DECAP_RRC].n, 0);
+	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n + r->fx->edge[HCA_EDGE_DECAP_REQ_RX].n,
+			 0);
 	assert_int_equal(frame_rig_in_use(r), 0);
 }
 
@@ -141,7 +142,8 @@ every_opcode_and_service(void **state)
 			expect(r,
 			       frame_rig_from(r, &p, (uint8_t)code, NULL, op->has_payload ? 16 : 0,
 					      frame),
-			       op->is_response ? HCA_EDGE_DECAP_RRC : HCA_EDGE_DECAP_EE, why, NULL);
+			       op->is_response ? HCA_EDGE_DECAP_REQ_RX : HCA_EDGE_DECAP_EE, why,
+			       NULL);
 			passed += why == HCA_CTR_N;
 		}
 	}
@@ -508,7 +510,7 @@ migreq_in_each_state(void **state)
 	/* without a second path MigReq has no effect */
 	armed(r, ip4[1]);
 	r->qp->addr.alt_valid = 0;
-	assert_int_equal(hca_migrate(r->h, HCA_STAGE_RRC, FR_QPI), HCA_MIGRATE_NOT_ARMED);
+	assert_int_equal(hca_migrate(r->h, HCA_STAGE_REQ_RX, FR_QPI), HCA_MIGRATE_NOT_ARMED);
 	assert_int_equal(r->qp->addr.mig, HCA_MIG_ARMED);
 }
 

@@ -419,7 +419,7 @@ static void
 repeats_beside_others(void **state)
 {
 	struct rig *r = *state;
-	uint64_t *others = &r->h->line[HCA_STAGE_RTC].counters[HCA_CTR_req_packets];
+	uint64_t *others = &r->h->line[HCA_STAGE_REQ_TX].counters[HCA_CTR_req_packets];
 	const struct rig_packet read = rig_read(100, 0, 8 * RIG_MTU);
 
 	rig_feed(r, read);

@@ -237,7 +237,7 @@ fails_request(struct frame_rig *r, struct rte_mbuf *m)
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, req_gather_error), before + 1);
 	assert_int_equal(r->qp->encap.req_failed_psn, psn);
 	assert_int_equal(r->qp->encap.req_failed_syndrome, HCA_SYND_LOCAL_PROT);
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI) &
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, FR_QPI) &
 				 HCA_MSG_FAILED,
 			 HCA_MSG_FAILED);
 	assert_int_equal(frame_rig_in_use(r), 0);
@@ -333,7 +333,7 @@ response_failures(void **state)
 	assert_int_equal(r->qp->encap.resp_failed_psn, 0x51);
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, resp_gather_error), 4);
 	assert_int_equal(r->frames, 0);
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, FR_QPI), 0);
 }
 
 /* Acknowledged meanwhile: no frame and no error, even if the memory is gone. */
@@ -349,7 +349,7 @@ released(void **state)
 	assert_int_equal(r->frames, 0);
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, req_dropped_released), 1);
 	assert_int_equal(FX_COUNTER(r->fx, ENCAP, req_gather_error), 0);
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, FR_QPI), 0);
 	assert_int_equal(r->qp->encap.req_done_seq, 9);
 	/* across the wrap of PSNs */
 	r->qp->sq_una = 2;
@@ -408,7 +408,7 @@ done_seq(void **state)
 	assert_int_equal(r->frames, 4);
 	assert_int_equal(r->qp->encap.req_done_seq, 44);
 	/* same lcore: no message is sent */
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI), 0);
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, FR_QPI), 0);
 }
 
 static struct {
@@ -456,7 +456,7 @@ static void
 copied_over_a_ring(void **state)
 {
 	struct frame_rig *r = rig(state);
-	struct hca_edge *e = &r->h->edge[HCA_EDGE_RTC_ENCAP];
+	struct hca_edge *e = &r->h->edge[HCA_EDGE_REQ_TX_ENCAP];
 	void *m;
 
 	e->process = hca_encap_process_req;
@@ -470,7 +470,7 @@ copied_over_a_ring(void **state)
 	assert_int_equal(hca_encap_poll(r->h, r->now, HCA_BURST), 1);
 	assert_int_equal(r->frames, 1);
 	assert_int_equal(r->qp->encap.req_done_seq, 5);
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_RTC, FR_QPI),
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, FR_QPI),
 			 HCA_MSG_COPIED);
 	rte_ring_free(e->ring);
 	e->ring = NULL;

@@ -135,7 +135,7 @@ alone(void **state)
 	assert_int_equal(rig_cqes(r), 3);
 	rig_expect_ok(r, 1, 2, HCA_OP_BIND_MW, 0);
 	rig_expect_ok(r, 2, 3, HCA_OP_LOCAL_INV, 0);
-	assert_int_equal(RIG_COUNTER(r, RTC, req_local_ops), 4);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, req_local_ops), 4);
 	assert_int_equal(rig_una(r), rig_psn(0));
 	expect_empty(r);
 }
@@ -229,7 +229,7 @@ once(void **state)
 		assert_int_equal(r->txd[0].psn, rig_psn(0));
 		assert_int_equal(r->txd[1].psn, rig_psn(1));
 	}
-	assert_int_equal(RIG_COUNTER(r, RTC, req_local_ops), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, req_local_ops), 1);
 	assert_int_equal(r->h->vtp.mpt[HCA_KEY_INDEX(RIG_KEY)].windows, 1);
 	rig_ack(r, rig_psn(1), ACK);
 	run(r);
@@ -276,7 +276,7 @@ bad_bind_in_its_turn(void **state)
 	rig_expect_error(r, 1, 1, HCA_SYND_MW_BIND);
 	rig_expect_error(r, 2, 2, HCA_SYND_WR_FLUSH);
 	assert_int_equal(state_of(r), HCA_MPT_UNBOUND);
-	assert_int_equal(RIG_COUNTER(r, RTC, req_bind_error), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, req_bind_error), 1);
 	expect_empty(r);
 }
 
@@ -336,7 +336,7 @@ waits_for_round(void **state)
 	run(r);
 	assert_int_equal(state_of(r), HCA_MPT_BUSY);
 	assert_int_equal(rig_cqes(r), 0);
-	assert_true(hca_rtc_poll(r->h, r->now, 32) != 0);
+	assert_true(hca_req_tx_poll(r->h, r->now, 32) != 0);
 	rte_rcu_qsbr_quiescent(rcu, 0);
 	assert_int_equal(rig_send(r, 2), 1);
 	assert_int_equal(state_of(r), HCA_MPT_BOUND);
@@ -371,7 +371,7 @@ rewound_while_waiting(void **state)
 	rte_rcu_qsbr_quiescent(rcu, 0);
 	assert_int_equal(rig_send(r, 3), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(1));
-	assert_int_equal(RIG_COUNTER(r, RTC, req_local_ops), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, req_local_ops), 1);
 	rig_ack(r, rig_psn(1), ACK);
 	run(r);
 	assert_int_equal(rig_cqes(r), 3);
@@ -399,7 +399,7 @@ given_up(void **state)
 	rte_rcu_qsbr_quiescent(rcu, 0);
 	expect_empty(r);
 	assert_int_equal(state_of(r), HCA_MPT_UNBOUND);
-	assert_int_equal(hca_rtc_poll(r->h, r->now, 32), 0);
+	assert_int_equal(hca_req_tx_poll(r->h, r->now, 32), 0);
 }
 
 /* A started operation belongs to those that SQD waits for. */
@@ -414,7 +414,7 @@ drained_behind_it(void **state)
 	rig_send(r, 2);
 	r->qp->cfg.state = HCA_QPS_SQD;
 	r->qp->cfg.draining = r->qp->cfg.sqd_notify = 1;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_STATE);
 	run(r);
 	assert_int_equal(r->fx->events, 0);
 	rte_rcu_qsbr_quiescent(rcu, 0);
@@ -425,7 +425,7 @@ drained_behind_it(void **state)
 	assert_int_equal(r->fx->event[0].type, HCA_EVENT_SQ_DRAINED);
 	/* one that has not started waits */
 	r->qp->cfg.state = HCA_QPS_RTS;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_STATE);
 	run(r);
 	rte_rcu_qsbr_quiescent(rcu, 0);
 	run(r);
@@ -443,11 +443,11 @@ reset_while_waiting(void **state)
 	post_bind(r, 2, SIG);
 	rig_send(r, 3);
 	r->qp->cfg.state = HCA_QPS_RST;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_PURGE);
-	hca_rtc_poll(r->h, r->now, 32);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_PURGE);
+	hca_req_tx_poll(r->h, r->now, 32);
 	assert_int_equal(state_of(r), HCA_MPT_UNBOUND);
 	rte_rcu_qsbr_quiescent(rcu, 0);
-	assert_int_equal(hca_rtc_poll(r->h, r->now, 32), 0);
+	assert_int_equal(hca_req_tx_poll(r->h, r->now, 32), 0);
 	hca_record_pool_refill(&r->h->rec_full);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
 	assert_int_equal(state_of(r), HCA_MPT_UNBOUND);

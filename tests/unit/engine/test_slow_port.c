@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* RRC with a slow port: which ack timeouts count. */
+/* req_rx with a slow port: which ack timeouts count. */
 
 #include "req_rig.h"
 
@@ -24,16 +24,16 @@ test_frames_that_wait(void **state)
 	w->since = began;
 	for (unsigned int i = 0; i < 100; i++)
 		rig_pass(r, RIG_TIMEOUT_NS);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 0);
 	/* it was sent only now: the answer gets the whole timeout */
 	w->since = 0;
 	w->left_at = r->now;
 	w->waited = r->now - began;
 	rig_pass(r, RIG_TIMEOUT_NS / 2);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 0);
 	for (unsigned int i = 0; i < 4; i++)
 		rig_pass(r, RIG_TIMEOUT_NS);
-	assert_int_not_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
+	assert_int_not_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 0);
 }
 
 /* A loss is detected even if the port is always slow. */
@@ -52,7 +52,7 @@ test_a_loss(void **state)
 		w->left_at = r->now;
 		rig_pass(r, RIG_TIMEOUT_NS / 4);
 	}
-	assert_int_not_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
+	assert_int_not_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 0);
 }
 
 int

@@ -39,15 +39,15 @@ wheel(void)
 static void
 arm(uint32_t qpi, uint64_t deadline)
 {
-	fx->h->qp[qpi].rrc.timer_deadline = deadline;
-	fx->h->qp[qpi].rrc.timer_armed = 1;
-	hca_msg_send(fx->h, HCA_STAGE_RRC, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
+	fx->h->qp[qpi].req_rx.timer_deadline = deadline;
+	fx->h->qp[qpi].req_rx.timer_armed = 1;
+	hca_msg_send(fx->h, HCA_STAGE_REQ_RX, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
 }
 
 static bool
 expired(uint32_t qpi)
 {
-	return fx_take_msgs(fx, HCA_STAGE_TIMER, HCA_STAGE_RRC, qpi) & HCA_MSG_EXPIRED;
+	return fx_take_msgs(fx, HCA_STAGE_TIMER, HCA_STAGE_REQ_RX, qpi) & HCA_MSG_EXPIRED;
 }
 
 static void
@@ -165,7 +165,7 @@ static void
 test_disarmed(void **state)
 {
 	arm(0, now);
-	fx->h->qp[0].rrc.timer_armed = 0;
+	fx->h->qp[0].req_rx.timer_armed = 0;
 	poll_at(now);
 	assert_int_equal(wheel()->count, 0);
 }

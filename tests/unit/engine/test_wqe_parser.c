@@ -332,7 +332,7 @@ test_chain_wraps(void **state)
 	for (uint32_t n = 1; n <= 8; n++) {
 		post_chain(fx, index, n);
 		assert_int_equal(poll_parser(fx), n);
-		assert_true(told_rtc(fx, QPI));
+		assert_true(told_req_tx(fx, QPI));
 		for (uint32_t i = 0; i < n; i++) {
 			assert_int_equal(rec(fx, index + i)->wqe_index, (index + i) % 8);
 			assert_int_equal(rec(fx, index + i)->raddr, 0x7000 + index + i);
@@ -392,7 +392,7 @@ test_nda_elsewhere_is_catas(void **state)
 	post_chain(fx, 0, 3);
 	hca_put_le32(slot(fx, 1), HCA_NEXT_MAKE_NDA_NOP(5 * 64, HCA_OP_RDMA_WRITE));
 	assert_int_equal(poll_parser(fx), 2);
-	assert_true(told_rtc(fx, QPI));
+	assert_true(told_req_tx(fx, QPI));
 	expect_catas(fx);
 }
 

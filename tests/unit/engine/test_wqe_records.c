@@ -262,7 +262,7 @@ test_err_flushes(void **state)
 	post_chain(fx, 0, 6);
 	assert_int_equal(poll_parser(fx), 4);
 	qp->cfg.state = HCA_QPS_ERR;
-	hca_msg_send(fx->h, HCA_STAGE_RRC, HCA_STAGE_PARSER, QPI, HCA_MSG_STATE);
+	hca_msg_send(fx->h, HCA_STAGE_REQ_RX, HCA_STAGE_PARSER, QPI, HCA_MSG_STATE);
 	poll_parser(fx);
 	complete(fx, QPI, 4);
 	put(fx, 6, &w);

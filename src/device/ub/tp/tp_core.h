@@ -257,7 +257,7 @@ enum hca_tp_expiry hca_tp_expire(struct hca_tp *tp, const struct hca_ta_op_pools
 
 /* ---- many TPs: tp_sched.c ---- */
 
-/* Deficit round robin: cost of a packet in addition to its payload, bytes per turn (rtc.h). */
+/* Deficit round robin: cost of a packet in addition to its payload, bytes per turn (req_tx.h). */
 #define HCA_TP_SCHED_OVERHEAD 594
 #define HCA_TP_SCHED_QUANTUM 40960
 #define HCA_TP_SCHED_NONE UINT32_MAX

@@ -2,14 +2,14 @@
 
 /*
  * Completions of UC and UD requests. There are no acknowledgements: a request is complete when its
- * last packet has been copied from the owner's memory, which encap reports (req_done_seq). RTC then
- * does what RRC does for RC: it alone writes una and the send CQEs of these QPs, in window order; a
- * bad request completes when it is the oldest, moves the QP to SQE, and requests announced after it
- * are flushed.
+ * last packet has been copied from the owner's memory, which encap reports (req_done_seq). req_tx
+ * then does what req_rx does for RC: it alone writes una and the send CQEs of these QPs, in window
+ * order; a bad request completes when it is the oldest, moves the QP to SQE, and requests announced
+ * after it are flushed.
  */
 
 #include "abi_ctx.h"
-#include "requester/rtc.h"
+#include "requester/req_tx.h"
 #include "requester/send_cqe.h"
 
 /*
@@ -17,7 +17,7 @@
  */
 struct completer {
 	struct hca_pipe *h;
-	struct hca_rtc_ctx *ctx;
+	struct hca_req_tx_ctx *ctx;
 	struct hca_qp *qp;
 	uint32_t qpi;
 	uint32_t tail, upsn;
@@ -28,7 +28,7 @@ struct completer {
 static inline struct hca_record *
 record_at(const struct completer *c, uint32_t cursor)
 {
-	const struct hca_qp_rtc *q = &c->qp->rtc;
+	const struct hca_qp_req_tx *q = &c->qp->req_tx;
 
 	return hca_record(c->h, q->window[cursor & q->window_mask]);
 }
@@ -48,9 +48,10 @@ reserve(struct completer *c, bool error)
 	/* a CQ that the batch has no room for would miss its event */
 	if (c->ctx->batch.n == HCA_CQ_BATCH) {
 		publish(c);
-		hca_cq_batch_end(&c->h->core, &c->ctx->batch, HCA_STAGE_RTC);
+		hca_cq_batch_end(&c->h->core, &c->ctx->batch, HCA_STAGE_REQ_TX);
 	}
-	return hca_cq_reserve(&c->h->core, c->qp->cfg.scqn, &c->ctx->batch, error, HCA_STAGE_RTC);
+	return hca_cq_reserve(&c->h->core, c->qp->cfg.scqn, &c->ctx->batch, error,
+			      HCA_STAGE_REQ_TX);
 }
 
 static void
@@ -101,27 +102,27 @@ flush(struct completer *c)
 		put_error(c, r, HCA_SYND_WR_FLUSH);
 		pass(c, r);
 	}
-	c->upsn = c->qp->rtc.max_psn;
+	c->upsn = c->qp->req_tx.max_psn;
 }
 
 /* The bad request is the oldest: it fails, and the send queue stops. */
 static void
 fail(struct completer *c)
 {
-	struct hca_qp_rtc *q = &c->qp->rtc;
+	struct hca_qp_req_tx *q = &c->qp->req_tx;
 	const struct hca_record *r = record_at(c, c->tail);
 	uint32_t head = __atomic_load_n(&c->qp->parser.head, __ATOMIC_ACQUIRE);
 
 	/* SQE before una passes the record, otherwise the parser would continue after it */
 	publish(c);
-	hca_rtc_local_abandon(c->h, c->ctx, c->qpi);
-	if (!hca_qp_to_sq_error(c->h, HCA_STAGE_RTC, c->qpi))
+	hca_req_tx_local_abandon(c->h, c->ctx, c->qpi);
+	if (!hca_qp_to_sq_error(c->h, HCA_STAGE_REQ_TX, c->qpi))
 		return; /* ERR or RST came first: everything is flushed */
-	HCA_COUNT(c->h, RTC, req_cqe_error);
+	HCA_COUNT(c->h, REQ_TX, req_cqe_error);
 	hca_qp_stat_add(&c->qp->stats.req_cqe_error, 1);
 	put_error(c, r, r->syndrome);
 	pass(c, r);
-	q->flags &= ~HCA_RTC_BAD;
+	q->flags &= ~HCA_REQ_TX_BAD;
 	/* the packets are gone; those sent after SQE use PSNs of their own */
 	__atomic_store_n(&c->qp->sq_next, head, __ATOMIC_RELEASE);
 	q->pkt = 0;
@@ -141,14 +142,14 @@ note_failure(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t failed = __atomic_load_n(&qp->encap.req_failed, __ATOMIC_ACQUIRE);
 
-	if (qp->rtc.failed_seen == (uint8_t)failed)
+	if (qp->req_tx.failed_seen == (uint8_t)failed)
 		return;
-	qp->rtc.failed_seen = (uint8_t)failed;
-	hca_rtc_gather_failed(h, qp, qpi);
+	qp->req_tx.failed_seen = (uint8_t)failed;
+	hca_req_tx_gather_failed(h, qp, qpi);
 }
 
 void
-hca_rtc_complete(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+hca_req_tx_complete(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
 	struct completer c;
 	uint32_t state = hca_qp_state(qp), done;
@@ -170,15 +171,15 @@ hca_rtc_complete(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp,
 	complete_copied(&c, done);
 	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
 		flush(&c);
-	else if (qp->rtc.flags & HCA_RTC_BAD && c.tail == qp->rtc.bad)
+	else if (qp->req_tx.flags & HCA_REQ_TX_BAD && c.tail == qp->req_tx.bad)
 		fail(&c);
 	publish(&c);
-	HCA_COUNT_N(h, RTC, req_completions, c.completed);
-	HCA_COUNT_N(h, RTC, rdma_sends, c.sends);
-	HCA_COUNT_N(h, RTC, req_cqe_flush_error, c.flushed);
+	HCA_COUNT_N(h, REQ_TX, req_completions, c.completed);
+	HCA_COUNT_N(h, REQ_TX, rdma_sends, c.sends);
+	HCA_COUNT_N(h, REQ_TX, req_cqe_flush_error, c.flushed);
 	if (unlikely(c.flushed != 0))
 		hca_qp_stat_add(&qp->stats.req_cqe_error, c.flushed);
 	if (unlikely(state == HCA_QPS_SQD))
-		hca_rtc_check_drained(h, qpi);
-	hca_rtc_free_released(h, ctx, qp, qpi);
+		hca_req_tx_check_drained(h, qpi);
+	hca_req_tx_free_released(h, ctx, qp, qpi);
 }

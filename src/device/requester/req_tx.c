@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * requester_trans (RTC): which QP may send, how much and in which order; the position of each QP in
- * its window and PSN space; return of records. rtc_segment.c writes the descriptors.
+ * req_tx: which QP may send, how much and in which order; the position of each QP in
+ * its window and PSN space; return of records. req_tx_segment.c writes the descriptors.
  */
 
 #include <errno.h>
@@ -12,126 +12,126 @@
 
 #include "abi_ctx.h"
 #include "cc/cc.h"
-#include "requester/rrc.h"
-#include "requester/rtc.h"
+#include "requester/req_rx.h"
+#include "requester/req_tx.h"
 #include "requester/rtt.h"
 #include "queues/eq.h"
 
-#define LINK offsetof(struct hca_qp, rtc.list_next)
+#define LINK offsetof(struct hca_qp, req_tx.list_next)
 
 int
-hca_rtc_init(struct hca_pipe *h)
+hca_req_tx_init(struct hca_pipe *h)
 {
-	struct hca_rtc_ctx *ctx =
-		rte_zmalloc_socket("rtc", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	struct hca_req_tx_ctx *ctx =
+		rte_zmalloc_socket("req_tx", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 
-	h->stage_ctx[HCA_STAGE_RTC] = ctx;
+	h->stage_ctx[HCA_STAGE_REQ_TX] = ctx;
 	if (ctx == NULL)
 		return -ENOMEM;
 	ctx->ready.head = HCA_QP_NONE;
 	ctx->local = HCA_RECREF_NONE;
 	if (hca_pace_init(&ctx->pace, 1u << h->cfg.log_qps, h->cfg.socket_id) != 0) {
-		hca_rtc_fini(h);
+		hca_req_tx_fini(h);
 		return -ENOMEM;
 	}
 	return 0;
 }
 
 void
-hca_rtc_fini(struct hca_pipe *h)
+hca_req_tx_fini(struct hca_pipe *h)
 {
-	struct hca_rtc_ctx *ctx = h->stage_ctx[HCA_STAGE_RTC];
+	struct hca_req_tx_ctx *ctx = h->stage_ctx[HCA_STAGE_REQ_TX];
 
 	if (ctx == NULL)
 		return;
 	hca_pace_fini(&ctx->pace);
 	rte_free(ctx);
-	h->stage_ctx[HCA_STAGE_RTC] = NULL;
+	h->stage_ctx[HCA_STAGE_REQ_TX] = NULL;
 }
 
 /* ---- ready list ---- */
 
 static void
-wake(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+wake(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
-	if (qp->rtc.flags & (HCA_RTC_READY | HCA_RTC_PACED))
+	if (qp->req_tx.flags & (HCA_REQ_TX_READY | HCA_REQ_TX_PACED))
 		return;
-	qp->rtc.flags |= HCA_RTC_READY;
+	qp->req_tx.flags |= HCA_REQ_TX_READY;
 	hca_qp_list_append(h, &ctx->ready, LINK, qpi);
 	ctx->count++;
 }
 
 /* Congestion control may answer otherwise now. */
 static inline void
-end_hold(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+end_hold(struct hca_req_tx_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
 {
-	if (likely(!(qp->rtc.flags & HCA_RTC_HELD)))
+	if (likely(!(qp->req_tx.flags & HCA_REQ_TX_HELD)))
 		return;
 	hca_pace_drop(&ctx->pace, qpi);
-	qp->rtc.flags &= ~(HCA_RTC_PACED | HCA_RTC_HELD);
+	qp->req_tx.flags &= ~(HCA_REQ_TX_PACED | HCA_REQ_TX_HELD);
 }
 
 void
-hca_rtc_wake(struct hca_pipe *h, uint32_t qpi)
+hca_req_tx_wake(struct hca_pipe *h, uint32_t qpi)
 {
-	end_hold(hca_rtc_ctx(h), &h->qp[qpi], qpi);
-	wake(h, hca_rtc_ctx(h), &h->qp[qpi], qpi);
+	end_hold(hca_req_tx_ctx(h), &h->qp[qpi], qpi);
+	wake(h, hca_req_tx_ctx(h), &h->qp[qpi], qpi);
 }
 
 static void
-pop(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
+pop(struct hca_pipe *h, struct hca_req_tx_ctx *ctx)
 {
 	uint32_t qpi = hca_qp_list_pop(h, &ctx->ready, LINK);
 
-	h->qp[qpi].rtc.flags &= ~HCA_RTC_READY;
+	h->qp[qpi].req_tx.flags &= ~HCA_REQ_TX_READY;
 	ctx->count--;
 }
 
 /* For a purge only: takes the QP off the list it is on. */
 static void
-unlink_qp(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+unlink_qp(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint32_t qpi)
 {
-	struct hca_qp_rtc *q = &h->qp[qpi].rtc;
+	struct hca_qp_req_tx *q = &h->qp[qpi].req_tx;
 
-	if (q->flags & HCA_RTC_READY) {
+	if (q->flags & HCA_REQ_TX_READY) {
 		hca_qp_list_remove(h, &ctx->ready, LINK, qpi);
 		ctx->count--;
-	} else if (q->flags & HCA_RTC_PACED) {
+	} else if (q->flags & HCA_REQ_TX_PACED) {
 		hca_pace_drop(&ctx->pace, qpi);
 	}
-	q->flags &= ~(HCA_RTC_READY | HCA_RTC_PACED | HCA_RTC_HELD);
+	q->flags &= ~(HCA_REQ_TX_READY | HCA_REQ_TX_PACED | HCA_REQ_TX_HELD);
 }
 
 /* ---- static rates, and waits for congestion control ---- */
 
-/* The QP's next frame must wait until then. flags: HCA_RTC_HELD or 0 */
+/* The QP's next frame must wait until then. flags: HCA_REQ_TX_HELD or 0 */
 static void
-pace(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until, uint8_t flags)
+pace(struct hca_req_tx_ctx *ctx, struct hca_qp *qp, uint32_t qpi, uint64_t until, uint8_t flags)
 {
-	qp->rtc.flags |= HCA_RTC_PACED | flags;
+	qp->req_tx.flags |= HCA_REQ_TX_PACED | flags;
 	hca_pace_put(&ctx->pace, qpi, until);
 }
 
 /* QPs whose time has come may send again. */
 static void
-end_pacing(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint64_t now)
+end_pacing(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint64_t now)
 {
 	uint32_t qpi;
 
 	while ((qpi = hca_pace_take(&ctx->pace, now)) != HCA_PACE_NONE) {
-		h->qp[qpi].rtc.flags &= ~(HCA_RTC_PACED | HCA_RTC_HELD);
+		h->qp[qpi].req_tx.flags &= ~(HCA_REQ_TX_PACED | HCA_REQ_TX_HELD);
 		wake(h, ctx, &h->qp[qpi], qpi);
 	}
 }
 
 /* Of the frames from ctx->out[first] on, from Ethernet header to ICRC. */
 static uint64_t
-bytes_from(const struct hca_rtc_ctx *ctx, uint32_t first)
+bytes_from(const struct hca_req_tx_ctx *ctx, uint32_t first)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = first; i < ctx->n_out; i++)
-		bytes += hca_txd(ctx->out[i])->len + HCA_RTC_FRAME_OVERHEAD;
+		bytes += hca_txd(ctx->out[i])->len + HCA_REQ_TX_FRAME_OVERHEAD;
 	return bytes;
 }
 
@@ -140,9 +140,9 @@ bytes_from(const struct hca_rtc_ctx *ctx, uint32_t first)
  * late catches up a little, otherwise the rate would never be reached.
  */
 static void
-spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
+spend_time(struct hca_req_tx_ctx *ctx, struct hca_qp *qp, uint32_t first)
 {
-	uint64_t from = ctx->now - RTE_MIN(ctx->now, HCA_RTC_PACE_SLACK);
+	uint64_t from = ctx->now - RTE_MIN(ctx->now, HCA_REQ_TX_PACE_SLACK);
 
 	qp->addr.pace_at =
 		RTE_MAX(qp->addr.pace_at, from) + bytes_from(ctx, first) * hca_qp_pace(qp) / 1000;
@@ -155,7 +155,7 @@ spend_time(struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t first)
  * because the order of PSNs 2^23 apart is ambiguous.
  */
 static void
-catch_up(struct hca_rtc_visit *v)
+catch_up(struct hca_req_tx_visit *v)
 {
 	const struct hca_record *r;
 	uint32_t done;
@@ -169,7 +169,7 @@ catch_up(struct hca_rtc_visit *v)
 	}
 	if (v->tail == v->head)
 		return;
-	r = hca_record(v->h, hca_rtc_ref(v, v->tail));
+	r = hca_record(v->h, hca_req_tx_ref(v, v->tail));
 	if (!(r->flags & HCA_REC_SENT))
 		return;
 	done = (v->upsn - r->psn) & HCA_PSN_MASK;
@@ -181,11 +181,11 @@ catch_up(struct hca_rtc_visit *v)
 
 /* Read una before the state: a stage that moves una past an error sets the state first. */
 static void
-load(struct hca_rtc_visit *v, struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t qpi)
+load(struct hca_req_tx_visit *v, struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE);
-	uint32_t half = (qp->rtc.window_mask + 1) / 2;
+	uint32_t half = (qp->req_tx.window_mask + 1) / 2;
 
 	v->h = h;
 	v->ctx = ctx;
@@ -194,31 +194,31 @@ load(struct hca_rtc_visit *v, struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint3
 	v->qpi = qpi;
 	v->generation = qp->cfg.generation;
 	v->next = qp->sq_next;
-	v->pkt = qp->rtc.pkt;
+	v->pkt = qp->req_tx.pkt;
 	v->head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
 	v->tail = hca_una_tail(una);
 	v->upsn = hca_una_psn(una);
-	v->next_psn = qp->rtc.next_psn;
-	v->max_psn = qp->rtc.max_psn;
-	v->desc_seq = qp->rtc.desc_seq;
+	v->next_psn = qp->req_tx.next_psn;
+	v->max_psn = qp->req_tx.max_psn;
+	v->desc_seq = qp->req_tx.desc_seq;
 	v->wqes = 0;
 	v->local = false;
 	v->ack_every = h->cfg.ack_every;
 	v->half = half ? half - 1 : 0;
-	v->transport = qp->rtc.transport;
-	v->unreliable = qp->rtc.unreliable;
+	v->transport = qp->req_tx.transport;
+	v->unreliable = qp->req_tx.unreliable;
 	if (unlikely(v->unreliable))
 		v->ack_every = v->half = UINT32_MAX; /* there are no acknowledgements */
-	v->deficit = qp->rtc.deficit;
-	v->since_ackreq = qp->rtc.since_ackreq;
+	v->deficit = qp->req_tx.deficit;
+	v->since_ackreq = qp->req_tx.since_ackreq;
 	catch_up(v);
 }
 
 /* Before the descriptors are passed on: a response must find max_psn. */
 static void
-store(struct hca_rtc_visit *v)
+store(struct hca_req_tx_visit *v)
 {
-	struct hca_qp_rtc *q = &v->qp->rtc;
+	struct hca_qp_req_tx *q = &v->qp->req_tx;
 
 	q->pkt = v->pkt;
 	q->desc_seq = v->desc_seq;
@@ -231,10 +231,10 @@ store(struct hca_rtc_visit *v)
 
 /* Window cursor of the sent record that contains psn; head: there is none. */
 static uint32_t
-find_psn(struct hca_rtc_visit *v, uint32_t psn)
+find_psn(struct hca_req_tx_visit *v, uint32_t psn)
 {
 	for (uint32_t c = v->tail; c != v->head; c++) {
-		const struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c));
+		const struct hca_record *r = hca_record(v->h, hca_req_tx_ref(v, c));
 
 		if (!(r->flags & HCA_REC_SENT))
 			break;
@@ -247,7 +247,7 @@ find_psn(struct hca_rtc_visit *v, uint32_t psn)
 /* ---- records back to their pools ---- */
 
 static void
-return_flush(struct hca_record_pool *p, struct hca_rtc_returns *ret)
+return_flush(struct hca_record_pool *p, struct hca_req_tx_returns *ret)
 {
 	if (ret->n != 0)
 		rte_ring_sp_enqueue_bulk_elem(p->free, ret->ref, sizeof(ret->ref[0]), ret->n, NULL);
@@ -255,10 +255,10 @@ return_flush(struct hca_record_pool *p, struct hca_rtc_returns *ret)
 }
 
 static inline void
-return_record(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t ref)
+return_record(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint32_t ref)
 {
 	bool full = ref & HCA_RECREF_FULL;
-	struct hca_rtc_returns *ret = &ctx->ret[full];
+	struct hca_req_tx_returns *ret = &ctx->ret[full];
 
 	ret->ref[ret->n++] = ref;
 	if (unlikely(ret->n == RTE_DIM(ret->ref)))
@@ -266,19 +266,20 @@ return_record(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint32_t ref)
 }
 
 static void
-return_all(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
+return_all(struct hca_pipe *h, struct hca_req_tx_ctx *ctx)
 {
 	return_flush(&h->rec, &ctx->ret[0]);
 	return_flush(&h->rec_full, &ctx->ret[1]);
 }
 
 void
-hca_rtc_free_released(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp *qp, uint32_t qpi)
+hca_req_tx_free_released(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, struct hca_qp *qp,
+			 uint32_t qpi)
 {
 	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE));
 	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
-	uint32_t freed = qp->sq_freed, mask = qp->rtc.window_mask;
-	const uint32_t *window = qp->rtc.window;
+	uint32_t freed = qp->sq_freed, mask = qp->req_tx.window_mask;
+	const uint32_t *window = qp->req_tx.window;
 
 	for (; freed != tail; freed++) {
 		uint32_t ref = window[freed & mask];
@@ -291,39 +292,39 @@ hca_rtc_free_released(struct hca_pipe *h, struct hca_rtc_ctx *ctx, struct hca_qp
 		return;
 	return_all(h, ctx);
 	__atomic_store_n(&qp->sq_freed, freed, __ATOMIC_RELEASE);
-	hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
+	hca_msg_send(h, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
 }
 
 /* ---- errors ---- */
 
 /* The record at cursor fails after everything before it; nothing later is sent. */
 static void
-report_bad(struct hca_rtc_visit *v, uint32_t cursor)
+report_bad(struct hca_req_tx_visit *v, uint32_t cursor)
 {
-	struct hca_qp_rtc *q = &v->qp->rtc;
-	struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, cursor));
+	struct hca_qp_req_tx *q = &v->qp->req_tx;
+	struct hca_record *r = hca_record(v->h, hca_req_tx_ref(v, cursor));
 
 	/* the first one counts; one that the peer turned out to have received does not */
-	if (q->flags & HCA_RTC_BAD && (int32_t)(cursor - q->bad) >= 0 &&
+	if (q->flags & HCA_REQ_TX_BAD && (int32_t)(cursor - q->bad) >= 0 &&
 	    (int32_t)(q->bad - v->tail) >= 0)
 		return;
 	if (!(r->flags & HCA_REC_SENT))
 		r->desc_seq = v->desc_seq;
-	q->flags |= HCA_RTC_BAD;
+	q->flags |= HCA_REQ_TX_BAD;
 	__atomic_store_n(&q->bad, cursor, __ATOMIC_RELEASE);
 	if (v->unreliable)
-		hca_rtc_complete(v->h, v->ctx, v->qp, v->qpi);
+		hca_req_tx_complete(v->h, v->ctx, v->qp, v->qpi);
 	else
-		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
+		hca_msg_send(v->h, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, v->qpi, HCA_MSG_BAD);
 }
 
-/* ERR, SQE: everything in the window goes to RRC without being sent. */
+/* ERR, SQE: everything in the window goes to req_rx without being sent. */
 static void
-flush(struct hca_rtc_visit *v)
+flush(struct hca_req_tx_visit *v)
 {
-	hca_rtc_local_abandon(v->h, v->ctx, v->qpi);
+	hca_req_tx_local_abandon(v->h, v->ctx, v->qpi);
 	for (; v->next != v->head; v->next++) {
-		struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, v->next));
+		struct hca_record *r = hca_record(v->h, hca_req_tx_ref(v, v->next));
 
 		if (!(r->flags & HCA_REC_SENT))
 			r->desc_seq = v->desc_seq;
@@ -331,10 +332,10 @@ flush(struct hca_rtc_visit *v)
 	v->pkt = 0;
 	store(v);
 	if (v->unreliable)
-		hca_rtc_complete(v->h, v->ctx, v->qp, v->qpi);
-	/* even without new records: RRC may have flushed before it saw our last `next` */
+		hca_req_tx_complete(v->h, v->ctx, v->qp, v->qpi);
+	/* even without new records: req_rx may have flushed before it saw our last `next` */
 	else if (v->tail != v->head)
-		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_BAD);
+		hca_msg_send(v->h, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, v->qpi, HCA_MSG_BAD);
 }
 
 static inline bool
@@ -346,54 +347,54 @@ is_flushing(uint32_t state)
 /* ---- one QP's turn ---- */
 
 static void
-check_drained(struct hca_rtc_visit *v)
+check_drained(struct hca_req_tx_visit *v)
 {
 	const struct hca_qp_cfg *cfg = &v->qp->cfg;
 	const struct hca_record *r;
 
 	if (!__atomic_load_n(&cfg->draining, __ATOMIC_RELAXED) ||
-	    v->qp->rtc.flags & (HCA_RTC_DRAINED | HCA_RTC_LOCAL) || v->upsn != v->max_psn)
+	    v->qp->req_tx.flags & (HCA_REQ_TX_DRAINED | HCA_REQ_TX_LOCAL) || v->upsn != v->max_psn)
 		return;
 	if (v->tail != v->head) {
-		r = hca_record(v->h, hca_rtc_ref(v, v->tail));
+		r = hca_record(v->h, hca_req_tx_ref(v, v->tail));
 		if (r->flags & HCA_REC_SENT)
 			return;
 	}
-	v->qp->rtc.flags |= HCA_RTC_DRAINED;
+	v->qp->req_tx.flags |= HCA_REQ_TX_DRAINED;
 	if (__atomic_load_n(&cfg->sqd_notify, __ATOMIC_RELAXED))
-		hca_eq_raise_qp(&v->h->core, HCA_STAGE_RTC, HCA_EVENT_SQ_DRAINED, v->qpi);
+		hca_eq_raise_qp(&v->h->core, HCA_STAGE_REQ_TX, HCA_EVENT_SQ_DRAINED, v->qpi);
 }
 
 void
-hca_rtc_check_drained(struct hca_pipe *h, uint32_t qpi)
+hca_req_tx_check_drained(struct hca_pipe *h, uint32_t qpi)
 {
-	struct hca_rtc_visit v;
+	struct hca_req_tx_visit v;
 
-	load(&v, h, hca_rtc_ctx(h), qpi);
+	load(&v, h, hca_req_tx_ctx(h), qpi);
 	check_drained(&v);
 }
 
-/* There are unacknowledged packets and no timer: RRC starts it. Pairs with RRC's disarm. */
+/* There are unacknowledged packets and no timer: req_rx starts it. Pairs with req_rx's disarm. */
 static void
-arm_timer(struct hca_rtc_visit *v)
+arm_timer(struct hca_req_tx_visit *v)
 {
 	if (hca_qp_ack_timeout(v->qp) == 0)
 		return;
 	if (!v->h->single_worker)
 		rte_smp_mb();
-	if (__atomic_load_n(&v->qp->rrc.timer_armed, __ATOMIC_RELAXED) == 0)
-		hca_msg_send(v->h, HCA_STAGE_RTC, HCA_STAGE_RRC, v->qpi, HCA_MSG_ARM);
+	if (__atomic_load_n(&v->qp->req_rx.timer_armed, __ATOMIC_RELAXED) == 0)
+		hca_msg_send(v->h, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, v->qpi, HCA_MSG_ARM);
 }
 
 static bool
 on_hold(const struct hca_qp *qp)
 {
-	return __atomic_load_n(&qp->rrc.flags, __ATOMIC_ACQUIRE) & HCA_RRC_HOLD;
+	return __atomic_load_n(&qp->req_rx.flags, __ATOMIC_ACQUIRE) & HCA_REQ_RX_HOLD;
 }
 
 /* How much the QP may send in this turn; false: its pacing deadline has not passed. */
 static inline bool
-begin_turn(struct hca_rtc_visit *v)
+begin_turn(struct hca_req_tx_visit *v)
 {
 	const struct hca_cc_ops *congestion = v->h->cc;
 	uint32_t rate = hca_qp_pace(v->qp);
@@ -401,9 +402,9 @@ begin_turn(struct hca_rtc_visit *v)
 	if (unlikely(rate != 0)) {
 		if (v->ctx->now < v->qp->addr.pace_at)
 			return false;
-		v->deficit = (int32_t)RTE_MIN(HCA_RTC_QUANTUM, HCA_RTC_PACE_TURN / rate + 1);
+		v->deficit = (int32_t)RTE_MIN(HCA_REQ_TX_QUANTUM, HCA_REQ_TX_PACE_TURN / rate + 1);
 	} else if (v->deficit <= 0) {
-		v->deficit += HCA_RTC_QUANTUM;
+		v->deficit += HCA_REQ_TX_QUANTUM;
 	}
 	v->leave = UINT32_MAX;
 	if (unlikely(congestion != NULL) && !v->unreliable) {
@@ -417,9 +418,9 @@ begin_turn(struct hca_rtc_visit *v)
 
 /* Frames were described from ctx->out[first] on; repeated: some not for the first time. */
 static inline void
-account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
+account_frames(struct hca_req_tx_visit *v, uint32_t first, bool repeated)
 {
-	struct hca_rtc_ctx *ctx = v->ctx;
+	struct hca_req_tx_ctx *ctx = v->ctx;
 	struct hca_rtt *t;
 
 	if (unlikely(hca_qp_pace(v->qp) != 0))
@@ -439,12 +440,12 @@ account_frames(struct hca_rtc_visit *v, uint32_t first, bool repeated)
 
 /* Visit the QP at the head of the list; false: without credit it stays there. */
 static bool
-visit(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
+visit(struct hca_pipe *h, struct hca_req_tx_ctx *ctx)
 {
 	uint32_t qpi = ctx->ready.head, first = ctx->n_out, repeated = ctx->retransmitted, state,
 		 seq;
-	struct hca_rtc_visit v;
-	enum hca_rtc_stop why;
+	struct hca_req_tx_visit v;
+	enum hca_req_tx_stop why;
 
 	load(&v, h, ctx, qpi);
 	state = hca_qp_state(v.qp);
@@ -455,41 +456,41 @@ visit(struct hca_pipe *h, struct hca_rtc_ctx *ctx)
 		return true;
 	}
 	if (unlikely(!begin_turn(&v))) {
-		HCA_COUNT(h, RTC, req_paced);
+		HCA_COUNT(h, REQ_TX, req_paced);
 		pop(h, ctx);
 		pace(ctx, v.qp, qpi, v.qp->addr.pace_at, 0);
 		return true;
 	}
 	seq = v.desc_seq;
-	why = hca_rtc_send(&v, state);
-	if (why >= HCA_RTC_STOP_PARK)
+	why = hca_req_tx_send(&v, state);
+	if (why >= HCA_REQ_TX_STOP_PARK)
 		v.deficit = 0;
 	store(&v);
 	if (seq != v.desc_seq)
 		account_frames(&v, first, repeated != ctx->retransmitted);
 	if (unlikely(v.local && !v.unreliable))
-		hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_RRC, qpi, HCA_MSG_LOCAL);
-	if (why == HCA_RTC_STOP_CREDIT)
+		hca_msg_send(h, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, qpi, HCA_MSG_LOCAL);
+	if (why == HCA_REQ_TX_STOP_CREDIT)
 		return false;
 	pop(h, ctx);
-	if (why == HCA_RTC_STOP_TURN)
+	if (why == HCA_REQ_TX_STOP_TURN)
 		wake(h, ctx, v.qp, qpi);
-	else if (why == HCA_RTC_STOP_BAD)
+	else if (why == HCA_REQ_TX_STOP_BAD)
 		report_bad(&v, v.next);
-	else if (unlikely(why == HCA_RTC_STOP_CONGESTED) && v.again != UINT64_MAX)
-		pace(ctx, v.qp, qpi, v.again, HCA_RTC_HELD);
+	else if (unlikely(why == HCA_REQ_TX_STOP_CONGESTED) && v.again != UINT64_MAX)
+		pace(ctx, v.qp, qpi, v.again, HCA_REQ_TX_HELD);
 	if (unlikely(state == HCA_QPS_SQD))
 		check_drained(&v);
 	/* encap may have reported already the copies of earlier packets */
 	if (unlikely(v.local && v.unreliable))
-		hca_rtc_complete(h, ctx, v.qp, qpi);
+		hca_req_tx_complete(h, ctx, v.qp, qpi);
 	return true;
 }
 
 static unsigned int
-send_burst(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned int budget)
+send_burst(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint64_t now, unsigned int budget)
 {
-	struct hca_edge *e = &h->edge[HCA_EDGE_RTC_ENCAP];
+	struct hca_edge *e = &h->edge[HCA_EDGE_REQ_TX_ENCAP];
 	uint32_t turns;
 
 	if (ctx->count == 0)
@@ -508,12 +509,12 @@ send_burst(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned i
 		rte_pktmbuf_free_bulk(ctx->spare, ctx->n_spare);
 	if (ctx->n_out == 0)
 		return 0;
-	HCA_COUNT_N(h, RTC, req_packets, ctx->n_out);
-	HCA_COUNT_N(h, RTC, retransmissions, ctx->retransmitted);
+	HCA_COUNT_N(h, REQ_TX, req_packets, ctx->n_out);
+	HCA_COUNT_N(h, REQ_TX, retransmissions, ctx->retransmitted);
 	hca_edge_push(h, e, (void *const *)ctx->out, ctx->n_out, now);
 	/* a direct edge has copied everything by now; otherwise encap reports it */
 	for (uint32_t i = 0; i < ctx->n_copied && e->ring == NULL; i++)
-		hca_rtc_complete(h, ctx, &h->qp[ctx->copied[i]], ctx->copied[i]);
+		hca_req_tx_complete(h, ctx, &h->qp[ctx->copied[i]], ctx->copied[i]);
 	return ctx->n_out;
 }
 
@@ -523,8 +524,8 @@ send_burst(struct hca_pipe *h, struct hca_rtc_ctx *ctx, uint64_t now, unsigned i
 static void
 attend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
-	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
-	struct hca_rtc_visit v;
+	struct hca_req_tx_ctx *ctx = hca_req_tx_ctx(h);
+	struct hca_req_tx_visit v;
 	uint32_t state;
 
 	/* before RTS the CEU sets the PSNs: storing the loaded ones would overwrite them */
@@ -538,58 +539,58 @@ attend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 		flush(&v);
 	} else {
 		if (unlikely(v.unreliable && state == HCA_QPS_RTS))
-			qp->rtc.flags &= ~HCA_RTC_BAD; /* back from SQE */
+			qp->req_tx.flags &= ~HCA_REQ_TX_BAD; /* back from SQE */
 		store(&v);
 		if (state == HCA_QPS_SQD)
 			check_drained(&v);
 		else
-			qp->rtc.flags &= ~HCA_RTC_DRAINED;
+			qp->req_tx.flags &= ~HCA_REQ_TX_DRAINED;
 		end_hold(ctx, qp, qpi);
 		if (v.next != v.head)
 			wake(h, ctx, qp, qpi);
 	}
-	hca_rtc_free_released(h, ctx, qp, qpi);
+	hca_req_tx_free_released(h, ctx, qp, qpi);
 }
 
 static void
 on_new(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (likely(hca_qp_state(qp) == HCA_QPS_RTS))
-		wake(h, hca_rtc_ctx(h), qp, qpi);
+		wake(h, hca_req_tx_ctx(h), qp, qpi);
 	else
 		attend(h, qp, qpi);
 }
 
-/* Go back to the PSN that RRC requests, or to una if that is later; never forward. */
+/* Go back to the PSN that req_rx requests, or to una if that is later; never forward. */
 static void
 rewind_to(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
-	uint64_t word = __atomic_load_n(&qp->rrc.rewind, __ATOMIC_ACQUIRE);
+	uint64_t word = __atomic_load_n(&qp->req_rx.rewind, __ATOMIC_ACQUIRE);
 	uint32_t psn = (uint32_t)word & HCA_PSN_MASK, at, pkt;
-	struct hca_rtc_visit v;
+	struct hca_req_tx_visit v;
 
-	if ((uint32_t)(word >> 32) == qp->rtc.rewind_epoch)
+	if ((uint32_t)(word >> 32) == qp->req_tx.rewind_epoch)
 		return;
-	qp->rtc.rewind_epoch = (uint32_t)(word >> 32);
-	load(&v, h, hca_rtc_ctx(h), qpi);
+	qp->req_tx.rewind_epoch = (uint32_t)(word >> 32);
+	load(&v, h, hca_req_tx_ctx(h), qpi);
 	if (((psn - v.upsn) & HCA_PSN_MASK) >= ((v.max_psn - v.upsn) & HCA_PSN_MASK))
 		psn = v.upsn;
 	at = find_psn(&v, psn);
 	if (at != v.head) {
-		pkt = (psn - hca_record(h, hca_rtc_ref(&v, at))->psn) & HCA_PSN_MASK;
+		pkt = (psn - hca_record(h, hca_req_tx_ref(&v, at))->psn) & HCA_PSN_MASK;
 		if ((int32_t)(at - v.next) < 0 || (at == v.next && pkt < v.pkt)) {
 			v.next = at;
 			v.pkt = pkt;
 			v.next_psn = psn;
-			qp->rtc.again = (uint8_t)(word >> 24);
-			HCA_COUNT(h, RTC, req_rewinds);
+			qp->req_tx.again = (uint8_t)(word >> 24);
+			HCA_COUNT(h, REQ_TX, req_rewinds);
 		}
 	}
 	store(&v);
 }
 
 static void
-on_rrc(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_req_rx(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	uint32_t state = hca_qp_state(qp);
 
@@ -600,25 +601,25 @@ on_rrc(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint6
 }
 
 void
-hca_rtc_gather_failed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
+hca_req_tx_gather_failed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
 	uint32_t psn = __atomic_load_n(&qp->encap.req_failed_psn, __ATOMIC_ACQUIRE), at;
 	uint32_t why = __atomic_load_n(&qp->encap.req_failed_syndrome, __ATOMIC_RELAXED);
-	struct hca_rtc_visit v;
+	struct hca_req_tx_visit v;
 	struct hca_record *r;
 
-	load(&v, h, hca_rtc_ctx(h), qpi);
+	load(&v, h, hca_req_tx_ctx(h), qpi);
 	at = find_psn(&v, psn & HCA_PSN_MASK);
 	if (at == v.head)
 		return;
-	r = hca_record(h, hca_rtc_ref(&v, at));
+	r = hca_record(h, hca_req_tx_ref(&v, at));
 	if (r->syndrome == 0)
 		__atomic_store_n(&r->syndrome, (uint8_t)why, __ATOMIC_RELEASE);
 	if ((int32_t)(v.next - at) > 0 || (v.next == at && v.pkt != 0)) {
 		v.next = at;
 		v.pkt = 0;
 		v.next_psn = r->psn;
-		qp->rtc.again = HCA_AGAIN_GATHER;
+		qp->req_tx.again = HCA_AGAIN_GATHER;
 		catch_up(&v);
 	}
 	/*
@@ -628,7 +629,7 @@ hca_rtc_gather_failed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 	store(&v);
 	report_bad(&v, at);
 	if (!v.unreliable)
-		hca_rtc_wake(h, qpi);
+		hca_req_tx_wake(h, qpi);
 }
 
 static void
@@ -638,13 +639,13 @@ on_encap(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 
 	if (unlikely(state == HCA_QPS_RST))
 		return;
-	if (unlikely(flags & HCA_MSG_FAILED) && !is_flushing(state) && !qp->rtc.unreliable)
-		hca_rtc_gather_failed(h, qp, qpi);
-	if (unlikely(flags & HCA_MSG_LATE) && !is_flushing(state) && !qp->rtc.unreliable)
-		hca_msg_send(h, HCA_STAGE_RTC, HCA_STAGE_RRC, qpi, HCA_MSG_LATE);
-	if (unlikely(qp->rtc.unreliable))
-		hca_rtc_complete(h, hca_rtc_ctx(h), qp, qpi);
-	hca_rtc_free_released(h, hca_rtc_ctx(h), qp, qpi);
+	if (unlikely(flags & HCA_MSG_FAILED) && !is_flushing(state) && !qp->req_tx.unreliable)
+		hca_req_tx_gather_failed(h, qp, qpi);
+	if (unlikely(flags & HCA_MSG_LATE) && !is_flushing(state) && !qp->req_tx.unreliable)
+		hca_msg_send(h, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, qpi, HCA_MSG_LATE);
+	if (unlikely(qp->req_tx.unreliable))
+		hca_req_tx_complete(h, hca_req_tx_ctx(h), qp, qpi);
+	hca_req_tx_free_released(h, hca_req_tx_ctx(h), qp, qpi);
 }
 
 static void
@@ -657,13 +658,13 @@ on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 static void
 purge(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
-	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	struct hca_req_tx_ctx *ctx = hca_req_tx_ctx(h);
 	uint32_t head = __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE);
 
 	unlink_qp(h, ctx, qpi);
-	hca_rtc_local_abandon(h, ctx, qpi);
+	hca_req_tx_local_abandon(h, ctx, qpi);
 	for (uint32_t i = qp->sq_freed; i != head; i++)
-		return_record(h, ctx, qp->rtc.window[i & qp->rtc.window_mask]);
+		return_record(h, ctx, qp->req_tx.window[i & qp->req_tx.window_mask]);
 	return_all(h, ctx);
 	__atomic_store_n(&qp->sq_freed, head, __ATOMIC_RELEASE);
 }
@@ -673,7 +674,7 @@ on_ceu(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint6
 {
 	if (flags & HCA_MSG_PURGE) {
 		purge(h, qp, qpi);
-		hca_purge_ack(h, HCA_STAGE_RTC);
+		hca_purge_ack(h, HCA_STAGE_REQ_TX);
 	} else {
 		attend(h, qp, qpi);
 	}
@@ -684,37 +685,37 @@ messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
-	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_RTC, on_ceu, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_RRC, HCA_STAGE_RTC, on_rrc, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, on_encap, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RTC, on_state, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RTC, on_new, now, budget);
+	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, on_ceu, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_REQ_RX, HCA_STAGE_REQ_TX, on_req_rx, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, on_encap, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_REQ_TX, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, on_new, now, budget);
 	return n;
 }
 
 unsigned int
-hca_rtc_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
+hca_req_tx_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
-	struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	struct hca_req_tx_ctx *ctx = hca_req_tx_ctx(h);
 	unsigned int n = 0;
 
-	if (hca_msg_due(h, HCA_STAGE_RTC))
+	if (hca_msg_due(h, HCA_STAGE_REQ_TX))
 		n = messages(h, now, budget);
 	if (unlikely(ctx->local != HCA_RECREF_NONE))
-		n += hca_rtc_local_poll(h, ctx);
+		n += hca_req_tx_local_poll(h, ctx);
 	ctx->now = now;
 	if (unlikely(now >= ctx->pace.next))
 		end_pacing(h, ctx, now);
 	n += send_burst(h, ctx, now, budget);
 	if (unlikely(ctx->batch.n != 0))
-		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_RTC);
+		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_REQ_TX);
 	return n;
 }
 
 uint64_t
-hca_rtc_deadline(const struct hca_pipe *h, uint64_t now)
+hca_req_tx_deadline(const struct hca_pipe *h, uint64_t now)
 {
-	const struct hca_rtc_ctx *ctx = hca_rtc_ctx(h);
+	const struct hca_req_tx_ctx *ctx = hca_req_tx_ctx(h);
 
 	if (ctx->local != HCA_RECREF_NONE)
 		return now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* requester_recv with RTC and timer: release, retries, responses, errors, flush. */
+/* req_rx with req_tx and timer: release, retries, responses, errors, flush. */
 
 #include "req_rig.h"
 
@@ -27,7 +27,7 @@ post_writes(struct rig *r, unsigned int n)
 		rig_post(r, WRITE, 8, SIG);
 }
 
-/* Asserts that every record is free after RTC has seen the release. */
+/* Asserts that every record is free after req_tx has seen the release. */
 static void
 expect_empty(struct rig *r)
 {
@@ -73,7 +73,7 @@ test_coalesced_ack(void **state)
 	assert_int_equal(rig_una(r), rig_psn(4));
 	rig_ack(r, rig_psn(4), ACK);
 	rig_expect_ok(r, 2, 3, WRITE, 8);
-	assert_int_equal(RIG_COUNTER(r, RRC, req_completions), 4);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, req_completions), 4);
 	expect_empty(r);
 }
 
@@ -107,7 +107,7 @@ test_ghosts(void **state)
 	rig_ack(r, rig_psn(0), ACK);
 	una = r->qp->sq_una;
 	rig_ack(r, rig_psn(0), ACK);
-	assert_int_equal(RIG_COUNTER(r, RRC, req_duplicate_ack), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, req_duplicate_ack), 1);
 	for (unsigned int i = 0; i < RTE_DIM(far); i++) {
 		uint32_t psn = (rig_psn(1) + far[i]) & HCA_PSN_MASK;
 
@@ -118,13 +118,13 @@ test_ghosts(void **state)
 		rig_response(r, ONLY, psn, 8, 1);
 		rig_atomic(r, psn, 1);
 	}
-	assert_int_equal(RIG_COUNTER(r, RRC, req_stale_response), 6 * RTE_DIM(far));
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, req_stale_response), 6 * RTE_DIM(far));
 	/* Reserved syndromes are ignored. */
 	rig_ack(r, rig_psn(1), 0x40);
 	rig_ack(r, rig_psn(1), 0x80);
 	rig_ack(r, rig_psn(1), HCA_NAK_SYNDROME(5));
 	rig_ack(r, rig_psn(1), HCA_NAK_SYNDROME(HCA_NAK_INVALID_RD_REQ));
-	assert_int_equal(RIG_COUNTER(r, RRC, req_bad_response), 4);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, req_bad_response), 4);
 	assert_int_equal(r->qp->sq_una, una);
 	assert_int_equal(rig_cqes(r), 1);
 	assert_int_equal(rig_state(r), HCA_QPS_RTS);
@@ -141,12 +141,12 @@ test_other_life(void **state)
 	r->age = 1;
 	rig_ack(r, rig_psn(0), ACK);
 	assert_int_equal(rig_cqes(r), 0);
-	assert_int_equal(RIG_COUNTER(r, RRC, rx_stale_generation), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, rx_stale_generation), 1);
 	r->age = 0;
 	r->qp->cfg.state = HCA_QPS_RST;
 	rig_ack(r, rig_psn(0), ACK);
 	assert_int_equal(rig_cqes(r), 0);
-	assert_int_equal(RIG_COUNTER(r, RRC, rx_qp_state), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, rx_qp_state), 1);
 }
 
 /* Enough packets to pass the end of the PSN space and of the window several times. */
@@ -183,7 +183,8 @@ test_cq_overrun(void **state)
 	rig_ack(r, rig_psn(5), ACK);
 	assert_int_equal(rig_cqes(r), 4);
 	rig_expect_ok(r, 3, 3, WRITE, 8);
-	assert_int_equal(RIG_COUNTER(r, RRC, cqe_overrun) + RIG_COUNTER(r, RRC, cqe_dead_cq), 2);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, cqe_overrun) + RIG_COUNTER(r, REQ_RX, cqe_dead_cq),
+			 2);
 	expect_empty(r);
 }
 
@@ -203,8 +204,8 @@ test_sequence_nak(void **state)
 	assert_true(r->txd[3].flags & HCA_TXD_ACKREQ);
 	rig_ack(r, rig_psn(5), ACK);
 	assert_int_equal(rig_cqes(r), 6);
-	assert_int_equal(r->qp->rrc.retries, 0);
-	assert_int_equal(RIG_COUNTER(r, RRC, packet_seq_err), 1);
+	assert_int_equal(r->qp->req_rx.retries, 0);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, packet_seq_err), 1);
 	expect_empty(r);
 }
 
@@ -223,7 +224,7 @@ test_sequence_nak_exhausted(void **state)
 		assert_int_equal(rig_send(r, 2), 3);
 	}
 	rig_ack(r, rig_psn(1), SEQ);
-	assert_int_equal(RIG_COUNTER(r, RRC, req_transport_retries_exceeded), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, req_transport_retries_exceeded), 1);
 	rig_expect_ok(r, 0, 0, WRITE, 8);
 	expect_failed(r, 1, HCA_SYND_RETRY_EXC, 4);
 }
@@ -236,27 +237,27 @@ test_timeout(void **state)
 	post_writes(r, 3);
 	rig_send(r, 1);
 	rig_pass(r, 0);
-	assert_int_equal(r->qp->rrc.timer_armed, 1);
+	assert_int_equal(r->qp->req_rx.timer_armed, 1);
 	rig_pass(r, RIG_TIMEOUT_NS / 2);
 	rig_ack(r, rig_psn(0), ACK);
 	/* progress has moved the deadline: the old one passes without a retry */
 	rig_pass(r, RIG_TIMEOUT_NS / 2 + 10000);
 	assert_int_equal(rig_send(r, 2), 0);
 	rig_pass(r, RIG_TIMEOUT_NS / 2);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 1);
 	assert_int_equal(rig_send(r, 2), 2);
 	assert_int_equal(r->txd[0].psn, rig_psn(1));
 	rig_ack(r, rig_psn(2), ACK);
 	assert_int_equal(rig_cqes(r), 3);
 	/* nothing is outstanding: the next expiry stops the timer, new packets start it again */
 	rig_pass(r, RIG_TIMEOUT_NS + 10000);
-	assert_int_equal(r->qp->rrc.timer_armed, 0);
+	assert_int_equal(r->qp->req_rx.timer_armed, 0);
 	rig_pass(r, 100 * RIG_TIMEOUT_NS);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 1);
 	post_writes(r, 1);
 	rig_send(r, 1);
 	rig_pass(r, 0);
-	assert_int_equal(r->qp->rrc.timer_armed, 1);
+	assert_int_equal(r->qp->req_rx.timer_armed, 1);
 	rig_pass(r, RIG_TIMEOUT_NS + 10000);
 	assert_int_equal(rig_send(r, 1), 1);
 }
@@ -278,9 +279,9 @@ test_timeout_after_idle(void **state)
 	post_writes(r, 1);
 	rig_send(r, 1);
 	rig_pass(r, 20000);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 0);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 0);
 	rig_pass(r, RIG_TIMEOUT_NS + 8192);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 1);
 	assert_int_equal(rig_send(r, 1), 1);
 }
 
@@ -299,10 +300,10 @@ test_timeout_exhausted(void **state)
 	}
 	assert_int_equal(rig_cqes(r), 0);
 	rig_pass(r, RIG_TIMEOUT_NS + 10000);
-	assert_int_equal(RIG_COUNTER(r, RRC, local_ack_timeout_err), 4);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, local_ack_timeout_err), 4);
 	expect_failed(r, 0, HCA_SYND_RETRY_EXC, 3);
 	rig_pass(r, 10 * RIG_TIMEOUT_NS);
-	assert_int_equal(r->qp->rrc.timer_armed, 0);
+	assert_int_equal(r->qp->req_rx.timer_armed, 0);
 }
 
 static void
@@ -339,12 +340,12 @@ test_rnr(void **state)
 	rig_pass(r, 10000);
 	assert_int_equal(rig_send(r, 2), 4);
 	assert_int_equal(r->txd[0].psn, rig_psn(1));
-	assert_int_equal(r->qp->rrc.rnr_retries, 1);
-	assert_int_equal(r->qp->rrc.retries, 0);
+	assert_int_equal(r->qp->req_rx.rnr_retries, 1);
+	assert_int_equal(r->qp->req_rx.retries, 0);
 	rig_ack(r, rig_psn(4), ACK);
 	assert_int_equal(rig_cqes(r), 5);
-	assert_int_equal(r->qp->rrc.rnr_retries, 0);
-	assert_int_equal(RIG_COUNTER(r, RRC, rnr_nak_received), 2);
+	assert_int_equal(r->qp->req_rx.rnr_retries, 0);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, rnr_nak_received), 2);
 	expect_empty(r);
 }
 
@@ -437,7 +438,7 @@ test_read(void **state)
 	assert_int_equal(r->mem[RIG_MTU], 0x22);
 	assert_int_equal(r->mem[2 * RIG_MTU + 9], 0x33);
 	assert_int_equal(r->mem[2 * RIG_MTU + 10], 0);
-	assert_int_equal(r->qp->rrc.rd_done, 2);
+	assert_int_equal(r->qp->req_rx.rd_done, 2);
 	expect_empty(r);
 }
 
@@ -501,8 +502,8 @@ test_implied_nak(void **state)
 	assert_int_equal(rig_cqes(r), 1);
 	assert_int_equal(rig_una(r), rig_psn(1));
 	rig_ack(r, rig_psn(4), ACK);
-	assert_int_equal(RIG_COUNTER(r, RRC, implied_nak_seq_err), 1);
-	assert_int_equal(r->qp->rrc.retries, 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, implied_nak_seq_err), 1);
+	assert_int_equal(r->qp->req_rx.retries, 1);
 	assert_int_equal(rig_send(r, 2), 3);
 	assert_int_equal(r->txd[0].opcode, HCA_BTH_RC_READ_REQ);
 	rig_response(r, FIRST, rig_psn(1), RIG_MTU, 1);
@@ -524,7 +525,7 @@ test_read_resumed(void **state)
 	rig_response(r, MIDDLE, rig_psn(1), RIG_MTU, 0x11);
 	rig_response(r, MIDDLE, rig_psn(3), RIG_MTU, 0xee);
 	rig_response(r, LAST, rig_psn(4), RIG_MTU, 0xee);
-	assert_int_equal(RIG_COUNTER(r, RRC, implied_nak_seq_err), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, implied_nak_seq_err), 1);
 	assert_int_equal(r->mem[3 * RIG_MTU], 0);
 	assert_int_equal(rig_send(r, 2), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(2));
@@ -638,7 +639,7 @@ test_scatter_error(void **state)
 	rig_response(r, ONLY, rig_psn(1), 8, 0xee);
 	assert_int_equal(r->mem[0], 0);
 	rig_expect_ok(r, 0, 0, WRITE, 8);
-	assert_int_equal(RIG_COUNTER(r, RRC, req_scatter_error), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, req_scatter_error), 1);
 	expect_failed(r, 1, HCA_SYND_LOCAL_PROT, 3);
 }
 
@@ -705,7 +706,7 @@ test_gather_failed(void **state)
 	rig_send(r, 1);
 	r->qp->encap.req_failed_psn = rig_psn(1);
 	r->qp->encap.req_failed_syndrome = HCA_SYND_LOCAL_PROT;
-	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_FAILED);
+	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_FAILED);
 	rig_send(r, 1);
 	rig_pass(r, 0);
 	assert_int_equal(rig_state(r), HCA_QPS_RTS);
@@ -729,7 +730,7 @@ test_flush(void **state)
 	expect_failed(r, 0, HCA_SYND_WR_FLUSH, 5);
 	rig_ack(r, rig_psn(0), ACK);
 	assert_int_equal(rig_cqes(r), 5);
-	assert_int_equal(RIG_COUNTER(r, RRC, req_cqe_flush_error), 5);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, req_cqe_flush_error), 5);
 }
 
 static void

@@ -12,96 +12,96 @@
 #include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "abi_wqe.h"
-#include "requester/rtc.h"
+#include "requester/req_tx.h"
 
-enum rtc_op_kind {
-	RTC_OP_NONE = 0,
-	RTC_OP_PAYLOAD, /* SEND, WRITE: a packet per MTU */
-	RTC_OP_READ,	/* one request, a PSN per response */
-	RTC_OP_ATOMIC,
-	RTC_OP_LOCAL, /* no packet */
+enum req_tx_op_kind {
+	REQ_TX_OP_NONE = 0,
+	REQ_TX_OP_PAYLOAD, /* SEND, WRITE: a packet per MTU */
+	REQ_TX_OP_READ,	   /* one request, a PSN per response */
+	REQ_TX_OP_ATOMIC,
+	REQ_TX_OP_LOCAL, /* no packet */
 };
 
-/* Per WQE opcode: RC's BTH opcodes by position [middle, first, last, only]; see rtc.transport. */
-struct rtc_op {
+/* Per WQE opcode: RC's BTH opcodes by position [middle, first, last, only]; req_tx.transport. */
+struct req_tx_op {
 	uint8_t bth[4];
 	uint8_t kind;
 	uint8_t txd_flags; /* on the last packet, if the record requests it */
 };
 
 #define KIND(flags) \
-	((flags)&HCA_WQE_OP_LOCAL    ? RTC_OP_LOCAL \
-	 : (flags)&HCA_WQE_OP_READ   ? RTC_OP_READ \
-	 : (flags)&HCA_WQE_OP_ATOMIC ? RTC_OP_ATOMIC \
-				     : RTC_OP_PAYLOAD)
+	((flags)&HCA_WQE_OP_LOCAL    ? REQ_TX_OP_LOCAL \
+	 : (flags)&HCA_WQE_OP_READ   ? REQ_TX_OP_READ \
+	 : (flags)&HCA_WQE_OP_ATOMIC ? REQ_TX_OP_ATOMIC \
+				     : REQ_TX_OP_PAYLOAD)
 
-static const struct rtc_op rtc_ops[32] = {
+static const struct req_tx_op req_tx_ops[32] = {
 #define X(name, code, wr, wc, flags, bth) \
 	[code] = {bth, KIND(flags), (flags)&HCA_WQE_OP_RECV ? HCA_TXD_SOLICITED : 0},
 	HCA_OP_LIST(X)
 #undef X
 };
 
-static inline const struct rtc_op *
+static inline const struct req_tx_op *
 op_of(const struct hca_record *r)
 {
-	return &rtc_ops[r->op & 31];
+	return &req_tx_ops[r->op & 31];
 }
 
 static bool
 op_valid(const struct hca_record *r)
 {
-	const struct rtc_op *op = op_of(r);
+	const struct req_tx_op *op = op_of(r);
 	bool full = r->flags & HCA_REC_FULL;
 
-	if (r->op >= RTE_DIM(rtc_ops) || op->kind == RTC_OP_NONE)
+	if (r->op >= RTE_DIM(req_tx_ops) || op->kind == REQ_TX_OP_NONE)
 		return false;
 	/* fields of the long form require it; RD determines which responses count */
-	if ((op->kind == RTC_OP_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
+	if ((op->kind == REQ_TX_OP_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
 		return false;
-	if (op->kind == RTC_OP_LOCAL)
+	if (op->kind == REQ_TX_OP_LOCAL)
 		return r->flags & HCA_REC_LOCAL && (full || r->op != HCA_OP_BIND_MW);
-	return !!(r->flags & HCA_REC_RD) == (op->kind != RTC_OP_PAYLOAD);
+	return !!(r->flags & HCA_REC_RD) == (op->kind != REQ_TX_OP_PAYLOAD);
 }
 
 /* Number of PSNs of a message: one per packet, for a READ one per response packet. */
 static inline uint32_t
 psn_count(const struct hca_record *r, uint32_t mtu_log)
 {
-	if (r->len <= 1u << mtu_log || op_of(r)->kind == RTC_OP_ATOMIC)
+	if (r->len <= 1u << mtu_log || op_of(r)->kind == REQ_TX_OP_ATOMIC)
 		return 1;
 	return ((r->len - 1) >> mtu_log) + 1;
 }
 
 /* Whether a message that has not begun may begin. SENT ones have passed these checks. */
-static enum hca_rtc_stop
-may_begin(const struct hca_rtc_visit *v, struct hca_record *r, uint32_t state)
+static enum hca_req_tx_stop
+may_begin(const struct hca_req_tx_visit *v, struct hca_record *r, uint32_t state)
 {
 	uint32_t allowed = hca_qp_live(&v->qp->cfg.max_rd_atomic), done;
 
 	if (unlikely(state == HCA_QPS_SQD))
-		return HCA_RTC_STOP_PARK;
+		return HCA_REQ_TX_STOP_PARK;
 	if (unlikely(r->syndrome == 0 && !op_valid(r)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;
 	if (unlikely(r->flags & HCA_REC_RD && (v->unreliable || allowed == 0)))
 		r->syndrome = HCA_SYND_LOCAL_QP_OP;
 	if (unlikely(r->syndrome != 0))
-		return HCA_RTC_STOP_BAD;
+		return HCA_REQ_TX_STOP_BAD;
 	if (likely(!(r->flags & (HCA_REC_RD | HCA_REC_FENCE))))
-		return HCA_RTC_GO;
-	done = __atomic_load_n(&v->qp->rrc.rd_done, __ATOMIC_ACQUIRE);
+		return HCA_REQ_TX_GO;
+	done = __atomic_load_n(&v->qp->req_rx.rd_done, __ATOMIC_ACQUIRE);
 	if (r->flags & HCA_REC_FENCE && r->rd_ord != done)
-		return HCA_RTC_STOP_PARK;
+		return HCA_REQ_TX_STOP_PARK;
 	if (r->flags & HCA_REC_RD && r->rd_ord - done >= allowed)
-		return HCA_RTC_STOP_PARK;
-	return HCA_RTC_GO;
+		return HCA_REQ_TX_STOP_PARK;
+	return HCA_REQ_TX_GO;
 }
 
 /* Whether raw mbufs (encap resets them) are available. want: how many the QP could use. */
 static inline bool
-have_mbufs(struct hca_rtc_visit *v, uint32_t want)
+have_mbufs(struct hca_req_tx_visit *v, uint32_t want)
 {
-	struct hca_rtc_ctx *ctx = v->ctx;
+	struct hca_req_tx_ctx *ctx = v->ctx;
 
 	if (unlikely(ctx->n_out == ctx->room))
 		return false;
@@ -109,7 +109,7 @@ have_mbufs(struct hca_rtc_visit *v, uint32_t want)
 		want = RTE_MIN(RTE_MAX(want, 1u), ctx->room - ctx->n_out);
 		while (rte_mempool_get_bulk(v->h->tx_pool, (void **)ctx->spare, want) != 0)
 			if ((want /= 2) == 0) {
-				HCA_COUNT(v->h, RTC, req_no_mbuf);
+				HCA_COUNT(v->h, REQ_TX, req_no_mbuf);
 				return false;
 			}
 		ctx->n_spare = want;
@@ -119,13 +119,13 @@ have_mbufs(struct hca_rtc_visit *v, uint32_t want)
 
 /* An mbuf for the next descriptor, or NULL. */
 static inline struct rte_mbuf *
-take_mbuf(struct hca_rtc_visit *v, uint32_t want)
+take_mbuf(struct hca_req_tx_visit *v, uint32_t want)
 {
 	return have_mbufs(v, want) ? v->ctx->spare[--v->ctx->n_spare] : NULL;
 }
 
 static inline struct hca_txd *
-put_txd(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint8_t opcode)
+put_txd(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *r, uint8_t opcode)
 {
 	struct hca_txd *d = hca_txd(m);
 
@@ -141,7 +141,7 @@ put_txd(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint8
 	d->seq = ++v->desc_seq;
 	d->key = 0;
 	d->va = 0;
-	d->rec = hca_rtc_ref(v, v->next);
+	d->rec = hca_req_tx_ref(v, v->next);
 	d->off = 0;
 	d->reth.raddr = r->raddr;
 	d->reth.rkey = r->rkey;
@@ -173,7 +173,7 @@ put_payload(struct hca_txd *d, const struct hca_record *r, uint32_t off, uint32_
 }
 
 static void
-count_again(struct hca_rtc_visit *v, struct hca_txd *d)
+count_again(struct hca_req_tx_visit *v, struct hca_txd *d)
 {
 #define X(n) HCA_CTR_##n,
 	static const uint8_t counter[] = { HCA_AGAIN_LIST(X) };
@@ -181,13 +181,13 @@ count_again(struct hca_rtc_visit *v, struct hca_txd *d)
 
 	d->flags |= HCA_TXD_REPEAT;
 	v->ctx->retransmitted++;
-	HCA_COUNT_AT(v->h, HCA_STAGE_RTC, counter[v->qp->rtc.again]);
+	HCA_COUNT_AT(v->h, HCA_STAGE_REQ_TX, counter[v->qp->req_tx.again]);
 	hca_qp_stat_add(&v->qp->stats.retransmissions, 1);
 }
 
 /* Advance by npsn PSNs; true: the packet was sent before. */
 static inline bool
-advance_psn(struct hca_rtc_visit *v, struct hca_txd *d, uint32_t npsn)
+advance_psn(struct hca_req_tx_visit *v, struct hca_txd *d, uint32_t npsn)
 {
 	bool again = v->next_psn != v->max_psn;
 
@@ -200,14 +200,14 @@ advance_psn(struct hca_rtc_visit *v, struct hca_txd *d, uint32_t npsn)
 }
 
 static inline void
-ask_for_ack(struct hca_rtc_visit *v, struct hca_txd *d)
+ask_for_ack(struct hca_req_tx_visit *v, struct hca_txd *d)
 {
 	d->flags |= HCA_TXD_ACKREQ;
 	v->since_ackreq = 0;
 }
 
 static inline void
-next_record(struct hca_rtc_visit *v)
+next_record(struct hca_req_tx_visit *v)
 {
 	v->next++;
 	v->pkt = 0;
@@ -216,16 +216,16 @@ next_record(struct hca_rtc_visit *v)
 
 /* One packet of a SEND or WRITE. */
 static inline void
-emit_payload(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+emit_payload(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
 {
-	const struct rtc_op *op = op_of(r);
+	const struct req_tx_op *op = op_of(r);
 	uint32_t off = v->pkt << mtu_log, left = r->len - off;
 	uint32_t len = RTE_MIN(left, 1u << mtu_log);
 	bool last = v->pkt + 1 == r->npsn;
 	struct hca_txd *d = put_txd(v, m, r, op->bth[last * 2 + (v->pkt == 0)]);
 
 	put_payload(d, r, off, len);
-	v->deficit -= (int32_t)len + HCA_RTC_FRAME_OVERHEAD + HCA_RTC_OVERHEAD;
+	v->deficit -= (int32_t)len + HCA_REQ_TX_FRAME_OVERHEAD + HCA_REQ_TX_OVERHEAD;
 	if (last) {
 		d->flags |= HCA_TXD_LAST_OF_RECORD;
 		if (unlikely(r->flags & HCA_REC_SOLICITED))
@@ -245,19 +245,19 @@ emit_payload(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, 
 
 /* Send a READ from packet v->pkt on, or an atomic. Its response is its acknowledgement. */
 static void
-emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+emit_request(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
 {
-	const struct rtc_op *op = op_of(r);
+	const struct req_tx_op *op = op_of(r);
 	struct hca_txd *d = put_txd(v, m, r, op->bth[3]);
 	uint32_t off = v->pkt << mtu_log;
 
 	d->flags |= HCA_TXD_LAST_OF_RECORD;
 	__atomic_store_n(&r->imm, v->pkt, __ATOMIC_RELAXED);
-	if (op->kind == RTC_OP_READ) {
+	if (op->kind == REQ_TX_OP_READ) {
 		d->reth.raddr += off;
 		d->reth.dma_len -= off;
 	}
-	v->deficit -= HCA_RTC_FRAME_OVERHEAD + HCA_RTC_OVERHEAD;
+	v->deficit -= HCA_REQ_TX_FRAME_OVERHEAD + HCA_REQ_TX_OVERHEAD;
 	v->since_ackreq = 0;
 	v->last = NULL;
 	advance_psn(v, d, r->npsn - v->pkt);
@@ -266,25 +266,25 @@ emit_request(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, 
 
 /* Whether the PSNs of this packet would exceed the limit of unacknowledged ones. */
 static inline bool
-window_full(const struct hca_rtc_visit *v, const struct hca_record *r)
+window_full(const struct hca_req_tx_visit *v, const struct hca_record *r)
 {
 	uint32_t need = r->flags & HCA_REC_RD ? r->npsn - v->pkt : 1;
 
-	return ((v->next_psn - v->upsn) & HCA_PSN_MASK) + need > HCA_RTC_PSN_WINDOW;
+	return ((v->next_psn - v->upsn) & HCA_PSN_MASK) + need > HCA_REQ_TX_PSN_WINDOW;
 }
 
 /* Bytes of the largest frame of this QP. */
 static inline uint32_t
-frame_max(const struct hca_rtc_visit *v)
+frame_max(const struct hca_req_tx_visit *v)
 {
-	return (1u << v->qp->rtc.mtu_log) + HCA_RTC_FRAME_OVERHEAD;
+	return (1u << v->qp->req_tx.mtu_log) + HCA_REQ_TX_FRAME_OVERHEAD;
 }
 
 /* Does congestion control allow the next packet of r? It is counted as sent. */
 static bool
-take_leave(struct hca_rtc_visit *v, const struct hca_record *r)
+take_leave(struct hca_req_tx_visit *v, const struct hca_record *r)
 {
-	uint32_t mtu_log = v->qp->rtc.mtu_log, need = HCA_RTC_FRAME_OVERHEAD;
+	uint32_t mtu_log = v->qp->req_tx.mtu_log, need = HCA_REQ_TX_FRAME_OVERHEAD;
 
 	if (!(r->flags & HCA_REC_RD))
 		need += RTE_MIN(r->len - (v->pkt << mtu_log), 1u << mtu_log);
@@ -299,20 +299,20 @@ take_leave(struct hca_rtc_visit *v, const struct hca_record *r)
  * a turn needs none, unless the next record may have to wait.
  */
 static void
-end_visit(struct hca_rtc_visit *v, enum hca_rtc_stop why)
+end_visit(struct hca_req_tx_visit *v, enum hca_req_tx_stop why)
 {
 	const struct hca_record *r;
 
 	if (v->last == NULL || v->unreliable)
 		return;
 	if (unlikely(v->leave < frame_max(v)))
-		why = HCA_RTC_STOP_PARK;
+		why = HCA_REQ_TX_STOP_PARK;
 	if (v->next != v->head && v->pkt == 0 &&
-	    (why == HCA_RTC_STOP_TURN || why == HCA_RTC_STOP_CREDIT)) {
-		r = hca_record(v->h, hca_rtc_ref(v, v->next));
+	    (why == HCA_REQ_TX_STOP_TURN || why == HCA_REQ_TX_STOP_CREDIT)) {
+		r = hca_record(v->h, hca_req_tx_ref(v, v->next));
 		if (r->syndrome == 0 && !(r->flags & (HCA_REC_FENCE | HCA_REC_RD | HCA_REC_LOCAL)))
 			return;
-	} else if (v->pkt != 0 && why != HCA_RTC_STOP_PARK) {
+	} else if (v->pkt != 0 && why != HCA_REQ_TX_STOP_PARK) {
 		return;
 	}
 	ask_for_ack(v, v->last);
@@ -336,8 +336,8 @@ is_plain(const struct hca_record *r, uint32_t mtu_log)
 
 	memcpy(&w, r, sizeof(w));
 	w = rte_le_to_cpu_32(w);
-	return (w & PLAIN_MASK & ~PLAIN_FREE) == PLAIN_WORD && (w & 0xff) < RTE_DIM(rtc_ops) &&
-	       rtc_ops[w & 31].kind == RTC_OP_PAYLOAD && r->len - 1 < 1u << mtu_log;
+	return (w & PLAIN_MASK & ~PLAIN_FREE) == PLAIN_WORD && (w & 0xff) < RTE_DIM(req_tx_ops) &&
+	       req_tx_ops[w & 31].kind == REQ_TX_OP_PAYLOAD && r->len - 1 < 1u << mtu_log;
 }
 
 static inline void
@@ -346,7 +346,7 @@ put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_reco
 {
 	memcpy(d, common, sizeof(*d));
 	d->psn = psn;
-	d->opcode = rtc_ops[r->op & 31].bth[3] | common->opcode;
+	d->opcode = req_tx_ops[r->op & 31].bth[3] | common->opcode;
 	d->len = (uint16_t)r->len;
 	d->seq = seq;
 	d->key = r->sge.lkey;
@@ -360,10 +360,10 @@ put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_reco
 
 /* Number of plain records that may be sent at once, not considering their bytes. */
 static inline uint32_t
-plain_limit(const struct hca_rtc_visit *v)
+plain_limit(const struct hca_req_tx_visit *v)
 {
-	uint32_t n = RTE_MIN(v->head - v->next, HCA_RTC_WQES_PER_VISIT - v->wqes);
-	uint32_t psns = HCA_RTC_PSN_WINDOW - ((v->next_psn - v->upsn) & HCA_PSN_MASK);
+	uint32_t n = RTE_MIN(v->head - v->next, HCA_REQ_TX_WQES_PER_VISIT - v->wqes);
+	uint32_t psns = HCA_REQ_TX_PSN_WINDOW - ((v->next_psn - v->upsn) & HCA_PSN_MASK);
 
 	return RTE_MIN(RTE_MIN(n, psns), v->ctx->room - v->ctx->n_out);
 }
@@ -373,7 +373,7 @@ plain_limit(const struct hca_rtc_visit *v)
  * one by one. Stops before the first record that is not plain.
  */
 static inline void
-send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
+send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
 {
 	const struct hca_txd common = {
 		.qpi = v->qpi,
@@ -382,7 +382,7 @@ send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
 		.nsge = 1,
 		.generation = v->generation,
 	};
-	const uint32_t *window = v->qp->rtc.window, mask = v->qp->rtc.window_mask;
+	const uint32_t *window = v->qp->req_tx.window, mask = v->qp->req_tx.window_mask;
 	uint32_t n = plain_limit(v), psn = v->next_psn, next = v->next, seq = v->desc_seq, i;
 	uint32_t since = v->since_ackreq, ack_every = v->ack_every, half = v->half;
 	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
@@ -408,7 +408,7 @@ send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
 		r->desc_seq = ++seq;
 		r->flags |= HCA_REC_SENT;
 		put_plain(d, &common, r, ref, psn, seq);
-		deficit -= (int32_t)r->len + HCA_RTC_FRAME_OVERHEAD + 2 * HCA_RTC_OVERHEAD;
+		deficit -= (int32_t)r->len + HCA_REQ_TX_FRAME_OVERHEAD + 2 * HCA_REQ_TX_OVERHEAD;
 		if (++since >= ack_every || (next & half) == half) {
 			d->flags |= HCA_TXD_ACKREQ;
 			since = 0;
@@ -429,9 +429,9 @@ send_plain(struct hca_rtc_visit *v, uint32_t mtu_log)
 
 /* Executed, now or before. */
 static void
-pass_local(struct hca_rtc_visit *v)
+pass_local(struct hca_req_tx_visit *v)
 {
-	v->deficit -= HCA_RTC_OVERHEAD;
+	v->deficit -= HCA_REQ_TX_OVERHEAD;
 	v->local = true;
 	next_record(v);
 }
@@ -441,87 +441,87 @@ pass_local(struct hca_rtc_visit *v)
  * first.
  */
 static bool
-at_own_rate(struct hca_rtc_visit *v, const struct hca_record *r)
+at_own_rate(struct hca_req_tx_visit *v, const struct hca_record *r)
 {
 	uint32_t pace = ((const struct hca_record_full *)r)->av.pace;
 
-	if (likely(pace == v->qp->rtc.pace))
+	if (likely(pace == v->qp->req_tx.pace))
 		return true;
-	if (v->desc_seq != v->qp->rtc.desc_seq)
+	if (v->desc_seq != v->qp->req_tx.desc_seq)
 		return false;
-	v->qp->rtc.pace = pace;
+	v->qp->req_tx.pace = pace;
 	return true;
 }
 
-/* Why the record at `next` may not be sent now; HCA_RTC_GO: it may, a local operation is done. */
-static inline enum hca_rtc_stop
-begin_record(struct hca_rtc_visit *v, struct hca_record *r, uint32_t state, uint32_t mtu_log)
+/* Why the record at `next` is not sent now; HCA_REQ_TX_GO: it is, a local operation is done. */
+static inline enum hca_req_tx_stop
+begin_record(struct hca_req_tx_visit *v, struct hca_record *r, uint32_t state, uint32_t mtu_log)
 {
-	enum hca_rtc_stop stop;
+	enum hca_req_tx_stop stop;
 
 	if (unlikely(r->flags & HCA_REC_SENT))
-		return unlikely(r->syndrome != 0) ? HCA_RTC_STOP_BAD : HCA_RTC_GO;
+		return unlikely(r->syndrome != 0) ? HCA_REQ_TX_STOP_BAD : HCA_REQ_TX_GO;
 	stop = may_begin(v, r, state);
-	if (unlikely(stop != HCA_RTC_GO))
+	if (unlikely(stop != HCA_REQ_TX_GO))
 		return stop;
 	if (unlikely(r->flags & HCA_REC_LOCAL))
-		return hca_rtc_local(v, r);
+		return hca_req_tx_local(v, r);
 	if (v->transport == HCA_TRANSPORT_UD << 5 && !at_own_rate(v, r))
-		return HCA_RTC_STOP_TURN;
+		return HCA_REQ_TX_STOP_TURN;
 	r->psn = v->next_psn;
 	r->npsn = psn_count(r, mtu_log);
-	return HCA_RTC_GO;
+	return HCA_REQ_TX_GO;
 }
 
 /* The next packet of r; the caller has an mbuf for it. */
 static inline void
-send_packet(struct hca_rtc_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
+send_packet(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
 {
-	/* once: RRC reads the flags while the rest of the message is sent */
+	/* once: req_rx reads the flags while the rest of the message is sent */
 	if (!(r->flags & HCA_REC_SENT))
 		r->flags |= HCA_REC_SENT;
 	if (v->pkt == 0)
-		v->deficit -= HCA_RTC_OVERHEAD;
+		v->deficit -= HCA_REQ_TX_OVERHEAD;
 	if (likely(!(r->flags & HCA_REC_RD)))
 		emit_payload(v, m, r, mtu_log);
 	else
 		emit_request(v, m, r, mtu_log);
 }
 
-static enum hca_rtc_stop
-send_records(struct hca_rtc_visit *v, uint32_t state)
+static enum hca_req_tx_stop
+send_records(struct hca_req_tx_visit *v, uint32_t state)
 {
-	uint32_t mtu_log = v->qp->rtc.mtu_log;
+	uint32_t mtu_log = v->qp->req_tx.mtu_log;
 	bool may_be_plain = state == HCA_QPS_RTS && v->leave == UINT32_MAX;
 
 	for (;;) {
 		struct hca_record *r;
 		struct rte_mbuf *m;
-		enum hca_rtc_stop stop;
+		enum hca_req_tx_stop stop;
 
 		if (likely(v->pkt == 0 && v->next_psn == v->max_psn && may_be_plain))
 			send_plain(v, mtu_log);
 		if (v->next == v->head)
-			return HCA_RTC_STOP_PARK;
-		if (v->deficit <= 0 || v->wqes >= HCA_RTC_WQES_PER_VISIT)
-			return HCA_RTC_STOP_TURN;
-		r = hca_record(v->h, hca_rtc_ref(v, v->next));
+			return HCA_REQ_TX_STOP_PARK;
+		if (v->deficit <= 0 || v->wqes >= HCA_REQ_TX_WQES_PER_VISIT)
+			return HCA_REQ_TX_STOP_TURN;
+		r = hca_record(v->h, hca_req_tx_ref(v, v->next));
 		/* after the head: an old reference, whose prefetch is useless but harmless */
-		rte_prefetch0(hca_record(v->h, hca_rtc_ref(v, v->next + 2)));
+		rte_prefetch0(hca_record(v->h, hca_req_tx_ref(v, v->next + 2)));
 		stop = begin_record(v, r, state, mtu_log);
-		if (unlikely(stop != HCA_RTC_GO))
+		if (unlikely(stop != HCA_REQ_TX_GO))
 			return stop;
 		if (unlikely(r->flags & HCA_REC_LOCAL)) {
 			pass_local(v);
 			continue;
 		}
 		if (unlikely(window_full(v, r)))
-			return HCA_RTC_STOP_PARK;
+			return HCA_REQ_TX_STOP_PARK;
 		if (unlikely(v->leave != UINT32_MAX) && !take_leave(v, r))
-			return HCA_RTC_STOP_CONGESTED;
+			return HCA_REQ_TX_STOP_CONGESTED;
 		m = take_mbuf(v, v->head - v->next + r->npsn - v->pkt - 1);
 		if (unlikely(m == NULL))
-			return HCA_RTC_STOP_CREDIT;
+			return HCA_REQ_TX_STOP_CREDIT;
 		send_packet(v, m, r, mtu_log);
 	}
 }
@@ -531,25 +531,25 @@ send_records(struct hca_rtc_visit *v, uint32_t state)
  * acknowledgement that was not requested before. Without an mbuf for it nothing moves, so that the
  * next turn does not go back further.
  */
-static enum hca_rtc_stop
-repeat_last_packet(struct hca_rtc_visit *v, enum hca_rtc_stop why)
+static enum hca_req_tx_stop
+repeat_last_packet(struct hca_req_tx_visit *v, enum hca_req_tx_stop why)
 {
 	const uint32_t next = v->next, pkt = v->pkt;
 
 	for (uint32_t c = next + (pkt != 0); c != v->tail; c--) {
-		struct hca_record *r = hca_record(v->h, hca_rtc_ref(v, c - 1));
+		struct hca_record *r = hca_record(v->h, hca_req_tx_ref(v, c - 1));
 
 		if (r->flags & HCA_REC_LOCAL)
 			continue;
 		if (r->flags & HCA_REC_RD || r->syndrome != 0)
 			return why;
 		if (!have_mbufs(v, 1))
-			return HCA_RTC_STOP_CREDIT;
+			return HCA_REQ_TX_STOP_CREDIT;
 		v->pkt = (c - 1 == next ? pkt : r->npsn) - 1;
 		v->next = c - 1;
 		v->next_psn = (v->next_psn - 1) & HCA_PSN_MASK;
-		v->qp->rtc.again = HCA_AGAIN_ASK;
-		send_packet(v, v->ctx->spare[--v->ctx->n_spare], r, v->qp->rtc.mtu_log);
+		v->qp->req_tx.again = HCA_AGAIN_ASK;
+		send_packet(v, v->ctx->spare[--v->ctx->n_spare], r, v->qp->req_tx.mtu_log);
 		v->next = next; /* local operations behind it are done */
 		v->pkt = pkt;
 		return why;
@@ -562,18 +562,18 @@ repeat_last_packet(struct hca_rtc_visit *v, enum hca_rtc_stop why)
  * last turn ended (SQD, a bad request), and no acknowledgement was requested.
  */
 static inline bool
-lacks_ack_request(const struct hca_rtc_visit *v, enum hca_rtc_stop why)
+lacks_ack_request(const struct hca_req_tx_visit *v, enum hca_req_tx_stop why)
 {
 	if (v->last != NULL || v->since_ackreq == 0 || v->unreliable || v->next_psn == v->upsn)
 		return false;
-	return why == HCA_RTC_STOP_CONGESTED ||
-	       (v->pkt == 0 && (why == HCA_RTC_STOP_PARK || why == HCA_RTC_STOP_BAD));
+	return why == HCA_REQ_TX_STOP_CONGESTED ||
+	       (v->pkt == 0 && (why == HCA_REQ_TX_STOP_PARK || why == HCA_REQ_TX_STOP_BAD));
 }
 
-enum hca_rtc_stop
-hca_rtc_send(struct hca_rtc_visit *v, uint32_t state)
+enum hca_req_tx_stop
+hca_req_tx_send(struct hca_req_tx_visit *v, uint32_t state)
 {
-	enum hca_rtc_stop why = send_records(v, state);
+	enum hca_req_tx_stop why = send_records(v, state);
 
 	if (unlikely(lacks_ack_request(v, why)))
 		why = repeat_last_packet(v, why);

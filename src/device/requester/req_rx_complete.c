@@ -11,19 +11,19 @@
 #include "abi_ctx.h"
 #include "abi_wqe.h"
 #include "cc/cc.h"
-#include "requester/rrc.h"
+#include "requester/req_rx.h"
 #include "requester/rtt.h"
 
 void
-hca_rrc_begin(struct hca_rrc_run *run, struct hca_pipe *h, uint32_t qpi, uint64_t now,
-	      struct hca_cq_batch *batch)
+hca_req_rx_begin(struct hca_req_rx_run *run, struct hca_pipe *h, uint32_t qpi, uint64_t now,
+		 struct hca_cq_batch *batch)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	uint64_t una = __atomic_load_n(&qp->sq_una, __ATOMIC_RELAXED);
 
 	/* a run uses one CQ; its CQEs must be published before the batch that contains it ends */
 	if (unlikely(batch->n == HCA_CQ_BATCH))
-		hca_cq_batch_end(&h->core, batch, HCA_STAGE_RRC);
+		hca_cq_batch_end(&h->core, batch, HCA_STAGE_REQ_RX);
 	run->h = h;
 	run->qp = qp;
 	run->batch = batch;
@@ -31,8 +31,8 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca_pipe *h, uint32_t qpi, uint64_
 	run->qpi = qpi;
 	run->tail = run->old_tail = run->noted_tail = hca_una_tail(una);
 	run->upsn = run->old_upsn = run->noted_upsn = hca_una_psn(una);
-	run->max_psn = __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
-	run->rd_done = qp->rrc.rd_done;
+	run->max_psn = __atomic_load_n(&qp->req_tx.max_psn, __ATOMIC_ACQUIRE);
+	run->rd_done = qp->req_rx.rd_done;
 	run->completed = run->sends = run->packets = 0;
 	run->read_bytes = 0;
 	run->msg = 0;
@@ -43,9 +43,9 @@ hca_rrc_begin(struct hca_rrc_run *run, struct hca_pipe *h, uint32_t qpi, uint64_
 
 /* una first: software that sees a CQE must find the window moved */
 static void
-publish(struct hca_rrc_run *run)
+publish(struct hca_req_rx_run *run)
 {
-	struct hca_qp_rrc *q = &run->qp->rrc;
+	struct hca_qp_req_rx *q = &run->qp->req_rx;
 
 	if (run->tail != run->old_tail || run->upsn != run->old_upsn) {
 		if (run->tail != run->old_tail)
@@ -60,9 +60,9 @@ publish(struct hca_rrc_run *run)
 	hca_cq_cursor_close(&run->cq);
 }
 
-/* Congestion control may let RTC go on: it is asked again. */
+/* Congestion control may let req_tx go on: it is asked again. */
 static void
-tell_acked(struct hca_rrc_run *run)
+tell_acked(struct hca_req_rx_run *run)
 {
 	uint32_t n = (run->upsn - run->noted_upsn) & HCA_PSN_MASK;
 
@@ -73,71 +73,71 @@ tell_acked(struct hca_rrc_run *run)
 }
 
 void
-hca_rrc_note_progress(struct hca_rrc_run *run)
+hca_req_rx_note_progress(struct hca_req_rx_run *run)
 {
 	struct hca_rtt *t = hca_rtt_of(run->h, run->qpi);
-	struct hca_qp_rrc *q = &run->qp->rrc;
+	struct hca_qp_req_rx *q = &run->qp->req_rx;
 
 	if (run->tail == run->noted_tail && run->upsn == run->noted_upsn)
 		return;
 	q->retries = 0;
 	q->rnr_retries = 0;
-	if (unlikely(q->flags & HCA_RRC_IMPLIED))
-		hca_rrc_clear_flags(q, HCA_RRC_IMPLIED);
+	if (unlikely(q->flags & HCA_REQ_RX_IMPLIED))
+		hca_req_rx_clear_flags(q, HCA_REQ_RX_IMPLIED);
 	if (unlikely(run->h->cc != NULL))
 		tell_acked(run);
 	if (unlikely(__atomic_load_n(&t->begun, __ATOMIC_RELAXED) != t->ended))
 		hca_rtt_end(run, t);
 	run->noted_tail = run->tail;
 	run->noted_upsn = run->upsn;
-	if (q->flags & HCA_RRC_HOLD)
+	if (q->flags & HCA_REQ_RX_HOLD)
 		return;
 	q->deadline = run->upsn == run->max_psn
-			      ? HCA_RRC_IDLE
+			      ? HCA_REQ_RX_IDLE
 			      : run->now + HCA_ACK_TIMEOUT_NS(hca_qp_ack_timeout(run->qp) & 31);
 }
 
 /* The bad record fails when everything before it is released. */
 static void
-check_bad(struct hca_rrc_run *run)
+check_bad(struct hca_req_rx_run *run)
 {
-	uint32_t bad = __atomic_load_n(&run->qp->rtc.bad, __ATOMIC_ACQUIRE);
+	uint32_t bad = __atomic_load_n(&run->qp->req_tx.bad, __ATOMIC_ACQUIRE);
 	int32_t passed = (int32_t)(run->tail - bad);
 
 	if (passed == 0)
-		hca_rrc_fail(run, hca_record_syndrome(hca_rrc_record(run, run->tail)));
+		hca_req_rx_fail(run, hca_record_syndrome(hca_req_rx_record(run, run->tail)));
 	else if (passed > 0) /* the peer already had it when reading it again failed */
-		hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_BAD);
+		hca_req_rx_clear_flags(&run->qp->req_rx, HCA_REQ_RX_BAD);
 }
 
 static void
-publish_rewind(struct hca_rrc_run *run)
+publish_rewind(struct hca_req_rx_run *run)
 {
-	uint64_t epoch = (uint32_t)(run->qp->rrc.rewind >> 32) + 1;
+	uint64_t epoch = (uint32_t)(run->qp->req_rx.rewind >> 32) + 1;
 
-	__atomic_store_n(&run->qp->rrc.rewind, epoch << 32 | (uint64_t)run->again << 24 | run->upsn,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&run->qp->req_rx.rewind,
+			 epoch << 32 | (uint64_t)run->again << 24 | run->upsn, __ATOMIC_RELEASE);
 }
 
 static inline void
-count_completed(struct hca_rrc_run *run, const struct hca_record *r)
+count_completed(struct hca_req_rx_run *run, const struct hca_record *r)
 {
 	run->completed++;
 	run->sends += hca_record_sends(r);
 }
 
 static inline void
-count_run(struct hca_rrc_run *run)
+count_run(struct hca_req_rx_run *run)
 {
 	struct hca_qp *qp = run->qp;
 
 	if (run->completed != 0)
-		HCA_COUNT_N(run->h, RRC, req_completions, run->completed);
+		HCA_COUNT_N(run->h, REQ_RX, req_completions, run->completed);
 	if (run->sends != 0)
-		HCA_COUNT_N(run->h, RRC, rdma_sends, run->sends);
+		HCA_COUNT_N(run->h, REQ_RX, rdma_sends, run->sends);
 	if (run->packets != 0) {
-		HCA_COUNT_N(run->h, RRC, rcvd_responses, run->packets);
-		__atomic_store_n(&qp->rrc.rx_packets, qp->rrc.rx_packets + run->packets,
+		HCA_COUNT_N(run->h, REQ_RX, rcvd_responses, run->packets);
+		__atomic_store_n(&qp->req_rx.rx_packets, qp->req_rx.rx_packets + run->packets,
 				 __ATOMIC_RELAXED);
 	}
 	if (unlikely(run->read_bytes != 0))
@@ -148,56 +148,56 @@ count_run(struct hca_rrc_run *run)
 
 /*
  * Local operations have no PSN, so no acknowledgement covers them: they complete when everything
- * before them has and RTC has set SENT. Fields that RTC may be writing are read atomically.
+ * before them has and req_tx has set SENT. Fields that req_tx may be writing are read atomically.
  */
 static void
-pass_local(struct hca_rrc_run *run)
+pass_local(struct hca_req_rx_run *run)
 {
 	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
 
 	while (run->tail != head) {
-		const struct hca_record *r = hca_rrc_record(run, run->tail);
+		const struct hca_record *r = hca_req_rx_record(run, run->tail);
 
 		if (r->op != HCA_OP_BIND_MW && r->op != HCA_OP_LOCAL_INV)
 			return;
 		if (!(__atomic_load_n(&r->flags, __ATOMIC_ACQUIRE) & HCA_REC_SENT))
 			return;
-		hca_rrc_complete_tail(run);
+		hca_req_rx_complete_tail(run);
 	}
-	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_LOCAL);
+	hca_req_rx_clear_flags(&run->qp->req_rx, HCA_REQ_RX_LOCAL);
 }
 
 void
-hca_rrc_commit(struct hca_rrc_run *run)
+hca_req_rx_commit(struct hca_req_rx_run *run)
 {
-	if (unlikely(run->qp->rrc.flags & HCA_RRC_LOCAL) && !run->dead)
+	if (unlikely(run->qp->req_rx.flags & HCA_REQ_RX_LOCAL) && !run->dead)
 		pass_local(run);
-	/* within a message only a nearly full PSN window can stop RTC */
+	/* within a message only a nearly full PSN window can stop req_tx */
 	if (unlikely(run->upsn != run->old_upsn &&
 		     ((run->max_psn - run->old_upsn) & HCA_PSN_MASK) > HCA_PSN_HALF / 2))
 		run->msg |= HCA_MSG_RELEASE;
 	if (!run->dead)
-		hca_rrc_note_progress(run);
+		hca_req_rx_note_progress(run);
 	publish(run);
-	if (unlikely(run->qp->rrc.flags & HCA_RRC_BAD) && !run->dead)
+	if (unlikely(run->qp->req_rx.flags & HCA_REQ_RX_BAD) && !run->dead)
 		check_bad(run);
 	if (unlikely(run->msg & HCA_MSG_REWIND))
 		publish_rewind(run);
 	if (run->msg != 0)
-		hca_msg_send(run->h, HCA_STAGE_RRC, HCA_STAGE_RTC, run->qpi, run->msg);
+		hca_msg_send(run->h, HCA_STAGE_REQ_RX, HCA_STAGE_REQ_TX, run->qpi, run->msg);
 	run->msg = 0;
 	count_run(run);
 }
 
 /* CQ full: counted where the slot is refused. */
 static inline struct hca_cqe *
-reserve(struct hca_rrc_run *run, bool solicited)
+reserve(struct hca_req_rx_run *run, bool solicited)
 {
 	/* CQEs of the fast path come first; una must have passed them when they are published */
 	if (run->cq.cq != NULL)
 		publish(run);
 	return hca_cq_reserve(&run->h->core, run->qp->cfg.scqn, run->batch, solicited,
-			      HCA_STAGE_RRC);
+			      HCA_STAGE_REQ_RX);
 }
 
 /* Fill in a CQE without error on the fast path, except for the owner byte. */
@@ -217,13 +217,13 @@ fill_plain_cqe(struct hca_cqe *cqe, uint32_t qpn, uint32_t wqe, const struct hca
 }
 
 static void
-put_error_cqe(struct hca_rrc_run *run, const struct hca_record *r, uint8_t syndrome)
+put_error_cqe(struct hca_req_rx_run *run, const struct hca_record *r, uint8_t syndrome)
 {
 	hca_send_cqe_error(&run->cqes, reserve(run, true), run->qp, r, syndrome);
 }
 
 static inline void
-make_room(struct hca_rrc_run *run)
+make_room(struct hca_req_rx_run *run)
 {
 	if (unlikely(run->cqes.n == HCA_SEND_CQES))
 		publish(run);
@@ -231,7 +231,7 @@ make_room(struct hca_rrc_run *run)
 
 /* Move una after record r. A record that was never sent has no PSNs. */
 static inline void
-pass(struct hca_rrc_run *run, const struct hca_record *r)
+pass(struct hca_req_rx_run *run, const struct hca_record *r)
 {
 	if (likely(r->flags & HCA_REC_SENT))
 		run->upsn = (r->psn + r->npsn) & HCA_PSN_MASK;
@@ -239,9 +239,9 @@ pass(struct hca_rrc_run *run, const struct hca_record *r)
 }
 
 void
-hca_rrc_complete_tail(struct hca_rrc_run *run)
+hca_req_rx_complete_tail(struct hca_req_rx_run *run)
 {
-	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	const struct hca_record *r = hca_req_rx_record(run, run->tail);
 
 	make_room(run);
 	if (likely(r->flags & HCA_REC_SIGNALED))
@@ -254,16 +254,16 @@ hca_rrc_complete_tail(struct hca_rrc_run *run)
 
 /*
  * Release complete SENDs and WRITEs of n PSNs from una on while the fast path is open, with
- * everything in registers; equivalent to hca_rrc_release() with hca_rrc_complete_tail(). Stops
- * before other records; returns the rest of n.
+ * everything in registers; equivalent to hca_req_rx_release() with hca_req_rx_complete_tail().
+ * Stops before other records; returns the rest of n.
  */
 static uint32_t
-release_plain(struct hca_rrc_run *run, uint32_t n)
+release_plain(struct hca_req_rx_run *run, uint32_t n)
 {
 	const struct hca_qp *qp = run->qp;
-	const uint32_t *window = qp->rrc.window, mask = qp->rrc.window_mask;
+	const uint32_t *window = qp->req_rx.window, mask = qp->req_rx.window_mask;
 	uint32_t tail = run->tail, upsn = run->upsn, sends = 0;
-	uint32_t qpn = qp->cfg.local_qpn, stride_log = qp->rrc.sq_stride_log;
+	uint32_t qpn = qp->cfg.local_qpn, stride_log = qp->req_rx.sq_stride_log;
 	struct hca_cq_cursor cq = run->cq;
 	struct hca_pipe *h = run->h;
 
@@ -301,15 +301,15 @@ release_plain(struct hca_rrc_run *run, uint32_t n)
 }
 
 bool
-hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
+hca_req_rx_release(struct hca_req_rx_run *run, uint32_t n)
 {
 	if (run->cqes.n == 0 && run->cq.cq == NULL)
-		hca_cq_cursor_open(&run->h->core, run->qp->cfg.scqn, run->batch, HCA_STAGE_RRC,
+		hca_cq_cursor_open(&run->h->core, run->qp->cfg.scqn, run->batch, HCA_STAGE_REQ_RX,
 				   &run->cq);
 	if (likely(run->cq.cq != NULL))
 		n = release_plain(run, n);
 	while (n != 0) {
-		const struct hca_record *r = hca_rrc_record(run, run->tail);
+		const struct hca_record *r = hca_req_rx_record(run, run->tail);
 		uint32_t left;
 
 		if (unlikely(r->flags & HCA_REC_RD || hca_record_syndrome(r) != 0))
@@ -320,19 +320,19 @@ hca_rrc_release(struct hca_rrc_run *run, uint32_t n)
 			return true;
 		}
 		n -= left;
-		hca_rrc_complete_tail(run);
+		hca_req_rx_complete_tail(run);
 	}
 	return true;
 }
 
 bool
-hca_rrc_takes_receive(struct hca_rrc_run *run)
+hca_req_rx_takes_receive(struct hca_req_rx_run *run)
 {
 	const struct hca_record *r;
 	uint32_t before;
 
 	pass_local(run);
-	r = hca_rrc_record(run, run->tail);
+	r = hca_req_rx_record(run, run->tail);
 	before = (run->upsn - r->psn) & HCA_PSN_MASK;
 	if (r->op == HCA_OP_RDMA_WRITE_IMM)
 		return before + 1 >= r->npsn;
@@ -350,24 +350,24 @@ count_error(struct hca_pipe *h, uint8_t syndrome)
 		[HCA_SYND_RNR_RETRY_EXC] = HCA_CTR_req_rnr_retries_exceeded,
 	};
 
-	HCA_COUNT(h, RRC, req_cqe_error);
+	HCA_COUNT(h, REQ_RX, req_cqe_error);
 	if (syndrome < RTE_DIM(counter) && counter[syndrome] != 0)
-		HCA_COUNT_AT(h, HCA_STAGE_RRC, counter[syndrome]);
+		HCA_COUNT_AT(h, HCA_STAGE_REQ_RX, counter[syndrome]);
 }
 
 void
-hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
+hca_req_rx_fail(struct hca_req_rx_run *run, uint8_t syndrome)
 {
 	uint32_t head = __atomic_load_n(&run->qp->parser.head, __ATOMIC_ACQUIRE);
 	const struct hca_record *r;
 
 	/* those at the tail have no PSN: a failing record is after them */
 	pass_local(run);
-	r = hca_rrc_record(run, run->tail);
-	/* ERR before una passes the record, otherwise RTC would continue after it */
+	r = hca_req_rx_record(run, run->tail);
+	/* ERR before una passes the record, otherwise req_tx would continue after it */
 	run->dead = true;
 	publish(run);
-	if (hca_qp_to_error(run->h, HCA_STAGE_RRC, run->qpi) && run->tail != head) {
+	if (hca_qp_to_error(run->h, HCA_STAGE_REQ_RX, run->qpi) && run->tail != head) {
 		if (syndrome == 0)
 			syndrome = HCA_SYND_LOCAL_QP_OP;
 		count_error(run->h, syndrome);
@@ -375,29 +375,29 @@ hca_rrc_fail(struct hca_rrc_run *run, uint8_t syndrome)
 		put_error_cqe(run, r, syndrome);
 		pass(run, r);
 	}
-	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_DEAD);
+	hca_req_rx_set_flags(&run->qp->req_rx, HCA_REQ_RX_DEAD);
 	run->msg = (run->msg & ~HCA_MSG_REWIND) | HCA_MSG_RELEASE;
-	hca_rrc_flush(run);
+	hca_req_rx_flush(run);
 }
 
 void
-hca_rrc_flush(struct hca_rrc_run *run)
+hca_req_rx_flush(struct hca_req_rx_run *run)
 {
 	uint32_t next = __atomic_load_n(&run->qp->sq_next, __ATOMIC_ACQUIRE), n = 0;
 
 	/* what was executed before the QP failed for another reason has succeeded */
-	if (!(run->qp->rrc.flags & HCA_RRC_DEAD))
+	if (!(run->qp->req_rx.flags & HCA_REQ_RX_DEAD))
 		pass_local(run);
-	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_DEAD);
+	hca_req_rx_set_flags(&run->qp->req_rx, HCA_REQ_RX_DEAD);
 	run->dead = true;
 	for (; (int32_t)(next - run->tail) > 0; n++) {
-		const struct hca_record *r = hca_rrc_record(run, run->tail);
+		const struct hca_record *r = hca_req_rx_record(run, run->tail);
 
 		make_room(run);
 		put_error_cqe(run, r, HCA_SYND_WR_FLUSH);
 		pass(run, r);
 	}
-	HCA_COUNT_N(run->h, RRC, req_cqe_flush_error, n);
+	HCA_COUNT_N(run->h, REQ_RX, req_cqe_flush_error, n);
 	hca_qp_stat_add(&run->qp->stats.req_cqe_error, n);
 	publish(run);
 }

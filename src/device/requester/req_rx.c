@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * requester_recv (RRC): ACKs, NAKs and responses, compared with una and max_psn; retries and their
- * counters; the QP's timer. A packet outside the window has no effect. RRC waits for nothing: it
+ * req_rx: ACKs, NAKs and responses, compared with una and max_psn; retries and their
+ * counters; the QP's timer. A packet outside the window has no effect. req_rx waits for nothing: it
  * accepts every packet; the CQ counts and drops CQEs that find no slot.
  *
  * Losses (timeout, sequence NAK, missing response) count against retry_cnt, RNR NAKs against
- * rnr_retry; progress resets both. All of them make RTC go back to una, and so does foreign memory
- * that did not answer in time, which counts against neither: of this side, or of the peer, whose
- * RNR NAK then may be for a packet that takes no receive.
+ * rnr_retry; progress resets both. All of them make req_tx go back to una, and so does foreign
+ * memory that did not answer in time, which counts against neither: of this side, or of the peer,
+ * whose RNR NAK then may be for a packet that takes no receive.
  */
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "core/mbuf.h"
 #include "cc/cc.h"
 #include "engine/migrate.h"
-#include "requester/rrc.h"
+#include "requester/req_rx.h"
 #include "requester/rtt.h"
 
 #define HCA_PORT_WAIT_LOG 20u /* ns: 1 ms */
@@ -32,20 +32,20 @@ static const uint32_t rnr_ns[32] = {HCA_RNR_TIMER_LIST(X)};
 #undef X
 
 int
-hca_rrc_init(struct hca_pipe *h)
+hca_req_rx_init(struct hca_pipe *h)
 {
-	return hca_rrc_order_init(h);
+	return hca_req_rx_order_init(h);
 }
 
 void
-hca_rrc_fini(struct hca_pipe *h)
+hca_req_rx_fini(struct hca_pipe *h)
 {
-	rte_free(h->stage_ctx[HCA_STAGE_RRC]);
-	h->stage_ctx[HCA_STAGE_RRC] = NULL;
+	rte_free(h->stage_ctx[HCA_STAGE_REQ_RX]);
+	h->stage_ctx[HCA_STAGE_REQ_RX] = NULL;
 }
 
 unsigned int
-hca_rrc_room(struct hca_pipe *h)
+hca_req_rx_room(struct hca_pipe *h)
 {
 	return HCA_DIRECT_ROOM;
 }
@@ -61,32 +61,32 @@ ack_timeout_ns(const struct hca_qp *qp)
 static void
 start_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
-	__atomic_store_n(&qp->rrc.timer_deadline, qp->rrc.deadline, __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->rrc.timer_armed, 1, __ATOMIC_RELEASE);
-	hca_msg_send(h, HCA_STAGE_RRC, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
+	__atomic_store_n(&qp->req_rx.timer_deadline, qp->req_rx.deadline, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->req_rx.timer_armed, 1, __ATOMIC_RELEASE);
+	hca_msg_send(h, HCA_STAGE_REQ_RX, HCA_STAGE_TIMER, qpi, HCA_MSG_ARM);
 }
 
 static bool
 all_acknowledged(const struct hca_qp *qp)
 {
-	return hca_una_psn(qp->sq_una) == __atomic_load_n(&qp->rtc.max_psn, __ATOMIC_ACQUIRE);
+	return hca_una_psn(qp->sq_una) == __atomic_load_n(&qp->req_tx.max_psn, __ATOMIC_ACQUIRE);
 }
 
-/* Arm the timer if RTC has asked for it, or may have sent while we disarmed it. */
+/* Arm the timer if req_tx has asked for it, or may have sent while we disarmed it. */
 static void
 arm_if_needed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 {
-	if (qp->rrc.timer_armed || hca_qp_ack_timeout(qp) == 0 || all_acknowledged(qp))
+	if (qp->req_rx.timer_armed || hca_qp_ack_timeout(qp) == 0 || all_acknowledged(qp))
 		return;
-	qp->rrc.deadline = now + ack_timeout_ns(qp);
+	qp->req_rx.deadline = now + ack_timeout_ns(qp);
 	start_timer(h, qp, qpi);
 }
 
-/* Pairs with RTC, which publishes max_psn, executes a fence, and reads timer_armed. */
+/* Pairs with req_tx, which publishes max_psn, executes a fence, and reads timer_armed. */
 static void
 disarm(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 {
-	__atomic_store_n(&qp->rrc.timer_armed, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->req_rx.timer_armed, 0, __ATOMIC_RELAXED);
 	rte_smp_mb();
 	arm_if_needed(h, qp, qpi, now);
 }
@@ -97,22 +97,23 @@ disarm(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t now)
 static void
 note_path(struct hca_qp *qp)
 {
-	uint8_t path = __atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1 ? HCA_RRC_PATH1 : 0;
+	uint8_t path =
+		__atomic_load_n(&qp->encap.path, __ATOMIC_ACQUIRE) & 1 ? HCA_REQ_RX_PATH1 : 0;
 
-	if ((qp->rrc.flags & HCA_RRC_PATH1) == path)
+	if ((qp->req_rx.flags & HCA_REQ_RX_PATH1) == path)
 		return;
 	if (path != 0)
-		hca_rrc_set_flags(&qp->rrc, HCA_RRC_PATH1);
+		hca_req_rx_set_flags(&qp->req_rx, HCA_REQ_RX_PATH1);
 	else
-		hca_rrc_clear_flags(&qp->rrc, HCA_RRC_PATH1);
-	qp->rrc.retries = 0;
+		hca_req_rx_clear_flags(&qp->req_rx, HCA_REQ_RX_PATH1);
+	qp->req_rx.retries = 0;
 }
 
 /* The retries on this path are used up: try the other one. */
 static bool
-other_path(struct hca_rrc_run *run)
+other_path(struct hca_req_rx_run *run)
 {
-	switch (hca_migrate(run->h, HCA_STAGE_RRC, run->qpi)) {
+	switch (hca_migrate(run->h, HCA_STAGE_REQ_RX, run->qpi)) {
 	case HCA_MIGRATE_DONE:
 		note_path(run->qp);
 		return true;
@@ -125,16 +126,16 @@ other_path(struct hca_rrc_run *run)
 
 /* Go back to una, unless the retries are used up. */
 static void
-retry(struct hca_rrc_run *run, enum hca_again why)
+retry(struct hca_req_rx_run *run, enum hca_again why)
 {
-	struct hca_qp_rrc *q = &run->qp->rrc;
+	struct hca_qp_req_rx *q = &run->qp->req_rx;
 
-	hca_rrc_note_progress(run);
+	hca_req_rx_note_progress(run);
 	note_path(run->qp);
 	if (q->retries < hca_qp_live(&run->qp->cfg.retry_cnt)) {
 		q->retries++;
 	} else if (!other_path(run)) {
-		hca_rrc_fail(run, HCA_SYND_RETRY_EXC);
+		hca_req_rx_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
 	if (unlikely(run->h->cc != NULL))
@@ -146,100 +147,100 @@ retry(struct hca_rrc_run *run, enum hca_again why)
 }
 
 void
-hca_rrc_drop(struct hca_rrc_run *run, enum hca_counter why)
+hca_req_rx_drop(struct hca_req_rx_run *run, enum hca_counter why)
 {
-	HCA_COUNT_AT(run->h, HCA_STAGE_RRC, why);
+	HCA_COUNT_AT(run->h, HCA_STAGE_REQ_RX, why);
 	hca_qp_stat_add(&run->qp->stats.rx_dropped, 1);
 }
 
 /* A response before this packet is missing; at most one rewind per loss. */
 static void
-implied_nak(struct hca_rrc_run *run)
+implied_nak(struct hca_req_rx_run *run)
 {
-	struct hca_qp_rrc *q = &run->qp->rrc;
+	struct hca_qp_req_rx *q = &run->qp->req_rx;
 
-	hca_rrc_note_progress(run);
+	hca_req_rx_note_progress(run);
 	/* the end of the wait goes back to una anyway */
-	if (q->flags & (HCA_RRC_IMPLIED | HCA_RRC_HOLD))
+	if (q->flags & (HCA_REQ_RX_IMPLIED | HCA_REQ_RX_HOLD))
 		return;
-	hca_rrc_set_flags(q, HCA_RRC_IMPLIED);
-	HCA_COUNT(run->h, RRC, implied_nak_seq_err);
+	hca_req_rx_set_flags(q, HCA_REQ_RX_IMPLIED);
+	HCA_COUNT(run->h, REQ_RX, implied_nak_seq_err);
 	hca_qp_stat_add32(&run->qp->stats.implied_nak_seq_err, 1);
 	retry(run, HCA_AGAIN_IMPLIED_NAK);
 }
 
 void
-hca_rrc_out_of_order(struct hca_rrc_run *run, uint32_t psn)
+hca_req_rx_out_of_order(struct hca_req_rx_run *run, uint32_t psn)
 {
-	hca_rrc_order_early(run, psn);
-	hca_rrc_drop(run, HCA_CTR_req_out_of_order);
+	hca_req_rx_order_early(run, psn);
+	hca_req_rx_drop(run, HCA_CTR_req_out_of_order);
 	implied_nak(run);
 }
 
 static void
-sequence_nak(struct hca_rrc_run *run)
+sequence_nak(struct hca_req_rx_run *run)
 {
-	HCA_COUNT(run->h, RRC, packet_seq_err);
+	HCA_COUNT(run->h, REQ_RX, packet_seq_err);
 	hca_qp_stat_add32(&run->qp->stats.packet_seq_err, 1);
-	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
+	if (!(run->qp->req_rx.flags & HCA_REQ_RX_HOLD))
 		retry(run, HCA_AGAIN_SEQ_NAK);
 }
 
-/* Send nothing for ns, then go back to una. late: 0 or HCA_RRC_LATE. */
+/* Send nothing for ns, then go back to una. late: 0 or HCA_REQ_RX_LATE. */
 static void
-begin_hold(struct hca_rrc_run *run, uint64_t ns, uint8_t late)
+begin_hold(struct hca_req_rx_run *run, uint64_t ns, uint8_t late)
 {
-	hca_rrc_set_flags(&run->qp->rrc, HCA_RRC_HOLD | late);
-	run->qp->rrc.deadline = run->now + ns;
+	hca_req_rx_set_flags(&run->qp->req_rx, HCA_REQ_RX_HOLD | late);
+	run->qp->req_rx.deadline = run->now + ns;
 	start_timer(run->h, run->qp, run->qpi);
 	run->msg |= HCA_MSG_HOLD;
 }
 
 static void
-rnr_nak(struct hca_rrc_run *run, uint32_t code)
+rnr_nak(struct hca_req_rx_run *run, uint32_t code)
 {
-	struct hca_qp_rrc *q = &run->qp->rrc;
+	struct hca_qp_req_rx *q = &run->qp->req_rx;
 	uint32_t allowed = hca_qp_live(&run->qp->cfg.rnr_retry);
 
-	HCA_COUNT(run->h, RRC, rnr_nak_received);
+	HCA_COUNT(run->h, REQ_RX, rnr_nak_received);
 	hca_qp_stat_add32(&run->qp->stats.rnr_nak_received, 1);
-	hca_rrc_note_progress(run);
-	if (q->flags & HCA_RRC_HOLD)
+	hca_req_rx_note_progress(run);
+	if (q->flags & HCA_REQ_RX_HOLD)
 		return;
 	/* of another packet it says that the peer's memory does not answer in time */
-	if (allowed != HCA_RNR_RETRY_FOREVER && hca_rrc_takes_receive(run)) {
+	if (allowed != HCA_RNR_RETRY_FOREVER && hca_req_rx_takes_receive(run)) {
 		if (q->rnr_retries >= allowed) {
-			hca_rrc_fail(run, HCA_SYND_RNR_RETRY_EXC);
+			hca_req_rx_fail(run, HCA_SYND_RNR_RETRY_EXC);
 			return;
 		}
 		q->rnr_retries++;
 	}
-	HCA_COUNT(run->h, RRC, rnr_nak_retry_err);
+	HCA_COUNT(run->h, REQ_RX, rnr_nak_retry_err);
 	begin_hold(run, rnr_ns[code], 0);
 }
 
 void
-hca_rrc_postpone(struct hca_rrc_run *run)
+hca_req_rx_postpone(struct hca_req_rx_run *run)
 {
-	hca_rrc_note_progress(run);
-	if (!(run->qp->rrc.flags & HCA_RRC_HOLD))
-		begin_hold(run, LATE_NS, HCA_RRC_LATE);
+	hca_req_rx_note_progress(run);
+	if (!(run->qp->req_rx.flags & HCA_REQ_RX_HOLD))
+		begin_hold(run, LATE_NS, HCA_REQ_RX_LATE);
 }
 
 /* ---- packets ---- */
 
 /* Handle what prevents a release; a record with an error is handled at commit. */
 static void
-blocked(struct hca_rrc_run *run, uint32_t psn)
+blocked(struct hca_req_rx_run *run, uint32_t psn)
 {
-	if (hca_record_syndrome(hca_rrc_record(run, run->tail)) == 0)
-		hca_rrc_out_of_order(run, psn);
+	if (hca_record_syndrome(hca_req_rx_record(run, run->tail)) == 0)
+		hca_req_rx_out_of_order(run, psn);
 	else
-		hca_rrc_drop(run, HCA_CTR_req_out_of_order);
+		hca_req_rx_drop(run, HCA_CTR_req_out_of_order);
 }
 
 static void
-handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t psn, uint32_t d)
+handle_nak(struct hca_req_rx_run *run, uint8_t syndrome, uint32_t psn, uint32_t d)
 {
 	static const uint8_t fatal[] = {
 		[HCA_NAK_INVALID_REQ] = HCA_SYND_REMOTE_INVAL_REQ,
@@ -249,7 +250,7 @@ handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t psn, uint32_t d)
 	uint32_t value = HCA_AETH_VALUE(syndrome);
 
 	/* it acknowledges everything before its PSN */
-	if (!hca_rrc_release(run, d)) {
+	if (!hca_req_rx_release(run, d)) {
 		blocked(run, psn);
 		return;
 	}
@@ -258,7 +259,7 @@ handle_nak(struct hca_rrc_run *run, uint8_t syndrome, uint32_t psn, uint32_t d)
 	else if (value == HCA_NAK_PSN_SEQ)
 		sequence_nak(run);
 	else
-		hca_rrc_fail(run, fatal[value]);
+		hca_req_rx_fail(run, fatal[value]);
 }
 
 static bool
@@ -276,49 +277,49 @@ aeth_known(uint8_t syndrome)
 }
 
 static void
-handle_ack(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+handle_ack(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
 	uint8_t syndrome = *rte_pktmbuf_mtod_offset(m, uint8_t *, hca_rxd(m)->ext_off);
 
 	if (unlikely(!aeth_known(syndrome))) {
-		hca_rrc_drop(run, HCA_CTR_req_bad_response);
+		hca_req_rx_drop(run, HCA_CTR_req_bad_response);
 		return;
 	}
 	if (unlikely(HCA_AETH_KIND(syndrome) != HCA_AETH_ACK))
 		handle_nak(run, syndrome, hca_rxd(m)->psn, d);
-	else if (unlikely(!hca_rrc_release(run, d + 1)))
+	else if (unlikely(!hca_req_rx_release(run, d + 1)))
 		blocked(run, hca_rxd(m)->psn);
 }
 
 /* Decap lets it pass only where there is congestion control. It answers nothing. */
 static bool
-took_cnp(struct hca_rrc_run *run, const struct hca_rxd *rxd)
+took_cnp(struct hca_req_rx_run *run, const struct hca_rxd *rxd)
 {
 	if (rxd->opcode != HCA_BTH_CNP)
 		return false;
-	HCA_COUNT(run->h, RRC, rp_cnp_handled);
+	HCA_COUNT(run->h, REQ_RX, rp_cnp_handled);
 	run->packets--;
 	run->h->cc->cnp(run->h, run->qpi, run->now);
 	return true;
 }
 
 static void
-handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
+handle_packet(struct hca_req_rx_run *run, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
-	uint32_t d = hca_rrc_ahead(run, rxd->psn);
+	uint32_t d = hca_req_rx_ahead(run, rxd->psn);
 
 	/* the PSN of a CNP means nothing */
-	if (unlikely(run->qp->rrc.flags & HCA_RRC_GAP) && rxd->opcode != HCA_BTH_CNP)
-		hca_rrc_order_seen(run, rxd->psn);
-	if (unlikely(d >= hca_rrc_outstanding(run))) {
+	if (unlikely(run->qp->req_rx.flags & HCA_REQ_RX_GAP) && rxd->opcode != HCA_BTH_CNP)
+		hca_req_rx_order_seen(run, rxd->psn);
+	if (unlikely(d >= hca_req_rx_outstanding(run))) {
 		if (took_cnp(run, rxd))
 			return;
-		hca_rrc_order_again(run, rxd->psn);
+		hca_req_rx_order_again(run, rxd->psn);
 		if (d == HCA_PSN_MASK && HCA_BTH_OPERATION(rxd->opcode) == HCA_BTH_RC_ACK)
-			hca_rrc_drop(run, HCA_CTR_req_duplicate_ack);
+			hca_req_rx_drop(run, HCA_CTR_req_duplicate_ack);
 		else
-			hca_rrc_drop(run, HCA_CTR_req_stale_response);
+			hca_req_rx_drop(run, HCA_CTR_req_stale_response);
 		return;
 	}
 	switch (HCA_BTH_OPERATION(rxd->opcode)) { /* RC and XRC */
@@ -330,14 +331,14 @@ handle_packet(struct hca_rrc_run *run, struct rte_mbuf *m)
 	case HCA_BTH_RC_READ_RESP_LAST:
 	case HCA_BTH_RC_READ_RESP_ONLY:
 		run->read_bytes += rxd->payload_len;
-		hca_rrc_read_response(run, m, d);
+		hca_req_rx_read_response(run, m, d);
 		break;
 	case HCA_BTH_RC_ATOMIC_ACK:
-		hca_rrc_atomic_response(run, m, d);
+		hca_req_rx_atomic_response(run, m, d);
 		break;
 	default:
 		if (!took_cnp(run, rxd))
-			hca_rrc_drop(run, HCA_CTR_req_bad_response);
+			hca_req_rx_drop(run, HCA_CTR_req_bad_response);
 	}
 }
 
@@ -356,19 +357,19 @@ accepts(struct hca_pipe *h, const struct hca_rxd *d)
 	const struct hca_qp *qp = &h->qp[d->qpi];
 
 	if (unlikely(d->generation != qp->cfg.generation))
-		HCA_COUNT(h, RRC, rx_stale_generation);
+		HCA_COUNT(h, REQ_RX, rx_stale_generation);
 	else if (unlikely(!is_sending(qp)))
-		HCA_COUNT(h, RRC, rx_qp_state);
+		HCA_COUNT(h, REQ_RX, rx_qp_state);
 	else
 		return true;
 	return false;
 }
 
 void
-hca_rrc_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
+hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
-	struct hca_rrc_run run;
+	struct hca_req_rx_run run;
 	bool open = false;
 
 	for (unsigned int i = 0; i < n; i++) {
@@ -378,20 +379,20 @@ hca_rrc_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t 
 		if (i + 1 < n)
 			rte_prefetch0(hca_rxd(objs[i + 1]));
 		if (open && (run.qpi != d->qpi || run.dead)) {
-			hca_rrc_commit(&run);
+			hca_req_rx_commit(&run);
 			open = false;
 		}
 		if (unlikely(!accepts(h, d)))
 			continue;
 		if (!open)
-			hca_rrc_begin(&run, h, d->qpi, now, &batch);
+			hca_req_rx_begin(&run, h, d->qpi, now, &batch);
 		open = true;
 		run.packets++;
 		handle_packet(&run, m);
 	}
 	if (open)
-		hca_rrc_commit(&run);
-	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+		hca_req_rx_commit(&run);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_REQ_RX);
 	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
 }
 
@@ -403,19 +404,20 @@ attend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint6
 {
 	struct hca_cq_batch batch = {.n = 0};
 	uint32_t state = hca_qp_state(qp);
-	struct hca_rrc_run run;
+	struct hca_req_rx_run run;
 
-	/* nothing before RTS; UC and UD have no responses: RTC completes their requests */
-	if (state < HCA_QPS_RTS || qp->rtc.unreliable)
+	/* nothing before RTS; UC and UD have no responses: req_tx completes their requests */
+	if (state < HCA_QPS_RTS || qp->req_tx.unreliable)
 		return;
-	hca_rrc_begin(&run, h, qpi, now, &batch);
+	hca_req_rx_begin(&run, h, qpi, now, &batch);
 	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
-		hca_rrc_flush(&run);
+		hca_req_rx_flush(&run);
 	else
-		hca_rrc_set_flags(&qp->rrc, (flags & HCA_MSG_BAD ? HCA_RRC_BAD : 0) |
-						    (flags & HCA_MSG_LOCAL ? HCA_RRC_LOCAL : 0));
-	hca_rrc_commit(&run);
-	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+		hca_req_rx_set_flags(&qp->req_rx,
+				     (flags & HCA_MSG_BAD ? HCA_REQ_RX_BAD : 0) |
+					     (flags & HCA_MSG_LOCAL ? HCA_REQ_RX_LOCAL : 0));
+	hca_req_rx_commit(&run);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_REQ_RX);
 }
 
 /* Foreign memory of requests did not answer in time. */
@@ -423,16 +425,16 @@ static void
 gather_late(struct hca_pipe *h, uint32_t qpi, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
-	struct hca_rrc_run run;
+	struct hca_req_rx_run run;
 
-	hca_rrc_begin(&run, h, qpi, now, &batch);
-	hca_rrc_postpone(&run);
-	hca_rrc_commit(&run);
-	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+	hca_req_rx_begin(&run, h, qpi, now, &batch);
+	hca_req_rx_postpone(&run);
+	hca_req_rx_commit(&run);
+	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_REQ_RX);
 }
 
 static void
-on_rtc(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+on_req_tx(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_ARM && is_sending(qp))
 		arm_if_needed(h, qp, qpi, now);
@@ -451,32 +453,32 @@ on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 static void
 on_ceu(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
-	/* RRC keeps no state of a QP outside its line */
+	/* req_rx keeps no state of a QP outside its line */
 	if (flags & HCA_MSG_PURGE)
-		hca_purge_ack(h, HCA_STAGE_RRC);
+		hca_purge_ack(h, HCA_STAGE_REQ_RX);
 	else
 		attend(h, qp, qpi, 0, now);
 }
 
 static void
-end_hold(struct hca_rrc_run *run)
+end_hold(struct hca_req_rx_run *run)
 {
-	struct hca_qp_rrc *q = &run->qp->rrc;
+	struct hca_qp_req_rx *q = &run->qp->req_rx;
 
-	run->again = q->flags & HCA_RRC_LATE ? HCA_AGAIN_LATE : HCA_AGAIN_RNR_NAK;
-	hca_rrc_clear_flags(q, HCA_RRC_HOLD | HCA_RRC_LATE);
+	run->again = q->flags & HCA_REQ_RX_LATE ? HCA_AGAIN_LATE : HCA_AGAIN_RNR_NAK;
+	hca_req_rx_clear_flags(q, HCA_REQ_RX_HOLD | HCA_REQ_RX_LATE);
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
 }
 
 static void
-timed_out(struct hca_rrc_run *run)
+timed_out(struct hca_req_rx_run *run)
 {
-	HCA_COUNT(run->h, RRC, local_ack_timeout_err);
+	HCA_COUNT(run->h, REQ_RX, local_ack_timeout_err);
 	hca_qp_stat_add32(&run->qp->stats.local_ack_timeout_err, 1);
-	hca_rrc_clear_flags(&run->qp->rrc, HCA_RRC_IMPLIED);
+	hca_req_rx_clear_flags(&run->qp->req_rx, HCA_REQ_RX_IMPLIED);
 	if (hca_rtt_never_full(run))
-		HCA_COUNT(run->h, RRC, full_frames_timeouts);
+		HCA_COUNT(run->h, REQ_RX, full_frames_timeouts);
 	retry(run, HCA_AGAIN_TIMEOUT);
 }
 
@@ -493,12 +495,12 @@ port_owes(const struct hca_pipe *h, const struct hca_qp *qp, uint64_t timeout, u
 	uint64_t since = __atomic_load_n(&w->since, __ATOMIC_ACQUIRE);
 	uint64_t left_at = __atomic_load_n(&w->left_at, __ATOMIC_RELAXED);
 	uint64_t waited = __atomic_load_n(&w->waited, __ATOMIC_RELAXED);
-	uint64_t given = ((uint64_t)qp->rrc.port_waits << HCA_PORT_WAIT_LOG) + timeout;
+	uint64_t given = ((uint64_t)qp->req_rx.port_waits << HCA_PORT_WAIT_LOG) + timeout;
 	uint64_t longest = now <= left_at + HCA_TX_WAIT_FACTOR * waited ? waited : 0;
 
 	if (since != 0 && now > since)
 		longest = RTE_MAX(longest, now - since);
-	if (qp->rrc.port_waits == UINT16_MAX || HCA_TX_WAIT_FACTOR * longest < given)
+	if (qp->req_rx.port_waits == UINT16_MAX || HCA_TX_WAIT_FACTOR * longest < given)
 		return 0;
 	if (since != 0)
 		return timeout;
@@ -511,7 +513,7 @@ port_owes(const struct hca_pipe *h, const struct hca_qp *qp, uint64_t timeout, u
 static bool
 is_over(struct hca_pipe *h, struct hca_qp *qp, bool hold, uint64_t now)
 {
-	struct hca_qp_rrc *q = &qp->rrc;
+	struct hca_qp_req_rx *q = &qp->req_rx;
 	uint64_t more, units;
 
 	if (q->deadline != q->timer_deadline)
@@ -532,9 +534,9 @@ static void
 on_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
-	struct hca_qp_rrc *q = &qp->rrc;
-	bool hold = q->flags & HCA_RRC_HOLD;
-	struct hca_rrc_run run;
+	struct hca_qp_req_rx *q = &qp->req_rx;
+	bool hold = q->flags & HCA_REQ_RX_HOLD;
+	struct hca_req_rx_run run;
 
 	if (!q->timer_armed)
 		return;
@@ -546,18 +548,18 @@ on_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 		disarm(h, qp, qpi, now);
 		return;
 	}
-	if (q->deadline == HCA_RRC_IDLE)
+	if (q->deadline == HCA_REQ_RX_IDLE)
 		q->deadline = now + ack_timeout_ns(qp);
 	if (is_over(h, qp, hold, now)) {
-		hca_rrc_begin(&run, h, qpi, now, &batch);
+		hca_req_rx_begin(&run, h, qpi, now, &batch);
 		if (hold)
 			end_hold(&run);
 		else
 			timed_out(&run);
-		hca_rrc_commit(&run);
-		hca_cq_batch_end(&h->core, &batch, HCA_STAGE_RRC);
+		hca_req_rx_commit(&run);
+		hca_cq_batch_end(&h->core, &batch, HCA_STAGE_REQ_RX);
 	}
-	if (hold && hca_qp_ack_timeout(qp) == 0 && !(q->flags & HCA_RRC_HOLD))
+	if (hold && hca_qp_ack_timeout(qp) == 0 && !(q->flags & HCA_REQ_RX_HOLD))
 		disarm(h, qp, qpi, now);
 	else
 		start_timer(h, qp, qpi);
@@ -568,27 +570,27 @@ messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
-	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_RRC, on_ceu, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_RTC, HCA_STAGE_RRC, on_rtc, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_RRC, on_state, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_RRC, on_state, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_TIMER, HCA_STAGE_RRC, on_timer, now, budget);
+	n = hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_REQ_RX, on_ceu, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, on_req_tx, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_REQ_RX, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_REQ_RX, on_state, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_TIMER, HCA_STAGE_REQ_RX, on_timer, now, budget);
 	return n;
 }
 
 unsigned int
-hca_rrc_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
+hca_req_rx_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n = 0;
 
-	if (hca_msg_due(h, HCA_STAGE_RRC))
+	if (hca_msg_due(h, HCA_STAGE_REQ_RX))
 		n = messages(h, now, budget);
-	return n + hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_RRC], budget, now);
+	return n + hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_REQ_RX], budget, now);
 }
 
 /* All work arrives by edges and messages; times are in the wheel. */
 uint64_t
-hca_rrc_deadline(const struct hca_pipe *h, uint64_t now)
+hca_req_rx_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	(void)h;
 	(void)now;

@@ -11,12 +11,12 @@
 
 #include "abi_ctx.h"
 #include "abi_wqe.h"
-#include "requester/rrc.h"
+#include "requester/req_rx.h"
 #include "vtp/foreign.h"
 
 /* Store to an SGE in foreign memory, if its key is of such a region. */
 static int
-scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off,
+scatter_foreign(struct hca_req_rx_run *run, const struct hca_sge *sge, uint32_t off,
 		const uint8_t *src, uint32_t n)
 {
 	struct hca_pipe *h = run->h;
@@ -31,7 +31,7 @@ scatter_foreign(struct hca_rrc_run *run, const struct hca_sge *sge, uint32_t off
  * -EAGAIN: not now.
  */
 static int
-scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const uint8_t *src,
+scatter(struct hca_req_rx_run *run, const struct hca_record *r, uint32_t off, const uint8_t *src,
 	uint32_t len)
 {
 	const struct hca_sge *sge = hca_record_sges(r);
@@ -65,15 +65,15 @@ scatter(struct hca_rrc_run *run, const struct hca_record *r, uint32_t off, const
 
 /* Storing failed: the request fails, or is repeated from this packet on. */
 static void
-placement_failed(struct hca_rrc_run *run, int rc)
+placement_failed(struct hca_req_rx_run *run, int rc)
 {
 	if (rc == -EAGAIN) {
-		hca_rrc_drop(run, HCA_CTR_req_scatter_late);
-		hca_rrc_postpone(run);
+		hca_req_rx_drop(run, HCA_CTR_req_scatter_late);
+		hca_req_rx_postpone(run);
 		return;
 	}
-	hca_rrc_drop(run, HCA_CTR_req_scatter_error);
-	hca_rrc_fail(run, HCA_SYND_LOCAL_PROT);
+	hca_req_rx_drop(run, HCA_CTR_req_scatter_error);
+	hca_req_rx_fail(run, HCA_SYND_LOCAL_PROT);
 }
 
 /*
@@ -81,13 +81,13 @@ placement_failed(struct hca_rrc_run *run, int rc)
  * it.
  */
 static uint32_t
-find_record(const struct hca_rrc_run *run, uint32_t d, bool *rd)
+find_record(const struct hca_req_rx_run *run, uint32_t d, bool *rd)
 {
 	uint32_t psn = run->upsn, c = run->tail;
 
 	*rd = false;
 	for (;; c++) {
-		const struct hca_record *r = hca_rrc_record(run, c);
+		const struct hca_record *r = hca_req_rx_record(run, c);
 		uint32_t left = (r->psn + r->npsn - psn) & HCA_PSN_MASK;
 
 		if (d < left)
@@ -127,10 +127,10 @@ aeth_fits(struct rte_mbuf *m)
 
 /* Handle the packet at una of the READ at the tail. */
 static void
-take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
+take_data(struct hca_req_rx_run *run, struct rte_mbuf *m)
 {
 	const struct hca_rxd *d = hca_rxd(m);
-	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	const struct hca_record *r = hca_req_rx_record(run, run->tail);
 	uint32_t mtu_log = run->qp->cfg.mtu_log, pos = (run->upsn - r->psn) & HCA_PSN_MASK;
 	uint32_t off = pos << mtu_log;
 	bool last = pos + 1 == r->npsn;
@@ -139,8 +139,8 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 
 	if (!opcode_fits(r, HCA_BTH_OPERATION(d->opcode), pos, last) || d->payload_len != len ||
 	    !aeth_fits(m)) {
-		hca_rrc_drop(run, HCA_CTR_req_bad_response);
-		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		hca_req_rx_drop(run, HCA_CTR_req_bad_response);
+		hca_req_rx_fail(run, HCA_SYND_BAD_RESP);
 		return;
 	}
 	rc = scatter(run, r, off, rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off), len);
@@ -149,23 +149,23 @@ take_data(struct hca_rrc_run *run, struct rte_mbuf *m)
 		return;
 	}
 	if (last)
-		hca_rrc_complete_tail(run);
+		hca_req_rx_complete_tail(run);
 	else
 		run->upsn = (run->upsn + 1) & HCA_PSN_MASK;
 }
 
 /* Store the result, in host order, where the request says. */
 static void
-take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
+take_result(struct hca_req_rx_run *run, struct rte_mbuf *m)
 {
 	const struct hca_rxd *d = hca_rxd(m);
-	const struct hca_record *r = hca_rrc_record(run, run->tail);
+	const struct hca_record *r = hca_req_rx_record(run, run->tail);
 	uint64_t value;
 	int rc;
 
 	if (d->payload_len != 0 || !aeth_fits(m)) {
-		hca_rrc_drop(run, HCA_CTR_req_bad_response);
-		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		hca_req_rx_drop(run, HCA_CTR_req_bad_response);
+		hca_req_rx_fail(run, HCA_SYND_BAD_RESP);
 		return;
 	}
 	value = hca_get_be64(rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off) +
@@ -175,7 +175,7 @@ take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
 		placement_failed(run, rc);
 		return;
 	}
-	hca_rrc_complete_tail(run);
+	hca_req_rx_complete_tail(run);
 }
 
 /*
@@ -183,33 +183,33 @@ take_result(struct hca_rrc_run *run, struct rte_mbuf *m)
  * ignore the packet, because something before it is missing or it is no expected response.
  */
 static bool
-bring_to_tail(struct hca_rrc_run *run, uint32_t d, bool begins, bool read)
+bring_to_tail(struct hca_req_rx_run *run, uint32_t d, bool begins, bool read)
 {
 	bool rd;
 	uint32_t at = find_record(run, d, &rd), psn = (run->upsn + d) & HCA_PSN_MASK;
-	const struct hca_record *r = hca_rrc_record(run, at);
+	const struct hca_record *r = hca_req_rx_record(run, at);
 
 	if (rd) {
-		hca_rrc_out_of_order(run, psn);
+		hca_req_rx_out_of_order(run, psn);
 		return false;
 	}
 	if (!(r->flags & HCA_REC_RD) || (r->op == HCA_OP_RDMA_READ) != read) {
-		hca_rrc_drop(run, HCA_CTR_req_bad_response);
-		hca_rrc_fail(run, HCA_SYND_BAD_RESP);
+		hca_req_rx_drop(run, HCA_CTR_req_bad_response);
+		hca_req_rx_fail(run, HCA_SYND_BAD_RESP);
 		return false;
 	}
 	/* its own beginning is missing */
 	if (d != 0 && (at == run->tail || !begins || r->psn != psn)) {
-		hca_rrc_out_of_order(run, psn);
+		hca_req_rx_out_of_order(run, psn);
 		return false;
 	}
 	while (run->tail != at)
-		hca_rrc_complete_tail(run);
+		hca_req_rx_complete_tail(run);
 	return true;
 }
 
 void
-hca_rrc_read_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
 	uint8_t opcode = HCA_BTH_OPERATION(hca_rxd(m)->opcode);
 	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
@@ -219,7 +219,7 @@ hca_rrc_read_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
 }
 
 void
-hca_rrc_atomic_response(struct hca_rrc_run *run, struct rte_mbuf *m, uint32_t d)
+hca_req_rx_atomic_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
 	if (bring_to_tail(run, d, true, false))
 		take_result(run, m);

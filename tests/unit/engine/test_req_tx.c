@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* requester_trans alone: segmentation, AckReq, parking, rewinds, errors. */
+/* req_tx alone: segmentation, AckReq, parking, rewinds, errors. */
 
 #include "req_rig.h"
 
@@ -16,21 +16,21 @@ ackreq(const struct rig *r, unsigned int i)
 	return r->txd[i].flags & HCA_TXD_ACKREQ;
 }
 
-/* Update the state as RRC would. */
+/* Update the state as req_rx would. */
 static void
 set_una(struct rig *r, uint32_t tail, uint32_t psn)
 {
 	r->qp->sq_una = (uint64_t)tail << 32 | psn;
-	hca_msg_send(r->h, HCA_STAGE_RRC, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_RELEASE);
+	hca_msg_send(r->h, HCA_STAGE_REQ_RX, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_RELEASE);
 }
 
 static void
 rewind_to(struct rig *r, uint32_t psn)
 {
-	uint64_t epoch = (r->qp->rrc.rewind >> 32) + 1;
+	uint64_t epoch = (r->qp->req_rx.rewind >> 32) + 1;
 
-	r->qp->rrc.rewind = epoch << 32 | psn;
-	hca_msg_send(r->h, HCA_STAGE_RRC, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_REWIND);
+	r->qp->req_rx.rewind = epoch << 32 | psn;
+	hca_msg_send(r->h, HCA_STAGE_REQ_RX, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_REWIND);
 }
 
 /* ---- segmentation ---- */
@@ -80,8 +80,8 @@ test_boundaries(void **state)
 			assert_int_equal(ackreq(r, i), last);
 			psn = (psn + 1) & HCA_PSN_MASK;
 		}
-		assert_int_equal(r->qp->rtc.max_psn, psn);
-		assert_int_equal(r->qp->rtc.next_psn, psn);
+		assert_int_equal(r->qp->req_tx.max_psn, psn);
+		assert_int_equal(r->qp->req_tx.next_psn, psn);
 	}
 }
 
@@ -98,7 +98,7 @@ test_largest_read(void **state)
 	rig_post(r, WRITE, 1, 0);
 	assert_int_equal(rig_send(r, 3), 1);
 	assert_int_equal(rec->npsn, 1u << 23);
-	assert_int_equal(r->qp->rtc.max_psn, (RIG_PSN + (1u << 23)) & HCA_PSN_MASK);
+	assert_int_equal(r->qp->req_tx.max_psn, (RIG_PSN + (1u << 23)) & HCA_PSN_MASK);
 	/* room for one as soon as one PSN is acknowledged */
 	set_una(r, 0, rig_psn(1));
 	assert_int_equal(rig_send(r, 3), 1);
@@ -155,7 +155,7 @@ test_atomic(void **state)
 	assert_ptr_equal(hca_record(r->h, r->txd[0].rec), &f->r);
 	assert_int_equal(r->txd[0].len, 0);
 	assert_int_equal(r->txd[0].reth.rkey, RIG_RKEY);
-	assert_int_equal(r->qp->rtc.max_psn, rig_psn(2));
+	assert_int_equal(r->qp->req_tx.max_psn, rig_psn(2));
 }
 
 /* ---- AckReq ---- */
@@ -196,7 +196,7 @@ test_ack_before_wait(void **state)
 	for (unsigned int i = 0; i < 8; i++)
 		rig_post(r, WRITE, 8, 0);
 	rig_post(r, WRITE, 8, HCA_REC_FENCE);
-	hca_rtc_poll(r->h, r->now, 8);
+	hca_req_tx_poll(r->h, r->now, 8);
 	assert_int_equal(rig_send(r, 0), 8);
 	assert_true(ackreq(r, 7));
 	assert_false(ackreq(r, 6));
@@ -212,7 +212,7 @@ test_ack_before_local(void **state)
 	for (unsigned int i = 0; i < 8; i++)
 		rig_post(r, WRITE, 8, 0);
 	rig_post(r, HCA_OP_LOCAL_INV, 0, HCA_REC_LOCAL);
-	hca_rtc_poll(r->h, r->now, 8);
+	hca_req_tx_poll(r->h, r->now, 8);
 	assert_int_equal(rig_send(r, 0), 8);
 	assert_true(ackreq(r, 7));
 	assert_false(ackreq(r, 6));
@@ -225,7 +225,7 @@ ask_again(struct rig *r, void (*until)(struct rig *r))
 	r->h->cfg.ack_every = 1000;
 	for (unsigned int i = 0; i < 10; i++)
 		rig_post(r, WRITE, 2 * RIG_MTU, 0);
-	hca_rtc_poll(r->h, r->now, 8);
+	hca_req_tx_poll(r->h, r->now, 8);
 	assert_int_equal(rig_send(r, 0), 8);
 	assert_false(ackreq(r, 7));
 	until(r);
@@ -234,7 +234,7 @@ ask_again(struct rig *r, void (*until)(struct rig *r))
 	assert_int_equal(r->txd[0].opcode, HCA_BTH_RC_WRITE_LAST);
 	assert_true(ackreq(r, 0));
 	assert_true(r->txd[0].flags & HCA_TXD_REPEAT);
-	assert_int_equal(RIG_COUNTER(r, RTC, again_ask), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, again_ask), 1);
 	assert_int_equal(rig_send(r, 3), 0);
 }
 
@@ -243,13 +243,13 @@ begin_sqd(struct rig *r)
 {
 	r->qp->cfg.state = HCA_QPS_SQD;
 	r->qp->cfg.draining = r->qp->cfg.sqd_notify = 1;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_STATE);
 }
 
 static void
 turn_bad(struct rig *r)
 {
-	hca_record(r->h, r->qp->rtc.window[4])->op = HCA_OP_NOP;
+	hca_record(r->h, r->qp->req_tx.window[4])->op = HCA_OP_NOP;
 }
 
 static void
@@ -276,7 +276,7 @@ test_fence(void **state)
 	rig_post(r, WRITE, 8, HCA_REC_FENCE);
 	assert_int_equal(rig_send(r, 3), 2);
 	assert_true(ackreq(r, 1));
-	r->qp->rrc.rd_done = 1;
+	r->qp->req_rx.rd_done = 1;
 	set_una(r, 1, rig_psn(1));
 	assert_int_equal(rig_send(r, 3), 1);
 }
@@ -289,11 +289,11 @@ test_rd_atomic_limit(void **state)
 	for (unsigned int i = 0; i < 6; i++)
 		rig_post(r, HCA_OP_RDMA_READ, 8, 0);
 	assert_int_equal(rig_send(r, 3), 4);
-	r->qp->rrc.rd_done = 1;
+	r->qp->req_rx.rd_done = 1;
 	set_una(r, 1, rig_psn(1));
 	assert_int_equal(rig_send(r, 3), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(4));
-	assert_int_equal(((struct hca_rtc_ctx *)r->h->stage_ctx[HCA_STAGE_RTC])->count, 0);
+	assert_int_equal(((struct hca_req_tx_ctx *)r->h->stage_ctx[HCA_STAGE_REQ_TX])->count, 0);
 }
 
 static void
@@ -304,15 +304,15 @@ test_no_credit(void **state)
 
 	for (unsigned int i = 0; i < 8; i++)
 		rig_post(r, WRITE, 8, 0);
-	r->fx->edge[HCA_EDGE_RTC_ENCAP].room = 3;
+	r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].room = 3;
 	assert_int_equal(rig_send(r, 1), 3);
-	r->fx->edge[HCA_EDGE_RTC_ENCAP].room = FX_OBJECTS;
+	r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].room = FX_OBJECTS;
 	assert_int_equal(rte_pktmbuf_alloc_bulk(r->h->tx_pool, hog, 253), 0);
 	assert_int_equal(rig_send(r, 1), 2);
 	assert_int_equal(r->txd[0].psn, rig_psn(3));
 	assert_int_equal(rte_pktmbuf_alloc_bulk(r->h->tx_pool, &hog[253], 2), 0);
 	assert_int_equal(rig_send(r, 1), 0);
-	assert_true(RIG_COUNTER(r, RTC, req_no_mbuf) > 0);
+	assert_true(RIG_COUNTER(r, REQ_TX, req_no_mbuf) > 0);
 	rte_pktmbuf_free_bulk(hog, 255);
 	assert_int_equal(rig_send(r, 1), 3);
 	assert_int_equal(r->txd[2].psn, rig_psn(7));
@@ -328,7 +328,7 @@ test_sqd(void **state)
 	assert_int_equal(rig_send(r, 1), 32);
 	r->qp->cfg.state = HCA_QPS_SQD;
 	r->qp->cfg.draining = r->qp->cfg.sqd_notify = 1;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_STATE);
 	/* a message that has begun continues, one that has not waits */
 	assert_int_equal(rig_send(r, 3), 8);
 	assert_true(ackreq(r, 7));
@@ -342,7 +342,7 @@ test_sqd(void **state)
 	rig_send(r, 1);
 	assert_int_equal(r->fx->events, 1);
 	r->qp->cfg.state = HCA_QPS_RTS;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_STATE);
 	assert_int_equal(rig_send(r, 3), 1);
 }
 
@@ -366,10 +366,10 @@ test_rewind_in_write(void **state)
 	assert_int_equal(r->txd[0].va, RIG_VA + 2 * RIG_MTU);
 	assert_int_equal(r->txd[3].opcode, HCA_BTH_RC_SEND_ONLY);
 	assert_true(ackreq(r, 3));
-	assert_int_equal(r->qp->rtc.max_psn, rig_psn(7));
-	assert_int_equal(RIG_COUNTER(r, RTC, retransmissions), 4);
-	assert_int_equal(RIG_COUNTER(r, RTC, req_packets), 11);
-	assert_int_equal(RIG_COUNTER(r, RTC, req_rewinds), 1);
+	assert_int_equal(r->qp->req_tx.max_psn, rig_psn(7));
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, retransmissions), 4);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, req_packets), 11);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, req_rewinds), 1);
 }
 
 static void
@@ -401,7 +401,7 @@ test_release_overtakes(void **state)
 		rig_post(r, WRITE, 2 * RIG_MTU, 0);
 	assert_int_equal(rig_send(r, 1), 8);
 	rewind_to(r, rig_psn(0));
-	hca_rtc_poll(r->h, r->now, 1);
+	hca_req_tx_poll(r->h, r->now, 1);
 	set_una(r, 2, rig_psn(5));
 	assert_int_equal(rig_send(r, 1), 4);
 	assert_int_equal(r->txd[0].psn, rig_psn(0));
@@ -427,11 +427,11 @@ test_hold(void **state)
 
 	rig_post(r, HCA_OP_SEND, 8, 0);
 	rig_send(r, 1);
-	r->qp->rrc.flags |= HCA_RRC_HOLD;
-	hca_msg_send(r->h, HCA_STAGE_RRC, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_HOLD);
+	r->qp->req_rx.flags |= HCA_REQ_RX_HOLD;
+	hca_msg_send(r->h, HCA_STAGE_REQ_RX, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_HOLD);
 	rig_post(r, HCA_OP_SEND, 8, 0);
 	assert_int_equal(rig_send(r, 3), 0);
-	r->qp->rrc.flags &= ~HCA_RRC_HOLD;
+	r->qp->req_rx.flags &= ~HCA_REQ_RX_HOLD;
 	rewind_to(r, rig_psn(0));
 	assert_int_equal(rig_send(r, 3), 2);
 	assert_int_equal(r->txd[0].psn, rig_psn(0));
@@ -449,8 +449,9 @@ test_bad_record(void **state)
 	rig_post(r, WRITE, 8, 0);
 	assert_int_equal(rig_send(r, 3), 1);
 	assert_true(ackreq(r, 0));
-	assert_int_equal(r->qp->rtc.bad, 1);
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI) & HCA_MSG_BAD,
+	assert_int_equal(r->qp->req_tx.bad, 1);
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, RIG_QPI) &
+				 HCA_MSG_BAD,
 			 HCA_MSG_BAD);
 	/* the earlier one may still be lost */
 	rewind_to(r, rig_psn(0));
@@ -467,7 +468,7 @@ test_unknown_op(void **state)
 	for (unsigned int i = 0; i < RTE_DIM(op); i++) {
 		rec->op = op[i];
 		rec->syndrome = 0;
-		hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_NEW);
+		hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_NEW);
 		assert_int_equal(rig_send(r, 1), 0);
 		assert_int_equal(rec->syndrome, HCA_SYND_LOCAL_QP_OP);
 	}
@@ -484,14 +485,14 @@ test_gather_failed(void **state)
 	assert_int_equal(rig_send(r, 1), 5);
 	r->qp->encap.req_failed_psn = rig_psn(2);
 	r->qp->encap.req_failed_syndrome = HCA_SYND_LOCAL_PROT;
-	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_FAILED);
+	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_FAILED);
 	/* the packet with the request for an ACK may not have been sent */
 	assert_int_equal(rig_send(r, 2), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(0));
 	assert_true(ackreq(r, 0));
-	assert_int_equal(RIG_COUNTER(r, RTC, again_ask), 1);
+	assert_int_equal(RIG_COUNTER(r, REQ_TX, again_ask), 1);
 	assert_int_equal(bad->syndrome, HCA_SYND_LOCAL_PROT);
-	assert_int_equal(r->qp->rtc.bad, 1);
+	assert_int_equal(r->qp->req_tx.bad, 1);
 	rewind_to(r, rig_psn(0));
 	assert_int_equal(rig_send(r, 2), 1);
 	assert_int_equal(r->txd[0].psn, rig_psn(0));
@@ -507,24 +508,25 @@ test_flush_and_return(void **state)
 	for (unsigned int i = 0; i < 3; i++)
 		rig_post(r, WRITE, 8, 0);
 	rig_post_full(r, WRITE, 8, 0, 2);
-	hca_rtc_poll(r->h, r->now, 2);
+	hca_req_tx_poll(r->h, r->now, 2);
 	r->qp->cfg.state = HCA_QPS_ERR;
-	hca_msg_send(r->h, HCA_STAGE_EE, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
-	hca_rtc_poll(r->h, r->now, 32);
+	hca_msg_send(r->h, HCA_STAGE_EE, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_STATE);
+	hca_req_tx_poll(r->h, r->now, 32);
 	assert_int_equal(r->qp->sq_next, 4);
-	assert_true(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI) & HCA_MSG_BAD);
-	/* RRC is done, but encap has not finished the two descriptors: no record is freed yet */
+	assert_true(fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, RIG_QPI) & HCA_MSG_BAD);
+	/* req_rx is done, but encap has not finished the two descriptors: no record is freed yet */
 	set_una(r, 4, rig_psn(2));
-	hca_rtc_poll(r->h, r->now, 32);
+	hca_req_tx_poll(r->h, r->now, 32);
 	assert_int_equal(r->qp->sq_freed, 0);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 3);
 	assert_int_equal(rig_send(r, 0), 2);
-	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_COPIED);
-	hca_rtc_poll(r->h, r->now, 32);
+	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_COPIED);
+	hca_req_tx_poll(r->h, r->now, 32);
 	assert_int_equal(r->qp->sq_freed, 4);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
-	assert_true(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_PARSER, RIG_QPI) & HCA_MSG_FREED);
+	assert_true(fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, RIG_QPI) &
+		    HCA_MSG_FREED);
 }
 
 static void
@@ -534,17 +536,17 @@ test_purge(void **state)
 
 	rig_post(r, WRITE, 8, 0);
 	rig_post_full(r, WRITE, 8, 0, 2);
-	r->fx->edge[HCA_EDGE_RTC_ENCAP].room = 1;
+	r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].room = 1;
 	rig_send(r, 1);
-	assert_true(r->qp->rtc.flags & HCA_RTC_READY);
+	assert_true(r->qp->req_tx.flags & HCA_REQ_TX_READY);
 	r->qp->cfg.state = HCA_QPS_RST;
 	r->h->purge_seq = 77;
-	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_PURGE);
+	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_PURGE);
 	assert_int_equal(rig_send(r, 1), 0);
-	assert_int_equal(r->h->line[HCA_STAGE_RTC].purge_ack, 77);
+	assert_int_equal(r->h->line[HCA_STAGE_REQ_TX].purge_ack, 77);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
 	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
-	assert_int_equal(((struct hca_rtc_ctx *)r->h->stage_ctx[HCA_STAGE_RTC])->count, 0);
+	assert_int_equal(((struct hca_req_tx_ctx *)r->h->stage_ctx[HCA_STAGE_REQ_TX])->count, 0);
 }
 
 /* The timer is armed if it is not running. */
@@ -555,15 +557,15 @@ test_arm(void **state)
 
 	rig_post(r, WRITE, 8, 0);
 	rig_send(r, 1);
-	assert_true(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI) & HCA_MSG_ARM);
-	r->qp->rrc.timer_armed = 1;
+	assert_true(fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, RIG_QPI) & HCA_MSG_ARM);
+	r->qp->req_rx.timer_armed = 1;
 	rig_post(r, WRITE, 8, 0);
 	rig_send(r, 1);
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI), 0);
-	r->qp->rrc.timer_armed = r->qp->cfg.ack_timeout = 0;
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, RIG_QPI), 0);
+	r->qp->req_rx.timer_armed = r->qp->cfg.ack_timeout = 0;
 	rig_post(r, WRITE, 8, 0);
 	rig_send(r, 1);
-	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_RTC, HCA_STAGE_RRC, RIG_QPI), 0);
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_REQ_RX, RIG_QPI), 0);
 }
 
 /* Two QPs, one with long messages: both get their share of bytes. */
@@ -574,22 +576,22 @@ test_fair(void **state)
 	struct hca_qp *other = fx_qp(r->fx, 4, 1, 6, RIG_STRIDE_LOG, RIG_WINDOW);
 	unsigned int mine = 0, packets;
 
-	other->rtc.mtu_log = RIG_MTU_LOG;
+	other->req_tx.mtu_log = RIG_MTU_LOG;
 	rig_post(r, WRITE, 200 * RIG_MTU, 0);
 	other->parser.window[0] = r->qp->parser.window[0] + 64;
 	*hca_record(r->h, other->parser.window[0]) = *hca_record(r->h, r->qp->parser.window[0]);
 	other->parser.head = 1;
-	hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_RTC, 4, HCA_MSG_NEW);
+	hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, 4, HCA_MSG_NEW);
 	for (unsigned int i = 0; i < 6; i++)
-		hca_rtc_poll(r->h, r->now, 32);
-	packets = r->fx->edge[HCA_EDGE_RTC_ENCAP].n;
+		hca_req_tx_poll(r->h, r->now, 32);
+	packets = r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].n;
 	for (unsigned int i = 0; i < packets; i++) {
-		struct rte_mbuf *m = r->fx->edge[HCA_EDGE_RTC_ENCAP].obj[i];
+		struct rte_mbuf *m = r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].obj[i];
 
 		mine += hca_txd(m)->qpi == RIG_QPI;
 		rte_pktmbuf_free(m);
 	}
-	r->fx->edge[HCA_EDGE_RTC_ENCAP].n = 0;
+	r->fx->edge[HCA_EDGE_REQ_TX_ENCAP].n = 0;
 	assert_int_equal(packets, 192);
 	assert_in_range(mine, 80, 112);
 }
@@ -602,14 +604,14 @@ test_not_before_rts(void **state)
 	static const uint8_t states[] = {HCA_QPS_RST, HCA_QPS_INIT, HCA_QPS_RTR};
 
 	for (unsigned int i = 0; i < sizeof(states); i++) {
-		struct hca_qp_rtc was;
+		struct hca_qp_req_tx was;
 
 		r->qp->cfg.state = states[i];
-		r->qp->rtc.flags |= HCA_RTC_DRAINED;
-		was = r->qp->rtc;
-		hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_RTC, RIG_QPI, HCA_MSG_STATE);
+		r->qp->req_tx.flags |= HCA_REQ_TX_DRAINED;
+		was = r->qp->req_tx;
+		hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_STATE);
 		assert_int_equal(rig_send(r, 2), 0);
-		assert_memory_equal(&r->qp->rtc, &was, sizeof(was));
+		assert_memory_equal(&r->qp->req_tx, &was, sizeof(was));
 	}
 }
 
