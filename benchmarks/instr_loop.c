@@ -41,6 +41,8 @@ struct operation {
 	uint32_t bytes;
 	uint32_t qp_type;
 	bool receives, srq, ub;
+	enum instr_ub_op ub_op;
+	bool list; /* one call posts the whole batch */
 };
 
 static const struct operation operations[] = {
@@ -53,7 +55,10 @@ static const struct operation operations[] = {
 	{"write-4096", SOFTHCA_WR_RDMA_WRITE, 4096, SOFTHCA_QPT_RC},
 	{"read-4096", SOFTHCA_WR_RDMA_READ, 4096, SOFTHCA_QPT_RC},
 	{"ub-write-64", .bytes = 64, .ub = true},
-	{"ub-send-64", .bytes = 64, .receives = true, .ub = true},
+	{"ub-read-64", .bytes = 64, .ub = true, .ub_op = INSTR_UB_READ},
+	{"ub-send-64", .bytes = 64, .ub = true, .ub_op = INSTR_UB_SEND},
+	{"ub-write-4096", .bytes = 4096, .ub = true},
+	{"ub-list-64", .bytes = 64, .ub = true, .list = true},
 };
 
 struct side {
@@ -272,21 +277,21 @@ count(const struct operation *op)
 static void
 count_ub(const struct operation *op)
 {
-	struct instr_ub *u = instr_ub_open(embed, op->bytes, BATCH);
+	struct instr_ub *u = instr_ub_open(embed, op->bytes, BATCH, op->ub_op, op->list);
 
 	for (unsigned int i = 0; i < WARM; i++)
-		instr_ub_round(u, op->receives);
+		instr_ub_round(u);
 	CALLGRIND_ZERO_STATS;
 	for (unsigned int i = 0; i < FEW; i++)
-		instr_ub_round(u, op->receives);
+		instr_ub_round(u);
 	dump(op, FEW);
 	for (unsigned int i = 0; i < MANY; i++)
-		instr_ub_round(u, op->receives);
+		instr_ub_round(u);
 	dump(op, MANY);
 	instr_ub_close(u);
 }
 
-/* HCAs of the other operations have no UB. */
+/* HCAs of the other operations have no UB. only: how names begin. */
 static void
 count_all(struct softhca_embed_config *config, const char *only, bool ub)
 {
@@ -295,7 +300,7 @@ count_all(struct softhca_embed_config *config, const char *only, bool ub)
 	for (unsigned int i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
 		const struct operation *op = &operations[i];
 
-		if (op->ub != ub || (only != NULL && strcmp(only, op->name) != 0))
+		if (op->ub != ub || strncmp(op->name, only, strlen(only)) != 0)
 			continue;
 		if (ub)
 			count_ub(op);
@@ -319,7 +324,7 @@ main(int argc, char **argv)
 	config.seed = 1;
 	config.log_tps = 5;
 	config.ub_ops = 512;
-	count_all(&config, argc < 2 ? NULL : argv[1], false);
-	count_all(&config, argc < 2 ? NULL : argv[1], true);
+	count_all(&config, argc < 2 ? "" : argv[1], false);
+	count_all(&config, argc < 2 ? "" : argv[1], true);
 	return 0;
 }

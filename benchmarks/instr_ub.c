@@ -21,6 +21,8 @@ struct instr_ub {
 	struct softhca_embed *embed;
 	struct ub_side side[2];
 	uint32_t bytes, batch;
+	enum instr_ub_op op;
+	urma_jfs_wr_t *list; /* of a batch; NULL: each message is posted by a call */
 };
 
 static void
@@ -69,7 +71,8 @@ import_peer(struct ub_side *s, struct ub_side *peer)
 }
 
 struct instr_ub *
-instr_ub_open(struct softhca_embed *embed, uint32_t bytes, uint32_t batch)
+instr_ub_open(struct softhca_embed *embed, uint32_t bytes, uint32_t batch, enum instr_ub_op op,
+	      bool list)
 {
 	struct instr_ub *u = calloc(1, sizeof(*u));
 
@@ -77,6 +80,11 @@ instr_ub_open(struct softhca_embed *embed, uint32_t bytes, uint32_t batch)
 	u->embed = embed;
 	u->bytes = bytes;
 	u->batch = batch;
+	u->op = op;
+	if (list) {
+		u->list = calloc(batch, sizeof(*u->list));
+		must(u->list != NULL, "memory");
+	}
 	open_side(u, &u->side[0], 0);
 	open_side(u, &u->side[1], 1);
 	import_peer(&u->side[0], &u->side[1]);
@@ -102,6 +110,7 @@ instr_ub_close(struct instr_ub *u)
 {
 	close_side(&u->side[0]);
 	close_side(&u->side[1]);
+	free(u->list);
 	free(u);
 }
 
@@ -116,19 +125,38 @@ receive(struct instr_ub *u, struct ub_side *s)
 }
 
 static void
-post(struct instr_ub *u, struct ub_side *s, const struct ub_side *peer, bool sends)
+post_list(struct instr_ub *u, struct ub_side *s, const urma_jfs_wr_t *wr)
 {
+	for (uint32_t i = 0; i < u->batch; i++) {
+		u->list[i] = *wr;
+		u->list[i].next = i + 1 < u->batch ? &u->list[i + 1] : NULL;
+	}
+	must(urma_post_jetty_send_wr(s->jetty, u->list, NULL) == URMA_SUCCESS, "post_send");
+}
+
+static void
+post(struct instr_ub *u, struct ub_side *s, const struct ub_side *peer)
+{
+	static const urma_opcode_t opcodes[] = {
+		[INSTR_UB_WRITE] = URMA_OPC_WRITE,
+		[INSTR_UB_READ] = URMA_OPC_READ,
+		[INSTR_UB_SEND] = URMA_OPC_SEND,
+	};
 	urma_sge_t mine = {(uintptr_t)s->memory, u->bytes, s->seg};
 	urma_sge_t theirs = {(uintptr_t)peer->memory, u->bytes, s->to_seg};
-	urma_jfs_wr_t wr = {.opcode = sends ? URMA_OPC_SEND : URMA_OPC_WRITE,
+	urma_jfs_wr_t wr = {.opcode = opcodes[u->op],
 			    .flag.bs.complete_enable = 1,
 			    .tjetty = s->to};
 
-	if (sends) {
+	if (u->op == INSTR_UB_SEND) {
 		wr.send.src = (urma_sg_t){&mine, 1};
 	} else {
-		wr.rw.src = (urma_sg_t){&mine, 1};
-		wr.rw.dst = (urma_sg_t){&theirs, 1};
+		wr.rw.src = (urma_sg_t){u->op == INSTR_UB_READ ? &theirs : &mine, 1};
+		wr.rw.dst = (urma_sg_t){u->op == INSTR_UB_READ ? &mine : &theirs, 1};
+	}
+	if (u->list != NULL) {
+		post_list(u, s, &wr);
+		return;
 	}
 	for (uint32_t i = 0; i < u->batch; i++)
 		must(urma_post_jetty_send_wr(s->jetty, &wr, NULL) == URMA_SUCCESS, "post_send");
@@ -150,14 +178,14 @@ take(struct instr_ub *u, struct ub_side *s)
 }
 
 void
-instr_ub_round(struct instr_ub *u, bool sends)
+instr_ub_round(struct instr_ub *u)
 {
-	if (sends)
+	if (u->op == INSTR_UB_SEND)
 		receive(u, &u->side[1]);
-	post(u, &u->side[0], &u->side[1], sends);
+	post(u, &u->side[0], &u->side[1]);
 	while (softhca_embed_progress(u->embed) != 0)
 		;
 	take(u, &u->side[0]);
-	if (sends)
+	if (u->op == INSTR_UB_SEND)
 		take(u, &u->side[1]);
 }

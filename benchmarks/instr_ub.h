@@ -11,10 +11,20 @@
 
 struct instr_ub;
 
-/* Jettys of both HCAs that have imported each other, for bytes each. Ends the program on errors. */
-struct instr_ub *instr_ub_open(struct softhca_embed *embed, uint32_t bytes, uint32_t batch);
+enum instr_ub_op {
+	INSTR_UB_WRITE,
+	INSTR_UB_READ,
+	INSTR_UB_SEND,
+};
+
+/*
+ * Jettys of both HCAs that have imported each other, for messages of this length; list: one call
+ * posts a whole batch. Ends the program on errors.
+ */
+struct instr_ub *instr_ub_open(struct softhca_embed *embed, uint32_t bytes, uint32_t batch,
+			       enum instr_ub_op op, bool list);
 void instr_ub_close(struct instr_ub *u);
-/* A batch of Writes or Sends from the first to the second, until all have completed. */
-void instr_ub_round(struct instr_ub *u, bool sends);
+/* A batch of messages from the first to the second, until all have completed. */
+void instr_ub_round(struct instr_ub *u);
 
 #endif
