@@ -9,7 +9,7 @@
  * floods are in test_ub_storm.c.
  */
 
-#include "ub_blame.h"
+#include "ub_counters.h"
 #include "ub_bystander.h"
 #include "ub_craft.h"
 
@@ -372,16 +372,16 @@ victim_of(const struct attack *attack)
 }
 
 static void
-check_blame(struct attacker *a, const struct ub_blame *blame)
+check_counters(struct attacker *a, const struct ub_counters *counters)
 {
 	const struct attack *attack = a->attack;
-	const struct ub_owed owed[] = {
+	const struct ub_expected expected[] = {
 		{victim_of(attack), attack->counter, ATTACKS},
 		{0, attack->also, attack->also != 0 ? ATTACKS : 0},
 		{0, HCA_CTR_ub_requests_timed_out, attack->status == SILENCE ? ATTACKS : 0},
 	};
 
-	ub_blame_check(blame, a->b.p, attack->name, owed, RTE_DIM(owed));
+	ub_counters_check(counters, a->b.p, attack->name, expected, RTE_DIM(expected));
 }
 
 static void
@@ -409,10 +409,10 @@ run_attack(const struct sim_config *cfg, const struct attack *attack)
 {
 	unsigned int sender = attack->responses ? 1 : 0;
 	struct attacker *a = &attacker;
-	struct ub_blame blame;
+	struct ub_counters counters;
 
 	open_attack(cfg, a, attack);
-	ub_blame_begin(&blame, &pair);
+	ub_counters_begin(&counters, &pair);
 	sim_link_lose(pair.s->side[sender].wire, change, a);
 	for (uint32_t i = 0; i < ATTACKS; i++)
 		ub_pair_recv(&pair, 1, false, UB_PAIR_RECV, 64, i);
@@ -423,7 +423,7 @@ run_attack(const struct sim_config *cfg, const struct attack *attack)
 		take(a, &cr);
 	}
 	sim_run_for(pair.s, UB_PAIR_MS);
-	check_blame(a, &blame);
+	check_counters(a, &counters);
 	check_memory(&pair, attack);
 	sim_link_lose(pair.s->side[sender].wire, NULL, NULL);
 	UB_PAIR_EQ(&pair, hca_tp_state(ub_pair_tp(&pair, 0, 1)), HCA_TPS_ACTIVE);

@@ -9,7 +9,7 @@
  * Attacks in packets that are right for the transport are in test_ub_attack.c.
  */
 
-#include "ub_blame.h"
+#include "ub_counters.h"
 #include "ub_bystander.h"
 #include "ub_forge.h"
 
@@ -227,15 +227,15 @@ static void
 run_forgery(struct forging *x)
 {
 	struct ub_pair *p = x->b.p;
-	const struct ub_owed owed = {x->victim, x->what->counter, FRAMES};
+	const struct ub_expected expected = {x->victim, x->what->counter, FRAMES};
 	uint64_t requests = ub_pair_counter(p, 1, HCA_CTR_ub_requests);
 	uint64_t used = ub_pair_counter(p, x->victim, HCA_CTR_ub_acks_used);
-	struct ub_blame blame;
+	struct ub_counters counters;
 
-	ub_blame_begin(&blame, p);
+	ub_counters_begin(&counters, p);
 	ub_bystander_run(&x->b);
 	sim_run_for(p->s, UB_PAIR_MS);
-	ub_blame_check(&blame, p, x->what->name, &owed, 1);
+	ub_counters_check(&counters, p, x->what->name, &expected, 1);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_requests), requests + UB_BYSTANDER_REQUESTS);
 	if (x->what->counter == HCA_CTR_ub_acks_used)
 		sim_check(p->s,
@@ -275,7 +275,7 @@ struct breach {
 	const char *name;
 	/* Allowed frames; then the last one, by which the TP is given up. */
 	void (*send)(struct breaker *x, bool last);
-	struct ub_owed owed[3];
+	struct ub_expected expected[3];
 	uint32_t taken; /* requests before that, which are abandoned */
 };
 
@@ -401,24 +401,24 @@ static void
 run_breach(struct breaker *x)
 {
 	struct ub_pair *p = x->b.p;
-	const struct ub_owed *why = x->what->owed;
+	const struct ub_expected *why = x->what->expected;
 	/* side 0 gets acknowledgements of packets it has not sent, as many as fit the polls */
-	const struct ub_owed owed[] = {
+	const struct ub_expected expected[] = {
 		why[0],
 		why[1],
 		why[2],
-		{0, HCA_CTR_ub_acks_bad, UB_OWED_ANY},
+		{0, HCA_CTR_ub_acks_bad, UB_EXPECTED_ANY},
 		{1, HCA_CTR_ub_rx_tp_state, 1},
 		{1, HCA_CTR_ub_requests_abandoned, x->what->taken},
 	};
 	uint64_t requests = ub_pair_counter(p, 1, HCA_CTR_ub_requests_done);
-	struct ub_blame blame;
+	struct ub_counters counters;
 
 	open_other(x);
-	ub_blame_begin(&blame, p);
+	ub_counters_begin(&counters, p);
 	ub_bystander_run(&x->b);
 	sim_run_for(p->s, UB_PAIR_MS);
-	ub_blame_check(&blame, p, x->what->name, owed, RTE_DIM(owed));
+	ub_counters_check(&counters, p, x->what->name, expected, RTE_DIM(expected));
 	UB_PAIR_EQ(p, hca_tp_state(ub_pair_tp(p, 1, OTHER)), HCA_TPS_ERROR);
 	expect_state(p, SHARED, HCA_TPS_ACTIVE);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_requests_done),

@@ -9,7 +9,7 @@
  * Keys of memory: test_ub_isolate.c; a group that was not imported: test_ub_stranger.c.
  */
 
-#include "ub_blame.h"
+#include "ub_counters.h"
 #include "ub_bystander.h"
 #include "ub_client.h"
 
@@ -78,16 +78,16 @@ begin(const struct sim_config *cfg, struct attempts *x, urma_cr_status_t status,
 
 /* All attempts during the bystander's work; these counters have moved, and no other one. */
 static void
-run(struct attempts *x, const char *what, const struct ub_owed *owed, unsigned int n)
+run(struct attempts *x, const char *what, const struct ub_expected *expected, unsigned int n)
 {
 	struct ub_pair *p = x->b.p;
 	uint64_t requests = ub_pair_counter(p, 1, HCA_CTR_ub_requests_done);
-	struct ub_blame blame;
+	struct ub_counters counters;
 
-	ub_blame_begin(&blame, p);
+	ub_counters_begin(&counters, p);
 	ub_bystander_run(&x->b);
 	sim_run_for(p->s, UB_PAIR_MS);
-	ub_blame_check(&blame, p, what, owed, n);
+	ub_counters_check(&counters, p, what, expected, n);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_requests_done),
 		   requests + UB_BYSTANDER_REQUESTS);
 	for (unsigned int side = 0; side < 2; side++)
@@ -245,12 +245,12 @@ queue_in(const struct sim_config *cfg)
 {
 	struct queues *q = &queues;
 	struct ub_pair *p = begin(cfg, &q->x, URMA_CR_REM_ACCESS_ABORT_ERR, send_with_guess);
-	const struct ub_owed owed = {1, HCA_CTR_ub_tc_token, ATTEMPTS};
+	const struct ub_expected expected = {1, HCA_CTR_ub_tc_token, ATTEMPTS};
 
 	open_owner(p, q);
 	import_queues(p, q);
 	post_receives(p, q);
-	run(&q->x, "queues of another", &owed, 1);
+	run(&q->x, "queues of another", &expected, 1);
 	UB_PAIR_EQ(p, q->x.done, ATTEMPTS);
 	not_taken(p);
 	still_received(p, q);
@@ -356,12 +356,13 @@ channel_in(const struct sim_config *cfg)
 {
 	struct writer *w = &writer;
 	struct ub_pair *p = begin(cfg, &w->x, URMA_CR_ACK_TIMEOUT_ERR, name_number);
-	const struct ub_owed owed = {0, HCA_CTR_ub_not_imported, ATTEMPTS / NUMBERS * NOT_IMPORTED};
+	const struct ub_expected expected = {0, HCA_CTR_ub_not_imported,
+					     ATTEMPTS / NUMBERS * NOT_IMPORTED};
 
 	p->strangers = true;
 	ub_client_open(p, &w->client, &(struct ub_client_config){0});
 	ub_pair_recv(p, 1, false, RECV, LENGTH, 7);
-	run(&w->x, "channels of another", &owed, 1);
+	run(&w->x, "channels of another", &expected, 1);
 	check_writer(p, w);
 	ub_client_close(p, &w->client);
 	ub_pair_close(p);
@@ -386,12 +387,12 @@ bound_in(const struct sim_config *cfg)
 {
 	struct writer *w = &writer;
 	struct ub_pair *p = begin(cfg, &w->x, URMA_CR_LOC_ACCESS_ERR, name_queue);
-	const struct ub_owed owed = {0, HCA_CTR_ub_not_for_peer, ATTEMPTS};
+	const struct ub_expected expected = {0, HCA_CTR_ub_not_for_peer, ATTEMPTS};
 
 	ub_client_open(p, &w->client, &(struct ub_client_config){.one_peer = true});
 	ENDED(p, urma_bind_jetty(w->client.own.jetty, w->client.own.to_jetty));
 	ub_pair_recv(p, 1, false, RECV, LENGTH, 7);
-	run(&w->x, "queues of others", &owed, 1);
+	run(&w->x, "queues of others", &expected, 1);
 	check_writer(p, w);
 	ENDED(p, urma_unbind_jetty(w->client.own.jetty));
 	ub_client_close(p, &w->client);
@@ -428,11 +429,11 @@ doorbell_in(const struct sim_config *cfg)
 {
 	struct writer *w = &writer;
 	struct ub_pair *p = begin(cfg, &w->x, URMA_CR_SUCCESS, ring);
-	const struct ub_owed owed[] = {{0, HCA_CTR_db_foreign_qpn, ATTEMPTS / 2},
-				       {0, HCA_CTR_db_dead_qpn, ATTEMPTS / 2}};
+	const struct ub_expected expected[] = {{0, HCA_CTR_db_foreign_qpn, ATTEMPTS / 2},
+					       {0, HCA_CTR_db_dead_qpn, ATTEMPTS / 2}};
 
 	ub_client_open(p, &w->client, &(struct ub_client_config){0});
-	run(&w->x, "doorbells of another", owed, RTE_DIM(owed));
+	run(&w->x, "doorbells of another", expected, RTE_DIM(expected));
 	ub_client_close(p, &w->client);
 	ub_pair_close(p);
 }

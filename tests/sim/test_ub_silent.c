@@ -3,7 +3,7 @@
 /*
  * A peer that acknowledges everything and does not answer the requests of one queue. Its requests
  * fail when their time is up, and another queue on the same channel, for which no place was left,
- * goes on when those places lapse; answers that come after all change nothing. The same with a
+ * goes on when those places expire; answers that come after all change nothing. The same with a
  * queue that waits without limit, but that its requests complete when they are answered after all.
  */
 
@@ -20,7 +20,7 @@
 #define MS UB_PAIR_MS
 #define TIMEOUT HCA_ACK_TIMEOUT_NS(14) /* 67 ms */
 #define LIFE HCA_ACK_TIMEOUT_NS(17)    /* 537 ms: twice the timeouts of this TP are 102 ms */
-#define PATIENCE HCA_TAI_PATIENCE
+#define PATIENCE HCA_TAI_OVERDUE_NS
 
 static struct ub_pair pair;
 static struct ub_strict peer;
@@ -80,11 +80,11 @@ silent_peer(struct ub_pair *p, struct ub_strict *x)
 	ub_pair_done(p, 0, 100, URMA_CR_SUCCESS);
 	between(p, p->s->now - began, TIMEOUT + LIFE, TIMEOUT + 2 * LIFE + MS);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_places_lapsed), PLACES);
-	UB_PAIR_EQ(p, places(p)->lapsed, PLACES);
+	UB_PAIR_EQ(p, places(p)->expired, PLACES);
 	UB_PAIR_EQ(p, x->again, 0);
 }
 
-/* Answers of requests that have lapsed take no place of others that are open. */
+/* Answers of requests whose places have expired take no place of others that are open. */
 static void
 late_answers(struct ub_pair *p, struct ub_strict *x)
 {
@@ -99,7 +99,7 @@ late_answers(struct ub_pair *p, struct ub_strict *x)
 	/* a Read_response of 3000 bytes is three packets of 1024 */
 	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_rsp_late), PLACES + PLACES / 4 * 2);
 	UB_PAIR_EQ(p, places(p)->open_out, PLACES);
-	UB_PAIR_EQ(p, places(p)->lapsed, 0);
+	UB_PAIR_EQ(p, places(p)->expired, 0);
 	for (uint32_t i = 0; i < 8192; i++)
 		UB_PAIR_EQ(p, p->side[0].mem[RESULT + i], 0);
 	x->silent = 0;
@@ -181,7 +181,7 @@ answered_after_all(struct ub_pair *p, struct ub_strict *x)
 		for (uint64_t id = 0; id < PLACES; id++)
 			ub_pair_done(p, 0, id, URMA_CR_SUCCESS);
 	ub_pair_same(p, 0, RESULT, FROM, 3000);
-	UB_PAIR_EQ(p, places(p)->lapsed, 0);
+	UB_PAIR_EQ(p, places(p)->expired, 0);
 	UB_PAIR_EQ(p, places(p)->open_out, 0);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 0, HCA_CTR_ub_rsp_late), 0);
 	x->silent = p->side[0].jfs->jfs_id.id;

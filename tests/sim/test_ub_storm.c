@@ -6,7 +6,7 @@
  */
 
 #include "ub_agents.h"
-#include "ub_blame.h"
+#include "ub_counters.h"
 #include "ub_bystander.h"
 #include "ub_client.h"
 #include "ub_forge.h"
@@ -59,9 +59,9 @@ static void
 program_in(const struct sim_config *cfg)
 {
 	struct ub_pair_config c = {.sim = *cfg, .rto_base = 100000};
-	const struct ub_owed owed = {1, HCA_CTR_ub_no_receive, ALL - RECEIVES};
+	const struct ub_expected expected = {1, HCA_CTR_ub_no_receive, ALL - RECEIVES};
 	struct ub_pair *p = &pair;
-	struct ub_blame blame;
+	struct ub_counters counters;
 	struct ub_bystander b;
 
 	ub_pair_open(p, &c);
@@ -70,13 +70,13 @@ program_in(const struct sim_config *cfg)
 		ub_pair_recv(p, 1, false, UB_PAIR_RECV, 4096, i);
 	b.disturb = storm_at_program;
 	b.arg = &b;
-	ub_blame_begin(&blame, p);
+	ub_counters_begin(&counters, p);
 	ub_bystander_run(&b);
 	for (uint32_t i = 0; i < RECEIVES; i++)
 		ub_pair_received(p, 1, i, 40 + PAYLOAD); /* behind the addresses */
 	sim_run_for(p->s, UB_PAIR_MS);
 	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_rx_utp), ALL);
-	ub_blame_check(&blame, p, "storm", &owed, 1);
+	ub_counters_check(&counters, p, "storm", &expected, 1);
 	ub_pair_close(p);
 }
 
@@ -153,13 +153,13 @@ use_import(struct flood *x)
 
 /* Each datagram is counted where it ended: by the device, or by the agent as no message. */
 static void
-check_datagrams(struct ub_pair *p, const struct ub_blame *blame)
+check_datagrams(struct ub_pair *p, const struct ub_counters *counters)
 {
 	uint64_t refused = ub_pair_counter(p, 1, HCA_CTR_ub_no_receive);
 	uint64_t dropped = ub_agents_dropped(p, 1);
-	const struct ub_owed owed = {1, HCA_CTR_ub_no_receive, UB_OWED_ANY};
+	const struct ub_expected expected = {1, HCA_CTR_ub_no_receive, UB_EXPECTED_ANY};
 
-	ub_blame_check(blame, p, "storm at Jetty 0", &owed, 1);
+	ub_counters_check(counters, p, "storm at Jetty 0", &expected, 1);
 	sim_check(p->s, refused != 0 && ub_agents_counter(p, 0, "cm_repeated") != 0,
 		  "there was room for all");
 	UB_PAIR_EQ(p, ub_pair_counter(p, 1, HCA_CTR_ub_rx_utp),
@@ -175,7 +175,7 @@ host_in(const struct sim_config *cfg)
 	struct ub_pair_config c = {.sim = *cfg, .maker = &ub_agents, .rto_base = 100000};
 	struct ub_pair *p = &pair;
 	struct flood *x = &flood;
-	struct ub_blame blame;
+	struct ub_counters counters;
 
 	memset(x, 0, sizeof(*x));
 	ub_pair_open(p, &c);
@@ -184,11 +184,11 @@ host_in(const struct sim_config *cfg)
 	x->b.disturb = work;
 	x->b.arg = x;
 	x->on = true;
-	ub_blame_begin(&blame, p);
+	ub_counters_begin(&counters, p);
 	ub_bystander_run(&x->b);
 	sim_check(p->s, x->up, "the import has not succeeded");
 	ub_agents_poll(1);
-	check_datagrams(p, &blame);
+	check_datagrams(p, &counters);
 	use_import(x);
 	ub_bystander_check(&x->b);
 	ub_pair_close(p);

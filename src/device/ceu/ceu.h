@@ -134,7 +134,7 @@ hca_round_done(struct hca_core *h, uint64_t token)
  * Objects looked at per poll, so that 16 K QPs do not delay the other stages. Looking at an entry
  * costs little; polls cost much if there are more lcores than CPUs.
  */
-#define HCA_CEU_GLANCES 2048u
+#define HCA_CEU_OBJECTS_PER_POLL 2048u
 
 void hca_teardown_start(struct hca_teardown *t, uint32_t first, uint32_t last, uint32_t domain);
 /* true: every object of the range is reset, its memory free. */

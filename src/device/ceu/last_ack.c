@@ -11,7 +11,7 @@
 #include "engine/impl.h"
 
 /* How long ACKs are waited for; a port that has taken nothing for as long is not waited for. */
-#define PATIENCE_NS 50000000u
+#define LAST_ACK_TIMEOUT_NS 50000000u
 
 enum last_ack_step {
 	ASK,
@@ -36,15 +36,15 @@ is_late(const struct hca_pipe *h, struct hca_teardown *t)
 	uint64_t since = __atomic_load_n(&h->tx_wait.since, __ATOMIC_ACQUIRE), now = h->ceu->now;
 
 	if (t->until == 0)
-		t->until = now + PATIENCE_NS;
-	return now >= t->until || (since != 0 && now > since + PATIENCE_NS);
+		t->until = now + LAST_ACK_TIMEOUT_NS;
+	return now >= t->until || (since != 0 && now > since + LAST_ACK_TIMEOUT_NS);
 }
 
 /* Ask EE for the next one of the range; false: no further QP, up to the cursor. */
 static bool
 ask_next(struct hca_pipe *h, struct hca_teardown *t)
 {
-	for (uint32_t n = 0; n < HCA_CEU_GLANCES && t->cursor <= t->last; n++) {
+	for (uint32_t n = 0; n < HCA_CEU_OBJECTS_PER_POLL && t->cursor <= t->last; n++) {
 		uint32_t qpi = t->cursor++;
 
 		if (!acknowledges(&h->core, t, qpi))

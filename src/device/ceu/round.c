@@ -166,7 +166,7 @@ purge_next(struct hca_core *h, struct hca_teardown *t)
 {
 	const struct kind_row *row = row_of(h, t);
 
-	for (uint32_t n = 0; n < HCA_CEU_GLANCES && t->cursor <= t->last; n++) {
+	for (uint32_t n = 0; n < HCA_CEU_OBJECTS_PER_POLL && t->cursor <= t->last; n++) {
 		uint32_t obj = t->cursor++;
 
 		if (!row->is_doomed(h, t, obj))
@@ -180,7 +180,7 @@ purge_next(struct hca_core *h, struct hca_teardown *t)
 
 /* Objects worked on per poll. */
 #define SLICE 256u
-#define WORK (HCA_CEU_GLANCES / SLICE)
+#define WORK (HCA_CEU_OBJECTS_PER_POLL / SLICE)
 
 /* The next slice [*from, return) of [*cursor, end). */
 static uint32_t
@@ -298,7 +298,7 @@ static bool
 slice_continues(uint32_t *spent, uint32_t cost)
 {
 	*spent += cost;
-	return *spent < HCA_CEU_GLANCES;
+	return *spent < HCA_CEU_OBJECTS_PER_POLL;
 }
 
 /* One slice of a step over a table; true: the whole table is done. */

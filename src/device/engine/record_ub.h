@@ -19,17 +19,17 @@
 
 /* What is true of an operation of Jettys, beside its packets. */
 enum hca_ub_wr_flag {
-	HCA_UB_WR_RADDR = 1u << 0,    /* has a raddr unit */
-	HCA_UB_WR_NOTIFY = 1u << 1,   /* has a notify unit */
-	HCA_UB_WR_OPERANDS = 1u << 2, /* has two operands, which are its payload */
-	HCA_UB_WR_ENABLES = 1u << 3,  /* has byte enables in the operands' place */
-	HCA_UB_WR_READ = 1u << 4,     /* its data units are where a result goes */
-	HCA_UB_WR_CUT = 1u << 5,      /* has as many segments as its length needs */
-	HCA_UB_WR_CLOSES = 1u << 6,   /* its last segment waits for all others */
-	HCA_UB_WR_RECV = 1u << 7,     /* consumes a receive WQE of the peer */
+	HCA_UB_WR_RADDR = 1u << 0,     /* has a raddr unit */
+	HCA_UB_WR_NOTIFY = 1u << 1,    /* has a notify unit */
+	HCA_UB_WR_OPERANDS = 1u << 2,  /* has two operands, which are its payload */
+	HCA_UB_WR_ENABLES = 1u << 3,   /* has byte enables in the operands' place */
+	HCA_UB_WR_READ = 1u << 4,      /* its data units are where a result goes */
+	HCA_UB_WR_SEGMENTED = 1u << 5, /* has as many segments as its length needs */
+	HCA_UB_WR_CLOSES = 1u << 6,    /* its last segment waits for all others */
+	HCA_UB_WR_RECV = 1u << 7,      /* consumes a receive WQE of the peer */
 };
 
-#define HCA_UB_WR_OF_WRITE (HCA_UB_WR_RADDR | HCA_UB_WR_CUT)
+#define HCA_UB_WR_OF_WRITE (HCA_UB_WR_RADDR | HCA_UB_WR_SEGMENTED)
 
 /*
  * Operations of Jettys. X(op, flags, TAOpcode, TAOpcode of its last packet): after HCA_OP_, and
@@ -39,12 +39,14 @@ enum hca_ub_wr_flag {
 	X(SEND, HCA_UB_WR_RECV, SEND, SEND) \
 	X(SEND_IMM, HCA_UB_WR_RECV, SEND, SEND_IMM) \
 	X(RDMA_WRITE, HCA_UB_WR_OF_WRITE, WRITE, WRITE) \
-	X(RDMA_WRITE_IMM, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_RECV, \
-	  WRITE, WRITE_IMM) \
-	X(WRITE_NOTIFY, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_CLOSES | HCA_UB_WR_NOTIFY, \
-	  WRITE, WRITE_NOTIFY) \
+	X(RDMA_WRITE_IMM, \
+	  HCA_UB_WR_RADDR | HCA_UB_WR_SEGMENTED | HCA_UB_WR_CLOSES | HCA_UB_WR_RECV, WRITE, \
+	  WRITE_IMM) \
+	X(WRITE_NOTIFY, \
+	  HCA_UB_WR_RADDR | HCA_UB_WR_SEGMENTED | HCA_UB_WR_CLOSES | HCA_UB_WR_NOTIFY, WRITE, \
+	  WRITE_NOTIFY) \
 	X(WRITE_BE, HCA_UB_WR_RADDR | HCA_UB_WR_ENABLES, WRITE_BE, WRITE_BE) \
-	X(RDMA_READ, HCA_UB_WR_RADDR | HCA_UB_WR_CUT | HCA_UB_WR_READ, READ, READ) \
+	X(RDMA_READ, HCA_UB_WR_RADDR | HCA_UB_WR_SEGMENTED | HCA_UB_WR_READ, READ, READ) \
 	X(ATOMIC, HCA_UB_WR_RADDR | HCA_UB_WR_OPERANDS | HCA_UB_WR_READ, STORE, STORE)
 
 struct hca_ub_wr {

@@ -229,9 +229,9 @@ struct hca_tp_tai {
 	uint32_t open_out;  /* [pub] requests without an answer, at most cfg.requests */
 	uint32_t abandoned; /* of these, those given up or overdue */
 	uint32_t aged;	    /* of these, for a whole life of the TP */
-	uint32_t lapsed;    /* not counted in open_out any more, and never answered */
+	uint32_t expired;   /* not counted in open_out any more, and never answered */
 	uint32_t told;	    /* of TPACKs with a status: operations that have come back */
-	uint64_t lapse_at;  /* while some are abandoned: when aged ones lapse, ns */
+	uint64_t expire_at; /* while some are abandoned: when the places of aged ones expire, ns */
 } __rte_cache_aligned;
 
 /* Writer: TAT. The peer's requests, and the answers to them. */

@@ -109,7 +109,7 @@ no_such_domain(void **state)
 	rig_free(r);
 }
 
-/* Each step reads at most HCA_CEU_GLANCES entries of a large table. */
+/* Each step reads at most HCA_CEU_OBJECTS_PER_POLL entries of a large table. */
 static void
 in_parts(void **state)
 {
@@ -123,14 +123,15 @@ in_parts(void **state)
 		bool done = hca_teardown_step(&r->h->core, &t);
 
 		/* a step begins at 0 */
-		assert_true(t.cursor <= HCA_CEU_GLANCES || t.cursor - before <= HCA_CEU_GLANCES);
+		assert_true(t.cursor <= HCA_CEU_OBJECTS_PER_POLL ||
+			    t.cursor - before <= HCA_CEU_OBJECTS_PER_POLL);
 		if (done)
 			break;
 		assert_in_range(t.cursor, 0, r->h->qp_mask + 1);
 		rig_poll(r);
 	}
 	/* two steps look at each QP, two more do something with it */
-	assert_true(polls >= 2 * ((r->h->qp_mask + 1) / HCA_CEU_GLANCES));
+	assert_true(polls >= 2 * ((r->h->qp_mask + 1) / HCA_CEU_OBJECTS_PER_POLL));
 	rig_free(r);
 }
 

@@ -260,7 +260,7 @@ test_purge(void **state)
 	rig_release_all(r);
 	rig_expect_none(r);
 	rig_check_quiet(r);
-	/* it looks once for lapsed requests, and finds no such request */
+	/* it looks once for expired requests, and finds no such request */
 	assert_true(hca_tai_deadline(r->h, r->now) > r->now);
 	r->now = hca_tai_deadline(r->h, r->now);
 	rig_poll(r);

@@ -6,7 +6,7 @@
 
 #include "hca.h"
 
-#define PATIENCE HCA_TAI_PATIENCE
+#define PATIENCE HCA_TAI_OVERDUE_NS
 
 /* One TP, which takes two requests; the Jetty waits without limit. */
 static struct hca_tp *
@@ -71,12 +71,12 @@ test_places(void **state)
 	rig_taack(r, 1, 0, 0, 2);
 	for (uint32_t i = 0; i < 3; i++)
 		rig_expect(r, i, 0);
-	assert_int_equal(tp->tai.lapsed, 0);
+	assert_int_equal(tp->tai.expired, 0);
 	assert_int_equal(RIG_COUNTER(r, ub_responses), 1);
 	rig_check_quiet(r);
 }
 
-/* An answer before the place lapses gives it back, once. */
+/* An answer before the place expires gives it back, once. */
 static void
 test_answer_in_between(void **state)
 {
@@ -93,7 +93,7 @@ test_answer_in_between(void **state)
 	assert_int_equal(tp->tai.open_out, 0);
 	rig_taack(r, 1, 1, 0, 0);
 	rig_expect(r, 1, 0);
-	assert_int_equal(tp->tai.lapsed, 0);
+	assert_int_equal(tp->tai.expired, 0);
 	rig_check_quiet(r);
 }
 
@@ -150,7 +150,7 @@ fail_read(struct tai_rig *r, const struct hca_tp *tp, uint16_t tassn)
 	h.rtph.last = 1;
 	h.ofstetah.offset = 1024 / HCA_UB_OFFSET_UNIT;
 	rig_answer(r, 1, &h, data, sizeof(data));
-	assert_int_equal(tp->tai.lapsed, 0);
+	assert_int_equal(tp->tai.expired, 0);
 	rig_check_quiet(r);
 }
 
@@ -168,7 +168,7 @@ test_read_fails(void **state)
 		rig_expire(r, r->now + PATIENCE);
 		for (unsigned int i = 0; i < lives; i++)
 			pass_a_life(r, tp);
-		assert_int_equal(tp->tai.lapsed, lives == 2);
+		assert_int_equal(tp->tai.expired, lives == 2);
 		fail_read(r, tp, (uint16_t)lives);
 	}
 }
@@ -195,7 +195,7 @@ test_given_up(void **state)
 	rig_expect(r, 0, HCA_UB_STATUS_ACK_TIMEOUT);
 	assert_int_equal(tp->tai.open_out, 0);
 	assert_int_equal(tp->tai.abandoned, 0);
-	assert_int_equal(tp->tai.lapsed, 1);
+	assert_int_equal(tp->tai.expired, 1);
 	rig_taack(r, 1, 0, 0, 0);
 	assert_int_equal(RIG_COUNTER(r, ub_rsp_late), 1);
 	rig_check_quiet(r);
@@ -280,7 +280,7 @@ test_purge(void **state)
 	assert_int_equal(tp->tai.abandoned, 2);
 	for (unsigned int i = 0; i < 2; i++)
 		pass_a_life(r, tp);
-	assert_int_equal(tp->tai.lapsed, 2);
+	assert_int_equal(tp->tai.expired, 2);
 	rig_check_quiet(r);
 }
 

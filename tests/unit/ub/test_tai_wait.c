@@ -233,7 +233,7 @@ test_no_answer(void **state)
 
 /* Requests that are given up give their places back after a life or two, once. */
 static void
-test_places_lapse(void **state)
+test_places_expire(void **state)
 {
 	struct tai_rig *r = *state;
 	struct hca_tp *tp = &r->h->ub->tp[1];
@@ -265,18 +265,18 @@ test_places_lapse(void **state)
 	assert_int_equal(tp->tai.open_out, 1);
 	assert_int_equal(RIG_COUNTER(r, ub_places_lapsed), 2);
 	assert_true(hca_tai_deadline(r->h, r->now) == UINT64_MAX);
-	/* the first answer comes late: its place has lapsed */
+	/* the first answer comes late: its place has expired */
 	rig_taack(r, 1, 0, 0, 0);
 	assert_int_equal(RIG_COUNTER(r, ub_rsp_late), 1);
 	assert_int_equal(tp->tai.open_out, 1);
-	assert_int_equal(tp->tai.lapsed, 1);
+	assert_int_equal(tp->tai.expired, 1);
 	rig_taack(r, 1, 2, 0, 0);
 	rig_release_all(r);
 	rig_expect(r, 2, 0);
 	rig_check_quiet(r);
 }
 
-/* One lapses, another one is given up later; the answers of both come, in either order. */
+/* One place expires, another one is given up later; the answers of both come, in either order. */
 static void
 test_late_answers(void **state)
 {
@@ -292,7 +292,7 @@ test_late_answers(void **state)
 		r->now += hca_tai_life(tp);
 		rig_poll(r);
 	}
-	assert_int_equal(tp->tai.lapsed, 1);
+	assert_int_equal(tp->tai.expired, 1);
 	post(r, HCA_OP_SEND, 8);
 	rig_skip(r);
 	rig_release_all(r);
@@ -461,7 +461,7 @@ main(void)
 		T(test_answer_while_it_waits),
 		T(test_others_go_on),
 		T(test_no_answer),
-		T(test_places_lapse),
+		T(test_places_expire),
 		T(test_late_answers),
 		T(test_life),
 		T(test_never),

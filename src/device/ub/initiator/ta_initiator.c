@@ -35,7 +35,7 @@ hca_tai_init(struct hca_pipe *h)
 	}
 	ctx->segment = h->cfg.ub_segment != 0 ? h->cfg.ub_segment : HCA_TAI_SEGMENT;
 	ctx->run = HCA_TAI_RUN;
-	ctx->lapse_at = UINT64_MAX;
+	ctx->expire_at = UINT64_MAX;
 	ctx->ready.head = ctx->ready.front = HCA_TAI_NONE;
 	for (uint32_t i = 0; i < lists; i++)
 		ctx->wait[i].head = ctx->wait[i].front = HCA_TAI_NONE;
@@ -398,14 +398,14 @@ hca_tai_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	if (h->ub == NULL)
 		return 0;
 	ctx->now = now;
-	hca_ub_away_note(h, &ctx->away, now);
+	hca_ub_stall_note(h, &ctx->stall, now);
 	if (hca_msg_due(h, HCA_STAGE_TAI))
 		n += messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_TPR_TAI], budget, now);
 	if (unlikely(ctx->search_left != 0))
 		n += hca_tai_search(h);
-	if (unlikely(ctx->lapse_at <= now))
-		hca_tai_lapse(h);
+	if (unlikely(ctx->expire_at <= now))
+		hca_tai_expire_places(h);
 	n += serve(h, ctx, budget);
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_TAI);
@@ -419,5 +419,5 @@ hca_tai_deadline(const struct hca_pipe *h, uint64_t now)
 
 	if (ctx == NULL)
 		return UINT64_MAX;
-	return (ctx->ready_n | ctx->search_left) != 0 ? now : ctx->lapse_at;
+	return (ctx->ready_n | ctx->search_left) != 0 ? now : ctx->expire_at;
 }

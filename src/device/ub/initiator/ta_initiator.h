@@ -5,11 +5,11 @@
 /*
  * TAI: requests of Jettys. Private to
  *	ta_initiator.c		the stage: messages, which Jetty is served
- *	ta_initiator_cut.c	requests become segments: order, choice of the TP
+ *	ta_initiator_send.c	requests become segments: order, choice of the TP
  *	ta_initiator_op.h	a segment becomes an operation
  *	ta_initiator_segment.c	segments end: answered, failed, given up; operations come back
  *	ta_initiator_wait.c	"not ready", requests without an answer, TPs that died
- *	ta_initiator_lapse.c	requests that were given up
+ *	ta_initiator_places.c	requests that were given up
  *	ta_initiator_recv.c	responses
  *	ta_initiator_complete.c	requests are completed, in the order of the window; states
  *
@@ -21,7 +21,7 @@
  * come back from its lane, so TAI finds all operations of a Jetty there. If a segment is given up
  * before the peer has answered, the TP keeps count that it is open at the peer
  * (hca_tp.tai.abandoned): a peer that answers never sees more requests than agreed. A peer that
- * does not answer loses its claim to that after one to two lives of the TP (ta_initiator_lapse.c).
+ * does not answer loses its claim to that after one to two lives of the TP (ta_initiator_places.c).
  */
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@
 
 #include "engine/record_ub.h"
 #include "requester/record_pool.h"
-#include "ub/away.h"
+#include "ub/worker_stall.h"
 #include "ub/tp/pkt.h"
 #include "ub/ub_stage.h"
 
@@ -57,7 +57,7 @@ enum hca_tai_counted {
 	HCA_TAI_COUNTED_ORDERED = 1u << 0, /* open_ordered */
 	HCA_TAI_COUNTED_READ = 1u << 1,	   /* open_reads: it does not end with a TAACK */
 	HCA_TAI_COUNTED_SEND = 1u << 2,	   /* open_sends */
-	/* its place is among hca_tp.tai.abandoned or lapsed, although it is waited for */
+	/* its place is among hca_tp.tai.abandoned or expired, although it is waited for */
 	HCA_TAI_COUNTED_OVERDUE = 1u << 3,
 };
 
@@ -76,7 +76,7 @@ enum hca_tai_counted {
 #define HCA_TAI_AGAIN_NS HCA_UB_RNR_NS(10)
 #define HCA_TAI_LATE_NS 2000000u /* until late foreign memory is stored to again */
 /* Until a request is overdue that the peer has said nothing about, ns: as if it were given up */
-#define HCA_TAI_PATIENCE HCA_ACK_TIMEOUT_NS(17)
+#define HCA_TAI_OVERDUE_NS HCA_ACK_TIMEOUT_NS(17)
 #define HCA_TAI_NO_OP UINT32_MAX
 #define HCA_TAI_NONE UINT32_MAX
 
@@ -100,14 +100,14 @@ struct hca_tai_ctx {
 	uint32_t segment;   /* bytes of a segment of a Write or Read */
 	uint32_t run;	    /* HCA_TAI_RUN; tests set others */
 	uint64_t now;	    /* of the current poll */
-	struct hca_ub_away away;
+	struct hca_ub_stall stall;
 	/* those that wait for room, by hca_tai_wait_*() */
 	struct hca_tai_list *wait;
 	struct hca_tai_turn *turn; /* by TPG */
 	/* after a TP died: QPs still to be looked at for its segments, and the next of these */
 	uint32_t search_left, search_at;
 	bool search_purges; /* the CEU waits for the end of it */
-	uint64_t lapse_at;  /* of all TPs the first; UINT64_MAX: nothing is abandoned */
+	uint64_t expire_at; /* of all TPs the first; UINT64_MAX: nothing is abandoned */
 	struct hca_cq_batch batch;
 };
 
@@ -211,7 +211,7 @@ hca_tai_offset(const struct hca_tai_ctx *ctx, const struct hca_ub_record *r, uin
 static inline uint32_t
 hca_tai_length(const struct hca_tai_ctx *ctx, const struct hca_ub_record *r, uint32_t offset)
 {
-	if (!(hca_ub_wrs[r->op].flags & HCA_UB_WR_CUT))
+	if (!(hca_ub_wrs[r->op].flags & HCA_UB_WR_SEGMENTED))
 		return r->len;
 	return RTE_MIN(ctx->segment, r->len - offset);
 }
@@ -235,7 +235,7 @@ hca_tai_tp(const struct hca_pipe *h, uint32_t tpi)
 }
 
 /* A segment on its way into a lane. */
-struct hca_tai_cut {
+struct hca_tai_piece {
 	uint32_t ref; /* of its request's record */
 	uint16_t tassn;
 	uint32_t offset, length; /* bytes, in the message */
@@ -281,7 +281,7 @@ hca_tai_room_of_tp(struct hca_pipe *h, uint32_t tpi)
 /* Records at the positions [from, to) of the window: back to their pools. */
 void hca_tai_return(struct hca_pipe *h, const struct hca_qp *qp, uint32_t from, uint32_t to);
 
-/* ---- ta_initiator_cut.c ---- */
+/* ---- ta_initiator_send.c ---- */
 
 /* One visit: segments of the Jetty into lanes until something stops it. */
 void hca_tai_visit(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
@@ -328,18 +328,18 @@ void hca_tai_expired(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi);
 /* Look for segments of TPs that died in some of the QPs; returns how many. */
 unsigned int hca_tai_search(struct hca_pipe *h);
 
-/* ---- ta_initiator_lapse.c ---- */
+/* ---- ta_initiator_places.c ---- */
 
 /* A request of the TP that is counted in open_out was given up. */
 void hca_tai_given_up(struct hca_pipe *h, uint32_t tpi);
-/* One is open and the peer has it, and has been silent for long: its place will lapse. */
+/* One is open and the peer has it, and has been silent for long: its place will expire. */
 void hca_tai_overdue(struct hca_pipe *h, struct hca_jetty_segment *s);
 /* A segment that was open is not any more: its place at the TP is free. */
 void hca_tai_place_back(struct hca_pipe *h, struct hca_jetty_segment *s);
 /* n requests that were given up are over after all; false: fewer were given up. */
 bool hca_tai_given_up_over(struct hca_pipe *h, uint32_t tpi, uint32_t n);
 /* The time has come for some: they give their places back. */
-void hca_tai_lapse(struct hca_pipe *h);
+void hca_tai_expire_places(struct hca_pipe *h);
 /* How long a request that was given up has its place at least, ns. */
 uint64_t hca_tai_life(const struct hca_tp *tp);
 

@@ -4,7 +4,7 @@
 
 /*
  * Which TP takes the next segment of a request, of those that the client may use. For visits of
- * Jettys (ta_initiator_cut.c), which do it for every segment.
+ * Jettys (ta_initiator_send.c), which do it for every segment.
  */
 
 #include <rte_branch_prediction.h>

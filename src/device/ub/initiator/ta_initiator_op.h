@@ -4,7 +4,7 @@
 
 /*
  * Operations of requests: all that is in their headers, and where their payload lies. Included by
- * ta_initiator_cut.c only.
+ * ta_initiator_send.c only.
  */
 
 #include "ub/initiator/ta_initiator.h"
@@ -55,7 +55,7 @@ find_payload(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
 
 /* Bytes 1, 4 and 5 to 7 of the BTAH. FCE speaks of the message, so its last packet has it. */
 static inline void
-fill_btah(const struct hca_qp *qp, const struct hca_ub_record *r, const struct hca_tai_cut *cut,
+fill_btah(const struct hca_qp *qp, const struct hca_ub_record *r, const struct hca_tai_piece *piece,
 	  struct hca_ta_op *op)
 {
 	bool names_op = op->opcode == HCA_UB_TA_STORE || op->opcode == HCA_UB_TA_LOAD;
@@ -64,12 +64,12 @@ fill_btah(const struct hca_qp *qp, const struct hca_ub_record *r, const struct h
 	op->ta1 = (uint8_t)(HCA_FIELD(5, 4, HCA_UB_EE_NORMAL) |
 			    TV_EN((r->order & HCA_UB_HAS_TOKEN) != 0) | UD_FLAG(names_op));
 	op->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) | MT_EN(to_queue) |
-			    FCE(cut->last && r->flags & HCA_REC_SOLICITED) | RETRY(cut->again));
+			    FCE(piece->last && r->flags & HCA_REC_SOLICITED) | RETRY(piece->again));
 	op->rc = qp->cfg.local_qpn | E_BIT((r->order & HCA_UB_EXCLUSIVE) != 0);
 }
 
 static inline void
-fill_opcodes(const struct hca_ub_record *r, const struct hca_tai_cut *cut, struct hca_ta_op *op)
+fill_opcodes(const struct hca_ub_record *r, const struct hca_tai_piece *piece, struct hca_ta_op *op)
 {
 	const struct hca_ub_wr *wr = &hca_ub_wrs[r->op];
 
@@ -78,7 +78,7 @@ fill_opcodes(const struct hca_ub_record *r, const struct hca_tai_cut *cut, struc
 		return;
 	}
 	op->opcode = wr->opcode;
-	op->last_opcode = cut->last ? wr->last_opcode : wr->opcode;
+	op->last_opcode = piece->last ? wr->last_opcode : wr->opcode;
 }
 
 /* Bytes that its packets carry. */
@@ -112,30 +112,30 @@ fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
 /* Fill in the operation of a segment of the request r of qp. */
 static inline void
 fill_op(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
-	const struct hca_tai_cut *cut, struct hca_ta_op *op)
+	const struct hca_tai_piece *piece, struct hca_ta_op *op)
 {
 	/* word by word: a field that is not set here is not read for this kind of operation */
 	op->flags = 0;
 	op->object = qpi;
 	op->generation = qp->cfg.generation;
-	op->tassn = cut->tassn;
+	op->tassn = piece->tassn;
 	op->encap = 0;
-	op->payload = payload_of(r, cut->length);
-	op->length = cut->length;
+	op->payload = payload_of(r, piece->length);
+	op->length = piece->length;
 	op->key = 0;
-	op->offset = cut->offset / HCA_UB_OFFSET_UNIT;
-	op->req.record = cut->ref;
-	op->req.from = cut->offset;
-	op->req.address = r->raddr + cut->offset;
+	op->offset = piece->offset / HCA_UB_OFFSET_UNIT;
+	op->req.record = piece->ref;
+	op->req.from = piece->offset;
+	op->req.address = r->raddr + piece->offset;
 	op->req.token_id = r->token_id;
 	op->req.token = r->token;
 	op->req.user = r->user;
 	op->tps.desc_seq = 0;
 	op->tps.flags = 0;
-	fill_opcodes(r, cut, op);
-	fill_btah(qp, r, cut, op);
+	fill_opcodes(r, piece, op);
+	fill_btah(qp, r, piece, op);
 	fill_signal(r, op);
-	find_payload(r, cut->offset, op);
+	find_payload(r, piece->offset, op);
 }
 
 #endif

@@ -72,7 +72,7 @@ end_abandoned(struct response *p, uint32_t n)
 	const struct hca_tp_tai *tai = &p->tp->tai;
 
 	if (!ends_request(p))
-		return n <= tai->abandoned + tai->lapsed;
+		return n <= tai->abandoned + tai->expired;
 	return n == 0 || hca_tai_given_up_over(p->h, p->tpi, n);
 }
 
@@ -80,7 +80,7 @@ static enum hca_counter
 foreign(struct response *p, uint32_t n, enum hca_counter why)
 {
 	enum hca_counter known =
-		p->tp->tai.lapsed != 0 ? HCA_CTR_ub_rsp_late : HCA_CTR_ub_rsp_abandoned;
+		p->tp->tai.expired != 0 ? HCA_CTR_ub_rsp_late : HCA_CTR_ub_rsp_abandoned;
 
 	return end_abandoned(p, n) ? known : why;
 }

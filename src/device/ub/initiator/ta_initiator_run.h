@@ -5,7 +5,7 @@
 /*
  * Runs of plain Writes: requests of one segment and one SGE that nothing holds up, to the member of
  * a group that took the segment before them. Values that change from one to the next are kept in
- * locals. Included by ta_initiator_cut.c only.
+ * locals. Included by ta_initiator_send.c only.
  */
 
 #include <stddef.h>

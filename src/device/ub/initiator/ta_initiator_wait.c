@@ -39,7 +39,7 @@ timeout_of(const struct hca_qp *qp)
 void
 hca_tai_expect(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
-	arm(h, qp, qpi, hca_tai_ctx(h)->now + RTE_MIN(timeout_of(qp), HCA_TAI_PATIENCE));
+	arm(h, qp, qpi, hca_tai_ctx(h)->now + RTE_MIN(timeout_of(qp), HCA_TAI_OVERDUE_NS));
 }
 
 /* ---- not ready ---- */
@@ -113,10 +113,10 @@ check_place(struct hca_pipe *h, struct hca_jetty_segment *s, uint64_t active)
 
 	if (s->counted & HCA_TAI_COUNTED_OVERDUE)
 		return FOR_EVER;
-	if (now < active + HCA_TAI_PATIENCE)
-		return active + HCA_TAI_PATIENCE;
+	if (now < active + HCA_TAI_OVERDUE_NS)
+		return active + HCA_TAI_OVERDUE_NS;
 	if (s->op != HCA_TAI_NO_OP)
-		return now + HCA_TAI_PATIENCE;
+		return now + HCA_TAI_OVERDUE_NS;
 	hca_tai_overdue(h, s);
 	return FOR_EVER;
 }
@@ -140,11 +140,11 @@ check_answer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_jet
 		return FOR_EVER;
 	if (now < due)
 		return RTE_MIN(due, check_place(h, s, r->active));
-	if (excusable && hca_ub_away_at(&hca_tai_ctx(h)->away, due)) {
+	if (excusable && hca_ub_was_stalled(&hca_tai_ctx(h)->stall, due)) {
 		HCA_COUNT(h, TAI, ub_requests_put_off);
 		qp->tai_wait.excused = excuse_of(qp);
 		r->active = now;
-		return now + RTE_MIN(timeout, HCA_TAI_PATIENCE);
+		return now + RTE_MIN(timeout, HCA_TAI_OVERDUE_NS);
 	}
 	qp->tai_wait.excused = 0;
 	time_out(h, qp, qpi, s->cursor);

@@ -157,7 +157,7 @@ length_fits(struct hca_wqe_ub *w)
 		return result ==
 		       (HCA_UB_ATOMIC(hca_le32_to_cpu(w->ub->order)) == HCA_UB_TA_STORE ? 0 : n);
 	}
-	return w->wr->flags & HCA_UB_WR_CUT || w->len <= HCA_UB_SEND_MAX;
+	return w->wr->flags & HCA_UB_WR_SEGMENTED || w->len <= HCA_UB_SEND_MAX;
 }
 
 static uint8_t

@@ -49,7 +49,7 @@ hca_wqe_ub_fill_form(const uint8_t *wqe, uint32_t size, uint32_t stride, uint32_
 	const struct hca_data_unit *d = (const void *)(wqe + off);
 	uint32_t cnt = hca_le32_to_cpu(d->byte_cnt), order = hca_le32_to_cpu(u->order);
 	uint32_t to = hca_le32_to_cpu(u->number), tc = hca_le32_to_cpu(u->tc);
-	uint32_t most = flags & HCA_UB_WR_CUT ? HCA_WQE_MAX_BYTE_CNT : HCA_UB_SEND_MAX;
+	uint32_t most = flags & HCA_UB_WR_SEGMENTED ? HCA_WQE_MAX_BYTE_CNT : HCA_UB_SEND_MAX;
 
 	if ((flags & other) || size != off + sizeof(*d) || size > stride || cnt == 0 ||
 	    cnt > most || HCA_UB_TO(to) > HCA_UB_TO_TPG ||

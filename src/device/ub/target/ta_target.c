@@ -368,7 +368,7 @@ hca_tat_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t 
 	unsigned int alone = 0;
 
 	for (unsigned int i = 0, run; i < n; i += run) {
-		run = tat_write_alone(h, m + i, n - i);
+		run = tat_write_fast(h, m + i, n - i);
 		alone += run;
 		if (unlikely(run == 0)) {
 			packet(h, ctx, m[i], now);

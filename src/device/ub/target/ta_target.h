@@ -224,14 +224,14 @@ void tat_fail(struct hca_pipe *h, struct hca_tp *tp, enum hca_counter why);
 /* A wrong token value came over this TP. */
 void tat_mismatch(struct tat_request *q);
 
-/* ---- ta_target_alone.c ---- */
+/* ---- ta_target_write_fast.c ---- */
 
 /*
  * Execute the first packets, as far as they are writes of one packet of the usual form over the
  * same TP. Returns how many; the next one is untouched. The caller counts them: begun, used and
  * done.
  */
-unsigned int tat_write_alone(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n);
+unsigned int tat_write_fast(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n);
 
 /* ---- ta_open.c ---- */
 

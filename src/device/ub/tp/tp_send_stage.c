@@ -13,7 +13,7 @@
 
 #include "engine/timer.h"
 #include "queues/eq.h"
-#include "ub/away.h"
+#include "ub/worker_stall.h"
 #include "ub/tp/tp_wire.h"
 #include "ub/tp/pkt.h"
 #include "ub/ub_stage.h"
@@ -21,7 +21,7 @@
 struct tps_ctx {
 	struct hca_tp_sched sched;
 	bool stuck; /* packets could leave, but there was no room or no mbuf */
-	struct hca_ub_away away;
+	struct hca_ub_stall stall;
 };
 
 #define UNRELIABLE_WINDOW 128u
@@ -461,9 +461,9 @@ on_copied(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, ui
  * still sends again.
  */
 static bool
-was_away(const struct tps_ctx *c, const struct hca_tp *tp)
+tps_was_stalled(const struct tps_ctx *c, const struct hca_tp *tp)
 {
-	return !tp->tx.excused && hca_ub_away_at(&c->away, tp->tx.deadline);
+	return !tp->tx.excused && hca_ub_was_stalled(&c->stall, tp->tx.deadline);
 }
 
 /* How much longer an answer may take because frames wait for our own port; 0: no longer. */
@@ -485,7 +485,7 @@ expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 		tp->tx.deadline = now + more;
 		return;
 	}
-	if (unlikely(was_away(tps_ctx(h), tp))) {
+	if (unlikely(tps_was_stalled(tps_ctx(h), tp))) {
 		tp->tx.deadline = now + hca_tp_rto(tp);
 		tp->tx.excused = true;
 		HCA_COUNT(h, TPS, ub_tp_timeouts_put_off);
@@ -569,7 +569,7 @@ hca_tps_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 
 	if (c == NULL)
 		return 0;
-	hca_ub_away_note(h, &c->away, now);
+	hca_ub_stall_note(h, &c->stall, now);
 	if (hca_msg_due(h, HCA_STAGE_TPS))
 		n += messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_TPS], budget, now);

@@ -180,7 +180,7 @@ write_one(const struct hca_pipe *h, struct run *run, struct rte_mbuf *m, unsigne
 }
 
 unsigned int
-tat_write_alone(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n)
+tat_write_fast(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n)
 {
 	const struct hca_ub_rxd *first = hca_ub_rxd(m[0]);
 	struct run run;

@@ -10,14 +10,15 @@
  * A Jetty may wait much longer than that, or without end. So a request that is overdue is counted
  * as if it were given up, and it is waited for without a place.
  *
- * A lapsed request may be answered all the same. Such answers are not about requests that have
- * places, so the first answers that match no request are counted as theirs: a place is never given
- * back twice.
+ * A request whose place has expired may be answered all the same. An answer to a request that is
+ * not open does not say which one it is about, so the first of these answers are counted for the
+ * expired places: no place is given back twice.
  */
 
 #include "ub/initiator/ta_initiator.h"
 
-#define LIFE_MIN HCA_TAI_PATIENCE
+/* Limits of a life, ns */
+#define LIFE_MIN HCA_TAI_OVERDUE_NS
 #define LIFE_MAX UINT64_C(60000000000)
 
 /* Twice the time in which a TP without answers of the transport is given up. */
@@ -43,8 +44,8 @@ hca_tai_given_up(struct hca_pipe *h, uint32_t tpi)
 	if (tp->tai.abandoned++ != 0)
 		return;
 	tp->tai.aged = 0;
-	tp->tai.lapse_at = ctx->now + hca_tai_life(tp);
-	ctx->lapse_at = RTE_MIN(ctx->lapse_at, tp->tai.lapse_at);
+	tp->tai.expire_at = ctx->now + hca_tai_life(tp);
+	ctx->expire_at = RTE_MIN(ctx->expire_at, tp->tai.expire_at);
 }
 
 /* Places of n that were given up are free. */
@@ -65,11 +66,11 @@ bool
 hca_tai_given_up_over(struct hca_pipe *h, uint32_t tpi, uint32_t n)
 {
 	struct hca_tp *tp = hca_tai_tp(h, tpi);
-	uint32_t late = RTE_MIN(n, tp->tai.lapsed);
+	uint32_t late = RTE_MIN(n, tp->tai.expired);
 
 	if (n > tp->tai.abandoned + late)
 		return false;
-	tp->tai.lapsed -= late;
+	tp->tai.expired -= late;
 	release(h, tp, tpi, n - late);
 	return true;
 }
@@ -97,34 +98,34 @@ hca_tai_place_back(struct hca_pipe *h, struct hca_jetty_segment *s)
 }
 
 static void
-lapse_one(struct hca_pipe *h, uint32_t tpi, uint64_t now)
+tai_expire_places_of(struct hca_pipe *h, uint32_t tpi, uint64_t now)
 {
 	struct hca_tp *tp = hca_tai_tp(h, tpi);
 	uint32_t n = tp->tai.aged;
 
-	if (tp->tai.lapse_at > now)
+	if (tp->tai.expire_at > now)
 		return;
-	tp->tai.lapsed += n;
+	tp->tai.expired += n;
 	release(h, tp, tpi, n);
 	HCA_COUNT_N(h, TAI, ub_places_lapsed, n);
 	tp->tai.aged = tp->tai.abandoned;
-	tp->tai.lapse_at = now + hca_tai_life(tp);
+	tp->tai.expire_at = now + hca_tai_life(tp);
 }
 
 void
-hca_tai_lapse(struct hca_pipe *h)
+hca_tai_expire_places(struct hca_pipe *h)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 
-	ctx->lapse_at = UINT64_MAX;
+	ctx->expire_at = UINT64_MAX;
 	for (uint32_t i = 1; i <= h->ub->tp_mask; i++) {
 		struct hca_tp *tp = hca_tai_tp(h, i);
 
 		/* a TP in RESET is the CEU's */
 		if (hca_tp_state(tp) == HCA_TPS_RESET || tp->tai.abandoned == 0)
 			continue;
-		lapse_one(h, i, ctx->now);
+		tai_expire_places_of(h, i, ctx->now);
 		if (tp->tai.abandoned != 0)
-			ctx->lapse_at = RTE_MIN(ctx->lapse_at, tp->tai.lapse_at);
+			ctx->expire_at = RTE_MIN(ctx->expire_at, tp->tai.expire_at);
 	}
 }

@@ -69,15 +69,15 @@ tell_tps(struct visit *v, uint32_t tpi)
 }
 
 static inline void
-put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, uint32_t tpi,
+put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_piece *piece, uint32_t tpi,
     uint32_t index)
 {
-	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut->tassn);
+	struct hca_jetty_segment *s = hca_tai_segment(v->qp, piece->tassn);
 	struct hca_ta_op *op = hca_tai_op(v->h, index);
 	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
 	int32_t cost;
 
-	fill_op(v->qp, v->qpi, r, cut, op);
+	fill_op(v->qp, v->qpi, r, piece, op);
 	s->op = index;
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
@@ -109,7 +109,8 @@ end_puts(struct visit *v)
 
 /* Put a segment into the lane of a TP. *dead: its request never gets one. */
 static inline enum stop
-send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut *cut, bool *dead)
+send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_piece *piece,
+	     bool *dead)
 {
 	uint32_t tpi, index;
 	bool alive;
@@ -124,7 +125,7 @@ send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_cut 
 		v->list = hca_tai_wait_op(v->h);
 		return STOP_ROOM;
 	}
-	put(v, r, cut, tpi, index);
+	put(v, r, piece, tpi, index);
 	return STOP_NO;
 }
 
@@ -136,14 +137,14 @@ send_again(struct visit *v, uint16_t tassn)
 	struct hca_jetty_segment *s = hca_tai_segment(v->qp, tassn);
 	uint32_t ref = hca_tai_ref(v->qp, s->cursor);
 	struct hca_ub_record *r = hca_ub_record(v->h, ref);
-	struct hca_tai_cut cut = {.ref = ref, .tassn = tassn, .again = true};
+	struct hca_tai_piece piece = {.ref = ref, .tassn = tassn, .again = true};
 	enum stop stop;
 	bool dead;
 
-	cut.offset = hca_tai_offset(v->ctx, r, tassn);
-	cut.length = hca_tai_length(v->ctx, r, cut.offset);
-	cut.last = cut.offset + cut.length == r->len;
-	stop = send_segment(v, r, &cut, &dead);
+	piece.offset = hca_tai_offset(v->ctx, r, tassn);
+	piece.length = hca_tai_length(v->ctx, r, piece.offset);
+	piece.last = piece.offset + piece.length == r->len;
+	stop = send_segment(v, r, &piece, &dead);
 	if (dead) {
 		hca_tai_answered(v->h, v->qp, v->qpi, s, HCA_UB_STATUS_ACK_TIMEOUT);
 		hca_tai_settle(v->h, v->qp, v->qpi);
@@ -254,36 +255,38 @@ fail_stranger(struct visit *v)
 }
 
 /* The first segment of a request that none of is left, and so on. */
-static inline struct hca_tai_cut
-next_cut(const struct visit *v, const struct hca_ub_record *r, uint32_t ref)
+static inline struct hca_tai_piece
+next_piece(const struct visit *v, const struct hca_ub_record *r, uint32_t ref)
 {
-	struct hca_tai_cut cut = {.ref = ref, .tassn = v->qp->tai.tassn, .offset = v->qp->tai.sent};
+	struct hca_tai_piece piece = {.ref = ref,
+				      .tassn = v->qp->tai.tassn,
+				      .offset = v->qp->tai.sent};
 
-	cut.length = hca_tai_length(v->ctx, r, cut.offset);
-	cut.last = cut.offset + cut.length == r->len;
-	return cut;
+	piece.length = hca_tai_length(v->ctx, r, piece.offset);
+	piece.last = piece.offset + piece.length == r->len;
+	return piece;
 }
 
 static inline enum stop
 send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 {
 	struct hca_qp_tai *q = &v->qp->tai;
-	struct hca_tai_cut cut = next_cut(v, r, ref);
-	struct hca_jetty_segment *s = hca_tai_segment(v->qp, cut.tassn);
+	struct hca_tai_piece piece = next_piece(v, r, ref);
+	struct hca_jetty_segment *s = hca_tai_segment(v->qp, piece.tassn);
 	enum stop stop;
 	bool dead;
 
-	if (cut.offset == 0 && is_held(v->qp, r))
+	if (piece.offset == 0 && is_held(v->qp, r))
 		return STOP_PARKED;
-	if (cut.last && hca_ub_wrs[r->op].flags & HCA_UB_WR_CLOSES && r->open != 0)
+	if (piece.last && hca_ub_wrs[r->op].flags & HCA_UB_WR_CLOSES && r->open != 0)
 		return STOP_PARKED;
 	if ((uint16_t)(q->tassn - hca_tai_una(v->qp)) > q->segment_mask)
 		return STOP_PARKED;
-	if (cut.offset == 0)
-		r->first = cut.tassn;
+	if (piece.offset == 0)
+		r->first = piece.tassn;
 	s->cursor = v->qp->sq_next;
 	s->retries = 0;
-	stop = send_segment(v, r, &cut, &dead);
+	stop = send_segment(v, r, &piece, &dead);
 	if (unlikely(dead))
 		fail_next(v, HCA_UB_STATUS_ACK_TIMEOUT);
 	if (unlikely(stop != STOP_NO || dead))
@@ -291,10 +294,10 @@ send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 	r->open++;
 	count_open(v->qp, r, s);
 	__atomic_store_n(&q->tassn, (uint16_t)(q->tassn + 1), __ATOMIC_RELEASE);
-	if (cut.last)
+	if (piece.last)
 		next_record(v->qp);
 	else
-		q->sent += cut.length;
+		q->sent += piece.length;
 	return STOP_NO;
 }
 

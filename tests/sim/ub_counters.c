@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#include "ub_blame.h"
+#include "ub_counters.h"
 
-static const enum hca_counter blamed[] = {
+static const enum hca_counter watched[] = {
 #define X(n) HCA_CTR_##n,
 	HCA_TX_DROP_LIST(X) HCA_RX_DROP_LIST(X) HCA_DOORBELL_DROP_LIST(X)
 		HCA_DESCRIPTOR_DROP_LIST(X) HCA_UB_TP_DROP_LIST(X) HCA_UB_AGAIN_LIST(X)
@@ -36,44 +36,46 @@ static const enum hca_counter blamed[] = {
 	HCA_CTR_hcr_errors,
 };
 
-_Static_assert(RTE_DIM(blamed) <= UB_BLAME_MAX, "UB_BLAME_MAX");
+_Static_assert(RTE_DIM(watched) <= UB_COUNTERS_MAX, "UB_COUNTERS_MAX");
 
 void
-ub_blame_begin(struct ub_blame *b, const struct ub_pair *p)
+ub_counters_begin(struct ub_counters *b, const struct ub_pair *p)
 {
 	for (unsigned int side = 0; side < 2; side++)
-		for (unsigned int i = 0; i < RTE_DIM(blamed); i++)
-			b->before[side][i] = ub_pair_counter(p, side, blamed[i]);
+		for (unsigned int i = 0; i < RTE_DIM(watched); i++)
+			b->before[side][i] = ub_pair_counter(p, side, watched[i]);
 }
 
 /* More than one row may name the same counter. */
 static uint64_t
-owed_of(const struct ub_owed *owed, unsigned int n, unsigned int side, enum hca_counter counter)
+expected_of(const struct ub_expected *expected, unsigned int n, unsigned int side,
+	    enum hca_counter counter)
 {
 	uint64_t sum = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		if (owed[i].n == 0 || owed[i].side != side || owed[i].counter != counter)
+		if (expected[i].n == 0 || expected[i].side != side ||
+		    expected[i].counter != counter)
 			continue;
-		if (owed[i].n == UB_OWED_ANY)
-			return UB_OWED_ANY;
-		sum += owed[i].n;
+		if (expected[i].n == UB_EXPECTED_ANY)
+			return UB_EXPECTED_ANY;
+		sum += expected[i].n;
 	}
 	return sum;
 }
 
 void
-ub_blame_check(const struct ub_blame *b, struct ub_pair *p, const char *what,
-	       const struct ub_owed *owed, unsigned int n)
+ub_counters_check(const struct ub_counters *b, struct ub_pair *p, const char *what,
+		  const struct ub_expected *expected, unsigned int n)
 {
 	for (unsigned int side = 0; side < 2; side++)
-		for (unsigned int i = 0; i < RTE_DIM(blamed); i++) {
-			uint64_t want = owed_of(owed, n, side, blamed[i]);
-			uint64_t have = ub_pair_counter(p, side, blamed[i]) - b->before[side][i];
+		for (unsigned int i = 0; i < RTE_DIM(watched); i++) {
+			uint64_t want = expected_of(expected, n, side, watched[i]);
+			uint64_t have = ub_pair_counter(p, side, watched[i]) - b->before[side][i];
 
-			sim_check(p->s, want == UB_OWED_ANY || have == want,
+			sim_check(p->s, want == UB_EXPECTED_ANY || have == want,
 				  "%s: %s of side %u has moved by %lu, not by %lu", what,
-				  hca_counter_name(blamed[i]), side, (unsigned long)have,
+				  hca_counter_name(watched[i]), side, (unsigned long)have,
 				  (unsigned long)want);
 		}
 }
