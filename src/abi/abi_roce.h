@@ -230,24 +230,26 @@ enum hca_pkt_pos {
 };
 
 /*
- * Role of a packet. X(name, direction, access): REQUEST, RESPONSE or neither, OTHER; the right that
- * the responder requires, HCA_ACCESS_*.
+ * Role of a packet. X(name, direction, runs, access)
+ *   direction  REQUEST, RESPONSE or neither, OTHER
+ *   runs       of a request: the kind of its operation, after HCA_KIND_ (abi_wqe.h)
+ *   access     the right that the responder requires, HCA_ACCESS_*
  */
 #define HCA_PKT_KIND_LIST(X) \
-	X(NONE, OTHER, 0) /* no such opcode; keeps zeroed tables safe */ \
-	X(SEND, REQUEST, 0) \
-	X(WRITE, REQUEST, HCA_ACCESS_REMOTE_WRITE) \
-	X(READ_REQ, REQUEST, HCA_ACCESS_REMOTE_READ) \
-	X(READ_RESP, RESPONSE, 0) \
-	X(ACK, RESPONSE, 0) \
-	X(ATOMIC_ACK, RESPONSE, 0) \
-	X(CMP_SWAP, REQUEST, HCA_ACCESS_REMOTE_ATOMIC) \
-	X(FETCH_ADD, REQUEST, HCA_ACCESS_REMOTE_ATOMIC) \
-	X(RESYNC, OTHER, 0) \
-	X(CNP, OTHER, 0)
+	X(NONE, OTHER, NONE, 0) /* no such opcode; keeps zeroed tables safe */ \
+	X(SEND, REQUEST, MESSAGE, 0) \
+	X(WRITE, REQUEST, MESSAGE, HCA_ACCESS_REMOTE_WRITE) \
+	X(READ_REQ, REQUEST, READ, HCA_ACCESS_REMOTE_READ) \
+	X(READ_RESP, RESPONSE, NONE, 0) \
+	X(ACK, RESPONSE, NONE, 0) \
+	X(ATOMIC_ACK, RESPONSE, NONE, 0) \
+	X(CMP_SWAP, REQUEST, ATOMIC, HCA_ACCESS_REMOTE_ATOMIC) \
+	X(FETCH_ADD, REQUEST, ATOMIC, HCA_ACCESS_REMOTE_ATOMIC) \
+	X(RESYNC, OTHER, NONE, 0) \
+	X(CNP, OTHER, NONE, 0)
 
 enum hca_pkt_kind {
-#define HCA_PKT_ENUM(name, direction, access) HCA_PKT_##name,
+#define HCA_PKT_ENUM(name, direction, runs, access) HCA_PKT_##name,
 	HCA_PKT_KIND_LIST(HCA_PKT_ENUM)
 #undef HCA_PKT_ENUM
 };

@@ -25,67 +25,87 @@
 #define HCA_MAX_MSG_LOG 31u
 #define HCA_MAX_MSG_SIZE (1u << HCA_MAX_MSG_LOG) /* 2 GiB */
 
-/* Properties of an operation: its units, its data, and the services that offer it. */
+/*
+ * How an operation runs, at both ends. READ and ATOMIC have a response each, count against
+ * max_rd_atomic and take one of the peer's max_dest_rd_atomic places.
+ */
+enum hca_op_kind {
+	HCA_KIND_NONE = 0, /* no operation; a packet that is no request */
+	/*
+	 * SEND, WRITE: a packet and a PSN per MTU of data. An ACK may cover several messages; data
+	 * of a packet that comes again is dropped
+	 */
+	HCA_KIND_MESSAGE,
+	/*
+	 * One request, a READ response and a PSN per MTU of data. A request that comes again is
+	 * executed again
+	 */
+	HCA_KIND_READ,
+	/*
+	 * One request and PSN; executed once. An ATOMIC ACK with a value answers it, the same again
+	 * if it comes again
+	 */
+	HCA_KIND_ATOMIC,
+	HCA_KIND_LOCAL, /* no packet, no data */
+};
+
+/*
+ * Properties of an operation: its units, its data, and the services that offer it. Bits from 11 on:
+ * HCA_WQE_OP_KIND().
+ */
 enum hca_wqe_op_flag {
 	HCA_WQE_OP_RADDR = 1u << 0,
-	HCA_WQE_OP_ATOMIC = 1u << 1,
-	HCA_WQE_OP_READ = 1u << 2,
 	HCA_WQE_OP_INV = 1u << 3, /* imm_data is a key */
 	HCA_WQE_OP_RC = 1u << 4,  /* offered by this service; XRC offers the same as RC */
 	HCA_WQE_OP_UC = 1u << 5,
 	HCA_WQE_OP_UD = 1u << 6,
-	HCA_WQE_OP_LOCAL = 1u << 7, /* no packet, no data */
 	HCA_WQE_OP_BIND = 1u << 8,
 	HCA_WQE_OP_IMM = 1u << 9,   /* imm_data is the immediate */
 	HCA_WQE_OP_RECV = 1u << 10, /* consumes a receive WQE of the peer */
 };
+
+/* The kind as one of these flags */
+#define HCA_WQE_OP_KIND(kind) (1u << (10 + (kind)))
 #define HCA_WQE_OP_CONNECTED (HCA_WQE_OP_RC | HCA_WQE_OP_UC)
 #define HCA_WQE_OP_ANY (HCA_WQE_OP_CONNECTED | HCA_WQE_OP_UD)
 
 /*
  * Operations, table 3-3-3 (first of that name); their codes stand in doorbells (5 bits), in next
- * units and in send CQEs. X(name, code, wr, wc, flags, bth)
+ * units and in send CQEs. X(name, code, wr, wc, kind, flags, bth)
  *   wr     of the work request, after SOFTHCA_WR_
  *   wc     of its completion, after SOFTHCA_WC_
+ *   kind   after HCA_KIND_; ATOMIC has an atomic unit
  *   flags  HCA_WQE_OP_*
  *   bth    opcodes of its packets (abi_roce.h)
  * Operations that no service offers complete with an error.
  */
 #define HCA_OP_LIST(X) \
-	X(SEND_INV, 0x01, SEND_WITH_INV, SEND, HCA_WQE_OP_RECV | HCA_WQE_OP_INV | HCA_WQE_OP_RC, \
-	  HCA_BTH_MESSAGE(SEND, _INV)) \
-	X(RDMA_WRITE, 0x08, RDMA_WRITE, RDMA_WRITE, HCA_WQE_OP_RADDR | HCA_WQE_OP_CONNECTED, \
-	  HCA_BTH_MESSAGE(WRITE, )) \
-	X(RDMA_WRITE_IMM, 0x09, RDMA_WRITE_WITH_IMM, RDMA_WRITE, \
+	X(SEND_INV, 0x01, SEND_WITH_INV, SEND, MESSAGE, \
+	  HCA_WQE_OP_RECV | HCA_WQE_OP_INV | HCA_WQE_OP_RC, HCA_BTH_MESSAGE(SEND, _INV)) \
+	X(RDMA_WRITE, 0x08, RDMA_WRITE, RDMA_WRITE, MESSAGE, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_CONNECTED, HCA_BTH_MESSAGE(WRITE, )) \
+	X(RDMA_WRITE_IMM, 0x09, RDMA_WRITE_WITH_IMM, RDMA_WRITE, MESSAGE, \
 	  HCA_WQE_OP_RADDR | HCA_WQE_OP_RECV | HCA_WQE_OP_IMM | HCA_WQE_OP_CONNECTED, \
 	  HCA_BTH_MESSAGE(WRITE, _IMM)) \
-	X(SEND, 0x0a, SEND, SEND, HCA_WQE_OP_RECV | HCA_WQE_OP_ANY, HCA_BTH_MESSAGE(SEND, )) \
-	X(SEND_IMM, 0x0b, SEND_WITH_IMM, SEND, HCA_WQE_OP_RECV | HCA_WQE_OP_IMM | HCA_WQE_OP_ANY, \
-	  HCA_BTH_MESSAGE(SEND, _IMM)) \
-	X(RDMA_READ, 0x10, RDMA_READ, RDMA_READ, \
-	  HCA_WQE_OP_RADDR | HCA_WQE_OP_READ | HCA_WQE_OP_RC, HCA_BTH_PACKET(READ_REQ)) \
-	X(ATOMIC_CS, 0x11, ATOMIC_CMP_AND_SWP, COMP_SWAP, \
-	  HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC, HCA_BTH_PACKET(CMP_SWAP)) \
-	X(ATOMIC_FA, 0x12, ATOMIC_FETCH_AND_ADD, FETCH_ADD, \
-	  HCA_WQE_OP_RADDR | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_RC, HCA_BTH_PACKET(FETCH_ADD)) \
-	X(BIND_MW, 0x18, BIND_MW, BIND_MW, \
-	  HCA_WQE_OP_LOCAL | HCA_WQE_OP_BIND | HCA_WQE_OP_CONNECTED, HCA_BTH_NO_PACKET) \
-	X(LOCAL_INV, 0x1b, LOCAL_INV, LOCAL_INV, \
-	  HCA_WQE_OP_LOCAL | HCA_WQE_OP_INV | HCA_WQE_OP_CONNECTED, HCA_BTH_NO_PACKET)
+	X(SEND, 0x0a, SEND, SEND, MESSAGE, HCA_WQE_OP_RECV | HCA_WQE_OP_ANY, \
+	  HCA_BTH_MESSAGE(SEND, )) \
+	X(SEND_IMM, 0x0b, SEND_WITH_IMM, SEND, MESSAGE, \
+	  HCA_WQE_OP_RECV | HCA_WQE_OP_IMM | HCA_WQE_OP_ANY, HCA_BTH_MESSAGE(SEND, _IMM)) \
+	X(RDMA_READ, 0x10, RDMA_READ, RDMA_READ, READ, HCA_WQE_OP_RADDR | HCA_WQE_OP_RC, \
+	  HCA_BTH_PACKET(READ_REQ)) \
+	X(ATOMIC_CS, 0x11, ATOMIC_CMP_AND_SWP, COMP_SWAP, ATOMIC, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_RC, HCA_BTH_PACKET(CMP_SWAP)) \
+	X(ATOMIC_FA, 0x12, ATOMIC_FETCH_AND_ADD, FETCH_ADD, ATOMIC, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_RC, HCA_BTH_PACKET(FETCH_ADD)) \
+	X(BIND_MW, 0x18, BIND_MW, BIND_MW, LOCAL, HCA_WQE_OP_BIND | HCA_WQE_OP_CONNECTED, \
+	  HCA_BTH_NO_PACKET) \
+	X(LOCAL_INV, 0x1b, LOCAL_INV, LOCAL_INV, LOCAL, HCA_WQE_OP_INV | HCA_WQE_OP_CONNECTED, \
+	  HCA_BTH_NO_PACKET)
 
 #define HCA_OP_NOP 0x00u /* not offered */
 
-/* Bits 1 << code of those with an atomic unit. */
-enum {
-	HCA_OPS_ATOMIC = 0
-#define HCA_OP_BIT(name, code, wr, wc, flags, bth) \
-	| (((flags)&HCA_WQE_OP_ATOMIC) != 0 ? 1 << (code) : 0)
-		HCA_OP_LIST(HCA_OP_BIT)
-#undef HCA_OP_BIT
-};
-
 enum hca_op {
-#define HCA_OP_ENUM(name, code, wr, wc, flags, bth) HCA_OP_##name = code,
+#define HCA_OP_ENUM(name, code, wr, wc, kind, flags, bth) HCA_OP_##name = code,
 	HCA_OP_LIST(HCA_OP_ENUM)
 #undef HCA_OP_ENUM
 };

@@ -18,7 +18,7 @@
 
 /* Completion opcodes of send opcodes */
 static const uint8_t send_wc[32] = {
-#define X(name, code, wr, wc, flags, bth) [code] = SOFTHCA_WC_##wc,
+#define X(name, code, wr, wc, kind, flags, bth) [code] = SOFTHCA_WC_##wc,
 	HCA_OP_LIST(X)
 #undef X
 };

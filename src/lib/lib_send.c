@@ -30,20 +30,21 @@ struct send_op {
 /* LOCAL_INV and BIND_MW are not offered by services: see judge_local() */
 static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 #define IMM(flags) ((flags)&HCA_WQE_OP_INV ? IMM_KEY : (flags)&HCA_WQE_OP_IMM ? IMM_DATA : IMM_NONE)
-#define DATA(flags) (((flags) & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC | HCA_WQE_OP_LOCAL)) == 0)
-#define X(name, code, wr, wc, flags, bth) \
+#define IS(kind, wanted) (HCA_KIND_##kind == HCA_KIND_##wanted)
+#define X(name, code, wr, wc, kind, flags, bth) \
 	[SOFTHCA_WR_##wr] = { \
 		.op = code, \
-		.header_units = 1 + !!((flags)&HCA_WQE_OP_RADDR) + !!((flags)&HCA_WQE_OP_ATOMIC) + \
+		.header_units = 1 + !!((flags)&HCA_WQE_OP_RADDR) + IS(kind, ATOMIC) + \
 				2 * !!((flags)&HCA_WQE_OP_BIND), \
 		.raddr = ((flags) & (HCA_WQE_OP_RADDR | HCA_WQE_OP_BIND)) != 0, \
-		.atomic = ((flags) & (HCA_WQE_OP_ATOMIC | HCA_WQE_OP_BIND)) != 0, \
+		.atomic = IS(kind, ATOMIC) || (flags)&HCA_WQE_OP_BIND, \
 		.imm = IMM(flags), \
-		.inline_ok = DATA(flags), \
-		.services = (flags)&HCA_WQE_OP_LOCAL ? 0 : (flags)&HCA_WQE_OP_ANY, \
+		.inline_ok = IS(kind, MESSAGE), \
+		.services = IS(kind, LOCAL) ? 0 : (flags)&HCA_WQE_OP_ANY, \
 	},
 	HCA_OP_LIST(X)
 #undef X
+#undef IS
 };
 
 /*
@@ -52,7 +53,7 @@ static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
  * post_send.
  */
 static const struct send_op refused_ops[SOFTHCA_WR_OPCODE_COUNT] = {
-#define X(name, code, wr, wc, flags, bth) [SOFTHCA_WR_##wr] = {.op = code},
+#define X(name, code, wr, wc, kind, flags, bth) [SOFTHCA_WR_##wr] = {.op = code},
 	HCA_OP_LIST(X)
 #undef X
 };

@@ -127,7 +127,7 @@ doorbell(struct world *w, struct fuzz_input *in)
 {
 	static const uint8_t ops[] = {
 		HCA_OP_NOP,
-#define X(name, code, wr, wc, flags, bth) code,
+#define X(name, code, wr, wc, kind, flags, bth) code,
 		HCA_OP_LIST(X)
 #undef X
 			HCA_DB_OPCODE_KICK

@@ -38,7 +38,7 @@ struct hca_resp_job {
 	uint32_t rkey;
 	uint32_t left;	     /* READ: bytes still to send */
 	uint32_t first : 24; /* PSN of the request when it was executed */
-	uint32_t kind : 8;   /* enum ee_job_kind in ee.h, 0: none yet */
+	uint32_t kind : 8;   /* enum hca_op_kind, 0: none yet */
 	uint32_t psn : 24;   /* next response PSN */
 	uint32_t flags : 8;
 	uint32_t msn : 24;

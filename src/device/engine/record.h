@@ -135,12 +135,25 @@ hca_record_resumed(const struct hca_record *r)
 static inline uint32_t
 hca_record_sends(const struct hca_record *r)
 {
-#define X(name, code, wr, wc, flags, bth) \
+#define X(name, code, wr, wc, kind, flags, bth) \
 	| (uint32_t)(((flags) & (HCA_WQE_OP_RECV | HCA_WQE_OP_RADDR)) == HCA_WQE_OP_RECV) << (code)
 	const uint32_t sends = 0 HCA_OP_LIST(X);
 #undef X
 
 	return sends >> (r->op & 31) & 1;
+}
+
+/* Whether its operation is of one of these kinds: a set of 1 << HCA_KIND_*. */
+static inline bool
+hca_record_is(const struct hca_record *r, uint32_t kinds)
+{
+	static const uint8_t kind_of[32] = {
+#define X(name, code, wr, wc, kind, flags, bth) [code] = HCA_KIND_##kind,
+		HCA_OP_LIST(X)
+#undef X
+	};
+
+	return (kinds >> kind_of[r->op & 31] & 1) != 0;
 }
 
 /* The SGEs of a record, wherever they are stored. */

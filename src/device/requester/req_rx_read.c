@@ -179,11 +179,12 @@ take_result(struct hca_req_rx_run *run, struct rte_mbuf *m)
 }
 
 /*
- * Make the record of this response the tail: it acknowledges the SENDs and WRITEs before it. False:
- * ignore the packet, because something before it is missing or it is no expected response.
+ * Make the record of this response the tail: it acknowledges the SENDs and WRITEs before it. kinds:
+ * of operations that such a response answers, 1 << HCA_KIND_*. False: ignore the packet, because
+ * something before it is missing or it is no expected response.
  */
 static bool
-bring_to_tail(struct hca_req_rx_run *run, uint32_t d, bool begins, bool read)
+bring_to_tail(struct hca_req_rx_run *run, uint32_t d, bool begins, uint32_t kinds)
 {
 	bool rd;
 	uint32_t at = find_record(run, d, &rd), psn = (run->upsn + d) & HCA_PSN_MASK;
@@ -193,7 +194,7 @@ bring_to_tail(struct hca_req_rx_run *run, uint32_t d, bool begins, bool read)
 		hca_req_rx_out_of_order(run, psn);
 		return false;
 	}
-	if (!(r->flags & HCA_REC_RD) || (r->op == HCA_OP_RDMA_READ) != read) {
+	if (!hca_record_is(r, kinds)) {
 		hca_req_rx_drop(run, HCA_CTR_req_bad_response);
 		hca_req_rx_fail(run, HCA_SYND_BAD_RESP);
 		return false;
@@ -214,13 +215,13 @@ hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_
 	uint8_t opcode = HCA_BTH_OPERATION(hca_rxd(m)->opcode);
 	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
 
-	if (bring_to_tail(run, d, begins, true))
+	if (bring_to_tail(run, d, begins, 1u << HCA_KIND_READ))
 		take_data(run, m);
 }
 
 void
 hca_req_rx_atomic_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
-	if (bring_to_tail(run, d, true, false))
+	if (bring_to_tail(run, d, true, 1u << HCA_KIND_ATOMIC))
 		take_result(run, m);
 }

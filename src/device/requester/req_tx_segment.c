@@ -14,30 +14,16 @@
 #include "abi_wqe.h"
 #include "requester/req_tx.h"
 
-enum req_tx_op_kind {
-	REQ_TX_OP_NONE = 0,
-	REQ_TX_OP_PAYLOAD, /* SEND, WRITE: a packet per MTU */
-	REQ_TX_OP_READ,	   /* one request, a PSN per response */
-	REQ_TX_OP_ATOMIC,
-	REQ_TX_OP_LOCAL, /* no packet */
-};
-
 /* Per WQE opcode: RC's BTH opcodes by position [middle, first, last, only]; req_tx.transport. */
 struct req_tx_op {
 	uint8_t bth[4];
-	uint8_t kind;
+	uint8_t kind;	   /* enum hca_op_kind */
 	uint8_t txd_flags; /* on the last packet, if the record requests it */
 };
 
-#define KIND(flags) \
-	((flags)&HCA_WQE_OP_LOCAL    ? REQ_TX_OP_LOCAL \
-	 : (flags)&HCA_WQE_OP_READ   ? REQ_TX_OP_READ \
-	 : (flags)&HCA_WQE_OP_ATOMIC ? REQ_TX_OP_ATOMIC \
-				     : REQ_TX_OP_PAYLOAD)
-
 static const struct req_tx_op req_tx_ops[32] = {
-#define X(name, code, wr, wc, flags, bth) \
-	[code] = {bth, KIND(flags), (flags)&HCA_WQE_OP_RECV ? HCA_TXD_SOLICITED : 0},
+#define X(name, code, wr, wc, kind, flags, bth) \
+	[code] = {bth, HCA_KIND_##kind, (flags)&HCA_WQE_OP_RECV ? HCA_TXD_SOLICITED : 0},
 	HCA_OP_LIST(X)
 #undef X
 };
@@ -54,21 +40,21 @@ op_valid(const struct hca_record *r)
 	const struct req_tx_op *op = op_of(r);
 	bool full = r->flags & HCA_REC_FULL;
 
-	if (r->op >= RTE_DIM(req_tx_ops) || op->kind == REQ_TX_OP_NONE)
+	if (r->op >= RTE_DIM(req_tx_ops) || op->kind == HCA_KIND_NONE)
 		return false;
 	/* fields of the long form require it; RD determines which responses count */
-	if ((op->kind == REQ_TX_OP_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
+	if ((op->kind == HCA_KIND_ATOMIC || r->flags & HCA_REC_INLINE || r->nsge > 1) && !full)
 		return false;
-	if (op->kind == REQ_TX_OP_LOCAL)
+	if (op->kind == HCA_KIND_LOCAL)
 		return r->flags & HCA_REC_LOCAL && (full || r->op != HCA_OP_BIND_MW);
-	return !!(r->flags & HCA_REC_RD) == (op->kind != REQ_TX_OP_PAYLOAD);
+	return !!(r->flags & HCA_REC_RD) == (op->kind != HCA_KIND_MESSAGE);
 }
 
 /* Number of PSNs of a message: one per packet, for a READ one per response packet. */
 static inline uint32_t
 psn_count(const struct hca_record *r, uint32_t mtu_log)
 {
-	if (r->len <= 1u << mtu_log || op_of(r)->kind == REQ_TX_OP_ATOMIC)
+	if (r->len <= 1u << mtu_log || op_of(r)->kind == HCA_KIND_ATOMIC)
 		return 1;
 	return ((r->len - 1) >> mtu_log) + 1;
 }
@@ -253,7 +239,7 @@ emit_request(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *
 
 	d->flags |= HCA_TXD_LAST_OF_RECORD;
 	__atomic_store_n(&r->imm, v->pkt, __ATOMIC_RELAXED);
-	if (op->kind == REQ_TX_OP_READ) {
+	if (op->kind == HCA_KIND_READ) {
 		d->reth.raddr += off;
 		d->reth.dma_len -= off;
 	}
@@ -337,7 +323,7 @@ is_plain(const struct hca_record *r, uint32_t mtu_log)
 	memcpy(&w, r, sizeof(w));
 	w = rte_le_to_cpu_32(w);
 	return (w & PLAIN_MASK & ~PLAIN_FREE) == PLAIN_WORD && (w & 0xff) < RTE_DIM(req_tx_ops) &&
-	       req_tx_ops[w & 31].kind == REQ_TX_OP_PAYLOAD && r->len - 1 < 1u << mtu_log;
+	       req_tx_ops[w & 31].kind == HCA_KIND_MESSAGE && r->len - 1 < 1u << mtu_log;
 }
 
 static inline void

@@ -50,14 +50,12 @@ static inline void
 hca_send_cqe_success(struct hca_send_cqes *c, struct hca_cqe *cqe, const struct hca_qp *qp,
 		     const struct hca_record *r)
 {
-	bool atomic = (HCA_OPS_ATOMIC >> r->op & 1) != 0;
-
 	if (unlikely(!hca_send_cqe_add(c, cqe, qp, r, r->op)))
 		return;
 	cqe->rqpn = 0;
 	cqe->flags = 0;
 	cqe->imm = 0;
-	cqe->byte_cnt = hca_cpu_to_le32(atomic ? 8 : r->len);
+	cqe->byte_cnt = hca_cpu_to_le32(r->len);
 }
 
 /* The same for one that has failed. */

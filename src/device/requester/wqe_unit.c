@@ -10,11 +10,12 @@
 #include "requester/wqe_unit.h"
 
 const uint16_t hca_wqe_op_flags[32] = {
-#define X(name, code, wr, wc, flags, bth) [code] = flags,
+#define X(name, code, wr, wc, kind, flags, bth) [code] = (flags) | HCA_WQE_OP_KIND(HCA_KIND_##kind),
 	HCA_OP_LIST(X)
 #undef X
 };
 
+#define KIND(name) HCA_WQE_OP_KIND(HCA_KIND_##name)
 #define ATOMIC_LEN 8u
 
 /* rest: bytes from the inline unit to the announced end. */
@@ -23,7 +24,7 @@ decode_inline(const uint8_t *unit, uint32_t rest, uint32_t flags, struct hca_wqe
 {
 	uint32_t len = HCA_INLINE_LENGTH(hca_get_le32(unit));
 
-	if (flags & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC))
+	if (flags & (KIND(READ) | KIND(ATOMIC)))
 		return HCA_SYND_LOCAL_QP_OP;
 	if (len > rest - sizeof(struct hca_inline_unit))
 		return HCA_SYND_LOCAL_QP_OP;
@@ -96,7 +97,7 @@ decode(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service, struc
 		out->raddr = hca_le64_to_cpu(r->raddr);
 		out->rkey = hca_le32_to_cpu(r->rkey);
 	}
-	if (flags & HCA_WQE_OP_ATOMIC) {
+	if (flags & KIND(ATOMIC)) {
 		const struct hca_atomic_unit *a = (const struct hca_atomic_unit *)(wqe + off);
 
 		off += sizeof(*a);
@@ -108,7 +109,7 @@ decode(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service, struc
 	if (size > off && hca_get_le32(wqe + off) & HCA_INLINE_FLAG)
 		return decode_inline(wqe + off, size - off, flags, out);
 	syndrome = decode_sges(wqe + off, (size - off) / sizeof(struct hca_data_unit), out);
-	if (flags & HCA_WQE_OP_ATOMIC && syndrome == 0 && out->len != ATOMIC_LEN)
+	if (flags & KIND(ATOMIC) && syndrome == 0 && out->len != ATOMIC_LEN)
 		return HCA_SYND_LOCAL_LENGTH;
 	return syndrome;
 }
@@ -147,9 +148,9 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 	uint32_t flags = op < RTE_DIM(hca_wqe_op_flags) ? hca_wqe_op_flags[op] : 0;
 
 	out->is_inline = false;
-	out->is_rd = flags & (HCA_WQE_OP_READ | HCA_WQE_OP_ATOMIC);
-	out->is_atomic = flags & HCA_WQE_OP_ATOMIC;
-	out->is_local = flags & HCA_WQE_OP_LOCAL;
+	out->is_rd = flags & (KIND(READ) | KIND(ATOMIC));
+	out->is_atomic = flags & KIND(ATOMIC);
+	out->is_local = flags & KIND(LOCAL);
 	out->nsge = 0;
 	out->nunits = 0;
 	out->len = 0;

@@ -33,7 +33,7 @@ struct hca_wqe {
 	struct hca_sge first; /* first SGE of non-zero length, when nsge != 0 */
 };
 
-/* HCA_WQE_OP_* by opcode (5 bits); 0: no operation. */
+/* HCA_WQE_OP_* and HCA_WQE_OP_KIND() by opcode (5 bits); 0: no operation. */
 extern const uint16_t hca_wqe_op_flags[32];
 
 /* Send opcodes that doorbell and parser accept: known ones and reserved ones. */
@@ -60,7 +60,8 @@ static inline bool
 hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op,
 		      uint8_t service, struct hca_wqe *out)
 {
-	const uint32_t other = HCA_WQE_OP_ATOMIC | HCA_WQE_OP_INV | HCA_WQE_OP_LOCAL;
+	const uint32_t other =
+		HCA_WQE_OP_INV | HCA_WQE_OP_KIND(HCA_KIND_ATOMIC) | HCA_WQE_OP_KIND(HCA_KIND_LOCAL);
 	uint32_t flags = hca_wqe_op_flags[op & 31];
 	uint32_t off = sizeof(struct hca_next_unit);
 	const struct hca_data_unit *d;
@@ -82,7 +83,7 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
 		return false;
 	out->syndrome = 0;
 	out->is_inline = false;
-	out->is_rd = flags & HCA_WQE_OP_READ;
+	out->is_rd = flags & HCA_WQE_OP_KIND(HCA_KIND_READ);
 	out->is_atomic = false;
 	out->nsge = 1;
 	out->len = cnt;

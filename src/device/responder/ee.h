@@ -89,12 +89,7 @@ enum ee_msg_kind {
 	EE_MSG_WRITE,
 };
 
-/* hca_resp_job.kind and .flags */
-enum ee_job_kind {
-	EE_JOB_READ = 1,
-	EE_JOB_ATOMIC,
-};
-
+/* hca_resp_job.flags; its kind is enum hca_op_kind, HCA_KIND_NONE: no job */
 enum ee_job_flag {
 	EE_JOB_STARTED = 1u << 0,  /* FIRST was sent */
 	EE_JOB_REPEAT = 1u << 1,   /* answered before: a duplicate has arrived */
@@ -348,7 +343,7 @@ void ee_owe_nak(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t sy
 /* Packet psn was dropped after one that was answered with a NAK. */
 void ee_refused(struct hca_qp_ee *ee, uint32_t psn);
 /* Add a response to the new request q, within max_dest_rd_atomic. va: result of an ATOMIC. */
-void ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va);
+void ee_add_job(struct ee_request *q, uint64_t va);
 /* Whether the READ or ATOMIC with this PSN was executed, and no answer to it was sent yet. */
 bool ee_unanswered(const struct hca_qp_ee *ee, uint32_t psn);
 /* Answer the duplicate q again, or refuse it; false: the original request is not known any more. */

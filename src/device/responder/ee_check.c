@@ -29,12 +29,6 @@ not_taken(struct ee_request *q, enum hca_counter why)
 	return drop(q, why);
 }
 
-static inline bool
-is_atomic(const struct ee_request *q)
-{
-	return q->op->access == HCA_ACCESS_REMOTE_ATOMIC;
-}
-
 static void
 established(struct ee_request *q)
 {
@@ -385,9 +379,14 @@ check_invalidate(struct ee_request *q)
 static enum ee_verdict
 access_foreign(struct ee_request *q)
 {
-	if (q->op->kind == HCA_PKT_READ_REQ)
+	switch (q->op->runs) {
+	case HCA_KIND_READ:
 		return EE_NEXT;
-	return is_atomic(q) ? ee_foreign_atomic(q) : ee_foreign_scatter(q);
+	case HCA_KIND_ATOMIC:
+		return ee_foreign_atomic(q);
+	default:
+		return ee_foreign_scatter(q);
+	}
 }
 
 /* The receive that a WRITE with immediate was to complete tells of it. */
@@ -461,7 +460,7 @@ ee_check_repeat(struct ee_request *q)
 
 	if (v == EE_NEXT)
 		v = check_length(q);
-	if (v != EE_NEXT || is_atomic(q))
+	if (v != EE_NEXT || q->op->runs != HCA_KIND_READ)
 		return v;
 	if (hca_psn_diff(q->rxd->psn + q->npsn, q->qp->ee.epsn) > 0)
 		return EE_INVALID;

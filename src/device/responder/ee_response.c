@@ -68,7 +68,7 @@ settle(struct hca_qp_ee *ee, uint32_t slot)
  * answered: a pending duplicate of it is not needed any more.
  */
 void
-ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
+ee_add_job(struct ee_request *q, uint64_t va)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	uint32_t slot = ee->job_head++ & ee->job_mask;
@@ -82,7 +82,7 @@ ee_add_job(struct ee_request *q, uint8_t kind, uint64_t va)
 		.first = q->rxd->psn,
 		.psn = q->rxd->psn,
 		.msn = ee->msn,
-		.kind = kind,
+		.kind = q->op->runs,
 	};
 	ee->job_pending |= 1u << slot;
 	ee->new_jobs++;
@@ -99,7 +99,7 @@ find_job(const struct hca_qp_ee *ee, uint32_t psn)
 	for (uint32_t i = 1; i <= (uint32_t)ee->job_mask + 1; i++) {
 		struct hca_resp_job *job = &ee->jobs[(ee->job_head - i) & ee->job_mask];
 
-		if (job->kind == 0)
+		if (job->kind == HCA_KIND_NONE)
 			break;
 		if (hca_psn_diff(psn, job->first) >= 0)
 			return job;
@@ -140,11 +140,10 @@ ee_repeat_job(struct ee_request *q, bool refused)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
 	struct hca_resp_job *job = find_job(ee, q->rxd->psn);
-	bool read = q->op->kind == HCA_PKT_READ_REQ;
+	bool read = q->op->runs == HCA_KIND_READ;
 	uint32_t slot;
 
-	if (job == NULL || job->kind != (read ? EE_JOB_READ : EE_JOB_ATOMIC) ||
-	    (!read && job->first != q->rxd->psn))
+	if (job == NULL || job->kind != q->op->runs || (!read && job->first != q->rxd->psn))
 		return false;
 	slot = (uint32_t)(job - ee->jobs);
 	if (read)
@@ -176,7 +175,7 @@ ee_late_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint32_t psn, 
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	struct hca_resp_job *job = find_job(ee, psn);
 
-	if (job == NULL || job->kind != EE_JOB_READ || hca_psn_diff(psn, job->psn) >= 0)
+	if (job == NULL || job->kind != HCA_KIND_READ || hca_psn_diff(psn, job->psn) >= 0)
 		return; /* a duplicate has begun it again */
 	job->psn += (job->left + (1u << ee->mtu_log) - 1) >> ee->mtu_log;
 	job->left = 0;
@@ -324,7 +323,7 @@ next_response(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t
 	HCA_COUNT(h, EE, resp_packets);
 	if (unlikely(job->flags & EE_JOB_REPEAT))
 		HCA_COUNT(h, EE, resp_repeated);
-	if (job->kind == EE_JOB_READ) {
+	if (job->kind == HCA_KIND_READ) {
 		read_response(d, qp, qpi, job);
 		return;
 	}
@@ -346,9 +345,9 @@ last_plain_psn(const struct hca_qp_ee *ee)
 
 	for (uint32_t i = 1; i <= (uint32_t)ee->job_mask + 1; i++) {
 		const struct hca_resp_job *job = &ee->jobs[(ee->job_head - i) & ee->job_mask];
-		uint32_t end = job->kind == EE_JOB_READ ? job->psn : job->first + 1u;
+		uint32_t end = job->kind == HCA_KIND_READ ? job->psn : job->first + 1u;
 
-		if (job->kind == 0 || (end & HCA_PSN_MASK) != next)
+		if (job->kind == HCA_KIND_NONE || (end & HCA_PSN_MASK) != next)
 			break;
 		next = job->first;
 	}

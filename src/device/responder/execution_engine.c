@@ -113,23 +113,16 @@ repeat(struct ee_request *q)
 	HCA_COUNT(q->h, EE, duplicate_request);
 	hca_qp_stat_add32(&ee->duplicate_request, 1);
 	ee_order_duplicate(q);
-	switch (q->op->kind) {
-	case HCA_PKT_SEND:
-	case HCA_PKT_WRITE:
+	if (q->op->runs == HCA_KIND_MESSAGE) {
 		if (!(ee->flags & EE_NAK_OWED)) {
 			ee->flags |= EE_ACK_OWED | EE_ACK_REPEAT;
 			ee->owed_psn = q->rxd->psn;
 		}
 		ee_list_ready(q->h, q->ctx, ee, q->qpi);
 		return;
-	case HCA_PKT_READ_REQ:
-	case HCA_PKT_CMP_SWAP:
-	case HCA_PKT_FETCH_ADD:
-		if (repeat_job(q))
-			return;
-		break;
 	}
-	HCA_COUNT(q->h, EE, resp_duplicate_dropped);
+	if (q->op->runs == HCA_KIND_NONE || !repeat_job(q))
+		HCA_COUNT(q->h, EE, resp_duplicate_dropped);
 }
 
 /* A packet after the expected one, which is reported once: both will be repeated. */
@@ -366,17 +359,16 @@ execute(struct ee_request *q)
 		execute_datagram(q);
 		return;
 	}
-	switch (q->op->kind) {
-	case HCA_PKT_READ_REQ:
+	switch (q->op->runs) {
+	case HCA_KIND_READ:
 		ee_count_message(ee);
 		HCA_COUNT(q->h, EE, rx_read_requests);
-		ee_add_job(q, EE_JOB_READ, q->va);
+		ee_add_job(q, q->va);
 		break;
-	case HCA_PKT_CMP_SWAP:
-	case HCA_PKT_FETCH_ADD:
+	case HCA_KIND_ATOMIC:
 		ee_count_message(ee);
 		HCA_COUNT(q->h, EE, rx_atomic_requests);
-		ee_add_job(q, EE_JOB_ATOMIC, q->foreign ? q->before : ee_atomic_execute(q));
+		ee_add_job(q, q->foreign ? q->before : ee_atomic_execute(q));
 		break;
 	default:
 		execute_data(q);

@@ -2,6 +2,7 @@
 #include "wire/roce_opcode.h"
 
 #include "abi_ctx.h"
+#include "abi_wqe.h"
 
 enum direction {
 	OTHER,
@@ -11,9 +12,9 @@ enum direction {
 
 /* Of each kind of packet. */
 enum {
-#define X(name, direction, access) \
+#define X(name, direction, kind, access) \
 	IS_REQUEST_##name = (direction) == REQUEST, IS_RESPONSE_##name = (direction) == RESPONSE, \
-	ACCESS_##name = (access),
+	RUNS_##name = HCA_KIND_##kind, ACCESS_##name = (access),
 	HCA_PKT_KIND_LIST(X)
 #undef X
 };
@@ -29,6 +30,7 @@ const struct hca_roce_opcode_info hca_roce_opcodes[256] = {
 		.valid = HCA_BTH_TRANSPORT(opcode) != HCA_TRANSPORT_RD, \
 		.transport = HCA_BTH_TRANSPORT(opcode), \
 		.kind = HCA_PKT_##what, \
+		.runs = RUNS_##what, \
 		.pos = HCA_PKT_##where, \
 		.starts = HCA_PKT_##where == HCA_PKT_FIRST || HCA_PKT_##where == HCA_PKT_ONLY, \
 		.ends = HCA_PKT_##where == HCA_PKT_LAST || HCA_PKT_##where == HCA_PKT_ONLY, \

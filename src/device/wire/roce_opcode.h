@@ -30,6 +30,7 @@ struct hca_roce_opcode_info {
 	bool valid;	    /* known and supported: all of the list but reliable datagram */
 	uint8_t transport;  /* HCA_TRANSPORT_* */
 	uint8_t kind;	    /* enum hca_pkt_kind */
+	uint8_t runs;	    /* of a request: enum hca_op_kind */
 	uint8_t pos;	    /* enum hca_pkt_pos */
 	bool starts;	    /* first or only packet of its message */
 	bool ends;	    /* last or only */
