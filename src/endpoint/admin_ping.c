@@ -12,6 +12,7 @@
 
 #include "abi_addr.h"
 #include "abi_gid_text.h"
+#include "abi_roce.h"
 #include "admin_ping.h"
 #include "driver.h"
 #include "ibagent.h"
@@ -22,7 +23,6 @@
 #define TIMEOUT_MS 1000u
 #define TIMEOUT_MS_MAX 2000u /* ns fit into an int of telemetry */
 #define MS UINT64_C(1000000)
-#define HOP_LIMIT 64u
 #define RTTS 64u /* in one answer */
 #define RTT_LOST (-1)
 #define RTT_OPEN (-2)
@@ -113,7 +113,7 @@ put_words(const struct words *w, struct admin_ping *out, char *why, size_t size)
 	out->request.count = (uint32_t)w->count;
 	out->request.interval = w->interval_ms * MS;
 	out->request.timeout = w->timeout_ms * MS;
-	out->request.way.hop_limit = HOP_LIMIT;
+	out->request.way.hop_limit = HCA_HOP_LIMIT;
 	return 0;
 }
 

@@ -6,17 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi_roce.h"
 #include "ucma.h"
 
 /* Reasons of a REJ that a program may give (IBTA table 12.6.7.2) */
 #define REASON_CONSUMER 28
 #define REASON_VENDOR_OPTION 35
 
-/* As the kernel: values above the field of three bits become 7. */
+/* As the kernel: values above the field of three bits become its maximum. */
 static uint8_t
 retries(uint8_t count)
 {
-	return count > 7 ? 7 : count;
+	return count > HCA_RETRY_MAX ? HCA_RETRY_MAX : count;
 }
 
 static struct softhca_cm_param

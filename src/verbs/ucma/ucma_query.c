@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "abi_roce.h"
 #include "front_qp_members.h"
 #include "ucma.h"
 
@@ -14,7 +15,6 @@
 #define PATH_EXACTLY 2	    /* selector */
 #define PATH_RATE_40_GBPS 7 /* enum ibv_rate */
 #define PATH_LIFE_TIME 18   /* 4.096 us * 2^18 */
-#define PATH_HOP_LIMIT 64
 
 /*
  * Zeros of an id without an address; the device is not known (sgid_index < 0) before it has one.
@@ -54,7 +54,7 @@ route_path(const struct ucma_id *id, const struct softhca_cm_info *info,
 		return;
 	path->reversible = 1;
 	path->mtu = info->path_mtu;
-	path->hop_limit = PATH_HOP_LIMIT;
+	path->hop_limit = HCA_HOP_LIMIT;
 	path->traffic_class = (uint8_t)id->options.value[SOFTHCA_CM_OPTION_TOS];
 	path->sl = path->traffic_class >> 5;
 	path->numb_path = 1;
@@ -204,7 +204,7 @@ path_fill(const struct ucma_id *id, const struct softhca_cm_info *info,
 	uint8_t tos = (uint8_t)id->options.value[SOFTHCA_CM_OPTION_TOS];
 	struct ucma_path path = {
 		.service_id = htobe64(info->service_id),
-		.flow_label_hop_limit = htobe32(PATH_HOP_LIMIT),
+		.flow_label_hop_limit = htobe32(HCA_HOP_LIMIT),
 		.traffic_class = tos,
 		.reversible_numb_path = 0x81,
 		.pkey = htobe16(info->pkey),
