@@ -27,6 +27,7 @@ endpoint_cm_start(struct endpoint *e)
 		.group = group,
 		.arg = e,
 		.limits = c->cm_limits,
+		.user_share = c->quota.user_share,
 		.pings_off = !c->ping,
 	};
 	int err;

@@ -39,13 +39,13 @@ port_is_of_range(uint16_t number)
 	return number >= PORT_FIRST && number <= PORT_LAST;
 }
 
-/* A new port of the range: of those a user has at most as many as it leaves to others. */
+/* A new port of the range: of those a user has a share. */
 static bool
 port_may(struct ibcm *cm, const struct ib_id *id)
 {
 	enum ib_space space = port_space(id->port_space);
 
-	if (id->account->user->ports[space] < PORT_RANGE - cm->ports_used[space])
+	if (ib_user_may(cm, id->account->user->ports[space], PORT_RANGE - cm->ports_used[space]))
 		return true;
 	cm->counters.refused_ports++;
 	return false;

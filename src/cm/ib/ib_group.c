@@ -69,13 +69,13 @@ group_receives(const struct ib_member *m)
 	return (m->flags & GROUP_SEND_ONLY) == 0;
 }
 
-/* A user may have as many memberships as it leaves to the others. */
+/* A user has a share of the memberships. */
 static bool
 group_may(const struct ibcm *cm, const struct ib_id *id)
 {
 	uint32_t left = cm->cfg.limits.groups - cm->memberships;
 
-	return id->account->user->memberships < left;
+	return ib_user_may(cm, id->account->user->memberships, left);
 }
 
 static int
@@ -90,7 +90,8 @@ group_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_jo
 		return ib_op_fail(op, -EINVAL, "the address is not one of a group");
 	if (!group_may(op->cm, id))
 		return ib_op_fail(op, -ENOMEM,
-				  "the user has as many memberships as it leaves to others");
+				  "the user has its share of the memberships ([cm] groups, [quota] "
+				  "user_share)");
 	return 0;
 }
 

@@ -303,6 +303,8 @@ void ib_account_drop(struct ibcm *cm, struct ib_account *account);
 
 /* ib_user.c: one more client of the user; NULL: no memory */
 struct ib_user *ib_user_get(struct ibcm *cm, uint32_t number);
+/* A user with `has` units of a stock may have one more of the units left. */
+bool ib_user_may(const struct ibcm *cm, uint32_t has, uint32_t left);
 void ib_user_drop(struct ibcm *cm, struct ib_user *user);
 
 /* ib_event.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Users: the accounts of the clients that one user runs. A user has no more of a stock than it
- * leaves to the other users.
+ * Users: the accounts of the clients that one user runs. A user has at most user_share per cent of
+ * the units of a stock that other users leave.
  */
 
 #include <stdlib.h>
@@ -40,4 +40,12 @@ ib_user_drop(struct ibcm *cm, struct ib_user *user)
 		return;
 	ib_hash_remove(&cm->users, &user->link);
 	free(user);
+}
+
+bool
+ib_user_may(const struct ibcm *cm, uint32_t has, uint32_t left)
+{
+	uint64_t all = (uint64_t)has + left, share = cm->cfg.user_share;
+
+	return left != 0 && (share == 0 || has < (all * share + 99) / 100);
 }

@@ -84,12 +84,15 @@ struct ibcm_config {
 	uint8_t ack_delay;     /* of the HCA: 4.096 us * 2^n */
 	uint8_t max_rd_atomic; /* of a QP */
 	struct ibcm_limits limits;
+	/* Ports and memberships of a user: per cent of those that others leave; 0: all */
+	uint32_t user_share;
 };
 
 struct ibcm;
 
 /* Why a port was refused (-EADDRNOTAVAIL), where the address is one of the HCA. */
-#define IBCM_WHY_PORTS "the user has as many of the ports 32768 to 60999 as it leaves to others"
+#define IBCM_WHY_PORTS \
+	"no port of 32768 to 60999 is left in the share of the user ([quota] user_share)"
 
 /* NULL: no memory, or a value of *config out of range. */
 struct ibcm *ibcm_create(const struct ibcm_config *config);

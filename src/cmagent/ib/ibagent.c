@@ -114,7 +114,8 @@ agent_open_cm(struct ibagent *a)
 	struct ibcm_config c = {.ops = &ibagent_ops,
 				.arg = a,
 				.pkey = HCA_PKEY_DEFAULT,
-				.limits = a->cfg.limits};
+				.limits = a->cfg.limits,
+				.user_share = a->cfg.user_share};
 	int err = agent_ask_device(a, &c);
 
 	if (err != 0)

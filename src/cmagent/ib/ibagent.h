@@ -46,7 +46,8 @@ struct ibagent_config {
 	void (*group)(void *arg, uint32_t gid_index, const uint8_t mgid[16], bool joined);
 	void *arg; /* of all four */
 	struct ibcm_limits limits;
-	bool pings_off; /* pings of others are not answered */
+	uint32_t user_share; /* as in struct ibcm_config */
+	bool pings_off;	     /* pings of others are not answered */
 	/* Datagrams a second, 0: the default. first: REQ and SIDR_REQ, which begin something */
 	uint32_t rate;	       /* of all peers [50000] */
 	uint32_t first_rate;   /* of these, first ones [25000] */

@@ -164,6 +164,7 @@ rig_begin(struct rig *r, uint64_t seed, const struct ibcm_limits *limits)
 			.mtu = 3,
 			.ack_delay = 15,
 			.max_rd_atomic = 16,
+			.user_share = 50,
 		};
 		if (limits != NULL)
 			r->cfg[e].limits = *limits;

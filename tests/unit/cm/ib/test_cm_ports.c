@@ -158,6 +158,22 @@ test_shares_of_ports(void **state)
 	rig_end(&r);
 }
 
+/* The share of a user is that of the configuration; 0 is all ports. */
+static void
+test_share_of_configuration(void **state)
+{
+	static const uint32_t shares[] = {1, 75, 0};
+
+	for (uint32_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		uint32_t share = shares[i] == 0 ? 100 : shares[i];
+
+		rig_begin(&r, 1, NULL);
+		r.cm[0]->cfg.user_share = shares[i];
+		assert_int_equal(take_ports(1, TCP, i == 1), (RANGE * share + 99) / 100);
+		rig_end(&r);
+	}
+}
+
 int
 main(void)
 {
@@ -165,6 +181,7 @@ main(void)
 		cmocka_unit_test(test_failed_bind),
 		cmocka_unit_test(test_failed_resolve),
 		cmocka_unit_test(test_shares_of_ports),
+		cmocka_unit_test(test_share_of_configuration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
