@@ -2,8 +2,9 @@
 
 /*
  * Halves: requests of peers from their REQ until they are established. A flood of a listener must
- * not keep others out, so each address has an account at the listeners of each user, and when there
- * is no room the oldest half of the account with the most of them gives way.
+ * not keep others out, so each address has an account at the listeners of each user. When there is
+ * no room the oldest half of the account with the most of them gives way; when the account has all
+ * that it may, its own oldest one.
  */
 
 #include <errno.h>
@@ -39,56 +40,68 @@ ib_half_free(struct ibcm *cm)
 }
 
 static struct ib_peer *
-half_peer(struct ibcm *cm, const struct cm_share_row *row)
+half_peer(const struct ibcm *cm, const struct cm_share_row *row)
 {
 	return row == NULL ? NULL : &cm->peer[row - cm->share.row];
 }
 
+/* The oldest answered half of an account, or else its oldest one. */
+static struct ib_node *
+half_oldest(const struct ib_peer *peer)
+{
+	return ib_node_alone(&peer->held) ? peer->halves.next : peer->held.next;
+}
+
+/*
+ * The half that gives way to one more of the address at listeners of the user, where there is no
+ * room; NULL: the address has the most halves of all, none of them answered.
+ */
+static struct ib_node *
+half_victim(const struct ibcm *cm, const struct cm_share_row *own, enum cm_share_full full)
+{
+	const struct cm_share_row *most = cm_share_most(&cm->share);
+
+	if (own != NULL &&
+	    (full == CM_SHARE_FULL_ADDRESS || !ib_node_alone(&half_peer(cm, own)->held)))
+		return half_oldest(half_peer(cm, own));
+	if (most == NULL || (own != NULL && own->used[CM_SHARE_half] >= most->used[CM_SHARE_half]))
+		return NULL;
+	return half_oldest(half_peer(cm, most));
+}
+
+/* The peer waits for nothing more, if it may have the REP. */
 static void
 half_gives_way(struct ibcm *cm, struct ib_node *half, uint64_t now)
 {
-	cm->counters.evicted++;
-	ib_request_gone(cm, IB_CONTAINER(half, struct ib_id, in_half), HCA_CTL_CM_EV_UNREACHABLE,
-			-ECONNABORTED, now);
-}
+	struct ib_id *id = IB_CONTAINER(half, struct ib_id, in_half);
 
-/* Room by the oldest answered half of the address, which gives way. False: it has none. */
-static bool
-half_held_gives_way(struct ibcm *cm, struct ib_peer *peer, uint64_t now)
-{
-	if (peer == NULL || ib_node_alone(&peer->held))
-		return false;
-	half_gives_way(cm, peer->held.next, now);
-	return true;
+	cm->counters.evicted++;
+	if (id->phase == IB_PHASE_REP_SENT)
+		ib_send_rej_timeout(cm, id);
+	ib_request_gone(cm, id, HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
 }
 
 bool
 ib_half_may(const struct ibcm *cm, const uint8_t gid[16], uint32_t user)
 {
-	const struct cm_share_row *own = cm_share_find(&cm->share, gid, user);
 	enum cm_share_full full;
 
-	return cm_share_left(&cm->share, gid, user, &full) != 0 || full != CM_SHARE_FULL_ADDRESS ||
-	       (own != NULL && !ib_node_alone(&cm->peer[own - cm->share.row].held));
+	return cm_share_left(&cm->share, gid, user, &full) != 0 ||
+	       half_victim(cm, cm_share_find(&cm->share, gid, user), full) != NULL;
 }
 
 bool
 ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now)
 {
-	const struct cm_share_row *own = cm_share_find(&cm->share, gid, user), *most;
 	enum cm_share_full full;
+	struct ib_node *half;
 
 	if (cm_share_left(&cm->share, gid, user, &full) != 0)
 		return true;
-	if (half_held_gives_way(cm, half_peer(cm, own), now))
-		return true;
-	most = cm_share_most(&cm->share);
-	if (full == CM_SHARE_FULL_ADDRESS || most == NULL ||
-	    (own != NULL && own->used[CM_SHARE_half] >= most->used[CM_SHARE_half]))
-		return false;
-	if (!half_held_gives_way(cm, half_peer(cm, most), now))
-		half_gives_way(cm, half_peer(cm, most)->halves.next, now);
-	return true;
+	half = half_victim(cm, cm_share_find(&cm->share, gid, user), full);
+	if (half != NULL)
+		half_gives_way(cm, half, now);
+	return half != NULL;
 }
 
 void

@@ -479,11 +479,12 @@ struct ib_id *ib_wait_gives_way(const struct ibcm *cm, const struct ib_id *liste
 /* False: no memory; ib_half_free() frees the rest. */
 bool ib_half_init(struct ibcm *cm);
 void ib_half_free(struct ibcm *cm);
-/* False: the address has as many at listeners of the user as it may, none of them answered. */
+/* ib_half_room() makes room. */
 bool ib_half_may(const struct ibcm *cm, const uint8_t gid[16], uint32_t user);
 /*
- * Room for one more of the address at listeners of the user. Without room an answered half of this
- * address gives way, or the oldest one of the address with the most; if that is this one: false.
+ * Room for one more of the address at listeners of the user. Without room the oldest half of this
+ * address gives way, if it is answered or the address has as many as it may; else the oldest one of
+ * the address with the most. If that is this one: false.
  */
 bool ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now);
 /* There is room. */

@@ -10,38 +10,34 @@
 
 #define REQUEST_PKEY_MASK 0x7fffu /* without the bit of membership */
 
-/*
- * One that waits makes room. False: the new request of the address is dropped, also if the address
- * has all the halves that it may: another address then keeps its request.
- */
-static bool
-request_gives_way(struct ibcm *cm, struct ib_id *listener, const uint8_t gid[16], uint64_t now)
+static void
+request_gives_way(struct ibcm *cm, struct ib_id *oldest, uint64_t now)
 {
-	struct ib_id *oldest = ib_wait_gives_way(cm, listener, gid);
-
-	if (oldest == NULL || !ib_half_may(cm, gid, listener->account->client.user))
-		return false;
 	cm->counters.evicted++;
 	ib_request_gone(cm, oldest, HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
-	return true;
 }
 
+/*
+ * Room at the listener, among the halves and among the ids of the client. A new request that is
+ * dropped ends no other one.
+ */
 static enum ib_drop
 request_room(const struct ib_in *in, struct ib_id *listener)
 {
-	struct ibcm *cm = in->cm;
+	struct ib_id *oldest = ib_wait_gives_way(in->cm, listener, in->from->peer);
+	uint32_t user = listener->account->client.user;
+	bool full = listener->waiting >= listener->backlog;
 
-	if (listener->waiting >= listener->backlog &&
-	    !request_gives_way(cm, listener, in->from->peer, in->now))
+	if ((full && oldest == NULL) || !ib_half_may(in->cm, in->from->peer, user))
 		return IB_DROP_backlog;
-	if (!ib_half_room(cm, in->from->peer, listener->account->client.user, in->now))
+	full = full || !ib_account_may(in->cm, listener->account);
+	if (full && oldest == NULL) {
+		in->cm->counters.refused_limit++;
 		return IB_DROP_backlog;
-	if (ib_account_may(cm, listener->account) ||
-	    (request_gives_way(cm, listener, in->from->peer, in->now) &&
-	     ib_account_may(cm, listener->account)))
-		return IB_DROP_NONE;
-	cm->counters.refused_limit++;
-	return IB_DROP_backlog;
+	}
+	if (full)
+		request_gives_way(in->cm, oldest, in->now); /* its id is free for the new one */
+	return ib_half_room(in->cm, in->from->peer, user, in->now) ? IB_DROP_NONE : IB_DROP_backlog;
 }
 
 bool

@@ -292,9 +292,9 @@ test_other_user(void **state)
 	rig_end(&r);
 }
 
-/* An address with all the halves that it may have takes no place at another listener. */
+/* An address with all the halves that it may have gets one place at another listener. */
 static void
-test_no_place_in_vain(void **state)
+test_one_place(void **state)
 {
 	struct hca_ctl_cm_event e;
 	uint32_t other;
@@ -308,13 +308,80 @@ test_no_place_in_vain(void **state)
 		spoofed(1, i);
 	for (uint32_t i = 0; i < BACKLOG; i++)
 		spoofed_to(2 + i, 100 + i, HCA_CTL_CM_SPACE_IB);
-	spoofed_to(1, 200, HCA_CTL_CM_SPACE_IB);
-	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 0);
-	assert_int_equal(rig_counter(&r, 1, "cm_drop_backlog"), 1);
+	for (uint32_t i = 0; i < BACKLOG; i++)
+		spoofed_to(1, 200 + i, HCA_CTL_CM_SPACE_IB);
+	/* a request of another address, and an own half */
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 2);
+	assert_int_equal(rig_counter(&r, 1, "cm_drop_backlog"), BACKLOG - 1);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_halves"), OF_ADDRESS + BACKLOG - 1);
 	for (uint32_t i = 0; i < BACKLOG; i++) {
 		e = rig_expect(&r, 1, SERVER, CH + 1, HCA_CTL_CM_EV_CONNECT_REQUEST);
+		assert_int_equal(e.param.qpn, i + 1 < BACKLOG ? 101 + i : 200);
+	}
+	rig_end(&r);
+}
+
+/* The server accepts a request of the host, which does not confirm it. Returns its id. */
+static uint32_t
+accepted(uint32_t qpn)
+{
+	struct hca_ctl_cm_event e;
+
+	spoofed(1, qpn);
+	e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
+	assert_int_equal(e.param.qpn, qpn);
+	assert_int_equal(rig_accept(&r, 1, SERVER, e.id, 5, NULL), 0);
+	return e.id;
+}
+
+/*
+ * A host with all the halves that it may have, which it never confirms: of its next request the
+ * oldest one gives way, and its peer is told.
+ */
+static void
+test_own_oldest(void **state)
+{
+	struct hca_ctl_cm_event e;
+	uint32_t id[OF_ADDRESS];
+
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	for (uint32_t i = 0; i < OF_ADDRESS; i++)
+		id[i] = accepted(i);
+	for (uint32_t i = 0; i < 3; i++) {
+		spoofed(1, 100 + i);
+		assert_int_equal(rig_count(&r, 1, IB_MAD_REJ), i + 1);
+		assert_int_equal(rig_last(&r, 1, IB_MAD_REJ)->rej.reason, IB_MAD_REASON_TIMEOUT);
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_UNREACHABLE);
+		assert_int_equal(e.id, id[i]);
+		assert_int_equal(e.status, -ECONNABORTED);
+		e = rig_expect(&r, 1, SERVER, CH, HCA_CTL_CM_EV_CONNECT_REQUEST);
 		assert_int_equal(e.param.qpn, 100 + i);
 	}
+	assert_int_equal(rig_counter(&r, 1, "cm_now_halves"), OF_ADDRESS);
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 3);
+	assert_int_equal(rig_counter(&r, 1, "cm_drop_backlog"), 0);
+	rig_end(&r);
+}
+
+/* A request that is dropped at the limit of ids ends no half. */
+static void
+test_refused_first(void **state)
+{
+	struct hca_ctl_cm_event e;
+
+	rig_begin(&r, 1, &limits);
+	(void)rig_listener(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP, PORT);
+	for (uint32_t i = 0; i < OF_ADDRESS; i++)
+		(void)accepted(i);
+	while (rig_counter(&r, 1, "cm_now_ids") < limits.ids_client)
+		assert_int_not_equal(rig_create(&r, 1, SERVER, CH, HCA_CTL_CM_SPACE_TCP), 0);
+	spoofed(1, 100);
+	assert_int_equal(rig_counter(&r, 1, "cm_refused_limit"), 1);
+	assert_int_equal(rig_counter(&r, 1, "cm_evicted"), 0);
+	assert_int_equal(rig_counter(&r, 1, "cm_now_halves"), OF_ADDRESS);
+	assert_int_equal(rig_count(&r, 1, IB_MAD_REJ), 0);
+	assert_false(rig_event(&r, 1, SERVER, CH, &e));
 	rig_end(&r);
 }
 
@@ -480,7 +547,8 @@ main(void)
 		cmocka_unit_test(test_spoofed),		cmocka_unit_test(test_spoofed_accepted),
 		cmocka_unit_test(test_backlog),		cmocka_unit_test(test_ids_full),
 		cmocka_unit_test(test_who_gives_way),	cmocka_unit_test(test_fetched_gives_way),
-		cmocka_unit_test(test_other_user),	cmocka_unit_test(test_no_place_in_vain),
+		cmocka_unit_test(test_other_user),	cmocka_unit_test(test_one_place),
+		cmocka_unit_test(test_own_oldest),	cmocka_unit_test(test_refused_first),
 		cmocka_unit_test(test_refusals),	cmocka_unit_test(test_limits_of_clients),
 		cmocka_unit_test(test_limit_of_groups), cmocka_unit_test(test_connects_to_nowhere),
 		cmocka_unit_test(test_orphans),		cmocka_unit_test(test_unfetched_events),
