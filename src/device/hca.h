@@ -20,6 +20,7 @@
 struct hca;
 struct hca_cc_ops;
 struct hca_port;
+struct hca_wire_ops;
 
 /* How stages are distributed over lcores; the same stages and tests for all layouts. */
 enum hca_layout {
@@ -32,7 +33,9 @@ enum hca_layout {
 struct hca_config {
 	const char *name;      /* unique in the process; part of names of DPDK objects ["hca<n>"] */
 	struct hca_port *port; /* the wire; owned by the caller, must outlive the HCA */
-	uint32_t wires; /* protocols on it: HCA_WIRE_BIT() of wire/wire_view.h, a set [RoCE] */
+	uint32_t wires;	       /* protocols on it: HCA_WIRE_BIT() of core/wires.h, a set [RoCE] */
+	/* one more that is not in the table, of tests: wire is HCA_WIRE_TEST [none] */
+	const struct hca_wire_ops *wire_more;
 	enum hca_layout layout;
 	int socket_id; /* NUMA socket of the memory, -1 = any */
 
@@ -88,7 +91,7 @@ struct hca_config {
  * @param layout
  *   One of enum hca_layout.
  * @param wires
- *   The protocols, a set of HCA_WIRE_BIT()s of wire/wire_view.h, not empty.
+ *   The protocols, a set of HCA_WIRE_BIT()s of core/wires.h, not empty.
  * @return
  *   1 (rtc), 2 (txrx), one for each stage in use (full: 9, with UB 13).
  */

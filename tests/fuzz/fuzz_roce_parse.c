@@ -12,6 +12,7 @@
 
 /* For its static functions. */
 #include "frame/decap_roce.c"
+#include "ub/frame/frame.h"
 #include "ub/tp/pkt.h"
 
 static void

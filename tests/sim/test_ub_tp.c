@@ -5,7 +5,7 @@
 #include "ub_forge.h"
 #include "ub_rig.h"
 
-#include "engine/record_ub.h"
+#include "ub/record.h"
 #include "sim_link.h"
 #include "wire/ub_frame.h"
 

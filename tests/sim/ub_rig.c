@@ -6,7 +6,7 @@
 
 #include "../ub_tpc.h"
 #include "ceu/ceu.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "port/port_wrap.h"
 #include "sim_link.h"
 #include "ub/tp/tp_wire.h"

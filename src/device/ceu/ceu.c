@@ -10,7 +10,7 @@
 #include "abi_bar.h"
 #include "bar/bar.h"
 #include "ceu/ceu.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/stage.h"
 #include "engine/state.h"

@@ -8,7 +8,7 @@
 #include "abi_bar.h"
 #include "abi_wqe.h"
 #include "ceu/ceu.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
 /* Limit of CQs: buffer and record together have a 32-bit length. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
 int

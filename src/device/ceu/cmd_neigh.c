@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ceu/qp.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
 #define OBJECTS_PER_STEP 512u /* checked per poll, because the lcore also has other work */

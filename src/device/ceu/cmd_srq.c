@@ -6,7 +6,7 @@
 
 #include "abi_ub.h"
 #include "abi_wqe.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 

@@ -9,7 +9,7 @@
 
 #include "abi_service.h"
 #include "ceu/qp.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 #include "cc/cc.h"

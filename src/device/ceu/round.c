@@ -8,7 +8,8 @@
 
 #include <rte_bitops.h>
 
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
+#include "ub/ub_stage.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 
@@ -66,7 +67,7 @@ reset_qp(struct hca_core *h, const struct hca_teardown *t, uint32_t qpi)
 static uint32_t
 qp_stages(const struct hca_core *h, uint32_t qpi)
 {
-	return hca_qp_stages(&h->qp[qpi]);
+	return hca_qp_stages((const struct hca_pipe *)h, &h->qp[qpi]);
 }
 
 /* Objects of TPs to their indexes. */

@@ -30,6 +30,7 @@ struct hca_pipe;      /* engine/impl.h */
 struct hca_qp;	      /* ctxmgt/qp.h */
 struct hca_srq;	      /* queues/srq.h */
 struct hca_ub;	      /* ub/ub.h */
+struct hca_wire_ops;  /* engine/wire_ops.h */
 struct rte_rcu_qsbr;
 
 /* Memory keys and their translation: vtp/vtp.h. */
@@ -82,10 +83,13 @@ struct hca_core {
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
 	const struct hca_cc_ops *cc; /* congestion control; NULL: none */
-	struct hca_ub *ub;	     /* NULL: the device does not have that wire */
+	/* rows of the device's wires, by enum hca_wire; NULL: the device does not have the wire */
+	const struct hca_wire_ops *wire[HCA_WIRE_ROWS];
+	struct hca_ub *ub; /* NULL: the device does not have that wire */
 	uint8_t stage_worker[HCA_STAGE_N];
 	unsigned int num_workers;
 	bool single_worker; /* all stages on one worker */
+	bool mixed;	    /* has other wires than RoCE */
 
 	/* CEU, and encap */
 	uint64_t qp_own_bytes __rte_cache_aligned; /* [pub] of the blocks of living QPs, see

@@ -22,24 +22,26 @@
 #include "engine/stage.h"
 
 /*
- * X(ENUM, from, to, process, room): objects are doorbell words or mbufs. A device without UB has no
- * edge from or to its stages: process is NULL.
+ * X(ENUM, from, to): objects are doorbell words or mbufs. The functions of an edge stand in the row
+ * of its wire (wire_ops.h); without that wire the device does not have the edge, and process is
+ * NULL. Encap takes from those that lead to it in this order: responses first, because they open
+ * the peer's window.
  */
 #define HCA_EDGE_LIST(X) \
-	X(DB_PARSER, DOORBELL, PARSER, parser_process, parser_room) \
-	X(REQ_TX_ENCAP, REQ_TX, ENCAP, encap_process_req, encap_room) \
-	X(EE_ENCAP, EE, ENCAP, encap_process_resp, encap_room) \
-	X(DECAP_EE, DECAP, EE, ee_process, ee_room) \
-	X(DECAP_REQ_RX, DECAP, REQ_RX, req_rx_process, req_rx_room) \
-	X(DECAP_TPR, DECAP, TPR, tpr_process, tpr_room) \
-	X(DECAP_TPS, DECAP, TPS, tps_process, tps_room) \
-	X(TPR_TAI, TPR, TAI, tai_process, tai_room) \
-	X(TPR_TAT, TPR, TAT, tat_process, tat_room) \
-	X(TPS_ENCAP, TPS, ENCAP, encap_process_tps, encap_room) \
-	X(TPR_ENCAP, TPR, ENCAP, encap_process_tpr, encap_room)
+	X(DB_PARSER, DOORBELL, PARSER) \
+	X(EE_ENCAP, EE, ENCAP) \
+	X(REQ_TX_ENCAP, REQ_TX, ENCAP) \
+	X(DECAP_EE, DECAP, EE) \
+	X(DECAP_REQ_RX, DECAP, REQ_RX) \
+	X(DECAP_TPR, DECAP, TPR) \
+	X(DECAP_TPS, DECAP, TPS) \
+	X(TPR_TAI, TPR, TAI) \
+	X(TPR_TAT, TPR, TAT) \
+	X(TPR_ENCAP, TPR, ENCAP) \
+	X(TPS_ENCAP, TPS, ENCAP)
 
 enum hca_edge_id {
-#define X(e, f, t, p, r) HCA_EDGE_##e,
+#define X(e, f, t) HCA_EDGE_##e,
 	HCA_EDGE_LIST(X)
 #undef X
 	HCA_EDGE_N
@@ -49,6 +51,7 @@ struct hca_edge {
 	struct rte_ring *ring; /* NULL: direct */
 	hca_stage_process_fn
 		process; /* [pub] NULL: not in use; replaced while stage times are measured */
+	hca_stage_process_fn plain; /* process while they are not */
 	hca_stage_room_fn room;
 	uint8_t from, to;
 	/* ring: word of workers that the producer's worker must wake; wake_bit: the consumer's */

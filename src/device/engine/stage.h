@@ -19,8 +19,8 @@ struct hca_pipe;
 
 /*
  * Interface of a stage. poll: messages, own lists, ring edges; does at most budget units of work
- * (packets, WQEs, doorbells) and returns their number; decap of a device with UB half a burst more,
- * for acknowledgements beside packets. process: accepts all n objects of an incoming edge, because
+ * (packets, WQEs, doorbells) and returns their number; decap of a device with several wires half a
+ * burst more. process: accepts all n objects of an incoming edge, because
  * the producer has checked the room. room: number of objects that process() would accept now (used
  * for direct edges only).
  */
@@ -36,7 +36,7 @@ typedef unsigned int (*hca_stage_room_fn)(struct hca_pipe *h);
  */
 typedef uint64_t (*hca_stage_deadline_fn)(const struct hca_pipe *h, uint64_t now);
 
-#define X(e, n) \
+#define X(e, n, wires) \
 	int hca_##n##_init(struct hca_pipe *h); \
 	void hca_##n##_fini(struct hca_pipe *h); \
 	unsigned int hca_##n##_poll(struct hca_pipe *h, uint64_t now, unsigned int budget); \
@@ -49,20 +49,10 @@ void hca_encap_process_req(struct hca_pipe *h, void *const *objs, unsigned int n
 void hca_encap_process_resp(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
-void hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
-void hca_tpr_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
-void hca_tat_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
-void hca_tps_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
-void hca_encap_process_tps(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
-void hca_encap_process_tpr(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 unsigned int hca_parser_room(struct hca_pipe *h);
 unsigned int hca_encap_room(struct hca_pipe *h);
 unsigned int hca_ee_room(struct hca_pipe *h);
 unsigned int hca_req_rx_room(struct hca_pipe *h);
-unsigned int hca_tai_room(struct hca_pipe *h);
-unsigned int hca_tpr_room(struct hca_pipe *h);
-unsigned int hca_tat_room(struct hca_pipe *h);
-unsigned int hca_tps_room(struct hca_pipe *h);
 /* The worker of encap, before it sleeps: its next poll asks the port for its link. */
 void hca_encap_ask_link_next(struct hca_pipe *h);
 

@@ -6,12 +6,12 @@
 
 #include "abi_ctx.h"
 #include "engine/impl.h"
-#include "engine/record_ub.h"
+#include "engine/wire_ops.h"
 
 void
 hca_tell_state(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 {
-	uint32_t told = hca_qp_stages(&h->qp[qpi]) & ~(1u << HCA_STAGE_TIMER | 1u << from);
+	uint32_t told = hca_qp_stages(h, &h->qp[qpi]) & ~(1u << HCA_STAGE_TIMER | 1u << from);
 
 	for (; told != 0; told &= told - 1)
 		if (h->msg[from][rte_bsf32(told)] != NULL)
@@ -19,32 +19,10 @@ hca_tell_state(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi)
 }
 
 uint32_t
-hca_qp_stages(const struct hca_qp *qp)
+hca_qp_stages(const struct hca_pipe *h, const struct hca_qp *qp)
 {
-	const uint32_t both = 1u << HCA_STAGE_PARSER | 1u << HCA_STAGE_TIMER;
-
-	if (unlikely(hca_is_jetty(qp->cfg.service)))
-		return both | 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT;
-	return both | 1u << HCA_STAGE_REQ_TX | 1u << HCA_STAGE_REQ_RX | 1u << HCA_STAGE_EE;
-}
-
-uint32_t
-hca_tp_stages(void)
-{
-	return HCA_UB_STAGES | 1u << HCA_STAGE_TIMER;
-}
-
-void
-hca_tell_tp(struct hca_pipe *h, enum hca_stage_id from, uint32_t tpi)
-{
-	/* TPR reads the state with each packet */
-	uint32_t told =
-		(1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT | 1u << HCA_STAGE_TPS) & ~(1u << from);
-
-	for (; told != 0; told &= told - 1)
-		if (h->msg[from][rte_bsf32(told)] != NULL)
-			hca_msg_send(h, from, rte_bsf32(told), h->object[HCA_OBJECT_TP].first + tpi,
-				     HCA_MSG_STATE);
+	return hca_wire_of_qp(&h->core, qp)->qp_stages | 1u << HCA_STAGE_PARSER |
+	       1u << HCA_STAGE_TIMER;
 }
 
 bool

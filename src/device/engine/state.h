@@ -12,12 +12,8 @@
 struct hca_pipe;
 struct hca_qp;
 
-/* The stages that keep state of the QP, or of a TP: a bit each, the timer's among them. */
-uint32_t hca_qp_stages(const struct hca_qp *qp);
-uint32_t hca_tp_stages(void);
-
-/* The state of the TP (by its index among those) or its configuration has changed: STATE. */
-void hca_tell_tp(struct hca_pipe *h, enum hca_stage_id from, uint32_t tpi);
+/* The stages that keep state of the QP: a bit each, the timer's among them. */
+uint32_t hca_qp_stages(const struct hca_pipe *h, const struct hca_qp *qp);
 
 /* Tells every other stage that the state of the QP has changed (STATE). */
 void hca_tell_state(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi);

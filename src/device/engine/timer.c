@@ -8,17 +8,26 @@
 
 #include "core/table.h"
 #include "engine/impl.h"
-#include "engine/record_ub.h"
 #include "engine/timer.h"
+#include "engine/wire_ops.h"
 
 void
-hca_timer_watch(struct hca_pipe *h, enum hca_object_kind kind, const uint16_t *armed,
-		const uint64_t *deadline, size_t stride)
+hca_timer_watch(struct hca_pipe *h, enum hca_object_kind kind, enum hca_stage_id stage,
+		const uint16_t *armed, const uint64_t *deadline, size_t stride)
 {
 	struct hca_timer_ctx *t = h->stage_ctx[HCA_STAGE_TIMER];
 
-	t->words[kind] =
-		(struct hca_timer_words){(const uint8_t *)armed, (const uint8_t *)deadline, stride};
+	t->words[kind] = (struct hca_timer_words){(const uint8_t *)armed, (const uint8_t *)deadline,
+						  stride, stage};
+}
+
+/* The channels that the device has; that of the CEU is the last one. */
+static void
+list_channels(struct hca_pipe *h, struct hca_timer_ctx *t)
+{
+	for (unsigned int from = 0; from < HCA_STAGE_N; from++)
+		if (h->msg[from][HCA_STAGE_TIMER] != NULL)
+			t->in[t->n_in++] = h->msg[from][HCA_STAGE_TIMER];
 }
 
 int
@@ -37,7 +46,8 @@ hca_timer_init(struct hca_pipe *h)
 		hca_timer_fini(h);
 		return -ENOMEM;
 	}
-	hca_timer_watch(h, HCA_OBJECT_QP, &h->qp[0].req_rx.timer_armed,
+	list_channels(h, t);
+	hca_timer_watch(h, HCA_OBJECT_QP, HCA_STAGE_REQ_RX, &h->qp[0].req_rx.timer_armed,
 			&h->qp[0].req_rx.timer_deadline, sizeof(h->qp[0]));
 	for (uint32_t i = 0; i < objects; i++)
 		t->entry[i].slot = HCA_TIMER_NONE;
@@ -119,13 +129,14 @@ deadline_of(const struct hca_pipe *h, uint32_t obj, uint64_t *deadline)
 	return true;
 }
 
-/* The stage that arms the timer and gets expiries: TAI of a Jetty, req_rx of any other QP. */
+/* The stage that arms the timer and gets expiries. */
 static enum hca_stage_id
 stage_of(const struct hca_pipe *h, uint32_t obj)
 {
-	if (hca_object_kind(h, obj) == HCA_OBJECT_TP)
-		return HCA_STAGE_TPS;
-	return hca_is_jetty(h->qp[obj].cfg.service) ? HCA_STAGE_TAI : HCA_STAGE_REQ_RX;
+	enum hca_object_kind kind = hca_object_kind(h, obj);
+
+	return kind == HCA_OBJECT_QP ? hca_wire_of_qp(&h->core, &h->qp[obj])->timeouts_to
+				     : timer_ctx(h)->words[kind].stage;
 }
 
 static void
@@ -142,9 +153,8 @@ arm(struct hca_pipe *h, uint32_t obj)
 }
 
 static unsigned int
-messages(struct hca_pipe *h, enum hca_stage_id from, unsigned int budget)
+messages(struct hca_pipe *h, struct hca_msg_channel *c, unsigned int budget)
 {
-	struct hca_msg_channel *c = h->msg[from][HCA_STAGE_TIMER];
 	unsigned int n = 0;
 	uint8_t flags;
 	uint32_t obj;
@@ -232,16 +242,14 @@ advance(struct hca_pipe *h, struct hca_timer_ctx *t, uint64_t now, unsigned int 
 unsigned int
 hca_timer_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
-	unsigned int n = advance(h, timer_ctx(h), now, budget);
+	struct hca_timer_ctx *t = timer_ctx(h);
+	unsigned int n = advance(h, t, now, budget);
 
 	if (!hca_msg_due(h, HCA_STAGE_TIMER))
 		return n;
-	n += messages(h, HCA_STAGE_CEU, budget);
-	n += messages(h, HCA_STAGE_REQ_RX, budget);
-	if (likely(h->ub == NULL))
-		return n;
-	n += messages(h, HCA_STAGE_TAI, budget);
-	return n + messages(h, HCA_STAGE_TPS, budget);
+	for (unsigned int i = t->n_in; i-- > 0;)
+		n += messages(h, t->in[i], budget);
+	return n;
 }
 
 uint64_t

@@ -17,8 +17,10 @@
 
 #include <rte_common.h>
 
+#include "core/stage.h"
 #include "engine/object.h"
 
+struct hca_msg_channel;
 struct hca_pipe;
 
 #define HCA_TIMER_TICK_LOG 12u /* 4096 ns */
@@ -38,6 +40,7 @@ struct hca_timer_words {
 	const uint8_t *armed;	 /* uint16_t: the timeout is running */
 	const uint8_t *deadline; /* uint64_t, ns; read on ARM */
 	size_t stride;
+	uint8_t stage; /* that arms and gets expiries; of QPs the row of their wire names it */
 };
 
 struct hca_timer_ctx {
@@ -45,15 +48,17 @@ struct hca_timer_ctx {
 	uint32_t count;		       /* entries in the wheel */
 	struct hca_timer_entry *entry; /* one per object */
 	struct hca_timer_words words[HCA_OBJECT_N];
+	struct hca_msg_channel *in[HCA_STAGE_N]; /* to the timer */
+	unsigned int n_in;
 	uint64_t used[HCA_TIMER_SLOTS / 64]; /* bitmap of used slots */
 	uint32_t slot[HCA_TIMER_SLOTS];	     /* first entry */
 } __rte_cache_aligned;
 
 /*
- * The words of the objects of a kind; their stage calls it once, in its init, after that of the
- * timer.
+ * The words of the objects of a kind, whose timeouts are those of this stage; the stage calls it
+ * once, in its init, after that of the timer.
  */
-void hca_timer_watch(struct hca_pipe *h, enum hca_object_kind kind, const uint16_t *armed,
-		     const uint64_t *deadline, size_t stride);
+void hca_timer_watch(struct hca_pipe *h, enum hca_object_kind kind, enum hca_stage_id stage,
+		     const uint16_t *armed, const uint64_t *deadline, size_t stride);
 
 #endif

@@ -2,9 +2,12 @@
 
 /*
  * decap: checks received bursts and passes frames to the stages of their wire: of RoCE to EE
- * (requests) or req_rx (responses), of UB to TPR (packets) or TPS (acknowledgements). It takes from
- * the port only as many frames as all of them can accept; the others stay in the port's queue. A
- * frame that fails a check is counted under its reason and has no other effect.
+ * (requests) or req_rx (responses). It takes from the port only as many frames as all of these
+ * stages can accept; the others stay in the port's queue. A frame that fails a check is counted
+ * under its reason and has no other effect.
+ *
+ * Of a device with RoCE alone the functions of RoCE are called directly; with several wires each
+ * frame goes through the row of its wire (engine/wire_ops.h).
  */
 
 #include <errno.h>
@@ -13,8 +16,26 @@
 #include <rte_prefetch.h>
 
 #include "frame/decap.h"
-#include "ub/tp/pkt.h"
 #include "wire/wire_view.h"
+
+/* What a device with other wires than RoCE walks. */
+static void
+list_wires(const struct hca_pipe *h, struct hca_decap *d)
+{
+	HCA_WIRES_IN_USE(h, w)
+	if (w->take != NULL)
+		d->usual[d->n_usual++] = w;
+}
+
+/* In the reverse order of HCA_EDGE_LIST: acknowledgements before packets. */
+static void
+list_edges(struct hca_pipe *h, struct hca_decap *d)
+{
+	for (unsigned int i = HCA_EDGE_N; i-- > 0;)
+		if (h->edge[i].process != NULL && h->edge[i].from == HCA_STAGE_DECAP &&
+		    i != HCA_EDGE_DECAP_EE && i != HCA_EDGE_DECAP_REQ_RX)
+			d->edge[d->n_edges++] = &h->edge[i];
+}
 
 int
 hca_decap_init(struct hca_pipe *h)
@@ -23,7 +44,11 @@ hca_decap_init(struct hca_pipe *h)
 		rte_zmalloc_socket("decap", sizeof(*d), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 
 	h->stage_ctx[HCA_STAGE_DECAP] = d;
-	return d == NULL ? -ENOMEM : 0;
+	if (d == NULL)
+		return -ENOMEM;
+	list_wires(h, d);
+	list_edges(h, d);
+	return 0;
 }
 
 void
@@ -36,6 +61,19 @@ hca_decap_fini(struct hca_pipe *h)
 	rte_free(d);
 }
 
+static int
+describe_roce(const uint8_t *frame, const struct hca_wire_view *v, int rc, struct hca_rxd *r,
+	      struct hca_icrc_span *span)
+{
+	if (v->wire == HCA_WIRE_ROCE)
+		rc = hca_decap_roce_describe(frame, v, rc, r);
+	else if (v->wire != HCA_WIRE_NONE)
+		rc = -HCA_WIRE_DROP_NOT_ROCE;
+	if (rc == 0)
+		*span = hca_icrc_span_of_view(frame, v);
+	return rc;
+}
+
 int
 hca_decap_describe(const uint8_t *frame, uint32_t len, struct hca_rxd *r,
 		   struct hca_icrc_span *span)
@@ -43,33 +81,18 @@ hca_decap_describe(const uint8_t *frame, uint32_t len, struct hca_rxd *r,
 	struct hca_wire_view v;
 	int rc = hca_wire_parse(frame, len, &v);
 
-	if (v.wire == HCA_WIRE_UB)
-		return -HCA_WIRE_DROP_NOT_ROCE;
-	if (v.wire == HCA_WIRE_ROCE)
-		rc = hca_decap_roce_describe(frame, &v, rc, r);
-	if (rc == 0)
-		*span = hca_icrc_span_of_view(frame, &v);
-	return rc;
+	return describe_roce(frame, &v, rc, r, span);
 }
 
-/* Whether it is a frame of UB that this device judges: one with all headers up to UDP. */
+/* Whether another wire than RoCE has added it to the burst, or dropped it. */
 static bool
-take_ub(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m)
+take_other(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m,
+	   const struct hca_wire_view *v, int rc)
 {
-	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
-	struct hca_wire_view v;
-	int rc = hca_wire_parse(p, m->data_len, &v);
-	enum hca_counter why;
-
-	if (v.wire != HCA_WIRE_UB ||
-	    (rc != 0 && rc != -HCA_WIRE_DROP_UB && rc != -HCA_WIRE_DROP_HEADER_SHORT))
-		return false;
-	why = hca_decap_ub_describe(p, &v, hca_ub_rxd(m), &d->span[d->n]);
-	if (why != HCA_CTR_N)
-		hca_decap_drop(h, d, m, why);
-	else
-		hca_decap_ub_add(d, m);
-	return true;
+	HCA_WIRES_IN_USE(h, w)
+	if (w->wire != HCA_WIRE_ROCE && w->describe(h, d, m, v, rc))
+		return true;
+	return false;
 }
 
 static void
@@ -80,53 +103,58 @@ take_general(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m)
 		HCA_WIRE_DROP_LIST(X)
 #undef X
 	};
+	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct hca_wire_view v;
 	int rc;
 
 	if (m->nb_segs != 1) {
 		hca_decap_drop(h, d, m, HCA_CTR_rx_multi_segment);
 		return;
 	}
-	if (h->ub != NULL && take_ub(h, d, m))
+	rc = hca_wire_parse(p, m->data_len, &v);
+	if (h->mixed && take_other(h, d, m, &v, rc))
 		return;
-	rc = hca_decap_describe(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, hca_rxd(m),
-				&d->span[d->n]);
+	rc = describe_roce(p, &v, rc, hca_rxd(m), &d->span[d->n]);
 	if (rc != 0)
 		hca_decap_drop(h, d, m, counter[-rc]);
 	else
 		d->frame[d->n++] = m;
 }
 
+/* The frames at m of one wire that have its usual form; that of the last frame is tried first. */
 static unsigned int
 take_usual(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
-	return d->ub.last ? hca_decap_ub_take(d, m, n) : hca_decap_roce_take(d, m, n);
+	for (unsigned int i = 0; i < d->n_usual; i++) {
+		unsigned int taken = d->usual[d->usual_at]->take(d, m, n);
+
+		if (taken != 0)
+			return taken;
+		if (++d->usual_at == d->n_usual)
+			d->usual_at = 0;
+	}
+	return 0;
 }
 
-/* The short ways of both wires, the last one's first; then a frame of no usual form. */
 static void
 describe_mixed(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
-	unsigned int i = take_usual(d, m, n), taken;
-
-	while (i < n) {
-		d->ub.last = !d->ub.last;
+	for (unsigned int i = 0, taken; i < n; i += taken) {
 		taken = take_usual(d, m + i, n - i);
 		if (taken == 0) {
-			d->ub.last = !d->ub.last;
-			take_general(h, d, m[i++]);
-			taken = take_usual(d, m + i, n - i);
+			take_general(h, d, m[i]);
+			taken = 1;
 		}
-		i += taken;
 	}
 }
 
 static inline void
-describe_burst(struct hca_pipe *h, struct hca_decap *d, bool ub, struct rte_mbuf **m,
+describe_burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, struct rte_mbuf **m,
 	       unsigned int n)
 {
 	unsigned int i;
 
-	if (unlikely(ub)) {
+	if (unlikely(mixed)) {
 		describe_mixed(h, d, m, n);
 		return;
 	}
@@ -137,51 +165,73 @@ describe_burst(struct hca_pipe *h, struct hca_decap *d, bool ub, struct rte_mbuf
 	}
 }
 
-static void
-hand_over_ub(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
+/* The wire of a frame of the burst, and in *end the first frame behind it that is of another. */
+static const struct hca_wire_ops *
+run_of(const struct hca_pipe *h, const struct hca_decap *d, unsigned int at, unsigned int *end)
 {
-	if (d->ub.n_tps != 0)
-		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_TPS], d->ub.to_tps, d->ub.n_tps, now);
-	if (d->ub.n_tpr != 0)
-		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_TPR], d->ub.to_tpr, d->ub.n_tpr, now);
+	/* there are more bits than frames */
+	uint64_t stop = UINT64_C(1) << (d->n - at), others = d->of_others >> at;
+	unsigned int wire = HCA_WIRE_ROCE;
+
+	if (others & 1) {
+		for (wire = HCA_WIRE_ROWS - 1; (d->of[wire] >> at & 1) == 0;)
+			wire--;
+		others = ~(d->of[wire] >> at);
+	}
+	*end = at + (unsigned int)__builtin_ctzll(others | stop);
+	return h->wire[wire];
 }
 
-/* Frames of both wires, by runs; those of UB are passed on, too. */
 static void
-judge_mixed(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
+judge_mixed(struct hca_pipe *h, struct hca_decap *d)
 {
-	unsigned int from = 0, to;
+	for (unsigned int from = 0, to; from < d->n; from = to) {
+		const struct hca_wire_ops *w = run_of(h, d, from, &to);
 
-	d->ub.n_tpr = d->ub.n_tps = 0;
-	for (; from < d->n; from = to) {
-		uint64_t bits = d->ub.frames >> from;
-		bool ub = bits & 1;
-
-		/* there are more bits than frames */
-		to = from + (unsigned int)__builtin_ctzll((ub ? ~bits : bits) |
-							  UINT64_C(1) << (d->n - from));
-		if (ub)
-			hca_decap_ub_judge(h, d, from, to);
-		else
-			hca_decap_roce_judge(h, d, from, to);
+		w->judge(h, d, from, to);
 	}
-	hand_over_ub(h, d, now);
+}
+
+/* Along the edges of other wires than RoCE. */
+static void
+hand_over_mixed(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
+{
+	for (unsigned int i = 0; i < d->n_edges; i++) {
+		struct hca_decap_out *out = &d->out[d->edge[i] - h->edge];
+
+		if (out->n != 0)
+			hca_edge_push(h, d->edge[i], out->frame, out->n, now);
+	}
 }
 
 static inline void
 begin_burst(struct hca_decap *d)
 {
-	d->n = d->n_ee = d->n_req_rx = d->n_dead = 0;
-	d->ub.frames = 0;
+	d->n = d->out[HCA_EDGE_DECAP_EE].n = d->out[HCA_EDGE_DECAP_REQ_RX].n = d->n_dead = 0;
+}
+
+static void
+begin_mixed(const struct hca_pipe *h, struct hca_decap *d)
+{
+	for (unsigned int i = 0; i < d->n_edges; i++)
+		d->out[d->edge[i] - h->edge].n = 0;
+	for (unsigned int i = 0; i < HCA_WIRE_ROWS; i++)
+		d->of[i] = 0;
+	d->of_others = 0;
+}
+
+static inline void
+push(struct hca_pipe *h, struct hca_decap *d, enum hca_edge_id edge, uint64_t now)
+{
+	if (d->out[edge].n != 0)
+		hca_edge_push(h, &h->edge[edge], d->out[edge].frame, d->out[edge].n, now);
 }
 
 static inline void
 hand_over(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
 {
-	if (d->n_req_rx != 0)
-		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_REQ_RX], d->to_req_rx, d->n_req_rx, now);
-	if (d->n_ee != 0)
-		hca_edge_push(h, &h->edge[HCA_EDGE_DECAP_EE], d->to_ee, d->n_ee, now);
+	push(h, d, HCA_EDGE_DECAP_REQ_RX, now);
+	push(h, d, HCA_EDGE_DECAP_EE, now);
 	if (unlikely(d->n_dead != 0))
 		rte_pktmbuf_free_bulk(d->dead, d->n_dead);
 }
@@ -215,23 +265,24 @@ take(struct hca_pipe *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 
 /* How many frames all stages take, whichever they are for. */
 static inline unsigned int
-room_of_all(struct hca_pipe *h, bool ub, unsigned int budget)
+room_of_all(struct hca_pipe *h, const struct hca_decap *d, bool mixed, unsigned int budget)
 {
 	unsigned int room = RTE_MIN(budget, HCA_BURST);
 
-	if (unlikely(ub && room == HCA_BURST))
+	if (unlikely(mixed && room == HCA_BURST))
 		room = HCA_DECAP_BURST;
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_EE]));
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_REQ_RX]));
-	if (likely(!ub))
+	if (likely(!mixed))
 		return room;
-	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_TPR]));
-	return RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_TPS]));
+	for (unsigned int i = 0; i < d->n_edges; i++)
+		room = RTE_MIN(room, hca_edge_room(h, d->edge[i]));
+	return room;
 }
 
 /* At most room frames, from the port to the stages. */
 static __rte_always_inline unsigned int
-burst(struct hca_pipe *h, struct hca_decap *d, bool ub, unsigned int room, uint64_t now)
+burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, unsigned int room, uint64_t now)
 {
 	struct rte_mbuf *m[HCA_DECAP_BURST];
 	unsigned int n = take(h, m, room, now);
@@ -243,20 +294,24 @@ burst(struct hca_pipe *h, struct hca_decap *d, bool ub, unsigned int room, uint6
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 
 		rte_prefetch0(p);
-		/* the headers of long packets lie in two lines: begin_frame() in encap_ub.c */
-		if (ub)
+		/* a wire may have the headers of long packets in two lines */
+		if (mixed)
 			rte_prefetch0(p + RTE_CACHE_LINE_SIZE);
 		bytes += m[i]->pkt_len;
 	}
 	HCA_COUNT_N(h, DECAP, rcvd_pkts, n);
 	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
 	begin_burst(d);
-	describe_burst(h, d, ub, m, n);
+	if (mixed)
+		begin_mixed(h, d);
+	describe_burst(h, d, mixed, m, n);
 	h->icrc->crc_burst(d->span, d->icrc, d->n);
-	if (likely(d->ub.frames == 0))
+	if (mixed) {
+		judge_mixed(h, d);
+		hand_over_mixed(h, d, now);
+	} else {
 		hca_decap_roce_judge(h, d, 0, d->n);
-	else
-		judge_mixed(h, d, now);
+	}
 	if (unlikely(d->roce.mcast_n != 0))
 		hca_decap_roce_multicast(h, d, room);
 	hand_over(h, d, now);
@@ -267,15 +322,15 @@ unsigned int
 hca_decap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
-	bool ub = h->ub != NULL;
-	unsigned int room = room_of_all(h, ub, budget);
+	bool mixed = h->mixed;
+	unsigned int room = room_of_all(h, d, mixed, budget);
 
 	d->stuck = room == 0;
 	if (room == 0)
 		return 0;
 	if (unlikely(d->roce.mcast_n != 0))
 		return continue_multicast(h, d, room, now);
-	return burst(h, d, ub, room, now);
+	return burst(h, d, mixed, room, now);
 }
 
 /* The port announces its frames itself: graph/sleep.c. */

@@ -3,20 +3,21 @@
 #define FRAME_DECAP_H
 
 /*
- * Internal to decap: the state of a burst, and the functions that decap.c and the file of each wire
- * call of each other. decap.c takes frames from the port, the wire's file fills in a descriptor of
- * each, decap.c computes the ICRC of all together, the wire's file checks them and puts them into
- * lists, decap.c passes the lists on.
+ * Decap as the wires see it: the state of a burst. decap.c takes frames from the port; take() and
+ * describe() of the wire fill in a descriptor of each; decap.c computes the ICRC of all together;
+ * judge() of the wire checks them and calls hca_decap_pass() or hca_decap_drop(); decap.c passes
+ * them on.
  */
 
 #include "engine/impl.h"
 #include "engine/pkt.h"
+#include "engine/wire_ops.h"
 #include "wire/icrc.h"
 
 /*
- * Frames of a poll where UB is. A peer's polls send a burst of packets and, of UB, some
- * acknowledgements beside it. Who took one burst for each of them would have a queue in the port as
- * long as the peer's windows, whose frames have left the cache when they are read.
+ * Frames of a poll of a device with several wires. A poll of the peer may send a burst of packets
+ * and half a burst of acknowledgements. If decap took only one burst, the port's queue would grow
+ * as long as the peer's windows, and frames would leave the cache before they are read.
  */
 #define HCA_DECAP_BURST (HCA_BURST + HCA_BURST / 2)
 
@@ -40,14 +41,13 @@ struct hca_decap_roce {
 	uint64_t own_gids; /* state of the GID table in which it was found, 0: none */
 };
 
-/* State of UB's part: which frames of the burst are of it, a bit each; and where they go. */
-struct hca_decap_ub {
-	uint64_t frames;
-	bool last; /* the last frame of the usual form was of it */
-	unsigned int n_tpr, n_tps;
-	void *to_tpr[HCA_DECAP_BURST], *to_tps[HCA_DECAP_BURST];
+/* Frames of the burst that are passed on by one edge. */
+struct hca_decap_out {
+	unsigned int n;
+	void *frame[HCA_DECAP_BURST];
 };
 
+/* Of a device with several wires: a bit for each frame of the burst. */
 _Static_assert(HCA_DECAP_BURST < 64, "a bit each");
 
 /* The state of decap. Between description and judging rxd.qpi holds the destination QPN. */
@@ -57,13 +57,20 @@ struct hca_decap {
 	struct hca_icrc_span span[HCA_DECAP_BURST];
 	uint32_t icrc[HCA_DECAP_BURST];
 	unsigned int n;
-	/* frames to pass on and to free */
-	void *to_ee[HCA_DECAP_BURST], *to_req_rx[HCA_DECAP_BURST];
+	/* frames to pass on, by enum hca_edge_id, and to free */
+	struct hca_decap_out out[HCA_EDGE_N];
 	struct rte_mbuf *dead[HCA_DECAP_BURST];
-	unsigned int n_ee, n_req_rx, n_dead;
+	unsigned int n_dead;
 	struct hca_decap_roce roce;
-	struct hca_decap_ub ub;
 	bool stuck; /* a stage had no room, so the port was not read */
+	/* of a device with several wires */
+	uint64_t of[HCA_WIRE_ROWS];			 /* the frames of each but RoCE */
+	uint64_t of_others;				 /* those of all but RoCE */
+	const struct hca_wire_ops *usual[HCA_WIRE_ROWS]; /* those with a usual form */
+	unsigned int n_usual, usual_at; /* usual_at: of the last frame that had one */
+	/* edges of decap that are in use, without those of RoCE */
+	struct hca_edge *edge[HCA_EDGE_N];
+	unsigned int n_edges;
 };
 
 /* Refuse a frame: count it under its reason and free it with the burst. */
@@ -72,6 +79,26 @@ hca_decap_drop(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m, enum
 {
 	HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
 	d->dead[d->n_dead++] = m;
+}
+
+/* Pass a frame on by an edge. */
+static inline void
+hca_decap_pass(struct hca_decap *d, enum hca_edge_id edge, struct rte_mbuf *m)
+{
+	struct hca_decap_out *out = &d->out[edge];
+
+	out->frame[out->n++] = m;
+}
+
+/* Add n frames of another wire than RoCE to the burst; their descriptors and spans are there. */
+static inline void
+hca_decap_add(struct hca_decap *d, enum hca_wire wire, unsigned int n)
+{
+	uint64_t bits = ((UINT64_C(1) << n) - 1) << d->n;
+
+	d->of[wire] |= bits;
+	d->of_others |= bits;
+	d->n += n;
 }
 
 static inline bool
@@ -103,27 +130,5 @@ void hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int 
 /* Copy waiting multicasts for their members into the lists, as far as EE has room. */
 void hca_decap_roce_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int room);
 void hca_decap_roce_fini(struct hca_decap *d);
-
-struct hca_ub_rxd;
-
-/* A frame that has a descriptor of UB. */
-static inline void
-hca_decap_ub_add(struct hca_decap *d, struct rte_mbuf *m)
-{
-	d->ub.frames |= UINT64_C(1) << d->n;
-	d->frame[d->n++] = m;
-}
-
-/* UB's part, likewise. A device without that wire does not call it. */
-unsigned int hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n);
-/*
- * Fill in *r and *span of a frame whose headers up to UDP hca_wire_parse() has taken. Returns
- * HCA_CTR_N or the counter of its drop.
- */
-enum hca_counter hca_decap_ub_describe(const uint8_t *frame, const struct hca_wire_view *v,
-				       struct hca_ub_rxd *r, struct hca_icrc_span *span);
-/* Check ICRC, TP, addresses and Entities of frames from .. to - 1, all UB; into the lists. */
-void hca_decap_ub_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
-			unsigned int to);
 
 #endif

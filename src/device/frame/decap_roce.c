@@ -501,7 +501,7 @@ to_member(struct hca_pipe *h, struct hca_decap *d, const struct rte_mbuf *m, uin
 		return;
 	hca_rxd(c)->qpi = qpi;
 	hca_rxd(c)->generation = qp->cfg.generation;
-	d->to_ee[d->n_ee++] = c;
+	hca_decap_pass(d, HCA_EDGE_DECAP_EE, c);
 }
 
 /* Finish a multicast: delivered to members, or without any. */
@@ -529,7 +529,7 @@ hca_decap_roce_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int r
 
 			if (qpn == 0)
 				continue;
-			if (d->n_ee == room)
+			if (d->out[HCA_EDGE_DECAP_EE].n == room)
 				return;
 			to_member(h, d, t->frame, qpn);
 			t->served = true;
@@ -588,8 +588,8 @@ hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
 		r->qpi = hca_qp_index(&h->core, r->qpi);
 		r->generation = last.generation;
 		if (is_request(r->info))
-			d->to_ee[d->n_ee++] = m;
+			hca_decap_pass(d, HCA_EDGE_DECAP_EE, m);
 		else
-			d->to_req_rx[d->n_req_rx++] = m;
+			hca_decap_pass(d, HCA_EDGE_DECAP_REQ_RX, m);
 	}
 }

@@ -32,8 +32,13 @@ hca_encap_init(struct hca_pipe *h)
 	h->stage_ctx[HCA_STAGE_ENCAP] = e;
 	if (e == NULL)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
-		edges += h->edge[i].process != NULL && h->edge[i].to == HCA_STAGE_ENCAP;
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++) {
+		if (h->edge[i].process == NULL || h->edge[i].to != HCA_STAGE_ENCAP)
+			continue;
+		edges++;
+		if (h->edge[i].ring != NULL)
+			e->in[e->n_in++] = &h->edge[i];
+	}
 	e->share = rte_log2_u32(edges);
 	e->room = HCA_ENCAP_BACKLOG >> e->share;
 	return 0;
@@ -48,7 +53,7 @@ hca_encap_fini(struct hca_pipe *h)
 		return;
 	for (; e->tail != e->head; e->tail++)
 		rte_pktmbuf_free(e->backlog[e->tail & (HCA_ENCAP_RING - 1)]);
-	rte_pktmbuf_free_bulk(e->ub.frame, e->ub.frames);
+	rte_pktmbuf_free_bulk(e->open.frame, e->open.frames);
 	rte_free(e);
 }
 
@@ -61,7 +66,7 @@ backlog_count(const struct hca_encap *e)
 /*
  * Each incoming edge in use may deliver its room in one loop, so each gets an equal share. The
  * destination of a frame is not known yet, so there must be room for it in the port and in the
- * loopback ring. Answers of UB that wait for packets were pushed into a share of the same loop.
+ * loopback ring. Frames of the open burst were pushed into a share of the same loop.
  */
 unsigned int
 hca_encap_room(struct hca_pipe *h)
@@ -259,6 +264,15 @@ hca_encap_transmit(struct hca_pipe *h, struct hca_encap_burst *b, uint64_t now)
 	note_wait(h, e, 0, now);
 }
 
+void
+hca_encap_transmit_open(struct hca_pipe *h, uint64_t now)
+{
+	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
+
+	hca_encap_transmit(h, &e->open, now);
+	hca_encap_begin(&e->open);
+}
+
 /* Gather from foreign memory, if the key is of such a region. */
 static bool
 gather_foreign(struct hca_pipe *h, const struct hca_qp *qp, uint32_t pd, uint32_t key,
@@ -338,16 +352,6 @@ hca_encap_gather(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_t
 	return gather_run(h, qp, pd, d->key, access, d->va, d->len, dst, crc);
 }
 
-static inline unsigned int
-drain(struct hca_pipe *h, enum hca_edge_id id, uint64_t now, unsigned int budget)
-{
-	struct hca_edge *e = &h->edge[id];
-
-	if (e->ring == NULL)
-		return 0;
-	return hca_edge_drain(h, e, RTE_MIN(hca_encap_room(h), budget), now);
-}
-
 unsigned int
 hca_encap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
@@ -362,15 +366,10 @@ hca_encap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	}
 	if (unlikely(backlog_count(e) != 0))
 		done += flush_backlog(h, e, now);
-	/* responses first, because they open the peer's window */
-	done += drain(h, HCA_EDGE_EE_ENCAP, now, budget);
-	done += drain(h, HCA_EDGE_REQ_TX_ENCAP, now, budget);
-	if (h->ub == NULL)
-		return done;
-	done += drain(h, HCA_EDGE_TPR_ENCAP, now, budget);
-	done += drain(h, HCA_EDGE_TPS_ENCAP, now, budget);
-	if (e->ub.frames != 0)
-		hca_encap_ub_transmit(h, now);
+	for (unsigned int i = 0; i < e->n_in; i++)
+		done += hca_edge_drain(h, e->in[i], RTE_MIN(hca_encap_room(h), budget), now);
+	if (e->open.frames != 0)
+		hca_encap_transmit_open(h, now);
 	return done;
 }
 
@@ -380,7 +379,7 @@ hca_encap_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
-	if (e->ub.frames != 0)
+	if (e->open.frames != 0)
 		return now;
 	return backlog_count(e) != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
 }

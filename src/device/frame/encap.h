@@ -19,9 +19,9 @@
 #include "wire/udp_template.h"
 
 #define HCA_ENCAP_BACKLOG 128u /* frames for which there is room, at least 2 bursts */
-/* Places: those, and answers of UB that waited in its burst; a power of two. */
+/* Places: those, and frames that waited in the open burst; a power of two. */
 #define HCA_ENCAP_RING 256u
-#define HCA_ENCAP_FRAMES (HCA_BURST + HCA_BURST / 2) /* of a burst: of UB also answers */
+#define HCA_ENCAP_FRAMES (HCA_BURST + HCA_BURST / 2) /* of a burst; the half: of the open one */
 
 _Static_assert(HCA_ENCAP_RING >= HCA_ENCAP_BACKLOG + HCA_ENCAP_FRAMES, "none is refused");
 
@@ -60,8 +60,10 @@ struct hca_encap {
 	struct rte_mbuf *backlog[HCA_ENCAP_RING];
 	uint64_t kept_at[HCA_ENCAP_RING]; /* arrival of each, ns */
 	struct hca_encap_ud ud;
-	/* of UB: answers wait in it for the packets of the same poll */
-	struct hca_encap_burst ub;
+	/* frames that wait for those of the same poll; encap sends them at its end */
+	struct hca_encap_burst open;
+	struct hca_edge *in[HCA_EDGE_N]; /* rings that it drains, in this order */
+	unsigned int n_in;
 	uint32_t head, tail;	/* free running */
 	uint32_t share;		/* log2 of the incoming edges, rounded up */
 	uint32_t room;		/* of the backlog, for each of them */
@@ -90,8 +92,8 @@ hca_encap_copy_all(struct hca_pipe *h, struct hca_encap_burst *b)
 
 /* Computes the ICRC of the short frames and gives all to loopback, the port or the backlog. */
 void hca_encap_transmit(struct hca_pipe *h, struct hca_encap_burst *b, uint64_t now);
-/* encap_ub.c: the same of UB's burst, which is empty then. */
-void hca_encap_ub_transmit(struct hca_pipe *h, uint64_t now);
+/* The same of the open burst, which is empty then. */
+void hca_encap_transmit_open(struct hca_pipe *h, uint64_t now);
 
 /*
  * Gather the descriptor's payload to dst; its key is checked for pd and access. crc: continued over

@@ -22,13 +22,13 @@
 #define SPELL_NS 200000 /* time without work after which a worker sleeps */
 
 static const hca_stage_poll_fn stage_poll[HCA_STAGE_N] = {
-#define X(e, n) [HCA_STAGE_##e] = hca_##n##_poll,
+#define X(e, n, wires) [HCA_STAGE_##e] = hca_##n##_poll,
 	HCA_STAGE_LIST(X)
 #undef X
 };
 
 static const char *const stage_names[HCA_STAGE_N] = {
-#define X(e, n) [HCA_STAGE_##e] = #n,
+#define X(e, n, wires) [HCA_STAGE_##e] = #n,
 	HCA_STAGE_LIST(X)
 #undef X
 };
@@ -70,25 +70,32 @@ charge(struct hca_pipe *h, unsigned int next)
 	return was;
 }
 
-#define X(e, f, t, p, r) \
+static void
+process_timed(struct hca_pipe *h, enum hca_edge_id edge, void *const *objs, unsigned int n,
+	      uint64_t now)
+{
+	const struct hca_edge *e = &h->edge[edge];
+	unsigned int was;
+
+	if (!stage_clock.on) {
+		e->plain(h, objs, n, now);
+		return;
+	}
+	was = charge(h, e->to);
+	e->plain(h, objs, n, now);
+	charge(h, was);
+}
+
+#define X(e, f, t) \
 	static void timed_##e(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now) \
 	{ \
-		unsigned int was; \
-		if (!stage_clock.on) { \
-			hca_##p(h, objs, n, now); \
-			return; \
-		} \
-		was = charge(h, HCA_STAGE_##t); \
-		hca_##p(h, objs, n, now); \
-		charge(h, was); \
+		process_timed(h, HCA_EDGE_##e, objs, n, now); \
 	}
 HCA_EDGE_LIST(X)
 #undef X
 
-static const struct {
-	hca_stage_process_fn plain, timed;
-} edge_fns[HCA_EDGE_N] = {
-#define X(e, f, t, p, r) [HCA_EDGE_##e] = {hca_##p, timed_##e},
+static const hca_stage_process_fn timed_fns[HCA_EDGE_N] = {
+#define X(e, f, t) [HCA_EDGE_##e] = timed_##e,
 	HCA_EDGE_LIST(X)
 #undef X
 };
@@ -122,8 +129,7 @@ hca_stage_times_enable(struct hca *h, bool on)
 	}
 	for (unsigned int e = 0; e < HCA_EDGE_N; e++)
 		if (h->edge[e].process != NULL)
-			__atomic_store_n(&h->edge[e].process,
-					 on ? edge_fns[e].timed : edge_fns[e].plain,
+			__atomic_store_n(&h->edge[e].process, on ? timed_fns[e] : h->edge[e].plain,
 					 __ATOMIC_RELAXED);
 	__atomic_store_n(&h->times_on, on, __ATOMIC_RELAXED);
 }
@@ -224,29 +230,30 @@ poll_timed(struct hca_pipe *h, unsigned int worker, uint64_t now)
 }
 
 /* Layout rtc: no table look-ups, so that the compiler can inline everything. */
-static inline unsigned int
-poll_all(struct hca_pipe *h, uint64_t now)
+static __rte_always_inline unsigned int
+poll_stages(struct hca_pipe *h, uint32_t wires, uint64_t now)
 {
 	unsigned int work = 0;
 
-#define X(e, n) \
-	if ((HCA_UB_STAGES >> HCA_STAGE_##e & 1) == 0) \
+#define X(e, n, of) \
+	if ((wires & (of)) != 0) \
 		work += hca_##n##_poll(h, now, HCA_BURST);
 	HCA_STAGE_LIST(X)
 #undef X
 	return work;
 }
 
-/* The same of a device with UB. */
-static __rte_noinline unsigned int
-poll_all_ub(struct hca_pipe *h, uint64_t now)
+static inline unsigned int
+poll_all(struct hca_pipe *h, uint64_t now)
 {
-	unsigned int work = 0;
+	return poll_stages(h, HCA_WIRE_BIT(HCA_WIRE_ROCE), now);
+}
 
-#define X(e, n) work += hca_##n##_poll(h, now, HCA_BURST);
-	HCA_STAGE_LIST(X)
-#undef X
-	return work;
+/* The same of a device with several wires. */
+static __rte_noinline unsigned int
+poll_all_mixed(struct hca_pipe *h, uint64_t now)
+{
+	return poll_stages(h, HCA_WIRES_ALL, now);
 }
 
 /* The pipe whose stages a worker polls: the only one. */
@@ -267,7 +274,7 @@ hca_poll(struct hca *dev, unsigned int worker, uint64_t now)
 	if (unlikely(__atomic_load_n(&dev->times_on, __ATOMIC_RELAXED))) {
 		work = poll_timed(h, worker, now);
 	} else if (h->num_workers == 1) {
-		work = likely(h->ub == NULL) ? poll_all(h, now) : poll_all_ub(h, now);
+		work = likely(!h->mixed) ? poll_all(h, now) : poll_all_mixed(h, now);
 	} else {
 		for (unsigned int s = 0; s < HCA_STAGE_N; s++)
 			if (h->stage_worker[s] == worker)

@@ -25,8 +25,7 @@
 #include "graph/layout.h"
 #include "graph/sleep.h"
 #include "queues/eq.h"
-#include "ub/ub.h"
-#include "engine/record_ub.h"
+#include "wires/wires.h"
 
 #define MBUF_CACHE_MAX 256u
 /* Default number of records beyond those reserved for QPs. */
@@ -34,16 +33,10 @@
 #define SHARED_FULL_RECORDS 4096u
 #define MBUF_CACHE_MIN_POOL 2048u
 
-#define WIRES (HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB))
-
-struct edge_row {
+static const struct edge_row {
 	uint8_t from, to;
-	hca_stage_process_fn process;
-	hca_stage_room_fn room;
-};
-
-static const struct edge_row edge_rows[HCA_EDGE_N] = {
-#define X(e, f, t, p, r) [HCA_EDGE_##e] = {HCA_STAGE_##f, HCA_STAGE_##t, hca_##p, hca_##r},
+} edge_rows[HCA_EDGE_N] = {
+#define X(e, f, t) [HCA_EDGE_##e] = {HCA_STAGE_##f, HCA_STAGE_##t},
 	HCA_EDGE_LIST(X)
 #undef X
 };
@@ -62,7 +55,7 @@ struct stage_row {
 };
 
 static const struct stage_row stage_rows[HCA_STAGE_N] = {
-#define X(e, n) [HCA_STAGE_##e] = {hca_##n##_init, hca_##n##_fini},
+#define X(e, n, wires) [HCA_STAGE_##e] = {hca_##n##_init, hca_##n##_fini},
 	HCA_STAGE_LIST(X)
 #undef X
 };
@@ -95,12 +88,6 @@ edges_form_dag(void)
 	return true;
 }
 
-static bool
-has_ub(const struct hca_config *c)
-{
-	return (c->wires & HCA_WIRE_BIT(HCA_WIRE_UB)) != 0;
-}
-
 static void
 apply_defaults(struct hca_config *c)
 {
@@ -127,10 +114,6 @@ apply_defaults(struct hca_config *c)
 		c->records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_RECORDS;
 	if (c->full_records == 0 && c->log_qps <= 14)
 		c->full_records = (HCA_RECORDS_PER_QP_RESERVED << c->log_qps) + SHARED_FULL_RECORDS;
-	if (c->ub_records == 0)
-		c->ub_records = c->records;
-	if (c->ub_full_records == 0)
-		c->ub_full_records = c->full_records;
 	if (c->wires == 0)
 		c->wires = HCA_WIRE_BIT(HCA_WIRE_ROCE);
 	if (c->fw_ver == 0)
@@ -150,26 +133,11 @@ check_config(const struct hca_config *c)
 		return -EINVAL;
 	HCA_LIMIT_LIST(X)
 #undef X
-	if ((c->wires & ~WIRES) != 0)
-		return -EINVAL;
 	if (c->log_eqs > 5 || c->records < 2 || c->full_records < 2)
 		return -EINVAL;
 	if (c->max_mtu < 256 || c->max_mtu > 4096)
 		return -EINVAL;
 	return 0;
-}
-
-static bool
-is_of_ub(unsigned int stage)
-{
-	return (HCA_UB_STAGES >> stage & 1) != 0;
-}
-
-/* Edges and channels of UB's stages exist where the wire does. */
-static bool
-is_in_use(const struct hca_pipe *h, unsigned int from, unsigned int to)
-{
-	return has_ub(&h->cfg) || !(is_of_ub(from) || is_of_ub(to));
 }
 
 static struct rte_ring *
@@ -183,20 +151,32 @@ ring_new(struct hca_pipe *h, const char *kind, unsigned int id, unsigned int cou
 				    RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
 
+/* The edges that the rows of the device's wires have. */
+static void
+edges_name(struct hca_pipe *h)
+{
+	HCA_WIRES_IN_USE(h, w)
+	{
+		for (unsigned int i = 0; i < w->num_edges; i++) {
+			struct hca_edge *e = &h->edge[w->edges[i].edge];
+
+			e->process = e->plain = w->edges[i].process;
+			e->room = w->edges[i].room;
+		}
+	}
+}
+
 static int
 edges_init(struct hca_pipe *h)
 {
+	edges_name(h);
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++) {
 		const struct edge_row *r = &edge_rows[i];
 		struct hca_edge *e = &h->edge[i];
 
 		e->from = r->from;
 		e->to = r->to;
-		if (!is_in_use(h, r->from, r->to))
-			continue;
-		e->process = r->process;
-		e->room = r->room;
-		if (h->stage_worker[r->from] == h->stage_worker[r->to])
+		if (e->process == NULL || h->stage_worker[r->from] == h->stage_worker[r->to])
 			continue;
 		e->wake = &h->wake[h->stage_worker[r->from]].workers;
 		e->wake_bit = 1u << h->stage_worker[r->to];
@@ -217,13 +197,15 @@ edges_fini(struct hca_pipe *h)
 static int
 msgs_init(struct hca_pipe *h)
 {
+	uint32_t stages = hca_stages_of(h->cfg.wires);
+
 	for (unsigned int i = 0; i < RTE_DIM(msg_rows); i++) {
 		unsigned int from = msg_rows[i].from, to = msg_rows[i].to;
 		const struct hca_object_range *objects;
 		struct hca_msg_channel *c;
 		uint32_t slots;
 
-		if (!is_in_use(h, from, to))
+		if ((stages >> from & stages >> to & 1) == 0)
 			continue;
 		c = rte_zmalloc_socket(NULL, sizeof(*c), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 		if (c == NULL)
@@ -270,18 +252,6 @@ mbuf_pool(struct hca_pipe *h, const char *kind, uint32_t n)
 }
 
 static int
-ub_pools_init(struct hca_pipe *h)
-{
-	int rc = hca_record_pool_init(h, &h->ub_rec, "ubrec", h->cfg.ub_records,
-				      sizeof(struct hca_ub_record), 0);
-
-	if (rc != 0)
-		return rc;
-	return hca_record_pool_init(h, &h->ub_rec_full, "ubrecf", h->cfg.ub_full_records,
-				    sizeof(struct hca_ub_record_full), HCA_RECREF_FULL);
-}
-
-static int
 pools_init(struct hca_pipe *h)
 {
 	int rc;
@@ -294,16 +264,13 @@ pools_init(struct hca_pipe *h)
 	rc = hca_record_pool_init(h, &h->rec, "rec", h->cfg.records, sizeof(struct hca_record), 0);
 	if (rc != 0)
 		return rc;
-	rc = hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records,
-				  sizeof(struct hca_record_full), HCA_RECREF_FULL);
-	return rc == 0 && h->ub != NULL ? ub_pools_init(h) : rc;
+	return hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records,
+				    sizeof(struct hca_record_full), HCA_RECREF_FULL);
 }
 
 static void
 pools_fini(struct hca_pipe *h)
 {
-	hca_record_pool_fini(&h->ub_rec_full);
-	hca_record_pool_fini(&h->ub_rec);
 	hca_record_pool_fini(&h->rec_full);
 	hca_record_pool_fini(&h->rec);
 	rte_mempool_free(h->resp_pool);
@@ -360,7 +327,7 @@ static const struct {
 } rooms[] = {
 	{hca_bar_init, hca_bar_fini}, {hca_ctxmgt_init, hca_ctxmgt_fini},
 	{hca_vtp_init, hca_vtp_fini}, {hca_queues_init, hca_queues_fini},
-	{hca_eqs_init, hca_eqs_fini}, {hca_ub_create, hca_ub_destroy},
+	{hca_eqs_init, hca_eqs_fini},
 };
 
 static int
@@ -380,6 +347,27 @@ rooms_fini(struct hca_pipe *h)
 		rooms[i].fini(&h->core);
 }
 
+static int
+wires_init(struct hca_pipe *h)
+{
+	HCA_WIRES_IN_USE(h, w)
+	{
+		int rc = w->create != NULL ? w->create(h) : 0;
+
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+static void
+wires_fini(struct hca_pipe *h)
+{
+	HCA_WIRES_IN_USE(h, w)
+	if (w->destroy != NULL)
+		w->destroy(h);
+}
+
 /*
  * Parts of a pipe in the order of creation; pipe_fini() goes backwards. Every fini function accepts
  * the state that a failed init leaves.
@@ -388,10 +376,15 @@ static const struct {
 	int (*init)(struct hca_pipe *h);
 	void (*fini)(struct hca_pipe *h);
 } parts[] = {
-	{rooms_init, rooms_fini},   {edges_init, edges_fini},
-	{msgs_init, msgs_fini},	    {pools_init, pools_fini},
-	{hca_cc_init, hca_cc_fini}, {hca_rtt_init, hca_rtt_fini},
-	{rcu_init, rcu_fini},	    {hca_loopback_init, hca_loopback_fini},
+	{rooms_init, rooms_fini},
+	{wires_init, wires_fini},
+	{edges_init, edges_fini},
+	{msgs_init, msgs_fini},
+	{pools_init, pools_fini},
+	{hca_cc_init, hca_cc_fini},
+	{hca_rtt_init, hca_rtt_fini},
+	{rcu_init, rcu_fini},
+	{hca_loopback_init, hca_loopback_fini},
 	{stages_init, stages_fini},
 };
 
@@ -455,6 +448,12 @@ pipe_init(struct hca *h, struct hca_pipe *p, const struct hca_config *cfg)
 		return rc;
 	p->hca = h;
 	p->cfg = *cfg;
+	rc = hca_wires_set(&p->core);
+	if (rc != 0)
+		return rc;
+	HCA_WIRES_IN_USE(p, w)
+	if (w->defaults != NULL)
+		w->defaults(&p->cfg);
 	p->port = cfg->port;
 	p->icrc = hca_icrc_select();
 	p->qp_mask = (1u << cfg->log_qps) - 1;

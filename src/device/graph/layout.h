@@ -16,8 +16,8 @@
 #define HCA_LAYOUTS (HCA_LAYOUT_FULL + 1)
 
 /*
- * The worker of a stage. On a device without UB, stages of UB that would have a worker of their own
- * are on worker 0, where their polls return at once.
+ * The worker of a stage. A stage that none of the wires needs is on worker 0 if it would have a
+ * worker of its own; its polls return at once.
  *
  * @param layout
  *   Less than HCA_LAYOUTS.

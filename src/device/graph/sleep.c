@@ -83,7 +83,7 @@ struct alarm {
 };
 
 static const hca_stage_deadline_fn deadlines[HCA_STAGE_N] = {
-#define X(e, n) [HCA_STAGE_##e] = hca_##n##_deadline,
+#define X(e, n, wires) [HCA_STAGE_##e] = hca_##n##_deadline,
 	HCA_STAGE_LIST(X)
 #undef X
 };

@@ -19,7 +19,7 @@
 #include "ctxmgt/ctxmgt.h"
 #include "requester/doorbell.h"
 #include "engine/impl.h"
-#include "engine/record_ub.h"
+#include "ub/record.h"
 #include "requester/wqe_unit.h"
 
 #define SCAN_NS 25000u

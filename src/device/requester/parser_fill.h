@@ -11,7 +11,7 @@
 
 #include <rte_prefetch.h>
 
-#include "engine/record_ub.h"
+#include "ub/record.h"
 #include "requester/wqe_unit.h"
 
 #define COPY_BLOCK 64u

@@ -8,7 +8,7 @@
 #include "core/ring_count.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
-#include "engine/record_ub.h"
+#include "ub/record.h"
 #include "requester/record_pool.h"
 
 int

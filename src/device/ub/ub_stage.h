@@ -10,6 +10,23 @@
 #include "engine/impl.h"
 #include "ub/ub.h"
 
+/* Processes and rooms of the edges between these stages, and from decap: wires/wire_ub.c. */
+void hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_tpr_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_tat_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
+void hca_tps_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
+unsigned int hca_tai_room(struct hca_pipe *h);
+unsigned int hca_tpr_room(struct hca_pipe *h);
+unsigned int hca_tat_room(struct hca_pipe *h);
+unsigned int hca_tps_room(struct hca_pipe *h);
+
+/*
+ * The stages that keep state of a TP, a bit each, and the timer; hca_tp_tell(): the state of the TP
+ * or its configuration has changed (STATE).
+ */
+uint32_t hca_tp_stages(void);
+void hca_tp_tell(struct hca_pipe *h, enum hca_stage_id from, uint32_t tpi);
+
 /* Object index of a TP, and back. */
 static inline uint32_t
 hca_tp_object(const struct hca_pipe *h, uint32_t tpi)

@@ -15,15 +15,7 @@
 
 #include <stdint.h>
 
-enum hca_wire {
-	HCA_WIRE_NONE, /* not a frame of ours */
-	HCA_WIRE_ROCE,
-	HCA_WIRE_UB,
-	HCA_WIRES
-};
-
-/* Sets of wires. */
-#define HCA_WIRE_BIT(wire) (1u << (wire))
+#include "core/wires.h"
 
 #define HCA_ETH_LEN 14
 #define HCA_VLAN_LEN 4

@@ -14,7 +14,8 @@
 
 #include "abi_bar.h"
 #include "abi_ctx.h"
-#include "engine/record_ub.h"
+#include "engine/wire_ops.h"
+#include "ub/record.h"
 #include "requester/record_pool.h"
 #include "queues/eq.h"
 
@@ -48,7 +49,7 @@ eal_start(void)
 	started = true;
 }
 
-#define X(e, f, t, p, r) \
+#define X(e, f, t) \
 	static void record_##e(struct hca_pipe *h, void *const *objs, unsigned int n, \
 			       uint64_t now) \
 	{ \
@@ -64,14 +65,27 @@ eal_start(void)
 HCA_EDGE_LIST(X)
 #undef X
 
-/* Without UB its edges are not in use. */
+/* What the engine reads of the rows; tests that need more put their own into hca_core.wire. */
+static const struct hca_wire_ops wires[HCA_WIRES] = {
+	[HCA_WIRE_ROCE] = {.wire = HCA_WIRE_ROCE,
+			   .qp_stages = 1u << HCA_STAGE_REQ_TX | 1u << HCA_STAGE_REQ_RX |
+					1u << HCA_STAGE_EE,
+			   .records_to = HCA_STAGE_REQ_TX,
+			   .timeouts_to = HCA_STAGE_REQ_RX},
+	[HCA_WIRE_UB] = {.wire = HCA_WIRE_UB,
+			 .qp_stages = 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT,
+			 .records_to = HCA_STAGE_TAI,
+			 .timeouts_to = HCA_STAGE_TAI},
+};
+
+/* Only those of RoCE are in use. */
 static void
 make_edges(struct fx *fx)
 {
-	const uint32_t without = HCA_UB_STAGES;
+	const uint32_t with = hca_stages_of(HCA_WIRE_BIT(HCA_WIRE_ROCE));
 
-#define X(e, f, t, p, r) \
-	if (((without >> HCA_STAGE_##f | without >> HCA_STAGE_##t) & 1) == 0) \
+#define X(e, f, t) \
+	if ((with >> HCA_STAGE_##f & with >> HCA_STAGE_##t & 1) != 0) \
 		fx->h->edge[HCA_EDGE_##e].process = record_##e; \
 	fx->edge[HCA_EDGE_##e].room = FX_OBJECTS; \
 	fx->h->edge[HCA_EDGE_##e].room = room_##e; \
@@ -131,6 +145,8 @@ fx_create(const struct fx_config *cfg)
 	h->bar2 = mmap(NULL, HCA_BAR2_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		       0);
 	assert_true(h->bar2 != MAP_FAILED);
+	h->wire[HCA_WIRE_ROCE] = &wires[HCA_WIRE_ROCE];
+	h->wire[HCA_WIRE_UB] = &wires[HCA_WIRE_UB];
 	make_edges(fx);
 #define X(f, t, k) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
 	HCA_MSG_LIST(X)

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+#include "frame/decap.h"
 #include "frame_rig.h"
-#include "ub/ub.h"
 
 #define L3 HCA_ETH_LEN
 #define UDP (L3 + HCA_IPV4_LEN)
@@ -511,7 +511,7 @@ respects_room(void **state)
 	assert_int_equal(r->asked, 1000);
 }
 
-/* Where there is UB a poll takes up to half a burst more, as far as there is room. */
+/* With several wires a poll takes up to half a burst more, as far as there is room. */
 static void
 burst_and_a_half(void **state)
 {
@@ -519,11 +519,17 @@ burst_and_a_half(void **state)
 		unsigned int given, room, taken, asks;
 	} t[] = {{20, 100, 20, 48},  {32, 100, 32, 48}, {40, 100, 40, 48},
 		 {100, 100, 48, 48}, {0, 7, 7, 7},	{0, 100, 45, 48}};
+	static const struct hca_wire_ops roce = {.wire = HCA_WIRE_ROCE,
+						 .take = hca_decap_roce_take,
+						 .judge = hca_decap_roce_judge};
 	struct frame_rig *r = rig(state);
-	static struct hca_ub ub;
 	unsigned int taken = 0;
 
-	r->h->ub = &ub;
+	hca_decap_fini(r->h);
+	r->h->wire[HCA_WIRE_ROCE] = &roce;
+	r->h->mixed = true;
+	r->h->edge[HCA_EDGE_DECAP_TPR].process = r->h->edge[HCA_EDGE_DECAP_EE].process;
+	assert_int_equal(hca_decap_init(r->h), 0);
 	for (unsigned int i = 0; i < RTE_DIM(t); i++) {
 		for (unsigned int n = 0; n < t[i].given; n++)
 			frame_rig_give(r, frame, good(r));
@@ -533,7 +539,6 @@ burst_and_a_half(void **state)
 		taken += t[i].taken;
 		assert_int_equal(ee(r)->n, taken);
 	}
-	r->h->ub = NULL;
 }
 
 int

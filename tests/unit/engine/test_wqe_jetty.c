@@ -11,7 +11,7 @@
 
 #include "abi_tp.h"
 #include "ctxmgt/ctxmgt.h"
-#include "engine/record_ub.h"
+#include "ub/record.h"
 #include "ub/initiator/wqe_ub.h"
 #include "ub/ub.h"
 
@@ -86,6 +86,7 @@ setup(void **state)
 	parser_setup(state);
 	fx = *state;
 	fx->h->ub = &ub;
+	fx->h->mixed = true;
 	fx->h->ctxmgt = calloc(1, sizeof(*fx->h->ctxmgt));
 	fx_qp(fx, QPI, PAGE, 4, 9, 16)->cfg.service = HCA_ST_JETTY;
 	return hca_record_reserve_qp(fx->h, HCA_ST_JETTY, PAGE, 1);

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/record_ub.h"
+#include "ub/record.h"
 #include "requester/record_pool.h"
 #include "ub/worker_stall.h"
 #include "ub/tp/pkt.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "abi_tp.h"
-#include "engine/record_ub.h"
+#include "ub/record.h"
 
 /* Pointers lead into the copy. If status is not 0 the other members are invalid. */
 struct hca_wqe_ub {

@@ -78,7 +78,7 @@ hca_tps_init(struct hca_pipe *h)
 	c->sched.sent = tp_sent;
 	c->sched.idle = tp_idle;
 	c->sched.arg = h;
-	hca_timer_watch(h, HCA_OBJECT_TP, &h->ub->tp[0].tx.timer_armed,
+	hca_timer_watch(h, HCA_OBJECT_TP, HCA_STAGE_TPS, &h->ub->tp[0].tx.timer_armed,
 			&h->ub->tp[0].tx.timer_deadline, sizeof(h->ub->tp[0]));
 	if (open_congestion(h, &c->sched) != 0 || open_unreliable(h) != 0) {
 		hca_tps_fini(h);

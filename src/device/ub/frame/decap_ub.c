@@ -13,6 +13,7 @@
 
 #include "ctxmgt/ctxmgt.h"
 #include "frame/decap.h"
+#include "ub/frame/frame.h"
 #include "ub/tp/pkt.h"
 #include "ub/ub.h"
 
@@ -123,7 +124,7 @@ struct alike {
 };
 
 /*
- * X(i, offset, first, last): what counts of eight bytes each, in the order of the wire. F is the
+ * X(i, offset, first, last): masks of eight bytes each, in the order of the wire. F is the
  * lowest bit but six of byte 50.
  */
 #define ALIKE_LIST(X) \
@@ -222,8 +223,7 @@ hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 			break;
 		d->frame[at + i] = m[i];
 	}
-	d->ub.frames |= ((UINT64_C(1) << i) - 1) << at;
-	d->n = at + i;
+	hca_decap_add(d, HCA_WIRE_UB, i);
 	return i;
 }
 
@@ -241,6 +241,26 @@ hca_decap_ub_describe(const uint8_t *frame, const struct hca_wire_view *v, struc
 	int rc = describe(frame, v, udp_len - HCA_UDP_LEN, r, span);
 
 	return rc == 0 ? HCA_CTR_N : drop_counter[-rc];
+}
+
+bool
+hca_decap_ub(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m,
+	     const struct hca_wire_view *v, int rc)
+{
+	enum hca_counter why;
+
+	if (v->wire != HCA_WIRE_UB ||
+	    (rc != 0 && rc != -HCA_WIRE_DROP_UB && rc != -HCA_WIRE_DROP_HEADER_SHORT))
+		return false;
+	why = hca_decap_ub_describe(rte_pktmbuf_mtod(m, const uint8_t *), v, hca_ub_rxd(m),
+				    &d->span[d->n]);
+	if (why != HCA_CTR_N) {
+		hca_decap_drop(h, d, m, why);
+		return true;
+	}
+	d->frame[d->n] = m;
+	hca_decap_add(d, HCA_WIRE_UB, 1);
+	return true;
 }
 
 /* ---- judging ---- */
@@ -347,9 +367,9 @@ pass_on(struct hca_decap *d, struct passed *n, struct rte_mbuf *m, const struct 
 	else
 		n->acks++;
 	if (r->opcode == HCA_UB_TP_UTP || r->opcode == HCA_UB_TP_RTP)
-		d->ub.to_tpr[d->ub.n_tpr++] = m;
+		hca_decap_pass(d, HCA_EDGE_DECAP_TPR, m);
 	else
-		d->ub.to_tps[d->ub.n_tps++] = m;
+		hca_decap_pass(d, HCA_EDGE_DECAP_TPS, m);
 }
 
 static inline void
@@ -369,7 +389,8 @@ pass_alike(struct hca_decap *d, struct passed *n, const struct hca_ub_rxd *last,
 	   unsigned int to)
 {
 	uint32_t tp = last->tp, generation = last->generation;
-	void **out = &d->ub.to_tpr[d->ub.n_tpr];
+	struct hca_decap_out *to_tpr = &d->out[HCA_EDGE_DECAP_TPR];
+	void **out = &to_tpr->frame[to_tpr->n];
 	unsigned int first = i;
 
 	for (; i < to; i++) {
@@ -381,7 +402,7 @@ pass_alike(struct hca_decap *d, struct passed *n, const struct hca_ub_rxd *last,
 		r->generation = generation;
 		*out++ = d->frame[i];
 	}
-	d->ub.n_tpr += i - first;
+	to_tpr->n += i - first;
 	n->packets += i - first;
 	n->marked += last->ecn == HCA_ECN_CE ? i - first : 0;
 	return i;

@@ -2,7 +2,7 @@
 
 /* SET_TOKEN, SET_JETTY_ID, BIND_JETTY: objects that requests of other hosts may name, and peers. */
 
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ub/token.h"
 

@@ -7,7 +7,8 @@
 
 #include "cc/cc.h"
 #include "ceu/qp.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
+#include "ub/ub_stage.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 #include "engine/impl.h"
@@ -166,7 +167,7 @@ hca_cmd_modify_tp(struct hca_core *h, struct hca_cmd *c)
 	}
 	if (plan.mask & HCA_TP_ATTR_TPG)
 		hca_tpg_move(h, hca_tp_index(h, tp), hca_tpc_get(&plan.image, HCA_TPC_GROUP));
-	hca_tell_tp(hca_pipe_of(h), HCA_STAGE_CEU, hca_tp_index(h, tp));
+	hca_tp_tell(hca_pipe_of(h), HCA_STAGE_CEU, hca_tp_index(h, tp));
 	return HCA_STAT_OK;
 }
 

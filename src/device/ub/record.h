@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef ENGINE_RECORD_UB_H
-#define ENGINE_RECORD_UB_H
+#ifndef UB_RECORD_H
+#define UB_RECORD_H
 
 /*
  * Request records of Jettys, in two pools of their own (hca.ub_rec, hca.ub_rec_full). As in
  * record.h the record is the window entry. The parser writes it before it publishes head; from then
- * on TAI alone writes it, and encap reads what the operations of the request refer to. TAI returns
- * it when the request is complete and no operation refers to it.
+ * on TAI alone writes it, and encap reads the parts that the operations of the request name. TAI
+ * returns it when the request is complete and no operation refers to it.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "abi_ub.h"
 #include "engine/impl.h"
 
-/* What is true of an operation of Jettys, beside its packets. */
+/* Properties of an operation of Jettys, without those of its packets. */
 enum hca_ub_wr_flag {
 	HCA_UB_WR_RADDR = 1u << 0,     /* has a raddr unit */
 	HCA_UB_WR_NOTIFY = 1u << 1,    /* has a notify unit */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FRAME_ENCAP_UB_HEADERS_H
-#define FRAME_ENCAP_UB_HEADERS_H
+#ifndef UB_FRAME_ENCAP_UB_HEADERS_H
+#define UB_FRAME_ENCAP_UB_HEADERS_H
 
 /* The headers of UB's packets, from Ethernet to the payload. Included by encap_ub.c only. */
 
 #include <stddef.h>
 #include <string.h>
 
-#include "engine/record_ub.h"
-#include "frame/encap_ub.h"
+#include "ub/record.h"
+#include "ub/frame/encap_ub.h"
 #include "ub/tp/tp_wire.h"
 
 #define MT_EN 0x08u /* in byte 4 of the BTAH */
@@ -158,7 +158,7 @@ put_transaction(const struct hca_pipe *h, const struct hca_ta_op *op, uint8_t op
 	return tah + at->beetah;
 }
 
-/* Transport header and what is in front of the transaction header, whose place is returned. */
+/* Transport header up to the transaction header, whose place is returned. */
 static inline uint8_t *
 put_transport(struct hca_encap_ub_packet k, const struct hca_tp_txd *d, uint8_t *tph)
 {
@@ -195,7 +195,7 @@ udp_len_of(struct hca_encap_ub_packet k, const struct hca_ub_layout *at)
  */
 struct like {
 	const uint8_t *frame; /* NULL: none */
-	/* what the next one must have in common with it */
+	/* the fields in which the next one must equal it */
 	uint32_t len, op, descriptor;
 	uint64_t btah;		/* without TASSN and RC */
 	uint8_t tah, payload;	/* where they are */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef FRAME_ENCAP_UB_H
-#define FRAME_ENCAP_UB_H
+#ifndef UB_FRAME_ENCAP_UB_H
+#define UB_FRAME_ENCAP_UB_H
 
 /* Internal to UB in encap: a packet being built (encap_ub.c), its payload (encap_ub_payload.c). */
 
@@ -70,8 +70,8 @@ hca_encap_ub_find(struct hca_encap_ub_packet k)
 
 /*
  * Payload of the packet to dst; tah: its BTAH or ATAH. False: it is late for the first time, and
- * the packet counts as lost on the wire. What is late again, or gone, becomes zeros, and the packet
- * says so.
+ * the packet counts as lost on the wire. A payload that is late again, or gone, becomes zeros, and
+ * the packet is marked as poisoned.
  */
 bool hca_encap_ub_gather(const struct hca_encap_ub_packet *k, uint8_t *tah, uint8_t *dst);
 

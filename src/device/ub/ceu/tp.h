@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CEU_TP_H
-#define CEU_TP_H
+#ifndef UB_CEU_TP_H
+#define UB_CEU_TP_H
 
 /*
  * Commands about UB's objects: TPs (cmd_tp.c; checks: tp_judge.c), groups (cmd_tpg.c),

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "engine/record_ub.h"
-#include "frame/encap_ub.h"
+#include "ub/record.h"
+#include "ub/frame/encap_ub.h"
 #include "ub/token.h"
 #include "vtp/foreign.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#include "engine/record_ub.h"
+#include "ub/record.h"
 
 const struct hca_ub_wr hca_ub_wrs[32] = {
 #define X(op, flags, opcode, last_opcode) \

@@ -4,15 +4,16 @@
  * UB in encap: builds frames from the packet descriptors of TPS, whose headers and payload their
  * operation tells, and from the answers of TPR.
  *
- * A packet has a PSN that the peer waits for, whatever has become of its payload: what cannot be
- * read goes out as zeros that are marked as poisoned, so no user stops a channel of all.
+ * The peer waits for the PSN of each packet. A payload that cannot be read leaves as zeros that are
+ * marked as poisoned, so no client stops a channel that all clients share.
  */
 
 #include <string.h>
 
 #include "ctxmgt/ctxmgt.h"
-#include "engine/record_ub.h"
-#include "frame/encap_ub_headers.h"
+#include "ub/record.h"
+#include "ub/frame/encap_ub_headers.h"
+#include "ub/frame/frame.h"
 #include "ub/tp/tp_wire.h"
 
 /* ---- frames ---- */
@@ -38,24 +39,15 @@ frame_of(const struct rte_mbuf *m)
 	return (uint8_t *)m->buf_addr + m->data_off;
 }
 
-void
-hca_encap_ub_transmit(struct hca_pipe *h, uint64_t now)
-{
-	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
-
-	hca_encap_transmit(h, &e->ub, now);
-	hca_encap_begin(&e->ub);
-}
-
-/* UB's burst with room for n more frames. */
+/* The open burst with room for n more frames. */
 static inline struct hca_encap_burst *
 burst_for(struct hca_pipe *h, unsigned int n, uint64_t now)
 {
 	struct hca_encap *e = h->stage_ctx[HCA_STAGE_ENCAP];
 
-	if (unlikely(e->ub.frames + n > HCA_ENCAP_FRAMES))
-		hca_encap_ub_transmit(h, now);
-	return &e->ub;
+	if (unlikely(e->open.frames + n > HCA_ENCAP_FRAMES))
+		hca_encap_transmit_open(h, now);
+	return &e->open;
 }
 
 /* The frame, which ends there, joins the burst. */
@@ -98,7 +90,7 @@ finish_long(struct hca_encap_burst *b, const struct hca_udp_template *t, struct 
 	join(b, m, payload + len + hca_ub_pad(len) + HCA_ICRC_LEN, len);
 }
 
-/* Its own copy of k, so that nobody else's has an address. */
+/* k is a copy here, so that callers need no address of theirs. */
 static __rte_noinline bool
 gather_general(struct hca_encap_ub_packet k, uint8_t *tah, uint8_t *dst)
 {
@@ -241,7 +233,7 @@ struct found {
 	uint32_t len;
 };
 
-/* The packet into a frame; false: none is sent. */
+/* The packet into a frame; false: no frame is sent. */
 static inline bool
 packet(struct hca_pipe *h, struct hca_encap_burst *b, struct hca_tp *tp, struct rte_mbuf *m,
        const struct found *f, struct like *like)
@@ -271,7 +263,7 @@ struct run {
 	struct hca_tp *tp; /* NULL: none, or stale ones */
 	uint32_t tpi, generation, seq;
 	struct like like;
-	unsigned int frames; /* in the burst when it began; likewise payload */
+	unsigned int frames; /* in the burst when it began; payload is that of the burst */
 	uint64_t payload;
 };
 
@@ -317,7 +309,7 @@ in_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_
 	return packet(h, b, r->tp, m, f, &r->like);
 }
 
-/* Whose memory the payload before was: what was judged of it holds until the end of the poll. */
+/* Owner and range of the last payload: a judgement holds until the end of the poll. */
 struct region {
 	const uint8_t *base;
 	uint64_t start, length; /* 0: none; in one run of memory */
@@ -424,7 +416,7 @@ packet_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now
 			rte_pktmbuf_free(objs[i]);
 	}
 	end_run(h, b, &run);
-	hca_encap_ub_transmit(h, now);
+	hca_encap_transmit_open(h, now);
 }
 
 void
@@ -471,7 +463,7 @@ answer_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now
 	}
 	/* the ring of looped-back frames has promised room now */
 	if (unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0))
-		hca_encap_ub_transmit(h, now);
+		hca_encap_transmit_open(h, now);
 }
 
 void

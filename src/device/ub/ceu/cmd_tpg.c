@@ -7,7 +7,7 @@
  * are forgotten with the group.
  */
 
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 
 static const struct hca_tp *
 first_of(const struct hca_core *h, const struct hca_tpg *g)

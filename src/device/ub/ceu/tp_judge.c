@@ -8,7 +8,7 @@
 
 #include "cc/cc.h"
 #include "ceu/qp.h"
-#include "ceu/tp.h"
+#include "ub/ceu/tp.h"
 #include "port/port.h"
 #include "wire/ub_frame.h"
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef ENGINE_WIRE_OPS_H
+#define ENGINE_WIRE_OPS_H
+
+/*
+ * A wire is a row: struct hca_wire_ops names everything by which one protocol on the port differs
+ * from another. The table of rows is src/device/wires. hca_create() puts the rows of a device into
+ * hca_core.wire, by enum hca_wire; NULL: the device does not have that wire. Stages, the CEU and
+ * the composition walk that table (HCA_WIRES_IN_USE) and do not name a wire.
+ *
+ * RoCE's stages exist on every device, and functions of RoCE are called directly where a call
+ * through the row would cost instructions of each message. RoCE's row names the same functions.
+ *
+ * The stages of all wires stand in one list (core/stage.h), as do edges (edge.h), channels (msg.h)
+ * and kinds of objects (object.h), because their numbers index arrays. A function that a wire does
+ * not need is NULL, unless stated otherwise.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/core.h"
+#include "ctxmgt/qp.h"
+#include "engine/edge.h"
+#include "engine/object.h"
+
+struct hca_decap;
+struct hca_wire_view;
+struct rte_mbuf;
+
+/* An edge that exists where the wire does. */
+struct hca_wire_edge {
+	uint8_t edge; /* enum hca_edge_id */
+	hca_stage_process_fn process;
+	hca_stage_room_fn room;
+};
+
+struct hca_wire_ops {
+	const char *name; /* as in hca_wire_names */
+	uint8_t wire;	  /* enum hca_wire; HCA_WIRE_TEST: a row that a test adds */
+
+	/* ---- composition ---- */
+
+	/* those that keep state of its QPs, a bit each, besides the parser and the timer */
+	uint32_t qp_stages;
+	/* the stage that takes records of its QPs from the parser; that has their timeouts */
+	uint8_t records_to, timeouts_to;
+	const struct hca_wire_edge *edges;
+	unsigned int num_edges;
+	/* Fills in sizes that are 0. */
+	void (*defaults)(struct hca_config *c);
+	/*
+	 * Memory of a device, before it has edges and stages: 0 or a negative errno. destroy
+	 * accepts the state that a failed create leaves.
+	 */
+	int (*create)(struct hca_pipe *h);
+	void (*destroy)(struct hca_pipe *h);
+
+	/* ---- frames: decap, see frame/decap.h ---- */
+
+	/*
+	 * Adds the first frames of m[0..n) that have the usual form to the burst, with descriptor
+	 * and span of the ICRC; returns how many those are. NULL: no form is usual.
+	 */
+	unsigned int (*take)(struct hca_decap *d, struct rte_mbuf **m, unsigned int n);
+	/*
+	 * Adds one frame of any form to the burst, or drops it. v: filled in by hca_wire_parse(),
+	 * which has returned rc. False: it is not a frame of this wire.
+	 */
+	bool (*describe)(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m,
+			 const struct hca_wire_view *v, int rc);
+	/* Checks frames from .. to - 1 of the burst, all of this wire; passes on or drops each. */
+	void (*judge)(struct hca_pipe *h, struct hca_decap *d, unsigned int from, unsigned int to);
+};
+
+/* The rows of the device's wires: HCA_WIRES_IN_USE(h, w) { ... w->... }, h a core or a pipe. */
+#define HCA_WIRES_IN_USE(h, w) \
+	for (unsigned int i_##w = 0; i_##w < HCA_WIRE_ROWS; i_##w++) \
+		for (const struct hca_wire_ops *w = (h)->wire[i_##w]; w != NULL; w = NULL)
+
+/* The row of a QP. */
+static inline const struct hca_wire_ops *
+hca_wire_of_qp(const struct hca_core *h, const struct hca_qp *qp)
+{
+	return h->wire[unlikely(hca_is_jetty(qp->cfg.service)) ? HCA_WIRE_UB : HCA_WIRE_ROCE];
+}
+
+#endif

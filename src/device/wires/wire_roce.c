@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* RoCE's row. Most of these are also called directly: engine/wire_ops.h. */
+
+#include "frame/decap.h"
+#include "wires/wires.h"
+
+static const struct hca_wire_edge edges[] = {
+	{HCA_EDGE_DB_PARSER, hca_parser_process, hca_parser_room},
+	{HCA_EDGE_EE_ENCAP, hca_encap_process_resp, hca_encap_room},
+	{HCA_EDGE_REQ_TX_ENCAP, hca_encap_process_req, hca_encap_room},
+	{HCA_EDGE_DECAP_EE, hca_ee_process, hca_ee_room},
+	{HCA_EDGE_DECAP_REQ_RX, hca_req_rx_process, hca_req_rx_room},
+};
+
+const struct hca_wire_ops hca_wire_roce = {
+	.name = "roce",
+	.wire = HCA_WIRE_ROCE,
+	.qp_stages = 1u << HCA_STAGE_REQ_TX | 1u << HCA_STAGE_REQ_RX | 1u << HCA_STAGE_EE,
+	.records_to = HCA_STAGE_REQ_TX,
+	.timeouts_to = HCA_STAGE_REQ_RX,
+	.edges = edges,
+	.num_edges = RTE_DIM(edges),
+	.take = hca_decap_roce_take,
+	.judge = hca_decap_roce_judge,
+};

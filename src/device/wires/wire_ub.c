@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* UB's row. */
+
+#include "requester/record_pool.h"
+#include "ub/frame/frame.h"
+#include "ub/record.h"
+#include "ub/ub.h"
+#include "ub/ub_stage.h"
+#include "wires/wires.h"
+
+static const struct hca_wire_edge edges[] = {
+	{HCA_EDGE_DECAP_TPR, hca_tpr_process, hca_tpr_room},
+	{HCA_EDGE_DECAP_TPS, hca_tps_process, hca_tps_room},
+	{HCA_EDGE_TPR_TAI, hca_tai_process, hca_tai_room},
+	{HCA_EDGE_TPR_TAT, hca_tat_process, hca_tat_room},
+	{HCA_EDGE_TPR_ENCAP, hca_encap_process_tpr, hca_encap_room},
+	{HCA_EDGE_TPS_ENCAP, hca_encap_process_tps, hca_encap_room},
+};
+
+static void
+defaults(struct hca_config *c)
+{
+	if (c->ub_records == 0)
+		c->ub_records = c->records;
+	if (c->ub_full_records == 0)
+		c->ub_full_records = c->full_records;
+}
+
+static int
+create(struct hca_pipe *h)
+{
+	int rc = hca_ub_create(&h->core);
+
+	if (rc == 0)
+		rc = hca_record_pool_init(h, &h->ub_rec, "ubrec", h->cfg.ub_records,
+					  sizeof(struct hca_ub_record), 0);
+	if (rc == 0)
+		rc = hca_record_pool_init(h, &h->ub_rec_full, "ubrecf", h->cfg.ub_full_records,
+					  sizeof(struct hca_ub_record_full), HCA_RECREF_FULL);
+	return rc;
+}
+
+static void
+destroy(struct hca_pipe *h)
+{
+	hca_record_pool_fini(&h->ub_rec_full);
+	hca_record_pool_fini(&h->ub_rec);
+	hca_ub_destroy(&h->core);
+}
+
+const struct hca_wire_ops hca_wire_ub = {
+	.name = "ub",
+	.wire = HCA_WIRE_UB,
+	.qp_stages = 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT,
+	.records_to = HCA_STAGE_TAI,
+	.timeouts_to = HCA_STAGE_TAI,
+	.edges = edges,
+	.num_edges = RTE_DIM(edges),
+	.defaults = defaults,
+	.create = create,
+	.destroy = destroy,
+	.take = hca_decap_ub_take,
+	.describe = hca_decap_ub,
+	.judge = hca_decap_ub_judge,
+};
