@@ -22,7 +22,7 @@ struct hca_cc_ops;
 struct hca_port;
 struct hca_wire_ops;
 
-/* How stages are distributed over lcores; the same stages and tests for all layouts. */
+/* Distribution of the stages over lcores; the same stages and tests for all layouts. */
 enum hca_layout {
 	HCA_LAYOUT_RTC = 0, /* all stages on one worker, edges are direct calls */
 	HCA_LAYOUT_TXRX,    /* the transmit side and the receive side on a worker each */
@@ -33,8 +33,8 @@ enum hca_layout {
 struct hca_config {
 	const char *name;      /* unique in the process; part of names of DPDK objects ["hca<n>"] */
 	struct hca_port *port; /* the wire; owned by the caller, must outlive the HCA */
-	uint32_t wires;	       /* protocols on it: HCA_WIRE_BIT() of core/wires.h, a set [RoCE] */
-	/* one more that is not in the table, of tests: wire is HCA_WIRE_TEST [none] */
+	uint32_t wires;	       /* its protocols: a set of HCA_WIRE_BIT() of core/wires.h [RoCE] */
+	/* one more that is not in the table, for tests: wire is HCA_WIRE_TEST [none] */
 	const struct hca_wire_ops *wire_more;
 	enum hca_layout layout;
 	int socket_id; /* NUMA socket of the memory, -1 = any */
@@ -44,49 +44,50 @@ struct hca_config {
 #undef X
 	uint32_t log_eqs;	  /* log2 of event queues [5], at most 5 */
 	uint32_t full_records;	  /* with SGL or inline data [two per QP and 4096 shared] */
-	uint32_t ub_full_records; /* likewise, of Jettys */
+	uint32_t ub_full_records; /* full_records of Jettys [full_records] */
 	uint32_t ub_segment;	  /* bytes of a segment, a multiple of 4096 [65536] */
 	uint32_t ub_choices;	  /* enum hca_ub_switch, a set [none] */
 	uint32_t ack_every;	  /* largest distance of AckReqs in packets [32] */
-	uint64_t fw_ver;	  /* as HCA_FW_VER() makes it [HCA_FW_VER_PRESET] */
+	uint64_t fw_ver;	  /* made by HCA_FW_VER() [HCA_FW_VER_PRESET] */
 	uint64_t port_stall_ns;	  /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	  /* bytes, 256..4096 [4096] */
 	const char *congestion;	  /* name of the congestion control [none]: cc/cc_names.h */
-	/* algorithms that are not in the table, of tests; ends with NULL [none] */
+	/* algorithms that are not in the table, for tests; ends with NULL [none] */
 	const struct hca_cc_ops *const *congestion_more;
 	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */
-	/* frames for own addresses leave by the port, which brings them back (engine/loopback.h) */
+	/* frames to the HCA's own addresses leave by the port, which returns them (loopback.h) */
 	bool own_frames_leave;
 
 	/*
-	 * Reads or writes [addr, addr + len) of the process that owns the domain, for memory that
-	 * is not mapped here (HCA_BUS_FOREIGN); NULL: there is none. Called by the workers of
-	 * encap, EE and req_rx, possibly concurrently; it may block, but not for ever. 0; -EAGAIN:
-	 * not now, the packet counts as lost; -EINPROGRESS: the write will still be executed, and
-	 * until then all accesses of this domain return -EAGAIN; other errors: the access is not
-	 * allowed.
+	 * Reads or writes [addr, addr + len) in the process that owns the domain, for memory that
+	 * is not mapped here (HCA_BUS_FOREIGN). NULL: no foreign memory. The workers of encap, EE
+	 * and req_rx call it, possibly concurrently; it may block for a bounded time. Returns 0;
+	 * -EAGAIN: not now, the packet counts as lost; -EINPROGRESS: the write will still be
+	 * executed, and until then all accesses of this domain return -EAGAIN; other errors: the
+	 * access is not allowed.
 	 */
 	int (*foreign)(void *arg, uint32_t domain, bool write, uint64_t addr, void *bytes,
 		       uint32_t len);
 	void *foreign_arg;
 
 	/*
-	 * ns since 1970, for CQEs that have it; NULL: as the time of polls. Called by all workers,
-	 * concurrently; it must not block.
+	 * Time of day for CQEs that contain it, ns since 1970; NULL: they contain the time of the
+	 * poll. All workers call it, concurrently; it must not block.
 	 */
 	uint64_t (*wall_clock)(void);
 
 	/*
-	 * HCA_SLEEP_BYTES of zeros for the workers' sleep words, which others may map for reading
-	 * (graph/sleep.h); owned by the caller, must outlive the HCA. NULL: allocated by the HCA.
+	 * HCA_SLEEP_BYTES of zeros for the workers' sleep words, which other processes may map for
+	 * reading (graph/sleep.h); owned by the caller, must outlive the HCA. NULL: allocated by
+	 * the HCA.
 	 */
 	void *sleep_words;
 };
 
 #define HCA_SLEEP_BYTES 4096u
 
-/*
- * The number of workers that a layout makes. Any thread, before there is an HCA; needs no DPDK.
+/**
+ * The number of workers of a layout. Any thread, before an HCA exists; needs no DPDK.
  *
  * @param layout
  *   One of enum hca_layout.
@@ -97,92 +98,280 @@ struct hca_config {
  */
 unsigned int hca_layout_workers(enum hca_layout layout, uint32_t wires);
 
+/**
+ * Create an HCA. Needs an initialized EAL.
+ *
+ * @param cfg
+ *   Its configuration, which is copied.
+ * @param out
+ *   Set to the HCA; not changed on error.
+ * @return
+ *   - 0: created; workers may poll.
+ *   - -EINVAL: a value is outside of its range, or no algorithm has the name in congestion.
+ *   - -ENOMEM: no memory for tables, pools or rings.
+ *   - another negative errno of DPDK or of a system call.
+ */
 int hca_create(const struct hca_config *cfg, struct hca **out);
 
-/* Destroy an HCA. The caller has stopped all workers. */
+/**
+ * Destroy an HCA. The caller has stopped all workers; the port stays open.
+ *
+ * @param h
+ *   The HCA, or NULL.
+ */
 void hca_destroy(struct hca *h);
 
-/* Register memory for software: HCR and UAR accesses are plain accesses to these pages. */
+/**
+ * Register memory for software: HCR and EQ consumer indexes are plain accesses to it.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   Its BAR0 (abi_bar.h), valid until hca_destroy().
+ */
 volatile void *hca_bar0(struct hca *h);
+
+/**
+ * Doorbell pages for software: a doorbell is a plain store to one of them.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   Its BAR2 (abi_bar.h), valid until hca_destroy().
+ */
 volatile void *hca_bar2(struct hca *h);
 
-/*
- * Attach and detach DMA windows: the device accesses [bus, bus + len) only on behalf of domain (0 =
- * driver: mailboxes, ICM, EQs; otherwise a UAR page number). In this process a bus address is the
- * CPU address; one with HCA_BUS_FOREIGN (not in domain 0) goes to hca_config.foreign. Not while a
- * command of the domain is in progress. -EBUSY: a live region of the domain lies in the memory, and
- * no other window covers it.
+/**
+ * Attach a DMA window: the device accesses memory in windows of a domain only, on behalf of that
+ * domain. The first window of a client opens its doorbell page. Not while a command of the domain
+ * is in progress.
+ *
+ * @param h
+ *   The HCA.
+ * @param domain
+ *   0: the driver (mailboxes, ICM, EQs); others: a client, by its UAR page number.
+ * @param bus
+ *   Start of the window: an address in this process, or with HCA_BUS_FOREIGN (not in domain 0) one
+ *   that goes to hca_config.foreign.
+ * @param len
+ *   Bytes.
+ * @return
+ *   - 0: attached.
+ *   - -EINVAL: the domain is HCA_DMA_DOMAINS or more, the window is empty or wraps, or foreign
+ *     memory is not possible here (domain 0, or no hca_config.foreign).
+ *   - -ENOSPC: HCA_DMA_WINDOWS windows are attached.
  */
 int hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
+
+/**
+ * Detach a window of hca_dma_attach(); the last window of a client closes its doorbell page. Not
+ * while a command of the domain is in progress.
+ *
+ * @param h
+ *   The HCA.
+ * @param domain
+ *   The domain of the window.
+ * @param bus
+ *   Start of the window.
+ * @param len
+ *   Its length in bytes.
+ * @return
+ *   - 0: detached.
+ *   - -EBUSY: a live region of the domain lies in the memory, and no other window covers it.
+ *   - -ENOENT: the domain has no window with this start and length.
+ */
 int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 
-/*
- * Has fn called at the end of a poll of the CEU that wrote EQEs, with a bit per EQN, in the worker
- * that polls: fn must not wait. Before workers run.
- */
+/** Called by the CEU's worker with a bit per EQN that has new EQEs; must not wait. */
 typedef void (*hca_notify_fn)(void *arg, uint32_t eqn_bits);
+
+/**
+ * Set the function that the CEU calls at the end of a poll that wrote EQEs. Before workers run.
+ *
+ * @param h
+ *   The HCA.
+ * @param fn
+ *   The function, or NULL.
+ * @param arg
+ *   Its first argument.
+ */
 void hca_set_notify(struct hca *h, hca_notify_fn fn, void *arg);
 
-/* Workers of an HCA: hca_layout_workers() of its configuration. */
+/**
+ * Number of workers. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   hca_layout_workers() of its configuration.
+ */
 unsigned int hca_workers(const struct hca *h);
-/* The name of its congestion control. Any thread. */
+
+/**
+ * Name of the congestion control. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   A name of cc/cc_names.h, "none" without an algorithm.
+ */
 const char *hca_congestion(const struct hca *h);
 
-/*
- * Run one loop of a worker at time now (ns, monotonic): poll each of its stages once, with bursts
- * of at most 32, then report a quiescent state. Returns the amount of work done (0 = idle).
+/**
+ * Run one loop of a worker: poll each of its stages once, with bursts of at most 32, then report a
+ * quiescent state. The thread that owns the worker.
+ *
+ * @param h
+ *   The HCA.
+ * @param worker
+ *   Less than hca_workers().
+ * @param now
+ *   Time, ns, monotonic.
+ * @return
+ *   The amount of work done; 0: idle.
  */
 unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
 
-/*
- * One burst of one stage, of at most budget frames or records, at the time `now`. This is the step
- * of simulations, which choose stage, budget and time themselves; executors call hca_poll().
+/**
+ * Run one burst of one stage. The step of simulations, which choose stage, budget and time
+ * themselves; executors call hca_poll().
+ *
+ * @param h
+ *   The HCA.
+ * @param stage
+ *   Less than hca_stage_count().
+ * @param now
+ *   Time, ns, monotonic.
+ * @param budget
+ *   Largest number of frames or records.
+ * @return
+ *   The amount of work done; 0: idle.
  */
 unsigned int hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget);
 
-/* A worker that stops polling must go offline first, so that rounds do not wait for it. */
+/**
+ * RCU rounds wait for this worker again, before it polls. The worker's thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param worker
+ *   Less than hca_workers(); all are online after hca_create().
+ */
 void hca_worker_online(struct hca *h, unsigned int worker);
+
+/**
+ * RCU rounds do not wait for this worker, which does not poll from now on. The worker's thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param worker
+ *   Less than hca_workers().
+ */
 void hca_worker_offline(struct hca *h, unsigned int worker);
 
-/*
- * Wait until every polling worker has begun another loop: then none uses what was changed before
- * the call. Any thread that is not a worker, while workers run.
+/**
+ * Wait until every online worker has begun another loop: then none of them uses state that was
+ * replaced before the call. Any thread that is not a worker, while workers run.
+ *
+ * @param h
+ *   The HCA.
  */
 void hca_wait_workers(struct hca *h);
 
-/* Counters by name (core/counters.h), summed over stages. Any thread; values may lag. */
+/*
+ * Counters by name (core/counters.h), summed over stages. Any thread; values may lag. An index
+ * beyond the last one has the name NULL and the value 0.
+ */
 unsigned int hca_counter_count(void);
 const char *hca_counter_name(unsigned int i);
 uint64_t hca_counter_value(const struct hca *h, unsigned int i);
 
-/*
- * Counters of a QP by its number (-ENOENT: there is none), and of the port; values has ..._count()
- * entries.
- */
+/* Names of the values of hca_qp_counters(). Any thread. */
 unsigned int hca_qp_counter_count(void);
 const char *hca_qp_counter_name(unsigned int i);
+
+/**
+ * Counters of a QP. Any thread; values may lag.
+ *
+ * @param h
+ *   The HCA.
+ * @param qpn
+ *   Number of the QP, all 24 bits.
+ * @param values
+ *   hca_qp_counter_count() values, in the order of the names.
+ * @return
+ *   0, or -ENOENT: no QP has that number.
+ */
 int hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values);
-/* The same of a Jetty or JFS: what its initiator is at; -ENOENT: there is none of that number. */
+
+/* Names of the values of hca_jetty_values(). Any thread. */
 unsigned int hca_jetty_value_count(void);
 const char *hca_jetty_value_name(unsigned int i);
-int hca_jetty_values(const struct hca *h, uint32_t number, uint64_t *values);
-/*
- * Round trips of a QP, ns: the shortest one, and quantiles of the last hundreds, to a fifth.
- * samples: how many these are of; 0: none yet, or more QPs are at work than are measured. Any
- * thread. -ENOENT: there is no such QP.
+
+/**
+ * State of the initiator of a Jetty or JFS. Any thread; values may lag.
+ *
+ * @param h
+ *   The HCA.
+ * @param number
+ *   Number of the Jetty or JFS.
+ * @param values
+ *   hca_jetty_value_count() values, in the order of the names.
+ * @return
+ *   0, or -ENOENT: no Jetty or JFS has that number.
  */
+int hca_jetty_values(const struct hca *h, uint32_t number, uint64_t *values);
+
+/** Round trips of a QP, ns: the shortest one, and quantiles with an error of up to a fifth. */
 struct hca_round_trips {
-	uint32_t samples;
+	uint32_t samples; /* the last hundreds; 0: none yet, or the QP is not measured */
 	uint64_t min_ns, p50_ns, p99_ns;
 };
+
+/**
+ * Round trips of a QP. Only a limited number of active QPs is measured (requester/rtt.h). Any
+ * thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param qpn
+ *   Number of the QP, all 24 bits.
+ * @param out
+ *   Set to the round trips; zeros without samples or on error.
+ * @return
+ *   0, or -ENOENT: no QP has that number.
+ */
 int hca_qp_round_trips(const struct hca *h, uint32_t qpn, struct hca_round_trips *out);
+
+/* Names of the values of hca_port_counters(). Any thread. */
 unsigned int hca_port_counter_count(void);
 const char *hca_port_counter_name(unsigned int i);
+
+/**
+ * Counters of the port. Any thread; values may lag.
+ *
+ * @param h
+ *   The HCA.
+ * @param values
+ *   hca_port_counter_count() values, in the order of the names.
+ */
 void hca_port_counters(const struct hca *h, uint64_t *values);
-/* Write the numbers of QPs to qpns, at most max; returns how many exist. */
+
+/**
+ * Numbers of the live QPs and Jettys. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param qpns
+ *   At least max entries.
+ * @param max
+ *   Largest number of entries written.
+ * @return
+ *   The number of live QPs, which may exceed max.
+ */
 unsigned int hca_qp_list(const struct hca *h, uint32_t *qpns, unsigned int max);
 
-/* Objects in use, for leak tests: taken from pools, or live. */
+/** Objects in use, for leak tests: taken from pools, or live. */
 struct hca_usage {
 	uint32_t records, full_records; /* in use */
 	uint32_t tx_mbufs, resp_mbufs;	/* in use */
@@ -192,36 +381,101 @@ struct hca_usage {
 	uint32_t backlog;      /* frames the port has not accepted yet */
 	uint32_t messages;     /* per-QP messages not yet consumed */
 	/*
-	 * average per live QP: memory beside its queues; its ring of READs and ATOMICs to be
+	 * average per live QP: memory without its queues; its ring of READs and ATOMICs to be
 	 * answered
 	 */
 	uint32_t qp_bytes, qp_job_bytes;
 };
+
+/**
+ * Count objects in use. Any thread; values may lag.
+ *
+ * @param h
+ *   The HCA.
+ * @param u
+ *   Set to the numbers.
+ */
 void hca_usage(const struct hca *h, struct hca_usage *u);
 
-/*
- * State of the port's link as the device knows it; every change is reported by a PORT_CHANGE event.
- * Any thread.
+/**
+ * State of the port's link. Each change also raises a PORT_CHANGE event. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   Whether the last poll of encap found the link up.
  */
 bool hca_port_link_up(const struct hca *h);
 
-/*
- * Whether the port has a link but has accepted nothing for port_stall_ns, so that frames are
- * discarded. Any thread.
+/**
+ * Whether encap discards frames: the port has a link but has accepted no frame for port_stall_ns.
+ * Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   True while frames are discarded.
  */
 bool hca_port_discarding(const struct hca *h);
 
-/* Time per stage in ns since hca_stage_times_enable(h, true); not measured otherwise. */
+/**
+ * Start or stop measuring the time of each stage. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param on
+ *   True: values of the following functions count from now on; false: no measurement.
+ */
 void hca_stage_times_enable(struct hca *h, bool on);
 bool hca_stage_times_enabled(const struct hca *h);
+
+/* Stages are numbered from 0 in the order of the pipeline; the name of another number is NULL. */
 const char *hca_stage_name(unsigned int stage);
 unsigned int hca_stage_count(void);
-/* The worker of a stage; number of objects and messages waiting for it (may lag). */
+
+/**
+ * The worker of a stage. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param stage
+ *   Less than hca_stage_count().
+ * @return
+ *   Less than hca_workers().
+ */
 unsigned int hca_stage_on(const struct hca *h, unsigned int stage);
+
+/**
+ * Work that waits for a stage. Any thread; may lag.
+ *
+ * @param h
+ *   The HCA.
+ * @param stage
+ *   Less than hca_stage_count().
+ * @return
+ *   Number of objects in its ring edges and of messages; encap: also of frames for the port.
+ */
 uint32_t hca_stage_waiting(const struct hca *h, unsigned int stage);
+
+/* Time of the busy polls of a stage since hca_stage_times_enable(), TSC cycles. Any thread. */
 uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
-/* Number of polls, or of those that found something to do; with several workers, of bursts. */
+
+/**
+ * Number of polls of a stage since hca_stage_times_enable(); with several workers, of bursts. Any
+ * thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param stage
+ *   Less than hca_stage_count().
+ * @param busy
+ *   Count only polls that found work.
+ * @return
+ *   The number.
+ */
 uint64_t hca_stage_polls(const struct hca *h, unsigned int stage, bool busy);
+
+/* hca_stage_cycles() in ns. */
 uint64_t hca_stage_time_ns(const struct hca *h, unsigned int stage);
 
 #endif

@@ -3,9 +3,9 @@
 #define DEVICE_HCA_LIMITS_H
 
 /*
- * Sizes of an HCA that its composition may choose, and who it says it is: ranges and defaults,
- * shared by the device, embedded HCAs (softhca_embed_config) and the daemon (keys of its
- * configuration).
+ * Sizes of an HCA that its composition may choose, and the vendor and versions that it reports:
+ * ranges and defaults, shared by the device, embedded HCAs (softhca_embed_config) and the daemon
+ * (keys of its configuration).
  */
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@
  * X(section, name, least, most, preset): a uint32_t with that name in every configuration, and a
  * key of that section in the daemon's. 0 stands for the preset; preset 0: chosen by the device.
  *
- * Vendors have an OUI of the IEEE. This project has none: the preset ("SH") has the bit for locally
- * administered addresses set, so nobody gets it.
+ * A vendor_id is an OUI of the IEEE. This project has no OUI: the preset ("SH") has the bit for
+ * locally administered addresses set, so the IEEE does not assign it.
  */
 #define HCA_LIMIT_LIST(X) \
 	X(hca, vendor_id, 1, 0xffffff, 0x025348) \
@@ -32,13 +32,12 @@
 	X(limits, log_mpts, 3, 17, 17)	      /* log2 of memory regions and windows */ \
 	X(limits, log_mtts, 3, 26, 20)	      /* log2 of pages of regions */ \
 	X(limits, log_tps, 1, 13, 8)	      /* UB: log2 of transport channels (TP) */ \
-	X(pools, mbufs, 32, 1048576, 4096)    /* of requests, and as many of responses */ \
+	X(pools, mbufs, 32, 1048576, 4096)    /* mbufs for requests, and as many for responses */ \
 	X(pools, records, 2, 1048576, 0)      /* of requests; 0: two per QP and a shared pool */ \
 	X(pools, records_per_qp, 1, 256, 256) /* window of a QP */ \
 	X(pools, edge_size, 2, 1048576, 256)  /* objects per edge between two workers */ \
-	X(pools, ub_ops, 2, 1048576, \
-	  16384) /* UB: requests and responses of TPs, as many of each */ \
-	X(pools, ub_records, 2, 1048576, 0) /* UB: as records */
+	X(pools, ub_ops, 2, 1048576, 16384)   /* UB: requests of TPs, and as many responses */ \
+	X(pools, ub_records, 2, 1048576, 0)   /* UB: as records */
 
 static inline bool
 hca_limit_holds(uint32_t value, uint32_t least, uint32_t most, uint32_t preset)
