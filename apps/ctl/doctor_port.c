@@ -146,7 +146,7 @@ judge_mtu(struct doctor *d, const char *name, unsigned int mtu, unsigned int wan
 	char fix[128];
 
 	snprintf(fix, sizeof(fix), "ip link set %s mtu 4200 # here and at the other end", name);
-	if (wanted != 0 ? wanted + ENDPOINT_LEAST_HEADERS > mtu : largest == 0)
+	if (wanted != 0 ? wanted + ENDPOINT_MIN_HEADERS > mtu : largest == 0)
 		doctor_fail(d, "mtu", fix,
 			    "MTU %u of %s holds RoCE packets of %u bytes, %u are configured", mtu,
 			    name, largest, wanted);

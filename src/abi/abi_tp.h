@@ -192,7 +192,7 @@ HCA_TPC_MEMBERS(HCA_TPC_AT)
 #undef HCA_TPC_AT
 
 /*
- * Fields that software sets. X(NAME, member, hi, lo, attribute, least, most): bits of the word, the
+ * Fields that software sets. X(NAME, member, hi, lo, attribute, min, max): bits of the word, the
  * group it is changed with (after HCA_TP_ATTR_), and the values that the device takes. Bits of
  * these words that belong to no field are 0.
  */
@@ -231,12 +231,12 @@ struct hca_tpc_field_info {
 	uint16_t at;
 	uint8_t hi, lo;
 	uint32_t attr; /* HCA_TP_ATTR_*, 0: fixed */
-	uint32_t least, most;
+	uint32_t min, max;
 };
 
 static const struct hca_tpc_field_info hca_tpc_fields[HCA_TPC_FIELDS] = {
-#define HCA_TPC_FIELD_ROW(name, member, hi, lo, attr, least, most) \
-	{offsetof(struct hca_tpc, member), hi, lo, HCA_TP_ATTR_##attr, least, most},
+#define HCA_TPC_FIELD_ROW(name, member, hi, lo, attr, min, max) \
+	{offsetof(struct hca_tpc, member), hi, lo, HCA_TP_ATTR_##attr, min, max},
 	HCA_TPC_FIELD_LIST(HCA_TPC_FIELD_ROW)
 #undef HCA_TPC_FIELD_ROW
 };

@@ -39,7 +39,7 @@ struct hca_config {
 	enum hca_layout layout;
 	int socket_id; /* NUMA socket of the memory, -1 = any */
 
-#define X(section, name, least, most, preset) uint32_t name;
+#define X(section, name, min, max, def) uint32_t name;
 	HCA_LIMIT_LIST(X)
 #undef X
 	uint32_t log_eqs;	  /* log2 of event queues [5], at most 5 */
@@ -48,7 +48,7 @@ struct hca_config {
 	uint32_t ub_segment;	  /* bytes of a segment, a multiple of 4096 [65536] */
 	uint32_t ub_choices;	  /* enum hca_ub_switch, a set [none] */
 	uint32_t ack_every;	  /* largest distance of AckReqs in packets [32] */
-	uint64_t fw_ver;	  /* made by HCA_FW_VER() [HCA_FW_VER_PRESET] */
+	uint64_t fw_ver;	  /* made by HCA_FW_VER() [HCA_FW_VER_DEFAULT] */
 	uint64_t port_stall_ns;	  /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	  /* bytes, 256..4096 [4096] */
 	const char *congestion;	  /* name of the congestion control [none]: cc/cc_names.h */

@@ -13,13 +13,13 @@
 
 #include "abi_release.h"
 
-#define HCA_FW_VER_PRESET HCA_RELEASE_NUMBER
+#define HCA_FW_VER_DEFAULT HCA_RELEASE_NUMBER
 
 /*
- * X(section, name, least, most, preset): a uint32_t with that name in every configuration, and a
- * key of that section in the daemon's. 0 stands for the preset; preset 0: chosen by the device.
+ * X(section, name, min, max, def): a uint32_t with that name in every configuration, and a
+ * key of that section in the daemon's. 0 stands for the default; default 0: the device chooses.
  *
- * A vendor_id is an OUI of the IEEE. This project has no OUI: the preset ("SH") has the bit for
+ * A vendor_id is an OUI of the IEEE. This project has no OUI: the default ("SH") has the bit for
  * locally administered addresses set, so the IEEE does not assign it.
  */
 #define HCA_LIMIT_LIST(X) \
@@ -40,9 +40,9 @@
 	X(pools, ub_records, 2, 1048576, 0)   /* UB: as records */
 
 static inline bool
-hca_limit_holds(uint32_t value, uint32_t least, uint32_t most, uint32_t preset)
+hca_limit_holds(uint32_t value, uint32_t min, uint32_t max, uint32_t def)
 {
-	return (value >= least && value <= most) || (value == 0 && preset == 0);
+	return (value >= min && value <= max) || (value == 0 && def == 0);
 }
 
 #endif

@@ -284,7 +284,7 @@ mws(const struct hca_mbox_dev_lim *lim)
 }
 
 static uint32_t
-most(const struct hca_client *client, enum driver_thing thing)
+limit_of(const struct hca_client *client, enum driver_thing thing)
 {
 	uint64_t n = driver_quota_most(client, thing);
 
@@ -319,15 +319,15 @@ driver_op_info(struct hca_client *client, const struct hca_ctl_none *none,
 		.num_ports = HCA_LIM_NUM_PORTS(port),
 		.gid_entries = quota_or(hca_be32_to_cpu(lim->gid_table_len), DRIVER_MAX_GIDS),
 		.pkey_entries = quota_or(hca_be32_to_cpu(lim->pkey_table_len), DRIVER_MAX_PKEYS),
-		.max_qps = most(client, DRIVER_QPS),
-		.max_cqs = most(client, DRIVER_CQS),
-		.max_mrs = most(client, DRIVER_MRS),
-		.max_pds = most(client, DRIVER_PDS),
+		.max_qps = limit_of(client, DRIVER_QPS),
+		.max_cqs = limit_of(client, DRIVER_CQS),
+		.max_mrs = limit_of(client, DRIVER_MRS),
+		.max_pds = limit_of(client, DRIVER_PDS),
 		.ack_delay = HCA_LIM_ACK_DELAY(port),
 		.flags = hca_be32_to_cpu(lim->caps),
 		.log_num_srqs = drv->config.log_num_srqs,
-		.max_srqs = most(client, DRIVER_SRQS),
-		.max_xrcds = most(client, DRIVER_XRCDS),
+		.max_srqs = limit_of(client, DRIVER_SRQS),
+		.max_xrcds = limit_of(client, DRIVER_XRCDS),
 		.max_mcgs = mcgs(lim),
 		.max_qps_per_mcg = HCA_LIM_QP_PER_MCG(hca_be32_to_cpu(lim->mcast)),
 		.max_mws = mws(lim),

@@ -26,11 +26,11 @@ query(struct hca_driver *drv, uint32_t op_modifier, uint32_t in_modifier)
 
 /* Header of the device's answer, which the device fills. */
 static uint32_t
-entries(const struct hca_mbox_counters *m, uint32_t most)
+entries(const struct hca_mbox_counters *m, uint32_t max)
 {
 	uint32_t n = hca_be32_to_cpu(m->count);
 
-	return n < most ? n : most;
+	return n < max ? n : max;
 }
 
 static int

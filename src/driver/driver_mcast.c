@@ -78,14 +78,14 @@ judge_places(const struct hca_client *client, const struct driver_group *g, uint
 {
 	const struct hca_quota *q = &client->drv->config.quota;
 	uint32_t all = HCA_LIM_QP_PER_MCG(hca_be32_to_cpu(client->drv->lim.mcast)), user = 0;
-	uint32_t left = all > g->members ? all - g->members : 0, most;
+	uint32_t left = all > g->members ? all - g->members : 0, max;
 
 	if (q->user_share == 0 || q->client_share == 0 || left == 0)
 		return 0; /* the device refuses if the group is full */
 	for (const struct hca_client *c = client->drv->clients; c != NULL; c = c->next)
 		user += c->user == client->user ? members_of(c, g) : 0;
-	most = (user + left) * q->user_share / 100;
-	left = most > user ? most - user : 0;
+	max = (user + left) * q->user_share / 100;
+	left = max > user ? max - user : 0;
 	if (own < (own + left) * q->client_share / 100)
 		return 0;
 	return driver_fail(

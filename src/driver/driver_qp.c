@@ -143,7 +143,7 @@ take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
 {
 	bool jetty = hca_service_is_ub(service);
 	uint32_t bits = jetty ? JETTY_BITS : QPN_BITS, log = drv->config.log_num_qps;
-	uint32_t least = jetty ? HCA_TC_WELL_KNOWN : HCA_QPN_GSI + 1, index;
+	uint32_t min = jetty ? HCA_TC_WELL_KNOWN : HCA_QPN_GSI + 1, index;
 	int err = driver_ids_take(&drv->qp_ids, &index);
 
 	if (err != 0)
@@ -157,7 +157,7 @@ take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
 		*qpn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->qp_ids, index, bits - log,
 						       &drv->random),
 				    index, log);
-	} while (*qpn < least || *qpn == HCA_QPN_MULTICAST);
+	} while (*qpn < min || *qpn == HCA_QPN_MULTICAST);
 	return 0;
 }
 

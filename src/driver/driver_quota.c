@@ -102,14 +102,14 @@ static uint64_t
 user_left(const struct hca_client *client, enum driver_thing thing, uint64_t left)
 {
 	uint32_t share = client->drv->config.quota.user_share;
-	uint64_t used = 0, most;
+	uint64_t used = 0, max;
 
 	if (share == 0 || left == UINT64_MAX)
 		return left;
 	for (const struct hca_client *c = client->drv->clients; c != NULL; c = c->next)
 		used += c->user == client->user ? c->count[thing] : 0;
-	most = (used + left) * share / 100;
-	return most > used ? most - used : 0;
+	max = (used + left) * share / 100;
+	return max > used ? max - used : 0;
 }
 
 uint64_t
@@ -118,11 +118,11 @@ driver_quota_most(const struct hca_client *client, enum driver_thing thing)
 	const struct hca_quota *q = &client->drv->config.quota;
 	uint64_t own = own_quota(q, thing), has = client->count[thing];
 	uint64_t left = user_left(client, thing, table_left(client->drv, thing));
-	uint64_t most = left == UINT64_MAX ? left : has + left;
+	uint64_t max = left == UINT64_MAX ? left : has + left;
 
 	if (own != 0)
-		return own < most ? own : most;
-	return q->client_share == 0 || most == UINT64_MAX ? most : most * q->client_share / 100;
+		return own < max ? own : max;
+	return q->client_share == 0 || max == UINT64_MAX ? max : max * q->client_share / 100;
 }
 
 int

@@ -46,7 +46,7 @@ softhca_embed_config_init(struct softhca_embed_config *c)
 	*c = (struct softhca_embed_config)
 	{
 		.size = sizeof(*c), .num_hcas = 2, .max_mtu = SOFTHCA_MTU_4096,
-#define X(section, name, least, most, preset) .name = preset,
+#define X(section, name, min, max, def) .name = def,
 		HCA_LIMIT_LIST(X)
 #undef X
 			.memory_mb = 512,
@@ -57,9 +57,9 @@ softhca_embed_config_init(struct softhca_embed_config *c)
 static int
 check_sizes(const struct softhca_embed_config *c)
 {
-#define X(section, name, least, most, preset) \
-	if (!hca_limit_holds(c->name, least, most, preset)) \
-		return embed_fail(-EINVAL, #name " = %u: %u to %u", c->name, least, most);
+#define X(section, name, min, max, def) \
+	if (!hca_limit_holds(c->name, min, max, def)) \
+		return embed_fail(-EINVAL, #name " = %u: %u to %u", c->name, min, max);
 	HCA_LIMIT_LIST(X)
 #undef X
 	return 0;
@@ -68,9 +68,9 @@ check_sizes(const struct softhca_embed_config *c)
 /* Fields that are 0 get their defaults. */
 /* 0: the default */
 static bool
-power_within(uint32_t value, uint32_t least, uint32_t most)
+power_within(uint32_t value, uint32_t min, uint32_t max)
 {
-	return value == 0 || (value >= least && value <= most && (value & (value - 1)) == 0);
+	return value == 0 || (value >= min && value <= max && (value & (value - 1)) == 0);
 }
 
 static bool

@@ -29,7 +29,7 @@ setting(const char *name)
 
 /* *number keeps its value if the variable is not set. */
 static int
-take_number(const char *name, uint64_t most, uint64_t *number)
+take_number(const char *name, uint64_t max, uint64_t *number)
 {
 	const char *value = setting(name);
 	char *end;
@@ -38,10 +38,10 @@ take_number(const char *name, uint64_t most, uint64_t *number)
 		return 0;
 	errno = 0;
 	*number = strtoull(value, &end, 0);
-	if (errno == 0 && *end == '\0' && value[0] != '-' && *number <= most)
+	if (errno == 0 && *end == '\0' && value[0] != '-' && *number <= max)
 		return 0;
 	return embed_fail(-EINVAL, "%s=%s: expected a number up to %llu", name, value,
-			  (unsigned long long)most);
+			  (unsigned long long)max);
 }
 
 static int

@@ -39,26 +39,26 @@
 const struct config_key config_keys[] = {
 #define ROW(s, n, fn, member, e) .section = #s, .name = #n, .parse = fn, AT(member), .expected = e
 #define NUMBER(s, n, type, member, lo, hi, d, e) \
-	{ROW(s, n, config_number, member, e), .min = lo, .max = hi, .preset = d},
+	{ROW(s, n, config_number, member, e), .min = lo, .max = hi, .def = d},
 #define POWER(s, n, type, member, lo, hi, d, e) \
-	{ROW(s, n, config_power, member, e), .min = lo, .max = hi, .preset = d},
-#define CHOICE(s, n, member, d, e) {ROW(s, n, config_choice, member, e), .preset = d},
-#define YES_NO(s, n, member, d) {ROW(s, n, config_yes_no, member, "yes or no"), .preset = d},
+	{ROW(s, n, config_power, member, e), .min = lo, .max = hi, .def = d},
+#define CHOICE(s, n, member, d, e) {ROW(s, n, config_choice, member, e), .def = d},
+#define YES_NO(s, n, member, d) {ROW(s, n, config_yes_no, member, "yes or no"), .def = d},
 #define TEXT(s, n, bytes, member, fn, d, e) {ROW(s, n, fn, member, e), .text = d},
-#define PARSED(s, n, type, member, fn, d, e) {ROW(s, n, fn, member, e), .preset = d},
+#define PARSED(s, n, type, member, fn, d, e) {ROW(s, n, fn, member, e), .def = d},
 	ENDPOINT_CONFIG_LIST(NUMBER, POWER, CHOICE, YES_NO, TEXT, PARSED)
 #define LIMIT(s, n, lo, hi, d) \
 	{ROW(s, n, config_number, n, (d) != 0 ? #lo " to " #hi : "0 (by the number of QPs) to " #hi), \
-	 .min = (d) != 0 ? (lo) : 0, .max = hi, .preset = d},
+	 .min = (d) != 0 ? (lo) : 0, .max = hi, .def = d},
 	HCA_LIMIT_LIST(LIMIT)
 #define CM_LIMIT(n, d, text) \
-	{ROW(cm, n, config_number, cm_limits.n, "1 to 1048576"), .min = 1, .max = 1048576, .preset = d},
+	{ROW(cm, n, config_number, cm_limits.n, "1 to 1048576"), .min = 1, .max = 1048576, .def = d},
 	IBCM_LIMIT_LIST(CM_LIMIT)
 #define QUOTA(n, hi) \
 	{ROW(quota, n, config_number, quota.n, "0 (a share) to " #hi), .max = hi},
 	QUOTAS(QUOTA)
 #define SHARE(n, d) \
-	{ROW(quota, n, config_number, quota.n, "per cent, 1 to 100"), .min = 1, .max = 100, .preset = d},
+	{ROW(quota, n, config_number, quota.n, "per cent, 1 to 100"), .min = 1, .max = 100, .def = d},
 	SHARE(user_share, 75)
 	SHARE(client_share, 50)
 #define ONCE(s, n, member, e) {ROW(s, n, config_##n, member, e)},
@@ -125,36 +125,36 @@ distance(const char *a, const char *b)
 }
 
 static const char *
-nearer(const char *name, const char *candidate, const char *best, unsigned int *least)
+nearer(const char *name, const char *candidate, const char *best, unsigned int *min)
 {
 	unsigned int d = distance(name, candidate);
 
 	/* half of a short name must be right */
-	if (d >= *least || 2 * d > strlen(candidate))
+	if (d >= *min || 2 * d > strlen(candidate))
 		return best;
-	*least = d;
+	*min = d;
 	return candidate;
 }
 
 const char *
 config_section_nearest(const char *section)
 {
-	unsigned int least = NEAR + 1;
+	unsigned int min = NEAR + 1;
 	const char *best = NULL;
 
 	for (unsigned int i = 0; i < config_keys_count; i++)
-		best = nearer(section, config_keys[i].section, best, &least);
+		best = nearer(section, config_keys[i].section, best, &min);
 	return best;
 }
 
 const char *
 config_key_nearest(const char *section, const char *name)
 {
-	unsigned int least = NEAR + 1;
+	unsigned int min = NEAR + 1;
 	const char *best = NULL;
 
 	for (unsigned int i = 0; i < config_keys_count; i++)
 		if (strcmp(config_keys[i].section, section) == 0)
-			best = nearer(name, config_keys[i].name, best, &least);
+			best = nearer(name, config_keys[i].name, best, &min);
 	return best;
 }

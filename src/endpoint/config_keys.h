@@ -20,7 +20,7 @@ struct config_key {
 	config_parse_fn parse;
 	size_t at; /* offset in struct endpoint_config */
 	size_t size;
-	uint64_t min, max, preset;
+	uint64_t min, max, def;
 	const char *text;     /* default of a string */
 	const char *expected; /* for messages; choices: "a, b or c", in the order of the enum */
 	bool repeats;

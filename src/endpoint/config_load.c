@@ -60,8 +60,8 @@ endpoint_config_init(struct endpoint_config *c)
 
 		if (k->text != NULL)
 			strcpy((char *)c + k->at, k->text);
-		else if (k->preset != 0)
-			config_store(k, c, k->preset);
+		else if (k->def != 0)
+			config_store(k, c, k->def);
 	}
 }
 
@@ -297,11 +297,11 @@ check_port(struct loader *l)
 			"NIC bound to vfio-pci, or "
 			"net_memif0,role=server,socket=/run/softhca/wire for a process on this "
 			"machine; and an address = 192.0.2.1/24 in [addresses]");
-	if (c->mtu != 0 && c->roce_mtu != 0 && c->mtu < c->roce_mtu + ENDPOINT_LEAST_HEADERS)
+	if (c->mtu != 0 && c->roce_mtu != 0 && c->mtu < c->roce_mtu + ENDPOINT_MIN_HEADERS)
 		complain(l, line_of(l, "port", "roce_mtu"),
 			 "roce_mtu: expected at most the MTU of the link less %u, found %u with "
 			 "mtu = %u",
-			 ENDPOINT_LEAST_HEADERS, c->roce_mtu, c->mtu);
+			 ENDPOINT_MIN_HEADERS, c->roce_mtu, c->mtu);
 }
 
 static void

@@ -44,7 +44,7 @@ whole_number(const char *text, uint64_t *value)
 static bool
 number_of(const struct config_key *key, const char *text, uint64_t *value)
 {
-	if (key->preset == 0 && key->min != 0 && strcmp(text, "auto") == 0) {
+	if (key->def == 0 && key->min != 0 && strcmp(text, "auto") == 0) {
 		*value = 0;
 		return true;
 	}

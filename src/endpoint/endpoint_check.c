@@ -163,18 +163,18 @@ check_hugepages(struct check *k, const struct endpoint_config *c)
 static void
 check_size(struct check *k, const struct endpoint_config *c)
 {
-	uint64_t most = meminfo_mib("MemTotal"), now = meminfo_mib("MemAvailable");
+	uint64_t max = meminfo_mib("MemTotal"), now = meminfo_mib("MemAvailable");
 
 	if (c->hugepages != ENDPOINT_HUGEPAGES_MUST) {
-		most += meminfo_mib("SwapTotal");
+		max += meminfo_mib("SwapTotal");
 		now += meminfo_mib("SwapFree");
 	}
-	if (most == 0 || takes_hugepages(c))
+	if (max == 0 || takes_hugepages(c))
 		return;
-	if (c->memory_mb > most)
+	if (c->memory_mb > max)
 		say(k, c->line.memory, false,
 		    "size_mb: expected at most %llu, the memory of this machine, found %u",
-		    (unsigned long long)most, c->memory_mb);
+		    (unsigned long long)max, c->memory_mb);
 	else if (c->hugepages != ENDPOINT_HUGEPAGES_MUST && c->memory_mb > now)
 		say(k, c->line.memory, true,
 		    "size_mb: %u MiB are taken at the start, %llu are available at present",

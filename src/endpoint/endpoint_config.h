@@ -34,7 +34,7 @@
  * and without extended and immediate headers, over IPv4: the minimum.
  */
 #define ENDPOINT_LARGEST_HEADERS (40u + 8 + 12 + 4 + 16 + 4 + 4)
-#define ENDPOINT_LEAST_HEADERS (20u + 8 + 12 + 16 + 4)
+#define ENDPOINT_MIN_HEADERS (20u + 8 + 12 + 16 + 4)
 
 enum endpoint_idle {
 	ENDPOINT_IDLE_AUTO, /* yield if there are more workers than CPUs, else back off and sleep */
@@ -93,12 +93,12 @@ struct endpoint_config_lines {
  * The keys. A row declares the member of struct endpoint_config, and makes the key: its range, its
  * default and the expectation in error messages; of a text its size is the range. A key of a new
  * kind also has a parser in config_values.c.
- *   NUMBER, POWER (of two)(section, name, type, member, least, most, preset, expected)
- *   CHOICE(section, name, member, preset, expected)  words in the order of their enum
- *   YES_NO(section, name, member, preset)
- *   TEXT(section, name, size, member, parse, preset, expected)
- *   PARSED(section, name, type, member, parse, preset, expected)
- * A number whose preset is 0 and below its least may be "auto".
+ *   NUMBER, POWER (of two)(section, name, type, member, min, max, def, expected)
+ *   CHOICE(section, name, member, def, expected)  words in the order of their enum
+ *   YES_NO(section, name, member, def)
+ *   TEXT(section, name, size, member, parse, def, expected)
+ *   PARSED(section, name, type, member, parse, def, expected)
+ * A number whose default is 0 and below its minimum may be "auto".
  */
 #define ENDPOINT_CONFIG_LIST(NUMBER, POWER, CHOICE, YES_NO, TEXT, PARSED) \
 	TEXT(hca, name, ENDPOINT_NAME_MAX, name, config_name, "softhca0", \
@@ -108,7 +108,7 @@ struct endpoint_config_lines {
 	     HCA_CC_NAMES) \
 	CHOICE(hca, idle, idle, ENDPOINT_IDLE_AUTO, "auto or spin") \
 	NUMBER(hca, seed, uint64_t, seed, 0, UINT64_MAX, 0, "a number") \
-	PARSED(hca, fw_ver, uint64_t, fw_ver, config_version, HCA_FW_VER_PRESET, \
+	PARSED(hca, fw_ver, uint64_t, fw_ver, config_version, HCA_FW_VER_DEFAULT, \
 	       "three numbers up to 65535, like 1.2.3") \
 	TEXT(port, device, ENDPOINT_DEVICE_MAX, device, config_device, "", \
 	     "a PCI address or a DPDK device like net_af_packet0,iface=eth1") \
@@ -206,7 +206,7 @@ struct endpoint_config {
 #undef CHOICE
 #undef YES_NO
 #undef TEXT
-#define X(section, name, least, most, preset) uint32_t name;
+#define X(section, name, min, max, def) uint32_t name;
 	HCA_LIMIT_LIST(X)
 #undef X
 	struct hca_quota quota;

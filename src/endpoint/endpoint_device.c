@@ -150,16 +150,16 @@ complete_af_packet(const struct endpoint_config *c, struct endpoint_device *d)
 static int
 complete_af_xdp(const struct endpoint_config *c, struct endpoint_device *d)
 {
-	uint32_t most = XDP_DATA_ROOM - RTE_PKTMBUF_HEADROOM - XDP_HEADROOM - ETHERNET;
+	uint32_t max = XDP_DATA_ROOM - RTE_PKTMBUF_HEADROOM - XDP_HEADROOM - ETHERNET;
 	int err = must_have(d, "iface", "INTERFACE");
 
 	(void)c;
-	if (err == 0 && d->mtu > most)
+	if (err == 0 && d->mtu > max)
 		return endpoint_fail(
 			-EINVAL,
 			"device %s: frames of AF_XDP fit into a page, so the MTU may be "
 			"%u at most; run 'ip link set %s mtu %u', or use net_af_packet0",
-			d->name, most, d->interface, most);
+			d->name, max, d->interface, max);
 	d->data_max = XDP_DATA_ROOM;
 	d->buffers = XDP_FILL_RING;
 	return err;

@@ -15,7 +15,7 @@
 #define FILES_PER_WORKER 2u
 #define FILES_PER_CLIENT \
 	11u /* per client: socket, process, doorbell page, kicks, events, and those in a request */
-#define LEAST_SHARE 2u /* in addition to these: a channel, and the file of an XRC domain */
+#define MIN_SHARE 2u /* in addition to these: a channel, and the file of an XRC domain */
 #define CHANNELS_MAX 65536u
 
 static uint64_t
@@ -38,14 +38,14 @@ uint64_t
 endpoint_machine_files_needed(const struct endpoint_config *c)
 {
 	return OWN_FILES + FILES_PER_WORKER * endpoint_workers(c) +
-	       (uint64_t)c->clients * (FILES_PER_CLIENT + LEAST_SHARE);
+	       (uint64_t)c->clients * (FILES_PER_CLIENT + MIN_SHARE);
 }
 
 void
 endpoint_machine_files(struct endpoint_config *c)
 {
 	uint64_t files = raise_limit();
-	uint64_t need = endpoint_machine_files_needed(c), share = LEAST_SHARE;
+	uint64_t need = endpoint_machine_files_needed(c), share = MIN_SHARE;
 
 	if (files < need)
 		LOG_WARNING("%llu files may be open; %u clients may need %llu (ulimit -n)",

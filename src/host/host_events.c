@@ -9,7 +9,7 @@
 
 /* Interval of retries for events that found no room: initially, and at most */
 #define DEBT_NS 1000000
-#define DEBT_MOST_NS 16000000
+#define DEBT_MAX_NS 16000000
 
 void
 host_events_urge(void *arg)
@@ -80,7 +80,7 @@ events_main(void *arg)
 			pause = 0;
 		else if (due || pause == 0 || owed < before)
 			pause = DEBT_NS;
-		else if (pause < DEBT_MOST_NS)
+		else if (pause < DEBT_MAX_NS)
 			pause *= 2;
 		wait_due(ev, pause);
 	}

@@ -96,17 +96,17 @@ int telemetry_begin_list(const struct telemetry_request *r, struct rte_tel_data 
 unsigned int telemetry_list_queues(struct hca_driver *drv, uint32_t from, bool ub,
 				   struct hca_driver_qp_info *out, unsigned int max);
 
-/* A command that lists objects: at most `most` of those of list(), each by add(). */
-#define TELEMETRY_LIST(name, type, most, list, add) \
+/* A command that lists objects: at most `max` of those that list() returns, each by add(). */
+#define TELEMETRY_LIST(name, type, max, list, add) \
 	int name(const struct telemetry_request *r, struct rte_tel_data *d) \
 	{ \
-		type info[most]; \
+		type info[max]; \
 		unsigned int n = 0; \
 		uint32_t from; \
 		int rc = telemetry_begin_list(r, d, &from); \
 \
 		if (rc == 0) \
-			n = list(r->t->drv, from, info, most); \
+			n = list(r->t->drv, from, info, max); \
 		for (unsigned int i = 0; i < n && rc == 0; i++) \
 			rc = add(r->t, &info[i], d); \
 		return rc; \

@@ -12,7 +12,7 @@
 
 /* Between two questions about an import, at first and at most */
 #define PEER_PAUSE_NS 50000
-#define PEER_PAUSE_MOST_NS 10000000
+#define PEER_PAUSE_MAX_NS 10000000
 
 #define CALL(ctx, NAME, request, answer) \
 	urma_inside()->call(ctx, HCA_CTL_##NAME, HCA_CTL_REQUEST(NAME, request), \
@@ -183,7 +183,7 @@ wait_for_peer(struct lib_context *ctx, long *pause_ns)
 		return;
 	}
 	nanosleep(&pause, NULL);
-	if (*pause_ns < PEER_PAUSE_MOST_NS)
+	if (*pause_ns < PEER_PAUSE_MAX_NS)
 		*pause_ns *= 2;
 }
 

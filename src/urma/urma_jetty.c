@@ -9,7 +9,7 @@
 #define DEFAULT_INLINE 64u
 #define DEFAULT_ERR_TIMEOUT 17u
 #define DEFAULT_RNR_TIMER 12u
-#define MOST_PRIORITY 15u
+#define MAX_PRIORITY 15u
 
 /* ---- configurations ---- */
 
@@ -67,7 +67,7 @@ check_jfs(const urma_context_t *ctx, const urma_jfs_cfg_t *cfg)
 		return urma_fail(-EOPNOTSUPP, "completions come in order");
 	if (cfg->flag.bs.reserved != 0)
 		return urma_fail(-EINVAL, "JFS flags %#x are not known", cfg->flag.value);
-	if (cfg->priority > MOST_PRIORITY || cfg->rnr_retry > HCA_RNR_RETRY_FOREVER ||
+	if (cfg->priority > MAX_PRIORITY || cfg->rnr_retry > HCA_RNR_RETRY_FOREVER ||
 	    cfg->err_timeout > HCA_ACK_TIMEOUT_MAX || cfg->max_rsge > 1)
 		return urma_fail(-EINVAL, "priority %u, rnr_retry %u, err_timeout %u, max_rsge %u",
 				 cfg->priority, cfg->rnr_retry, cfg->err_timeout, cfg->max_rsge);

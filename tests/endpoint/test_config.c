@@ -287,7 +287,7 @@ connection_management(void **state)
 
 	assert_int_equal(load(&c, GOOD), 0);
 	assert_true(c.cm);
-#define X(name, preset, text) assert_int_equal(c.cm_limits.name, preset);
+#define X(name, def, text) assert_int_equal(c.cm_limits.name, def);
 	IBCM_LIMIT_LIST(X)
 #undef X
 	assert_int_equal(load(&c, GOOD "[cm]\nenabled = no\nids_client = 7\nbacklog = 3\n"), 0);

@@ -101,7 +101,7 @@ clocks_differ(void **state)
 static void
 off(void **state)
 {
-	turns.most = 0;
+	turns.max = 0;
 	ipc_turns_lost(&turns, ONE, START);
 	assert_int_equal(take(ONE, 0), 0);
 	assert_null(turns.list);

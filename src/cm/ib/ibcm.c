@@ -15,9 +15,9 @@
 static void
 cm_limits(struct ibcm_limits *l)
 {
-#define X(name, preset, text) \
+#define X(name, def, text) \
 	if (l->name == 0) \
-		l->name = (preset);
+		l->name = (def);
 	IBCM_LIMIT_LIST(X)
 #undef X
 }
@@ -276,7 +276,7 @@ op_listen(struct ib_op *op, const struct hca_ctl_cm_listen *r, struct hca_ctl_no
 {
 	struct ib_id *id = ib_id_get(op, r->id);
 	struct hca_ctl_cm_addr any = ib_ip_any(HCA_CTL_CM_IP4);
-	uint32_t most = op->cm->cfg.limits.backlog;
+	uint32_t max = op->cm->cfg.limits.backlog;
 	int err = 0;
 
 	(void)none;
@@ -291,7 +291,7 @@ op_listen(struct ib_op *op, const struct hca_ctl_cm_listen *r, struct hca_ctl_no
 	err = ib_bind_listens(op, id);
 	if (err != 0)
 		return err;
-	id->backlog = r->backlog == 0 || r->backlog > most ? most : r->backlog;
+	id->backlog = r->backlog == 0 || r->backlog > max ? max : r->backlog;
 	id->c.service_id = ib_bind_service(id);
 	return 0;
 }

@@ -59,7 +59,7 @@ struct ibcm_ops {
 	uint64_t (*random)(void *arg); /* of a CSPRNG */
 };
 
-/* How many there may be: X(name, preset, text) */
+/* How many there may be: X(name, def, text) */
 #define IBCM_LIMIT_LIST(X) \
 	X(ids, 65536, "ids of all clients") \
 	X(ids_user, 32768, "ids of a user") \
@@ -70,7 +70,7 @@ struct ibcm_ops {
 	X(groups, 4096, "memberships of multicast groups")
 
 struct ibcm_limits {
-#define IBCM_LIMIT_MEMBER(name, preset, text) uint32_t name; /* 0: the preset */
+#define IBCM_LIMIT_MEMBER(name, def, text) uint32_t name; /* 0: the default */
 	IBCM_LIMIT_LIST(IBCM_LIMIT_MEMBER)
 #undef IBCM_LIMIT_MEMBER
 };

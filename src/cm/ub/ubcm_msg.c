@@ -56,9 +56,9 @@ put_32(uint8_t *p, uint32_t v)
 /* ---- types of TLVs and messages ---- */
 
 static const struct {
-	uint8_t bytes, most;
+	uint8_t bytes, max;
 } tlvs[UBCM_TLVS] = {
-#define ROW(NAME, type, bytes, most) [type] = {bytes, most},
+#define ROW(NAME, type, bytes, max) [type] = {bytes, max},
 	UBCM_TLV_LIST(ROW)
 #undef ROW
 };
@@ -72,9 +72,9 @@ static const uint8_t has[UBCM_TYPES] = {
 /* ---- reading ---- */
 
 static bool
-is_power(uint32_t v, uint32_t least, uint32_t most)
+is_power(uint32_t v, uint32_t min, uint32_t max)
 {
-	return v >= least && v <= most && (v & (v - 1)) == 0;
+	return v >= min && v <= max && (v & (v - 1)) == 0;
 }
 
 static bool
@@ -92,9 +92,9 @@ good_timer(const struct ubcm_timer *t)
 	const struct hca_tpc_field_info *f = hca_tpc_fields;
 
 	return (t->rto_base == 0 || t->rto_base >= HCA_TP_RTO_LEAST) &&
-	       t->rto_base <= f[HCA_TPC_RTO_BASE].most &&
-	       t->rto_exponent <= f[HCA_TPC_RTO_EXPONENT].most &&
-	       t->retries <= f[HCA_TPC_RETRIES].most && t->ack_every != 0 && t->ooo_every != 0;
+	       t->rto_base <= f[HCA_TPC_RTO_BASE].max &&
+	       t->rto_exponent <= f[HCA_TPC_RTO_EXPONENT].max &&
+	       t->retries <= f[HCA_TPC_RETRIES].max && t->ack_every != 0 && t->ooo_every != 0;
 }
 
 static enum ubcm_drop
@@ -166,11 +166,11 @@ padded(uint32_t bytes)
 static enum ubcm_drop
 take_tlv(uint32_t type, uint32_t bytes, const uint8_t *p, uint8_t *seen, struct ubcm_msg *m)
 {
-	if (type >= UBCM_TLVS || tlvs[type].most == 0)
+	if (type >= UBCM_TLVS || tlvs[type].max == 0)
 		return UBCM_DROP_none;
 	if (bytes != tlvs[type].bytes)
 		return UBCM_DROP_tlv;
-	if (seen[type]++ == tlvs[type].most)
+	if (seen[type]++ == tlvs[type].max)
 		return UBCM_DROP_repeated;
 	return take_value(type, p, m);
 }

@@ -49,7 +49,7 @@ enum ubcm_type {
 	UBCM_TYPES
 };
 
-/* Bytes of the values. X(NAME, type, bytes, most of them in a message) */
+/* Bytes of the values. X(NAME, type, bytes, max number in a message) */
 #define UBCM_TLV_LIST(X) \
 	X(ENTITY, 1, 32, 1) /* EIDs of source and destination, 16 bytes each */ \
 	X(TP, 2, 20, UBCM_MSG_TPS) \
@@ -57,7 +57,7 @@ enum ubcm_type {
 	X(COOKIE, 4, 8, 1)
 
 enum ubcm_tlv {
-#define UBCM_TLV_ENUM(NAME, type, bytes, most) UBCM_TLV_##NAME = (type),
+#define UBCM_TLV_ENUM(NAME, type, bytes, max) UBCM_TLV_##NAME = (type),
 	UBCM_TLV_LIST(UBCM_TLV_ENUM)
 #undef UBCM_TLV_ENUM
 	UBCM_TLVS

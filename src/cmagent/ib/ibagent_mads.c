@@ -23,9 +23,9 @@
 /* ---- rates ---- */
 
 static struct ibagent_rate
-rate_of(uint32_t per_second, uint32_t preset)
+rate_of(uint32_t per_second, uint32_t def)
 {
-	return (struct ibagent_rate){.every = SECOND / (per_second != 0 ? per_second : preset),
+	return (struct ibagent_rate){.every = SECOND / (per_second != 0 ? per_second : def),
 				     .burst = BURST_NS};
 }
 

@@ -62,11 +62,11 @@ static const struct stage_row stage_rows[HCA_STAGE_N] = {
 
 /* Messages have object indexes of 16 bits. */
 enum {
-#define X(section, name, least, most, preset) MOST_##name = most,
+#define X(section, name, min, max, def) MAX_##name = max,
 	HCA_LIMIT_LIST(X)
 #undef X
 };
-#define X(k, log, wires) +(1u << MOST_##log)
+#define X(k, log, wires) +(1u << MAX_##log)
 _Static_assert(0 HCA_OBJECT_LIST(X) <= 1u << 16, "struct hca_msg_channel");
 #undef X
 
@@ -95,7 +95,7 @@ apply_defaults(struct hca_config *c)
 		size_t off;
 		uint32_t value;
 	} defaults[] = {
-#define X(section, name, least, most, preset) {offsetof(struct hca_config, name), preset},
+#define X(section, name, min, max, def) {offsetof(struct hca_config, name), def},
 		HCA_LIMIT_LIST(X)
 #undef X
 			{offsetof(struct hca_config, log_eqs), 5},
@@ -117,7 +117,7 @@ apply_defaults(struct hca_config *c)
 	if (c->wires == 0)
 		c->wires = HCA_WIRE_BIT(HCA_WIRE_ROCE);
 	if (c->fw_ver == 0)
-		c->fw_ver = HCA_FW_VER_PRESET;
+		c->fw_ver = HCA_FW_VER_DEFAULT;
 	if (c->port_stall_ns == 0)
 		c->port_stall_ns = 1000 * 1000 * 1000;
 }
@@ -128,8 +128,8 @@ check_config(const struct hca_config *c)
 	if (c->port == NULL || c->name == NULL || strlen(c->name) > 16 ||
 	    (unsigned int)c->layout >= HCA_LAYOUTS)
 		return -EINVAL;
-#define X(section, name, least, most, preset) \
-	if (!hca_limit_holds(c->name, least, most, preset)) \
+#define X(section, name, min, max, def) \
+	if (!hca_limit_holds(c->name, min, max, def)) \
 		return -EINVAL;
 	HCA_LIMIT_LIST(X)
 #undef X

@@ -33,7 +33,7 @@
 #define AGENT_STACK (64u << 10)
 #define SPIN_NS 20000u /* limit of a spin for the other thread */
 /* limit of a worker's wait for the system call; how long it waits for a CPU: IPC_BUDGET_CPU */
-#define PATIENCE_NS IPC_BUDGET_LEAST_NS
+#define PATIENCE_NS IPC_BUDGET_MIN_NS
 #define NAP_NS 1000000u	       /* a waiting worker looks again after this time */
 #define SAMPLE_NS 100000u      /* time from which a wait is worth a look at the statistics */
 #define NAPS 5u		       /* least number of naps before a request is abandoned */
@@ -257,7 +257,7 @@ ask(struct ipc_foreign *f, bool write, uint64_t addr, const void *bytes, uint32_
 }
 
 /* Within the share of its user: ipc_budget.h. */
-static const struct ipc_allowance per_client = {.part = 20, .most = 50000000};
+static const struct ipc_allowance per_client = {.part = 20, .max = 50000000};
 
 /* Whether the budgets permit another wait of the maximal length. */
 static bool

@@ -19,7 +19,7 @@ struct ipc_budget {
 };
 
 static const struct ipc_allowance all[IPC_BUDGETS] = {
-#define X(id, part_, most_) [IPC_BUDGET_##id] = {.part = part_, .most = most_},
+#define X(id, part_, max_) [IPC_BUDGET_##id] = {.part = part_, .max = max_},
 	IPC_BUDGET_LIST(X)
 #undef X
 };
@@ -34,7 +34,7 @@ ipc_allowance_left(const uint64_t *empty_at, const struct ipc_allowance *a, uint
 	uint64_t at = __atomic_load_n(empty_at, __ATOMIC_RELAXED);
 	uint64_t earned = now > at ? (now - at) / a->part : 0;
 
-	return earned < a->most ? earned : a->most;
+	return earned < a->max ? earned : a->max;
 }
 
 void
@@ -43,7 +43,7 @@ ipc_allowance_take(uint64_t *empty_at, const struct ipc_allowance *a, uint64_t n
 	uint64_t at = __atomic_load_n(empty_at, __ATOMIC_RELAXED), full, empty;
 
 	do {
-		full = now - a->part * a->most;
+		full = now - a->part * a->max;
 		empty = (at > full ? at : full) + a->part * ns;
 		if (empty > now)
 			empty = now;
@@ -60,10 +60,10 @@ share_of(enum ipc_budget_kind kind)
 
 	if (n > 1) {
 		a.part *= n;
-		a.most /= n;
+		a.max /= n;
 	}
-	if (a.most < IPC_BUDGET_LEAST_NS)
-		a.most = IPC_BUDGET_LEAST_NS;
+	if (a.max < IPC_BUDGET_MIN_NS)
+		a.max = IPC_BUDGET_MIN_NS;
 	return a;
 }
 
@@ -87,7 +87,7 @@ static bool
 is_full(const struct ipc_budget *b, uint64_t now)
 {
 	for (unsigned int i = 0; i < IPC_BUDGETS; i++)
-		if (ipc_allowance_left(&b->empty_at[i], &all[i], now) < all[i].most)
+		if (ipc_allowance_left(&b->empty_at[i], &all[i], now) < all[i].max)
 			return false;
 	return true;
 }

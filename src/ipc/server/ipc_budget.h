@@ -16,9 +16,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* 1/part of the time that passes, `most` ns at most. */
+/* 1/part of the time that passes, `max` ns at most. */
 struct ipc_allowance {
-	uint64_t part, most;
+	uint64_t part, max;
 };
 
 /* The rest of an allowance that was used up at *empty_at. */
@@ -27,7 +27,7 @@ uint64_t ipc_allowance_left(const uint64_t *empty_at, const struct ipc_allowance
 void ipc_allowance_take(uint64_t *empty_at, const struct ipc_allowance *a, uint64_t now,
 			uint64_t ns);
 
-#define IPC_BUDGET_LEAST_NS 5000000u /* every user can save as much, for the wait for one access */
+#define IPC_BUDGET_MIN_NS 5000000u /* every user can save as much, for the wait for one access */
 
 /* X(id, part of the time, limit in ns): the budget of all users together. */
 #define IPC_BUDGET_LIST(X) \
@@ -35,7 +35,7 @@ void ipc_allowance_take(uint64_t *empty_at, const struct ipc_allowance *a, uint6
 	X(CPU, 4, 100000000)	 /* for agents that have no CPU */
 
 enum ipc_budget_kind {
-#define X(id, part, most) IPC_BUDGET_##id,
+#define X(id, part, max) IPC_BUDGET_##id,
 	IPC_BUDGET_LIST(X)
 #undef X
 	IPC_BUDGETS

@@ -13,9 +13,9 @@ struct ipc_turn {
 };
 
 void
-ipc_turns_init(struct ipc_turns *turns, uint32_t most)
+ipc_turns_init(struct ipc_turns *turns, uint32_t max)
 {
-	*turns = (struct ipc_turns){.most = most};
+	*turns = (struct ipc_turns){.max = max};
 	pthread_mutex_init(&turns->lock, NULL);
 }
 
@@ -53,7 +53,7 @@ ipc_turns_lost(struct ipc_turns *turns, uid_t uid, uint64_t now)
 {
 	struct ipc_turn *t;
 
-	if (turns->most == 0)
+	if (turns->max == 0)
 		return;
 	pthread_mutex_lock(&turns->lock);
 	t = find(turns, uid, now);
@@ -65,8 +65,8 @@ ipc_turns_lost(struct ipc_turns *turns, uid_t uid, uint64_t now)
 		turns->list = t;
 	}
 	t->interval = t->interval == 0 ? IPC_TURN_FIRST_MS : 2 * t->interval;
-	if (t->interval > turns->most)
-		t->interval = turns->most;
+	if (t->interval > turns->max)
+		t->interval = turns->max;
 	t->lost = now;
 	t->free = now + t->interval;
 out:
@@ -79,7 +79,7 @@ ipc_turns_take(struct ipc_turns *turns, uid_t uid, uint64_t now)
 	struct ipc_turn *t;
 	uint32_t wait = 0;
 
-	if (turns->most == 0)
+	if (turns->max == 0)
 		return 0;
 	pthread_mutex_lock(&turns->lock);
 	t = find(turns, uid, now);

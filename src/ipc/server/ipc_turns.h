@@ -24,10 +24,10 @@ struct ipc_turn;
 struct ipc_turns {
 	pthread_mutex_t lock;
 	struct ipc_turn *list; /* of users with a loss that is not forgotten */
-	uint32_t most;	       /* ms; 0: no client waits */
+	uint32_t max;	       /* ms; 0: no client waits */
 };
 
-void ipc_turns_init(struct ipc_turns *turns, uint32_t most);
+void ipc_turns_init(struct ipc_turns *turns, uint32_t max);
 void ipc_turns_free(struct ipc_turns *turns);
 /* A client of the user was ended because it had taken its memory away. */
 void ipc_turns_lost(struct ipc_turns *turns, uid_t uid, uint64_t now);

@@ -18,8 +18,8 @@ union ucma_data {
 struct ucma_command {
 	const char *name;
 	int (*run)(const struct ucma_call *call, const void *data);
-	size_t bytes; /* of its structure, and least of it */
-	size_t least;
+	size_t bytes; /* of its structure, and the fewest that a program may send */
+	size_t min;
 };
 
 /* Members that older headers lack are at the end of a structure. */
@@ -89,7 +89,7 @@ command_take(struct ucma_call *call, const struct rdma_ucm_cmd_hdr *hdr, const v
 
 	call->name = command->name;
 	call->out = hdr->out;
-	if (hdr->in < command->least)
+	if (hdr->in < command->min)
 		return ucma_front_refuse(EINVAL, call->name, "a command of %u bytes", hdr->in);
 	err = calls[hdr->cmd] != NULL ? ucma_front_fault(calls[hdr->cmd]) : 0;
 	if (err != 0)

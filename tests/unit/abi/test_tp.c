@@ -53,8 +53,8 @@ test_tpc_fields(void **state)
 		assert_int_equal(f->at % 4, 0);
 		assert_int_equal(used[f->at / 4] & bits, 0);
 		used[f->at / 4] |= bits;
-		assert_true(f->least <= f->most);
-		assert_true(HCA_BITS(HCA_FIELD(f->hi, f->lo, f->most), f->hi, f->lo) == f->most);
+		assert_true(f->min <= f->max);
+		assert_true(HCA_BITS(HCA_FIELD(f->hi, f->lo, f->max), f->hi, f->lo) == f->max);
 		assert_int_equal(f->attr & ~HCA_TP_ATTRS_ALL, 0);
 		assert_int_equal(f->attr & (f->attr - 1), 0);
 	}

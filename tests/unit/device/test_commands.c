@@ -60,7 +60,7 @@ adapter_and_nop(void **state)
 
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_ADAPTER, 0), HCA_STAT_OK);
 	assert_memory_equal(r->out, "\0\x02\x53\x48\0\0\0\1\0\0\0\1\0\0\0\0", 16);
-	assert_int_equal(hca_get_be64(r->out + 0x10), HCA_FW_VER_PRESET);
+	assert_int_equal(hca_get_be64(r->out + 0x10), HCA_FW_VER_DEFAULT);
 	assert_memory_equal(r->out + 0x18, "\0\0\0\xff\xfe\0\0\1", 8);
 	assert_int_equal(rig_cmd(r, HCA_CMD_NOP, 0, HCA_NOP_IN_MODIFIER, 0, 0), HCA_STAT_OK);
 	assert_int_equal(rig_cmd(r, HCA_CMD_NOP, 0, 3, 0, 0), HCA_STAT_BAD_PARAM);

@@ -141,10 +141,10 @@ every_field_out_of_range(void **state)
 	for (unsigned int f = 0; f < ALL_FIELDS; f++) {
 		const struct hca_tpc_field_info *i = &hca_tpc_fields[f];
 		uint64_t end = UINT64_C(1) << (i->hi - i->lo + 1);
-		const uint64_t bad[] = {(uint64_t)i->least - 1, (uint64_t)i->most + 1, end - 1};
+		const uint64_t bad[] = {(uint64_t)i->min - 1, (uint64_t)i->max + 1, end - 1};
 
 		for (unsigned int k = 0; k < RTE_DIM(bad); k++) {
-			if (bad[k] >= end || (bad[k] >= i->least && bad[k] <= i->most))
+			if (bad[k] >= end || (bad[k] >= i->min && bad[k] <= i->max))
 				continue;
 			set(tpc(r, TPI), f, (uint32_t)bad[k]);
 			assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_TP, TPN(TPI)),

@@ -312,7 +312,7 @@ test_sizes(void **state)
 {
 	static const struct {
 		uint32_t cmd;
-		size_t least; /* EINVAL with a byte less */
+		size_t min; /* EINVAL with a byte less */
 	} sizes[] = {
 #define X(NAME, name, type, last) {RDMA_USER_CM_CMD_##NAME, offsetof(type, last)},
 		UCMA_COMMANDS(X)
@@ -322,7 +322,7 @@ test_sizes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		assert_int_equal(a_command(fd, sizes[i].cmd, data, sizes[i].least, 0), -EINVAL);
+		assert_int_equal(a_command(fd, sizes[i].cmd, data, sizes[i].min, 0), -EINVAL);
 	assert_int_equal(a_command(fd, RDMA_USER_CM_CMD_GET_OPTION, data, 8, 0), -ENOSYS);
 	assert_int_equal(a_command(fd, 23, data, 8, 0), -EINVAL);
 	assert_int_equal(ucma_write(fd, data, 7), -1);

@@ -74,11 +74,11 @@ drop_regions(void)
 }
 
 static void
-run(uint64_t most, uint64_t seconds)
+run(uint64_t max, uint64_t seconds)
 {
 	time_t end = seconds < INT32_MAX ? now() + (time_t)seconds : INT64_MAX;
 
-	while (judge.step < most && (judge.step % LOOK_AT_ALL != 0 || now() <= end)) {
+	while (judge.step < max && (judge.step % LOOK_AT_ALL != 0 || now() <= end)) {
 		judge.step++;
 		random_step();
 		if (judge.step % LOOK_AT_ALL == 0)
@@ -144,7 +144,7 @@ static const struct option options[] = {
 };
 
 static void
-parse(int argc, char **argv, uint64_t *most, uint64_t *seconds)
+parse(int argc, char **argv, uint64_t *max, uint64_t *seconds)
 {
 	int c;
 
@@ -153,7 +153,7 @@ parse(int argc, char **argv, uint64_t *most, uint64_t *seconds)
 		if (c == 's')
 			judge.seed = number(optarg);
 		else if (c == 'n')
-			*most = number(optarg);
+			*max = number(optarg);
 		else if (c == 't')
 			*seconds = number(optarg);
 		else if (c == 'p')
@@ -185,15 +185,15 @@ say_counts(void)
 int
 main(int argc, char **argv)
 {
-	uint64_t most = UINT64_MAX, seconds = UINT64_MAX;
+	uint64_t max = UINT64_MAX, seconds = UINT64_MAX;
 
 	same_addresses(argv);
 	judge.seed = (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
 	judge.threads = true;
 	judge.refusals = true;
-	parse(argc, argv, &most, &seconds);
-	if (most == UINT64_MAX && seconds == UINT64_MAX)
-		most = 10000;
+	parse(argc, argv, &max, &seconds);
+	if (max == UINT64_MAX && seconds == UINT64_MAX)
+		max = 10000;
 	judge.random = judge.seed;
 	setvbuf(stderr, NULL, _IONBF, 0);
 	fprintf(stderr, "seed %llu\n", (unsigned long long)judge.seed);
@@ -203,7 +203,7 @@ main(int argc, char **argv)
 		threads_start();
 	all_open(&judge.all);
 	wire_open();
-	run(most, seconds);
+	run(max, seconds);
 	finish();
 	all_close(&judge.all);
 	say_counts();

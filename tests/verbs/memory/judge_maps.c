@@ -10,7 +10,7 @@
 #include "judge.h"
 
 #define READ_WRITE (PROT_READ | PROT_WRITE)
-#define MOST_PAGES 12u
+#define MAX_PAGES 12u
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -117,7 +117,7 @@ step_map(void)
 	uint32_t first, n, kind = random_below(10);
 
 	if (w == NULL ||
-	    !run_pick(w, chance(60) ? vpage_is_hole : vpage_is_mapped, MOST_PAGES, &first, &n))
+	    !run_pick(w, chance(60) ? vpage_is_hole : vpage_is_mapped, MAX_PAGES, &first, &n))
 		return;
 	judge.count.maps++;
 	if (kind < 6)
@@ -138,7 +138,7 @@ step_unmap(void)
 	struct window *w = window_pick(MAY_MAP);
 	uint32_t first, n;
 
-	if (w == NULL || !run_pick(w, vpage_is_mapped, MOST_PAGES, &first, &n))
+	if (w == NULL || !run_pick(w, vpage_is_mapped, MAX_PAGES, &first, &n))
 		return;
 	judge.count.maps++;
 	note(window_at(w, first), n * PAGE, "munmap");
@@ -158,7 +158,7 @@ step_protect(void)
 	uint8_t prot = random_prot();
 	uint32_t first, n;
 
-	if (w == NULL || !run_pick(w, vpage_is_mapped, MOST_PAGES, &first, &n))
+	if (w == NULL || !run_pick(w, vpage_is_mapped, MAX_PAGES, &first, &n))
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		if ((prot & ~w->v[first + i].max_prot) != 0)
@@ -207,7 +207,7 @@ step_advise(void)
 	uint32_t first, n, k = random_below(sizeof(advices) / sizeof(advices[0]));
 	int advice = advices[k].advice;
 
-	if (w == NULL || !run_pick(w, vpage_is_mapped, MOST_PAGES, &first, &n))
+	if (w == NULL || !run_pick(w, vpage_is_mapped, MAX_PAGES, &first, &n))
 		return;
 	note(window_at(w, first), n * PAGE, "madvise %s", advices[k].name);
 	if (madvise(window_at(w, first), n * PAGE, advice) != 0 && errno != EINVAL)
@@ -249,7 +249,7 @@ step_dontneed(void)
 	struct window *w = window_pick(MAY_DONTNEED);
 	uint32_t first, n;
 
-	if (w == NULL || !run_pick(w, vpage_can_be_freed, MOST_PAGES, &first, &n))
+	if (w == NULL || !run_pick(w, vpage_can_be_freed, MAX_PAGES, &first, &n))
 		return;
 	/* so that the first word tells old bytes from new ones */
 	for (uint32_t i = 0; i < n; i++)
@@ -275,7 +275,7 @@ step_free_advice(void)
 	struct window *w = window_pick(MAY_DONTNEED);
 	uint32_t first, n;
 
-	if (w == NULL || !run_pick(w, vpage_is_free_of_regions, MOST_PAGES, &first, &n))
+	if (w == NULL || !run_pick(w, vpage_is_free_of_regions, MAX_PAGES, &first, &n))
 		return;
 	note(window_at(w, first), n * PAGE, "madvise FREE");
 	if (madvise(window_at(w, first), n * PAGE, MADV_FREE) != 0)

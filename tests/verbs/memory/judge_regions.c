@@ -7,7 +7,7 @@
 #include "judge.h"
 
 #define WRITES (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND)
-#define MOST_BYTES (20 * PAGE)
+#define MAX_BYTES (20 * PAGE)
 
 static const int accesses[] = {
 	ALL_ACCESS,
@@ -141,11 +141,11 @@ static void
 choose_in_window(struct region *r, struct window *w)
 {
 	size_t at = random_start(w), room = w->n * PAGE - at;
-	size_t most = w->rare && chance(30) ? room : MOST_BYTES;
+	size_t max = w->rare && chance(30) ? room : MAX_BYTES;
 
 	r->window = w;
 	r->va = w->va + at;
-	r->length = 1 + random_below((uint32_t)(chance(30) ? PAGE : most));
+	r->length = 1 + random_below((uint32_t)(chance(30) ? PAGE : max));
 	if (chance(30))
 		r->length = (r->length + PAGE - 1) & ~(PAGE - 1);
 	if (r->length > room)

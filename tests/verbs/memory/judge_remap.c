@@ -8,7 +8,7 @@
 
 #include "judge.h"
 
-#define MOST_PAGES 10u
+#define MAX_PAGES 10u
 #define READ_WRITE (PROT_READ | PROT_WRITE)
 
 static uint8_t *
@@ -93,7 +93,7 @@ shrink(struct window *w)
 {
 	uint32_t first, n, keep;
 
-	if (!run_pick(w, vpage_is_mapped, MOST_PAGES, &first, &n) || n < 2)
+	if (!run_pick(w, vpage_is_mapped, MAX_PAGES, &first, &n) || n < 2)
 		return;
 	keep = 1 + random_below(n - 1);
 	note(window_at(w, first), n * PAGE, "mremap: %u pages become %u", n, keep);
@@ -154,7 +154,7 @@ move(struct window *from)
 	bool whole;
 	void *at;
 
-	if (to == NULL || !run_pick(from, vpage_is_mapped, MOST_PAGES, &a, &n))
+	if (to == NULL || !run_pick(from, vpage_is_mapped, MAX_PAGES, &a, &n))
 		return;
 	b = random_below(to->n - n + 1);
 	if (from == to && b < a + n && a < b + n)

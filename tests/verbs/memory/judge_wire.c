@@ -8,7 +8,7 @@
 #include "judge.h"
 
 #define PATIENCE 120 /* s */
-#define MOST_RUNS 40u
+#define MAX_RUNS 40u
 #define FEW_TRIES 24u
 
 /* A part of a region, and where the model has its bytes */
@@ -21,7 +21,7 @@ struct side {
 		uint8_t *at;
 		size_t bytes;
 		struct page *page; /* NULL: heap */
-	} run[MOST_RUNS];
+	} run[MAX_RUNS];
 };
 
 static struct {
@@ -98,7 +98,7 @@ wait_completion(void)
 static bool
 side_add(struct side *s, uint8_t *at, size_t bytes, struct page *page)
 {
-	if (s->runs == MOST_RUNS)
+	if (s->runs == MAX_RUNS)
 		return false;
 	s->run[s->runs].at = at;
 	s->run[s->runs].bytes = bytes;
@@ -356,9 +356,9 @@ static const struct {
 static size_t
 random_bytes(void)
 {
-	static const uint32_t most[] = {8, 64, 1000, 4096, 9000, MAX_TRANSFER};
+	static const uint32_t max[] = {8, 64, 1000, 4096, 9000, MAX_TRANSFER};
 
-	return 1 + random_below(most[random_below(sizeof(most) / sizeof(most[0]))]);
+	return 1 + random_below(max[random_below(sizeof(max) / sizeof(max[0]))]);
 }
 
 static void

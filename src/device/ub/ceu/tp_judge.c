@@ -61,7 +61,7 @@ within_limits(const struct hca_tpc *image)
 	for (unsigned int f = 0; f < HCA_TPC_FIELDS; f++) {
 		uint32_t value = hca_tpc_get(image, f);
 
-		if (value < hca_tpc_fields[f].least || value > hca_tpc_fields[f].most)
+		if (value < hca_tpc_fields[f].min || value > hca_tpc_fields[f].max)
 			return false;
 	}
 	return true;

@@ -68,7 +68,7 @@ struct rig {
 	const char *why;
 };
 
-/* With presets where *limits is NULL. */
+/* With defaults where *limits is NULL. */
 void rig_begin(struct rig *r, uint64_t seed, const struct ibcm_limits *limits);
 /* Both are destroyed; none of their objects may be left. */
 void rig_end(struct rig *r);

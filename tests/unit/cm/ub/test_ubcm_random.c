@@ -213,11 +213,11 @@ run(uint64_t seed)
 }
 
 static uint64_t
-number_of(const char *name, uint64_t preset)
+number_of(const char *name, uint64_t def)
 {
 	const char *text = getenv(name);
 
-	return text != NULL ? strtoull(text, NULL, 0) : preset;
+	return text != NULL ? strtoull(text, NULL, 0) : def;
 }
 
 static void
