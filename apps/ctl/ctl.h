@@ -17,7 +17,7 @@
 
 #define CTL_PROCESSES_MAX 64u
 #define CTL_GREETING_S 1.5 /* a process that has not greeted by then hangs */
-#define CTL_PATIENCE_S 10.0
+#define CTL_TIMEOUT_S 10.0
 
 enum {
 	CTL_EXIT_FAILED = 1,
@@ -41,7 +41,7 @@ struct ctl {
 	bool json;
 	const char *const *words; /* after the options */
 	int num_words;
-	double patience; /* s to wait for an answer; 0: CTL_PATIENCE_S */
+	double timeout_s; /* limit of the wait for an answer; 0: CTL_TIMEOUT_S */
 };
 
 void ctl_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

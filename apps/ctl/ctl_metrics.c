@@ -12,7 +12,7 @@
 #include "ctl_metrics.h"
 
 #define HCAS_MAX 64u
-#define PATIENCE_S 3.0 /* Prometheus waits for 10 s, for all of them together */
+#define METRICS_TIMEOUT_S 3.0 /* Prometheus waits for 10 s, for all of them together */
 
 /* Names of node_exporter, and their counters in softhca-ctl counters */
 static const struct {
@@ -362,7 +362,7 @@ ctl_run_metrics(struct ctl *c, int argc, char **argv)
 			  c->num_words != 0 ? c->words[0] : "");
 		return CTL_EXIT_USAGE;
 	}
-	c->patience = PATIENCE_S;
+	c->timeout_s = METRICS_TIMEOUT_S;
 	if (listen == NULL)
 		return once(c);
 	return ctl_http_serve(listen, make_text, c) == 0 ? 0 : CTL_EXIT_FAILED;

@@ -54,7 +54,7 @@ greet(struct ctl_process *p)
 }
 
 static void
-be_patient(int fd, double seconds)
+set_timeout(int fd, double seconds)
 {
 	const struct timeval t = {.tv_sec = (time_t)seconds,
 				  .tv_usec =
@@ -82,7 +82,7 @@ attach(struct ctl_process *p)
 	p->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (p->fd < 0)
 		return -1;
-	be_patient(p->fd, CTL_GREETING_S);
+	set_timeout(p->fd, CTL_GREETING_S);
 	if (connect(p->fd, (struct sockaddr *)&a, sizeof(a)) == 0) {
 		if (getsockopt(p->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
 			p->pid = peer.pid;
@@ -220,7 +220,7 @@ hear(struct search *s, struct ctl_process *p, bool late)
 	if (rc == -EBUSY)
 		rc = attach_again(p);
 	if (rc == 0)
-		be_patient(p->fd, s->c->patience != 0 ? s->c->patience : CTL_PATIENCE_S);
+		set_timeout(p->fd, s->c->timeout_s != 0 ? s->c->timeout_s : CTL_TIMEOUT_S);
 	else if (late)
 		hangs(s->others, p);
 	else

@@ -254,7 +254,7 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 	if (rc != 0)
 		return rc;
 	d.ctl = c;
-	c->patience = CTL_GREETING_S;
+	c->timeout_s = CTL_GREETING_S;
 	d.found = json_array();
 	if (d.device != NULL)
 		judge_device(&d);

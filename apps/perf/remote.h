@@ -46,7 +46,7 @@ struct remote_line {
 	struct remote_pump *pump;
 	union softhca_gid own, other;
 	size_t used;
-	uint64_t patience_ns;
+	uint64_t timeout_ns;
 	uint64_t last_sent; /* when */
 	uint64_t last_heard;
 	char peer[80]; /* address and port, to be read */
@@ -55,13 +55,13 @@ struct remote_line {
 
 int remote_listen(uint32_t port, int *fd);
 /* Waits for a client; -EINTR after a signal, -EAGAIN when `device` has something to read. */
-int remote_accept(int listener, int device, struct remote_line *l, uint64_t patience_ns);
+int remote_accept(int listener, int device, struct remote_line *l, uint64_t timeout_ns);
 /* host: name, IPv4, IPv6 or [IPv6], perhaps with :PORT in place of port. */
-int remote_connect(struct remote_line *l, const char *host, uint32_t port, uint64_t patience_ns);
+int remote_connect(struct remote_line *l, const char *host, uint32_t port, uint64_t timeout_ns);
 /* Parse this text; port as in a service name. -EINVAL. */
 int remote_split_host(const char *text, uint32_t otherwise, char host[256], char port[8]);
 /* A line begins on fd; the peer's address is for people. */
-void remote_line_start(struct remote_line *l, int fd, uint64_t patience_ns,
+void remote_line_start(struct remote_line *l, int fd, uint64_t timeout_ns,
 		       const struct sockaddr *peer, socklen_t bytes);
 void remote_close(struct remote_line *l);
 /* Between two looks whether something has started. */
@@ -88,9 +88,9 @@ int remote_cm_listen(struct softhca_context *ctx, uint32_t port, struct remote_d
 void remote_cm_unlisten(struct remote_door *door);
 /* As remote_accept() and remote_connect(). */
 int remote_cm_accept(struct remote_door *door, int device, struct remote_line *l,
-		     uint64_t patience_ns);
+		     uint64_t timeout_ns);
 int remote_cm_connect(struct softhca_context *ctx, struct remote_line *l, const char *host,
-		      uint32_t port, uint64_t patience_ns);
+		      uint32_t port, uint64_t timeout_ns);
 
 /* --- remote_pump.c: a stream of bytes over an RC connection -------------------- */
 

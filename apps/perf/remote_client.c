@@ -195,10 +195,10 @@ static int
 meet(struct remote *r)
 {
 	const struct perf_remote_options *o = &r->own->remote;
-	uint64_t patience_ns = o->timeout * 1000000000ull;
+	uint64_t timeout_ns = o->timeout * 1000000000ull;
 
-	return o->cm ? remote_cm_connect(r->s.ctx[0], &r->line, o->client, o->port, patience_ns)
-		     : remote_connect(&r->line, o->client, o->port, patience_ns);
+	return o->cm ? remote_cm_connect(r->s.ctx[0], &r->line, o->client, o->port, timeout_ns)
+		     : remote_connect(&r->line, o->client, o->port, timeout_ns);
 }
 
 int

@@ -68,7 +68,7 @@ expect(struct softhca_cm_channel *channel, uint64_t deadline, uint32_t type)
 /* The connection is there: the line begins. */
 static int
 begin_line(struct remote_pump *p, struct softhca_cm_id *id, struct remote_line *l,
-	   uint64_t patience_ns)
+	   uint64_t timeout_ns)
 {
 	struct softhca_cm_info info;
 	int fd, err;
@@ -78,7 +78,7 @@ begin_line(struct remote_pump *p, struct softhca_cm_id *id, struct remote_line *
 	err = remote_pump_start(p, id, &fd);
 	if (err != 0)
 		return err;
-	remote_line_start(l, fd, patience_ns, (const struct sockaddr *)&info.dst, sizeof(info.dst));
+	remote_line_start(l, fd, timeout_ns, (const struct sockaddr *)&info.dst, sizeof(info.dst));
 	l->pump = p;
 	l->own = info.sgid;
 	l->other = info.dgid;
@@ -130,7 +130,7 @@ connect_one(struct softhca_context *ctx, const struct sockaddr *to, uint64_t dea
 	    struct remote_line *l)
 {
 	struct remote_pump *p = remote_pump_open(ctx);
-	uint64_t patience_ns = l->patience_ns;
+	uint64_t timeout_ns = l->timeout_ns;
 	struct softhca_cm_id *id;
 	int err;
 
@@ -139,7 +139,7 @@ connect_one(struct softhca_context *ctx, const struct sockaddr *to, uint64_t dea
 	id = softhca_cm_create_id(remote_pump_channel(p), SOFTHCA_CM_TCP, SOFTHCA_QPT_RC, NULL);
 	err = id != NULL ? connect_id(p, id, to, deadline) : failed("no id");
 	if (err == 0)
-		err = begin_line(p, id, l, patience_ns);
+		err = begin_line(p, id, l, timeout_ns);
 	if (err != 0)
 		remote_pump_close(p); /* with its channel the id goes */
 	return err;
@@ -180,13 +180,13 @@ connect_any(struct softhca_context *ctx, const struct addrinfo *list, uint64_t d
 
 int
 remote_cm_connect(struct softhca_context *ctx, struct remote_line *l, const char *text,
-		  uint32_t otherwise, uint64_t patience_ns)
+		  uint32_t otherwise, uint64_t timeout_ns)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
 	char host[256], port[8];
 	int err;
 
-	*l = (struct remote_line){.fd = -1, .patience_ns = patience_ns};
+	*l = (struct remote_line){.fd = -1, .timeout_ns = timeout_ns};
 	if (remote_split_host(text, otherwise, host, port) != 0) {
 		fprintf(stderr, "softhca-perf: --client: HOST or HOST:PORT expected, not %s\n",
 			text);
@@ -197,7 +197,7 @@ remote_cm_connect(struct softhca_context *ctx, struct remote_line *l, const char
 		fprintf(stderr, "softhca-perf: %s: %s\n", host, gai_strerror(err));
 		return -EINVAL;
 	}
-	err = connect_any(ctx, list, perf_now_ns() + patience_ns, l);
+	err = connect_any(ctx, list, perf_now_ns() + timeout_ns, l);
 	freeaddrinfo(list);
 	if (err == -ECONNREFUSED)
 		fprintf(stderr, "softhca-perf: --cm: no server at %s, RDMA port %s\n", host, port);
@@ -296,16 +296,16 @@ accept_id(struct remote_pump *p, struct softhca_cm_id *id)
 /* A client that sends no more is no error. */
 static int
 take_client(struct remote_door *d, struct softhca_cm_id *id, struct remote_line *l,
-	    uint64_t patience_ns)
+	    uint64_t timeout_ns)
 {
 	struct remote_pump *p = remote_pump_open(d->ctx);
 	int err = p != NULL ? accept_id(p, id) : -EIO;
 
 	if (err == 0)
-		err = expect(remote_pump_channel(p), perf_now_ns() + patience_ns,
+		err = expect(remote_pump_channel(p), perf_now_ns() + timeout_ns,
 			     SOFTHCA_CM_ESTABLISHED);
 	if (err == 0)
-		err = begin_line(p, id, l, patience_ns);
+		err = begin_line(p, id, l, timeout_ns);
 	if (err != 0) {
 		fprintf(stderr, "softhca-perf: --cm: a client has gone: %s\n", strerror(-err));
 		if (p == NULL || id->channel != remote_pump_channel(p))
@@ -316,7 +316,7 @@ take_client(struct remote_door *d, struct softhca_cm_id *id, struct remote_line 
 }
 
 int
-remote_cm_accept(struct remote_door *d, int device, struct remote_line *l, uint64_t patience_ns)
+remote_cm_accept(struct remote_door *d, int device, struct remote_line *l, uint64_t timeout_ns)
 {
 	struct softhca_cm_id *id;
 	int err;
@@ -325,6 +325,6 @@ remote_cm_accept(struct remote_door *d, int device, struct remote_line *l, uint6
 		err = next_request(d, device, &id);
 		if (err != 0)
 			return err;
-	} while (take_client(d, id, l, patience_ns) != 0);
+	} while (take_client(d, id, l, timeout_ns) != 0);
 	return 0;
 }

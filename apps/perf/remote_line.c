@@ -65,7 +65,7 @@ remote_listen(uint32_t port, int *fd)
 }
 
 void
-remote_line_start(struct remote_line *l, int fd, uint64_t patience_ns, const struct sockaddr *a,
+remote_line_start(struct remote_line *l, int fd, uint64_t timeout_ns, const struct sockaddr *a,
 		  socklen_t bytes)
 {
 	static const char mapped[] = "::ffff:";
@@ -77,14 +77,14 @@ remote_line_start(struct remote_line *l, int fd, uint64_t patience_ns, const str
 	if (strncmp(host, mapped, sizeof(mapped) - 1) == 0 && strchr(host, '.') != NULL)
 		name += sizeof(mapped) - 1;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	*l = (struct remote_line){.fd = fd, .patience_ns = patience_ns};
+	*l = (struct remote_line){.fd = fd, .timeout_ns = timeout_ns};
 	l->last_sent = l->last_heard = perf_now_ns();
 	snprintf(l->peer, sizeof(l->peer), strchr(name, ':') != NULL ? "[%s]:%s" : "%s:%s", name,
 		 port);
 }
 
 int
-remote_accept(int listener, int device, struct remote_line *l, uint64_t patience_ns)
+remote_accept(int listener, int device, struct remote_line *l, uint64_t timeout_ns)
 {
 	struct pollfd p[2] = {{.fd = listener, .events = POLLIN}, {.fd = device, .events = POLLIN}};
 	struct sockaddr_storage a;
@@ -108,7 +108,7 @@ remote_accept(int listener, int device, struct remote_line *l, uint64_t patience
 		 */
 		usleep(10000);
 	}
-	remote_line_start(l, fd, patience_ns, (struct sockaddr *)&a, bytes);
+	remote_line_start(l, fd, timeout_ns, (struct sockaddr *)&a, bytes);
 	return 0;
 }
 
@@ -204,11 +204,11 @@ connect_any(const struct addrinfo *list, uint64_t deadline, const struct addrinf
 }
 
 int
-remote_connect(struct remote_line *l, const char *text, uint32_t otherwise, uint64_t patience_ns)
+remote_connect(struct remote_line *l, const char *text, uint32_t otherwise, uint64_t timeout_ns)
 {
 	const struct addrinfo *a = NULL;
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-	uint64_t deadline = perf_now_ns() + patience_ns;
+	uint64_t deadline = perf_now_ns() + timeout_ns;
 	char host[256], port[8];
 	int fd, rc;
 
@@ -225,7 +225,7 @@ remote_connect(struct remote_line *l, const char *text, uint32_t otherwise, uint
 	}
 	fd = connect_any(list, deadline, &a);
 	if (fd >= 0)
-		remote_line_start(l, fd, patience_ns, a->ai_addr, a->ai_addrlen);
+		remote_line_start(l, fd, timeout_ns, a->ai_addr, a->ai_addrlen);
 	freeaddrinfo(list);
 	if (fd >= 0)
 		return 0;
@@ -257,7 +257,7 @@ lost(struct remote_line *l, int err)
 int
 remote_send(struct remote_line *l, const char *word, const struct perf_exchange *x)
 {
-	uint64_t deadline = perf_now_ns() + l->patience_ns;
+	uint64_t deadline = perf_now_ns() + l->timeout_ns;
 	char line[PERF_EXCHANGE_LINE];
 	int n = perf_exchange_format(line, sizeof(line), word, x), at = 0;
 
@@ -339,7 +339,7 @@ remote_poll(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_ex
 
 	if (rc == 1 && strcmp(word, "alive") == 0)
 		rc = 0; /* the next one at the next look */
-	if (rc == 0 && perf_now_ns() - l->last_heard > l->patience_ns)
+	if (rc == 0 && perf_now_ns() - l->last_heard > l->timeout_ns)
 		rc = -ETIMEDOUT;
 	if (rc < 0)
 		return lost(l, rc);
@@ -361,7 +361,7 @@ int
 remote_recv(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_exchange *x)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
-	uint64_t deadline = perf_now_ns() + l->patience_ns;
+	uint64_t deadline = perf_now_ns() + l->timeout_ns;
 	bool hurry = false;
 	int rc;
 
@@ -376,7 +376,7 @@ remote_recv(struct remote_line *l, char word[PERF_EXCHANGE_WORD], struct perf_ex
 		if (rc == 1 && strcmp(word, "alive") != 0)
 			return 0;
 		if (rc == 1 && !hurry)
-			deadline = perf_now_ns() + l->patience_ns;
+			deadline = perf_now_ns() + l->timeout_ns;
 		if (perf_now_ns() > deadline)
 			return perf_interrupted() ? -EINTR : lost(l, -ETIMEDOUT);
 		if (perf_interrupted() && !hurry) {

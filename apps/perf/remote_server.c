@@ -213,15 +213,15 @@ struct entrance {
 static int
 next_client(struct remote *r, const struct entrance *e)
 {
-	uint64_t patience_ns = r->own->remote.timeout * 1000000000ull;
+	uint64_t timeout_ns = r->own->remote.timeout * 1000000000ull;
 	struct softhca_context *ctx = r->s.ctx[0];
 	struct softhca_async_event event;
 	int err;
 
 	for (;;) {
 		err = e->door != NULL
-			      ? remote_cm_accept(e->door, ctx->async_fd, &r->line, patience_ns)
-			      : remote_accept(e->listener, ctx->async_fd, &r->line, patience_ns);
+			      ? remote_cm_accept(e->door, ctx->async_fd, &r->line, timeout_ns)
+			      : remote_accept(e->listener, ctx->async_fd, &r->line, timeout_ns);
 		if (err != -EAGAIN)
 			return err;
 		while (softhca_get_async_event(ctx, &event) == 0)

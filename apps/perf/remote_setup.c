@@ -27,10 +27,10 @@ is_absent(int err)
 
 /* A daemon started a moment ago may not listen yet. */
 static int
-open_device(const char *name, uint64_t patience_ns, struct softhca_context **ctx)
+open_device(const char *name, uint64_t timeout_ns, struct softhca_context **ctx)
 {
 	uint64_t deadline =
-		perf_now_ns() + (patience_ns < REMOTE_START_NS ? patience_ns : REMOTE_START_NS);
+		perf_now_ns() + (timeout_ns < REMOTE_START_NS ? timeout_ns : REMOTE_START_NS);
 	int err = softhca_open(name, ctx);
 
 	if (is_absent(err))

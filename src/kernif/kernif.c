@@ -64,7 +64,7 @@ kernif_wait(struct kernif *k)
 int
 kernif_waited(const struct kernif *k, uint64_t waited)
 {
-	uint64_t ms = k->cfg.patience_ms != 0 ? k->cfg.patience_ms : KERNIF_PATIENCE_MS;
+	uint64_t ms = k->cfg.timeout_ms != 0 ? k->cfg.timeout_ms : KERNIF_TIMEOUT_MS;
 
 	if (kernif_stopping(k) || __atomic_load_n(&k->hurry, __ATOMIC_ACQUIRE))
 		return -ESHUTDOWN;

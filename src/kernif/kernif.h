@@ -52,8 +52,8 @@ struct kernif_config {
 	/* built-in only; with TAP the kernel's routes are used */
 	const struct arp_nd_hop *gateways;
 	uint32_t num_gateways;
-	uint32_t ifindex;     /* built-in only: the kernel interface behind the port; 0: none */
-	uint32_t patience_ms; /* kernif_resolve() waits so long for an answer; 0: 3500 */
+	uint32_t ifindex;    /* built-in only: the kernel interface behind the port; 0: none */
+	uint32_t timeout_ms; /* kernif_resolve() waits so long for an answer; 0: 3500 */
 
 	/*
 	 * TAP: the interface got another MAC address, or was set up or down; may be NULL. Called
@@ -112,7 +112,7 @@ void kernif_destroy(struct kernif *k);
  */
 void kernif_kick(void *arg);
 /*
- * Resolve a destination for the driver (hca_resolve_fn); waits up to kernif_config.patience_ms,
+ * Resolve a destination for the driver (hca_resolve_fn); waits up to kernif_config.timeout_ms,
  * not counting the time in which this process does not run. Returns 0, -ENETUNREACH (no route),
  * -EHOSTUNREACH (no answer), -ESHUTDOWN or another negative errno.
  */

@@ -15,7 +15,7 @@
 #include "tap.h"
 
 #define KERNIF_BURST 32u
-#define KERNIF_PATIENCE_MS 3500u
+#define KERNIF_TIMEOUT_MS 3500u
 
 /*
  * A group that a client of the HCA is in on the link of a GID entry. kernif_group() changes `refs`
@@ -103,7 +103,7 @@ bool kernif_stopping(const struct kernif *k);
 uint64_t kernif_wait(struct kernif *k);
 /*
  * Judge a question that has waited some ns for an answer: 0: it goes on; -EHOSTUNREACH: it has
- * waited for kernif_config.patience_ms; -ESHUTDOWN.
+ * waited for kernif_config.timeout_ms; -ESHUTDOWN.
  */
 int kernif_waited(const struct kernif *k, uint64_t waited);
 /*

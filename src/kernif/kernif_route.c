@@ -272,7 +272,7 @@ ask_kernel(struct nl *s, uint32_t ifindex, const uint8_t gid[16], bool again)
 
 /*
  * Releases the lock while waiting. The kernel gives up after three requests, or at once while an
- * interface comes up, so repeat requests until our own patience ends. That counts the time spent
+ * interface comes up, so repeat requests until kernif_config.timeout_ms. That counts the time spent
  * waiting: a request may block for seconds while the kernel removes other interfaces.
  */
 static int

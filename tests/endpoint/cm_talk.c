@@ -25,7 +25,7 @@
 #define QKEY 0x80010000u
 #define DEPTH 32u
 #define TEXT "over a connection"
-#define PATIENCE_MS 120000
+#define TIMEOUT_MS 120000
 
 struct end {
 	struct softhca_cm_id *id;
@@ -139,7 +139,7 @@ static void
 await_completion(void)
 {
 	for (unsigned int i = 0; !completed(); i++) {
-		must(i < PATIENCE_MS, "completion");
+		must(i < TIMEOUT_MS, "completion");
 		usleep(1000);
 	}
 }
@@ -182,7 +182,7 @@ call_step(struct end *e, const struct softhca_cm_event *event)
 
 	switch (event->type) {
 	case SOFTHCA_CM_ADDR_RESOLVED:
-		must(softhca_cm_resolve_route(e->id, PATIENCE_MS) == 0, "resolve_route");
+		must(softhca_cm_resolve_route(e->id, TIMEOUT_MS) == 0, "resolve_route");
 		return true;
 	case SOFTHCA_CM_ROUTE_RESOLVED:
 		must(softhca_cm_connect(e->id, &param) == 0, "connect");
@@ -276,7 +276,7 @@ call(const char *address, const char *port)
 
 	e.id = softhca_cm_create_id(channel, SOFTHCA_CM_TCP, SOFTHCA_QPT_RC, &e);
 	must(e.id != NULL, "create_id");
-	err = softhca_cm_resolve_addr(e.id, NULL, (const struct sockaddr *)&a, PATIENCE_MS);
+	err = softhca_cm_resolve_addr(e.id, NULL, (const struct sockaddr *)&a, TIMEOUT_MS);
 	must(err == 0, "resolve_addr");
 	if (!run(&e, call_step))
 		return 1;

@@ -20,7 +20,7 @@ from daemon import Daemon, die_with_parent, ended, folder
 BINARY, CTL, TALK = [os.path.abspath(word) for word in sys.argv[1:4]]
 ADDRESSES = [['10.67.0.1/24', '2001:db8:67::1/64'], ['10.67.0.2/24', '2001:db8:67::2/64']]
 IPS = [[word.split('/')[0] for word in side] for side in ADDRESSES]
-PATIENCE = 120  # seconds, on a busy machine
+TIMEOUT_S = 120  # seconds, on a busy machine
 NO_SUCH_SERVICE = 8  # reason of a REJ
 
 
@@ -41,9 +41,9 @@ class Talk:
             self.lines.put(line.strip())
         self.lines.put(None)
 
-    def hears(self, words, patience=PATIENCE):
+    def hears(self, words, timeout_s=TIMEOUT_S):
         """The next line that begins with the words."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout_s
         while True:
             try:
                 line = self.lines.get(timeout=max(0.01, end - time.monotonic()))
@@ -110,7 +110,7 @@ class Case(unittest.TestCase):
 
     def ctl(self, side, command):
         run = subprocess.run([CTL, command, '--json', '--prefix', self.daemons[side].name],
-                             stdout=subprocess.PIPE, encoding='utf-8', timeout=PATIENCE, check=True)
+                             stdout=subprocess.PIPE, encoding='utf-8', timeout=TIMEOUT_S, check=True)
         answer = json.loads(run.stdout)
         return (answer[0] if isinstance(answer, list) else answer)[command]
 
@@ -118,7 +118,7 @@ class Case(unittest.TestCase):
         return self.ctl(side, 'counters')[name]
 
     def until(self, true, what):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while not true():
             self.assertLess(time.monotonic(), end, what)
             time.sleep(0.02)
@@ -189,7 +189,7 @@ class Connections(Case):
 
     def doctor(self, side, *words):
         run = subprocess.run([CTL, 'doctor', '--prefix', self.daemons[side].name], check=False,
-                             stdout=subprocess.PIPE, encoding='utf-8', timeout=PATIENCE)
+                             stdout=subprocess.PIPE, encoding='utf-8', timeout=TIMEOUT_S)
         for each in words:
             self.assertIn(each, run.stdout)
 

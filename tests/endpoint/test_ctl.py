@@ -22,11 +22,11 @@ import unittest
 from daemon import Daemon, ended, folder, free_port, telemetry_socket
 
 CTL, DAEMON, PERF, PAGE = [os.path.abspath(word) for word in sys.argv[1:5]]
-PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
+TIMEOUT_S = 300  # seconds, on a busy machine: a longer run counts as hung
 VIEWS = ('status', 'qps', 'jettys', 'tps', 'mrs', 'gids', 'clients', 'cm', 'stages', 'usage')
 
 
-def ctl(*words, env=None, timeout=PATIENCE):
+def ctl(*words, env=None, timeout=TIMEOUT_S):
     return subprocess.run([CTL] + [str(word) for word in words], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, encoding='utf-8', timeout=timeout, check=False,
                           env=dict(os.environ, **(env or {})))
@@ -35,7 +35,7 @@ def ctl(*words, env=None, timeout=PATIENCE):
 class Case(unittest.TestCase):
     def good(self, *words, **options):
         run = ctl(*words, **options)
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         # softhca-ctl waits 1.5 s for a daemon; one that gets no CPU for longer hangs, as far as it sees
         while 'does not answer within' in run.stderr and time.monotonic() < end:
             run = ctl(*words, **options)
@@ -124,7 +124,7 @@ class OfDaemon(Case):
         time.sleep(0.5)  # it has been turned away meanwhile
         for one in crowd:
             one.close()
-        text = late.communicate(timeout=PATIENCE)[0]
+        text = late.communicate(timeout=TIMEOUT_S)[0]
         self.assertEqual(late.returncode, 0, text)
 
     def test_gids(self):
@@ -165,11 +165,11 @@ class OfDaemon(Case):
                                    stdin=slave, stdout=slave, stderr=slave)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while termios.tcgetattr(slave)[3] & termios.ICANON and time.monotonic() < end:
             time.sleep(0.02)
         os.write(master, b'xq')
-        self.assertEqual(process.wait(timeout=PATIENCE), 0)
+        self.assertEqual(process.wait(timeout=TIMEOUT_S), 0)
         self.assertEqual(termios.tcgetattr(slave), before)
         os.close(slave)
 
@@ -246,7 +246,7 @@ class Lab(Case):
         self.wait(lambda: any(qp['tx_bytes'] for qp in self.about(1, 'qps')[0]['qps']))
 
     def wait(self, true):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while not true():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.05)
@@ -260,7 +260,7 @@ class Captures(Lab):
 
     def capture(self, name, *words):
         """Again if empty: on a busy machine traffic can pause."""
-        end, frames, number = time.monotonic() + PATIENCE, 0, 0
+        end, frames, number = time.monotonic() + TIMEOUT_S, 0, 0
         while frames == 0 and time.monotonic() < end:
             path = os.path.join(self.place, '%s-%u' % (name, number))
             said = self.about(1, 'capture', path, '--seconds', '0.1', *words)
@@ -282,7 +282,7 @@ class Captures(Lab):
             said = subprocess.run(['tshark', '-r', path, '-c', '200', '-T', 'fields', '-e',
                                    'frame.interface_name', '-e', 'infiniband.bth.destqp'],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
-                                  timeout=PATIENCE, check=False)
+                                  timeout=TIMEOUT_S, check=False)
             self.assertEqual(said.returncode, 0, said.stderr)
             self.assertIn(self.daemons[1].name, said.stdout)
             self.assertIn('0x%06x' % qp['remote_qpn'], said.stdout)
@@ -333,7 +333,7 @@ class Captures(Lab):
         self.bad(1, 'File exists', 'capture', path, '--prefix', self.daemons[0].name)
         self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 1)
         process.send_signal(signal.SIGINT)
-        self.assertIn(b'frames in', process.communicate(timeout=PATIENCE)[0])
+        self.assertIn(b'frames in', process.communicate(timeout=TIMEOUT_S)[0])
         self.assertEqual(process.returncode, 0)
         self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 0)
 
@@ -408,7 +408,7 @@ class Faults(Lab):
         time.sleep(0.2)
         self.assertIn('fired 1 times', self.impair(0)['rule_1'])
         capture.send_signal(signal.SIGINT)
-        capture.communicate(timeout=PATIENCE)
+        capture.communicate(timeout=TIMEOUT_S)
         with open(path, 'rb') as file:
             self.assertEqual(file.read().count(b'drop by rule 1'), 1)
         self.good('impair', 'off', '--prefix', self.daemons[0].name)
@@ -460,7 +460,7 @@ class Faults(Lab):
         qpn, peer = re.search('QP (0x[0-9a-f]+) <-> QP (0x[0-9a-f]+)', said).groups()
         said = self.impair(0, '--qp', peer, '--opcode', 'read-response', '--nth', '3', '--drop')
         self.assertIn('fired 0 times, matched 0', said['rule_1'])
-        said = client.communicate('\n', timeout=PATIENCE)[0]
+        said = client.communicate('\n', timeout=TIMEOUT_S)[0]
         self.assertEqual((client.returncode, ended(server)), (0, 0), said)
         server.stdout.close()
         said = self.impair(0)
@@ -538,7 +538,7 @@ class Page(Case):
             self.assertRegex(text, r'(?m)^\.It Cm %s\b' % command)
         if shutil.which('mandoc'):
             lint = subprocess.run(['mandoc', '-T', 'lint', '-W', 'warning', PAGE],
-                                  stdout=subprocess.PIPE, encoding='utf-8', timeout=PATIENCE,
+                                  stdout=subprocess.PIPE, encoding='utf-8', timeout=TIMEOUT_S,
                                   check=False)
             self.assertEqual((lint.returncode, lint.stdout), (0, ''))
 
@@ -579,7 +579,7 @@ class OfPerf(Case):
             env=dict(os.environ, **self.env), stdout=subprocess.DEVNULL)
         self.addCleanup(self.process.wait)
         self.addCleanup(self.process.kill)
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while time.monotonic() < end and not self.busy():
             time.sleep(0.1)
 

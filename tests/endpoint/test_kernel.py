@@ -66,8 +66,8 @@ for port in (4790, 4791):
     s.bind((sys.argv[1], port))
     got.append(s)
 print('ready', flush=True)
-for s, patience in zip(got, (240, 1)): # what is sent to the second one passes the first one's
-    s.settimeout(patience)
+for s, timeout_s in zip(got, (240, 1)): # what is sent to the second one passes the first one's
+    s.settimeout(timeout_s)
     try:
         print(s.getsockname()[1], len(s.recv(100)))
     except TimeoutError:

@@ -25,7 +25,7 @@ import urllib.request
 from daemon import Daemon, die_with_parent, folder, free_port
 
 CTL, DAEMON, PERF, DASHBOARD = [os.path.abspath(word) for word in sys.argv[1:5]]
-PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
+TIMEOUT_S = 300  # seconds, on a busy machine: a longer run counts as hung
 LIMIT_OF_CLIENT = 2  # seconds, of softhca-ctl metrics
 SAMPLE = re.compile(r'(softhca_[a-z0-9_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\} (-?\d+)$')
 SUFFIXES = {'counter': '_total', 'gauge': '', 'info': '_info'}
@@ -87,7 +87,7 @@ class Embedded:
                 if command == '/softhca/status':
                     self.asked.set()
                     if self.answer_when:
-                        self.answer_when.wait(PATIENCE)
+                        self.answer_when.wait(TIMEOUT_S)
                 peer.send(json.dumps({command: self.ANSWERS.get(command)}).encode())
             peer.close()
 
@@ -111,7 +111,7 @@ class Case(unittest.TestCase):
 
     def ctl(self, *words, status=0):
         run = subprocess.run([CTL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
-                             timeout=PATIENCE, check=False)
+                             timeout=TIMEOUT_S, check=False)
         self.assertEqual(run.returncode, status, run.stdout + run.stderr)
         return run.stdout if status == 0 else run.stderr
 
@@ -122,8 +122,8 @@ class Case(unittest.TestCase):
                                   stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
         self.addCleanup(server.kill)
         subprocess.run([PERF, '--device', self.daemons[0].socket, '--client', 'localhost:' + port, '--iters', '64',
-                        '--size', '4096'], stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True)
-        self.assertEqual(server.wait(PATIENCE), 0)
+                        '--size', '4096'], stdout=subprocess.DEVNULL, timeout=TIMEOUT_S, check=True)
+        self.assertEqual(server.wait(TIMEOUT_S), 0)
 
     def listener(self, *words, env=None):
         process = subprocess.Popen([CTL, 'metrics', '--listen', '127.0.0.1:0', *words], stdout=subprocess.PIPE,
@@ -176,7 +176,7 @@ class Text(Case):
             for number in range(2):
                 self.addCleanup(Embedded(place, number).close)
             run = subprocess.run([CTL, 'metrics', '--prefix', 'softhca'], stdout=subprocess.PIPE, encoding='utf-8',
-                                 timeout=PATIENCE, check=True, env=dict(os.environ, XDG_RUNTIME_DIR=place))
+                                 timeout=TIMEOUT_S, check=True, env=dict(os.environ, XDG_RUNTIME_DIR=place))
             self.assertEqual({labels for labels in families(run.stdout)['softhca_healthy'][1] if place in labels}, {
                 'device="sh0_0",process="softhca%s",folder="%s/dpdk"' % (number, place) for number in ('', ':1')})
 
@@ -198,7 +198,7 @@ class Text(Case):
 
 class Listener(Case):
     def ask(self, process, request):
-        with socket.create_connection(('127.0.0.1', process.port), PATIENCE) as s:
+        with socket.create_connection(('127.0.0.1', process.port), TIMEOUT_S) as s:
             s.sendall(request)
             parts = iter(lambda: s.recv(65536), b'')
             return b''.join(parts).decode()
@@ -207,7 +207,7 @@ class Listener(Case):
         process = self.listener('--prefix', self.name)
         url = 'http://127.0.0.1:%d/metrics' % process.port
         for _ in range(3):
-            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
                 self.assertIn('application/openmetrics-text; version=1.0.0', answer.headers['Content-Type'])
                 self.assertIn('softhca_sq_wqes', families(answer.read().decode()))
         for request, status in ((b'GET / HTTP/1.1\r\n\r\n', '404'), (b'POST /metrics HTTP/1.1\r\n\r\n', '405'),
@@ -216,7 +216,7 @@ class Listener(Case):
             self.assertTrue(self.ask(process, request).startswith('HTTP/1.1 ' + status), request)
         self.assertIn('# EOF', self.ask(process, b'GET /metrics?x=1 HTTP/1.0\n\n'))
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(PATIENCE), 0)
+        self.assertEqual(process.wait(TIMEOUT_S), 0)
 
     def test_crowd(self):
         """Clients that send no byte, or one now and then, or do not read, delay others only briefly."""
@@ -224,13 +224,13 @@ class Listener(Case):
         idle = [socket.create_connection(('127.0.0.1', process.port)) for _ in range(40)]
         for s in idle[:20]:
             s.sendall(b'GET /metrics')
-        with urllib.request.urlopen('http://127.0.0.1:%d/metrics' % process.port, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen('http://127.0.0.1:%d/metrics' % process.port, timeout=TIMEOUT_S) as answer:
             families(answer.read().decode())
         with open('/proc/%d/status' % process.pid, encoding='utf-8') as file:
             self.assertIn('Threads:\t1\n', file.read())
         self.assertLess(len(os.listdir('/proc/%d/fd' % process.pid)), 40)
         for s in idle:
-            s.settimeout(PATIENCE)
+            s.settimeout(TIMEOUT_S)
             try:
                 self.assertEqual(s.recv(1), b'')
             except ConnectionResetError:
@@ -250,16 +250,16 @@ class Listener(Case):
             fake = Embedded(place, 0, answer)
             self.addCleanup(fake.close)
             process = self.listener('--prefix', 'softhca', env=dict(os.environ, XDG_RUNTIME_DIR=place))
-            deadline, late = time.monotonic() + PATIENCE, True
+            deadline, late = time.monotonic() + TIMEOUT_S, True
             while late and time.monotonic() < deadline:
                 answer.clear()
                 fake.asked.clear()
                 began = time.monotonic()
-                first = socket.create_connection(('127.0.0.1', process.port), PATIENCE)
+                first = socket.create_connection(('127.0.0.1', process.port), TIMEOUT_S)
                 self.assertIn('404', self.ask(process, b'GET / HTTP/1.1\r\n\r\n'))  # so the first one is accepted
-                second = socket.create_connection(('127.0.0.1', process.port), PATIENCE)
+                second = socket.create_connection(('127.0.0.1', process.port), TIMEOUT_S)
                 second.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
-                self.assertTrue(fake.asked.wait(PATIENCE))
+                self.assertTrue(fake.asked.wait(TIMEOUT_S))
                 first.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
                 late = time.monotonic() - began > LIMIT_OF_CLIENT / 2  # on a busy machine: it may have ended
                 time.sleep(LIMIT_OF_CLIENT + 0.1)
@@ -279,7 +279,7 @@ class Listener(Case):
             return 'softhca_state_id{' in self.ask(process, b'GET /metrics HTTP/1.1\r\n\r\n')
         self.assertFalse(devices())
         d.start()
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while not devices():
             self.assertLess(time.monotonic(), end)
         d.stop()
@@ -294,7 +294,7 @@ class Prometheus(Case):
     def query(self, expr):
         url = 'http://127.0.0.1:%d/api/v1/query?%s' % (self.port, urllib.parse.urlencode({'query': expr}))
         try:
-            with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
                 return json.load(answer)['data']['result']
         except urllib.error.HTTPError as error:
             self.fail('%s: %s' % (expr, error.read().decode()))
@@ -314,7 +314,7 @@ class Prometheus(Case):
         self.addCleanup(process.kill)
 
     def wait(self, expr):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while not self.query(expr):
             self.assertLess(time.monotonic(), end, expr)
             time.sleep(0.3)

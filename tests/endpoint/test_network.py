@@ -15,7 +15,7 @@ import unittest
 from daemon import Daemon, Namespaces, Skip, die_with_parent, ended, folder, free_port, ip
 
 CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
-PATIENCE = 240  # seconds, on a busy machine: a longer run counts as hung
+TIMEOUT_S = 240  # seconds, on a busy machine: a longer run counts as hung
 RECEIVER, SENDER = 0, 1
 ENDS = 'to-receiver', 'to-sender'  # of the relay
 RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'relay.py')
@@ -54,14 +54,14 @@ class Pair(unittest.TestCase):
         """Output of a client of the sender, whose server is at the receiver."""
         port = str(free_port())
         server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
-                                   '--timeout', str(PATIENCE), '--server', port],
+                                   '--timeout', str(TIMEOUT_S), '--server', port],
                                   stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
         self.addCleanup(ended, server)
         self.addCleanup(server.kill)
         run = subprocess.run([PERF, '--device', self.daemons[SENDER].socket, '--client',
                               '127.0.0.1:' + port, '--mtu', mtu, '--ack-timeout', '18', *words],
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
-                             timeout=PATIENCE, check=False)
+                             timeout=TIMEOUT_S, check=False)
         self.assertEqual(run.returncode, status, run.stdout)
         return run.stdout
 
@@ -69,7 +69,7 @@ class Pair(unittest.TestCase):
         """A client that sends small messages one by one until the test ends."""
         port = str(free_port())
         server = subprocess.Popen([PERF, '--device', self.daemons[RECEIVER].socket, '--once',
-                                   '--timeout', str(PATIENCE), '--server', port],
+                                   '--timeout', str(TIMEOUT_S), '--server', port],
                                   stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
         client = subprocess.Popen([PERF, '--device', self.daemons[SENDER].socket, '--client',
                                    '127.0.0.1:' + port, '--op', 'write', '--size', '64', '--depth', '1',
@@ -86,7 +86,7 @@ class Pair(unittest.TestCase):
     def findings(self, side):
         """{finding: text} of the doctor; each names its section and the daemon."""
         name = self.daemons[side].name
-        run = subprocess.run([CTL, 'doctor', '--json', '--prefix', name], timeout=PATIENCE,
+        run = subprocess.run([CTL, 'doctor', '--json', '--prefix', name], timeout=TIMEOUT_S,
                              stdout=subprocess.PIPE, encoding='utf-8', check=False)
         found = {}
         for check in json.loads(run.stdout)['checks']:
@@ -99,12 +99,12 @@ class Pair(unittest.TestCase):
 
     def status(self, side):
         run = subprocess.run([CTL, 'status', '--json', '--prefix', self.daemons[side].name],
-                             timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=False)
+                             timeout=TIMEOUT_S, stdout=subprocess.PIPE, encoding='utf-8', check=False)
         return json.loads(run.stdout)[0]['status']['health']
 
     def told(self, command):
         run = subprocess.run([CTL, command, '--json', '--prefix', self.daemons[SENDER].name],
-                             timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=False)
+                             timeout=TIMEOUT_S, stdout=subprocess.PIPE, encoding='utf-8', check=False)
         return json.loads(run.stdout)
 
     def after(self, faults, *words):
@@ -195,7 +195,7 @@ class Network(Pair):
         self.assertLessEqual(qp['rtt_p50_ns'], qp['rtt_p99_ns'])
         top = json.loads(subprocess.run(
             [CTL, 'top', '--once', '--json', '--interval', '0.1', '--prefix', self.daemons[SENDER].name],
-            timeout=PATIENCE, stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout)
+            timeout=TIMEOUT_S, stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout)
         self.assertGreaterEqual(top['qps'][0]['rtt_p50_ns'], 20000000)
         self.assertEqual((self.findings(SENDER), self.findings(RECEIVER)), ({}, {}))
 
@@ -323,7 +323,7 @@ class Relayed(Pair):
         self.assertIn('small frames pass', found['path-mtu'])
         self.assertNotIn('lost', self.findings(RECEIVER))
         run = subprocess.run([CTL, 'ping', '10.67.0.%d' % (RECEIVER + 1), '--json', '--count', '2', '--prefix',
-                              self.daemons[SENDER].name], stdout=subprocess.PIPE, timeout=PATIENCE, check=True)
+                              self.daemons[SENDER].name], stdout=subprocess.PIPE, timeout=TIMEOUT_S, check=True)
         told = json.loads(run.stdout)['ping']
         self.assertEqual((told['received'], told['passed'], told['failed']), (2, 1024, 2048))
 

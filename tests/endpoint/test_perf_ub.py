@@ -364,7 +364,7 @@ class OneWire(Pair):
 
 
 class Silent(Pair):
-    """It takes as long as an agent has patience: half a minute."""
+    """It takes as long as an agent waits for an answer: half a minute."""
 
     def test_no_answer(self):
         """Messages of the agents are lost: both ends get the reason, with any time limit."""

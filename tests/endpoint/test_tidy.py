@@ -13,7 +13,7 @@ import time
 import unittest
 
 TIDY = os.path.abspath(sys.argv[1])
-PATIENCE_S = 240
+TIMEOUT_S = 240
 # a file, a folder, a process in a session of its own; then its numbers, and it waits
 TEST = r"""
 import os, subprocess, sys, tempfile, time
@@ -43,8 +43,8 @@ class Tidy(unittest.TestCase):
         place = os.path.dirname(folder)
         self.assertNotEqual(place, tempfile.gettempdir())
         kill(tidy.pid, int(test))
-        status = tidy.wait(PATIENCE_S)
-        end = time.monotonic() + PATIENCE_S
+        status = tidy.wait(TIMEOUT_S)
+        end = time.monotonic() + TIMEOUT_S
 
         def there():
             return [exists(int(test)), exists(int(left)), os.path.exists(place)]

@@ -16,7 +16,7 @@ import unittest
 from daemon import Daemon, die_with_parent, ended, folder, free_port
 
 CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
-PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
+TIMEOUT_S = 300  # seconds, on a busy machine: a longer run counts as hung
 HOGS = 3
 DISCARDED = 'frames discarded: the other end of the link took none'
 SHORT = 'programs and workers share CPUs'
@@ -57,7 +57,7 @@ class Case(unittest.TestCase):
         """A client on this side and its server on the other; returns when frames are sent."""
         port = str(free_port())
         server = subprocess.Popen([PERF, '--device', self.daemons[1 - side].socket, '--once',
-                                   '--timeout', str(PATIENCE), '--server', port],
+                                   '--timeout', str(TIMEOUT_S), '--server', port],
                                   stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
         self.addCleanup(ended, server)
         self.addCleanup(server.kill)
@@ -86,7 +86,7 @@ class Case(unittest.TestCase):
         return self.daemons[side].ask('/softhca/hca/counters')[name]
 
     def wait(self, true):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_S
         while not true():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.02)
@@ -94,7 +94,7 @@ class Case(unittest.TestCase):
     def wait_said(self, words, *command):
         """softhca-ctl says so of daemon 1."""
         def said():
-            run = subprocess.run([CTL, *command, '--prefix', self.daemons[1].name], timeout=PATIENCE,
+            run = subprocess.run([CTL, *command, '--prefix', self.daemons[1].name], timeout=TIMEOUT_S,
                                  stdout=subprocess.PIPE, encoding='utf-8', check=False)
             return words in run.stdout
         self.wait(said)

@@ -61,18 +61,18 @@ class Client(Control):
     def end(self, number):
         return self.do('UNIMPORT_PEER', struct.pack('=I', number))[0]
 
-    def imports(self, index, peer, patience=WAIT_S):
+    def imports(self, index, peer, timeout_s=WAIT_S):
         """Seconds, or why not."""
         began = time.monotonic()
         err, why, number = self.begin(index, peer)
         up = False
-        while not err and not up and time.monotonic() - began < patience:
+        while not err and not up and time.monotonic() - began < timeout_s:
             err, why, up = self.is_up(number)
             time.sleep(0 if up else 0.001)
         took = time.monotonic() - began
         if number is not None:
             self.end(number)
-        return took if up else why or 'not up in %.0f s' % patience
+        return took if up else why or 'not up in %.0f s' % timeout_s
 
 
 class World:
@@ -237,9 +237,9 @@ class Tries:
         pairs = itertools.product(PEER, OWN) if side == 0 else itertools.product(OWN[:1], PEER)
         self.pairs = itertools.cycle(list(pairs)[::step])
 
-    def one(self, patience=WAIT_S):
+    def one(self, timeout_s=WAIT_S):
         peer, own = next(self.pairs)
-        return self.client.imports(self.gids[gid4(own)], peer, patience)
+        return self.client.imports(self.gids[gid4(own)], peer, timeout_s)
 
 
 def side_of(name):

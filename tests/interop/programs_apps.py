@@ -107,15 +107,15 @@ class Machine:
             'qemu-system-x86_64', '-accel', 'tcg', '-M', 'pc', '-m', str(GUEST_MB), '-nodefaults', '-display', 'none',
             '-S', '-monitor', 'unix:%s,server=on,wait=off' % self.path, *words))
 
-    def ask(self, command, patience=60):
+    def ask(self, command, timeout_s=60):
         """The answer of the monitor."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout_s
         with socket.socket(socket.AF_UNIX) as s:
             while s.connect_ex(self.path) != 0:
                 if time.monotonic() > deadline or self.program.returncode is not None:
                     raise Failed('QEMU has no monitor', self.program.said())
                 time.sleep(0.05)
-            s.settimeout(patience)
+            s.settimeout(timeout_s)
             s.sendall(command.encode() + b'\n')
             text = b''
             while text.count(b'(qemu) ') < 2:

@@ -12,7 +12,7 @@ import time
 from verbs_rig import Failed, free_port, last_line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 240
+TIMEOUT_S = 240
 NEVER = '\n\0'  # no program says it: wait SETTLE for its listener
 SETTLE = 2
 SYSFS = '--sysfs', '--like', 'mlx5'
@@ -28,18 +28,18 @@ AF_IB = '-f', 'gid'
 
 
 def wait_said(program, text):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_S
     while not re.search(text, program.said()) and program.returncode is None and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def wait_listener(place, port, program):
     """Until softhca-ctl shows the listener."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_S
     wanted = re.compile(r'LISTENING +\S+:%d ' % port)
     while program.returncode is None and time.monotonic() < deadline:
         asked = place.begin(place.ctl, 'cm', options=())
-        if wanted.search(asked.finish(PATIENCE)):  # on a busy machine a daemon may not answer in time
+        if wanted.search(asked.finish(TIMEOUT_S)):  # on a busy machine a daemon may not answer in time
             return
         time.sleep(0.05)
     raise Failed('the server does not listen (it ended with %s): %s' % (

@@ -331,7 +331,7 @@ agent_without_cpu(void **state)
 }
 
 #define SLOW 8
-#define PATIENCE_NS 5000000u /* as ipc_agent.c has it */
+#define TIMEOUT_NS 5000000u /* ACCESS_TIMEOUT_NS of ipc_agent.c */
 
 /*
  * Eight clients whose accesses always make workers wait: together they get a tenth of the time and
@@ -357,7 +357,7 @@ eight_slow_ones(void **state)
 			assert_int_equal(ipc_foreign_settle(f[i]), 0);
 	}
 	waits = __atomic_load_n(&calls, __ATOMIC_RELAXED);
-	most = (50000000u + (now_ns() - begin) / 10) / PATIENCE_NS + 1;
+	most = (50000000u + (now_ns() - begin) / 10) / TIMEOUT_NS + 1;
 	printf("%u accesses, %u waited for\n", 40 * SLOW, (unsigned int)waits);
 	assert_true(waits > 0 && waits <= most);
 	for (int i = 0; i < SLOW; i++)
@@ -456,8 +456,8 @@ returned_and_many(void **state)
 	for (unsigned int i = 0; i < 40; i++)
 		all[i] = ipc_budget_open(3000 + i, now);
 	for (unsigned int i = 0; i < 40; i++) {
-		assert_true(ipc_budget_left(all[i], IPC_BUDGET_SYSCALL, now) == PATIENCE_NS);
-		ipc_budget_take(all[i], IPC_BUDGET_SYSCALL, now, PATIENCE_NS);
+		assert_true(ipc_budget_left(all[i], IPC_BUDGET_SYSCALL, now) == TIMEOUT_NS);
+		ipc_budget_take(all[i], IPC_BUDGET_SYSCALL, now, TIMEOUT_NS);
 		left += ipc_budget_left(all[i], IPC_BUDGET_SYSCALL, now + 1000 * MS);
 	}
 	assert_true(left == 1000 * MS / 10);

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 PERF = os.path.abspath(sys.argv.pop(1))
-PATIENCE = 240
+TIMEOUT_S = 240
 SMALL = '--no-huge', '--mbufs', '1024', '--seed', '5', '--iters', '320'
 
 
@@ -44,7 +44,7 @@ class Held(unittest.TestCase):
 
     def run_perf(self, *words, status=0):
         done = subprocess.run([PERF, *SMALL, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL, encoding='utf-8', timeout=PATIENCE)
+                              stdin=subprocess.DEVNULL, encoding='utf-8', timeout=TIMEOUT_S)
         self.assertEqual(done.returncode, status, done.stdout)
         return done.stdout
 
@@ -78,7 +78,7 @@ class Held(unittest.TestCase):
         process.stdin.write('drop,opcode=nonsense\ndrop,opcode=read-response,nth=3,qp=%s\n\n' % qpn)
         process.stdin.flush()
         said = process.stdout.read()
-        self.assertEqual(process.wait(PATIENCE), 0, said)
+        self.assertEqual(process.wait(TIMEOUT_S), 0, said)
         self.assertIn('"opcode=nonsense": expected send', said)
         self.assertIn('added: drop,opcode=read-response,nth=3,qp=' + qpn, said)
         frames = self.opcodes()
@@ -101,14 +101,14 @@ class Held(unittest.TestCase):
         self.assertNotEqual(first, second)
         process.send_signal(signal.SIGUSR1)
         said = process.stdout.read()
-        self.assertEqual(process.wait(PATIENCE), 0, said)
+        self.assertEqual(process.wait(TIMEOUT_S), 0, said)
         self.assertIn('verified', said)
 
     def test_interrupted(self):
         process = self.begin('--wire', 'ub', '--op', 'write', '--size', '4K')
         self.held(process, 'Jetty')
         process.send_signal(signal.SIGINT)
-        self.assertEqual(process.wait(PATIENCE), 130)
+        self.assertEqual(process.wait(TIMEOUT_S), 130)
 
     def test_rules(self):
         """The same on the command line, twice, with probabilities; UB by its own names."""

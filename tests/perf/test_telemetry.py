@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-PATIENCE = 300  # seconds, on a busy machine: a longer run counts as hung
+TIMEOUT_S = 300  # seconds, on a busy machine: a longer run counts as hung
 NONSENSE = [
     'nobody', ',', ',,', ',-1', ',0x', ',99999999999999999999', ',4294967296', 'a' * 63, 'a' * 500,
     '%s%n%x', '\x01\x7f', ' ', ',1 ', '"', '\\', '{}', 'NAME,12x', 'NAME,', 'NAME,,', 'NAME,-5',
@@ -37,7 +37,7 @@ COMMANDS = {
 class Client:
     def __init__(self, path):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(PATIENCE)
+        self.sock.settimeout(TIMEOUT_S)
         self.sock.connect(path)
         self.hello = json.loads(self.sock.recv(1024).decode())
 
@@ -49,7 +49,7 @@ class Client:
 
 
 def connect(folder, process):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end and process.poll() is None:
         for path in glob.glob(os.path.join(folder, 'dpdk', 'softhca', 'dpdk_telemetry.v2*')):
             try:
@@ -67,7 +67,7 @@ def check(condition, text):
 
 def until_ready(client):
     """The socket is there before the HCAs are."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
         known = [command for command in client.ask('/') if command.startswith('/softhca')]
         names = client.ask('/softhca/hca/list') if known else []
@@ -90,7 +90,7 @@ def ask_everything(client, names):
 
 def all_tps(client, names):
     """The TPs of each end. The first answers may come while they are being made."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
         ends = [list(client.ask('/softhca/tps', name).values()) for name in names]
         if len(ends[0]) == len(ends[1]) == 4:
@@ -113,7 +113,7 @@ def ub_objects(client, names):
 
 def until_they_move(client, name):
     """Counters never go back; those of traffic go on."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT_S
     first = last = client.ask('/softhca/hca/counters', name)
     while time.monotonic() < end:
         now = client.ask('/softhca/hca/counters', name)

@@ -154,7 +154,7 @@ SIM_TEST(long_stalls)
  * timeouts do not run while their frames wait, nor before an answer is possible.
  */
 static void
-patience(const struct sim_config *cfg, uint32_t code, uint64_t ms)
+check_timeout(const struct sim_config *cfg, uint32_t code, uint64_t ms)
 {
 	const struct hca_port_stall_rules stall = {.stall_every = ms * MS + 1200000,
 						   .stall_for = ms * MS};
@@ -184,11 +184,11 @@ stalled_for_a_second_in(const struct sim_config *cfg)
 {
 	/* the stepped executor advances in small steps: a tenth of it is also ten times code 8 */
 	if (cfg->executor == SIM_STEPPED) {
-		patience(cfg, 8, 90);
+		check_timeout(cfg, 8, 90);
 		return;
 	}
-	patience(cfg, 14, 900);
-	patience(cfg, 8, 900);
+	check_timeout(cfg, 14, 900);
+	check_timeout(cfg, 8, 900);
 }
 SIM_TEST(stalled_for_a_second)
 

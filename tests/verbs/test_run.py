@@ -80,7 +80,7 @@ class Script(tools.Tools):
         return [entry.path for entry in os.scandir(home) if not entry.is_symlink()]
 
     def wait_ended(self):
-        deadline = time.monotonic() + tools.PATIENCE
+        deadline = time.monotonic() + tools.TIMEOUT_S
         while any(os.path.exists(os.path.join(path, 'pid')) for path in self.own()):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
@@ -138,7 +138,7 @@ class Given(Script):
     def test_doctor(self):
         def checks(*words, **more):
             process = self.begin(0, *words, CTL, 'doctor', '--json', SOFTHCA_VERBS=self.library, **more)
-            text = process.communicate(timeout=tools.PATIENCE)[0]
+            text = process.communicate(timeout=tools.TIMEOUT_S)[0]
             self.assertIn(process.returncode, (0, 1), text)
             return json.loads(text)['checks']
 
@@ -207,7 +207,7 @@ class Given(Script):
             os.chmod(d.socket, 0o600)
         self.prefix = 'setpriv', '--reuid=65534', '--clear-groups', '--'
         probe = self.start_script('--help')
-        if probe.wait(tools.PATIENCE) != 0:
+        if probe.wait(tools.TIMEOUT_S) != 0:
             self.skipTest('an ordinary user cannot read this build: ' + probe.stdout.read())
         for words in (), ('--device', self.daemons[1].socket), ('--device', self.daemons[1].name):
             said = self.refused(*words)
@@ -348,7 +348,7 @@ class Checked(Script):
             self.assertIn('all was given back', said)
             self.assertNotRegex(said, 'ERROR: LeakSanitizer|SUMMARY: ')
             process = self.start_script(*form, *command, 'leak', **more)
-            said = process.communicate(timeout=tools.PATIENCE)[0]
+            said = process.communicate(timeout=tools.TIMEOUT_S)[0]
             self.assertIn(process.returncode, (1, self.lost), said)
             self.assertEqual(len(re.findall(r'\b12,?345 byte', said)), 1 + ('SUMMARY' in said), said)
             self.assertRegex(said, r'\bin leak\b|: leak \(')
@@ -526,7 +526,7 @@ class Plain(Script):
         self.home = '/tmp/softhca-run-%d' % self.user
         self.addCleanup(shutil.rmtree, self.home, ignore_errors=True)
         probe = self.start_script('--help')
-        if probe.wait(tools.PATIENCE) != 0:
+        if probe.wait(tools.TIMEOUT_S) != 0:
             self.skipTest('an ordinary user cannot read this build: ' + probe.stdout.read())
 
     def environment(self, side, **more):
@@ -628,7 +628,7 @@ class Container(Script):
     def setUp(self):
         super().setUp()
         probe = self.begin(0, *self.prefix, SCRIPT, '--help')
-        if probe.wait(tools.PATIENCE) != 0:
+        if probe.wait(tools.TIMEOUT_S) != 0:
             self.skipTest('an ordinary user cannot read this build: ' + probe.stdout.read())
 
     def test_refused(self):
@@ -655,7 +655,7 @@ ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
 
     def test_doctor(self):
         process = self.start_script(CTL, 'doctor', '--json')
-        text = process.communicate(timeout=tools.PATIENCE)[0]
+        text = process.communicate(timeout=tools.TIMEOUT_S)[0]
         found = [c['text'] for c in json.loads(text)['checks'] if c['check'] == 'memory']
         self.assertEqual(len(found), 1, text)
         self.assertIn('the slow way, which this daemon allows', found[0])
@@ -664,13 +664,13 @@ ls /dev/net /sys/kernel/mm/hugepages 2>/dev/null
         """Memory is accessed the slow way here, and a frame without an answer in time is lost: UC and UD do
         not send it again, and the programs wait for it until they give up."""
         for _ in range(2 if unreliable else 0):
-            self.patience = tools.PATIENCE / 8
+            self.timeout_s = tools.TIMEOUT_S / 8
             try:
                 return self.both(options, words)
             except AssertionError as lost:
                 print('again, without a message:', str(lost)[-200:])
             finally:
-                self.patience = tools.PATIENCE
+                self.timeout_s = tools.TIMEOUT_S
         return self.both(options, words)
 
     def test_programs(self):

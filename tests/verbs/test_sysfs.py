@@ -48,7 +48,7 @@ class Trees(tools.Tools):
                 if name.startswith('sysfs.')]
 
     def wait_gone(self):
-        deadline = time.monotonic() + tools.PATIENCE
+        deadline = time.monotonic() + tools.TIMEOUT_S
         while self.trees():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
@@ -66,7 +66,7 @@ class Sysfs(Trees):
         self.addCleanup(context.__exit__, None, None, None)
         self.addCleanup(self.wait_gone)
         probe = self.begin(0, *self.prefix, SCRIPT, '--help')
-        if probe.wait(tools.PATIENCE) != 0:
+        if probe.wait(tools.TIMEOUT_S) != 0:
             self.skipTest('an ordinary user cannot read this build: ' + probe.stdout.read())
 
     def environment(self, side, **more):
@@ -172,7 +172,7 @@ class Mounted(Sysfs):
     def setUp(self):
         super().setUp()
         probe = self.start_script('true')
-        if probe.wait(tools.PATIENCE) != 0:
+        if probe.wait(tools.TIMEOUT_S) != 0:
             self.skipTest(probe.stdout.read())
 
     def test_static(self):
@@ -186,7 +186,7 @@ class Mounted(Sysfs):
         port = tools.free_port()
         self.start_script('prometheus-node-exporter', '--collector.disable-defaults',
                           '--collector.infiniband', '--web.listen-address=127.0.0.1:%d' % port)
-        said, deadline = '', time.monotonic() + tools.PATIENCE
+        said, deadline = '', time.monotonic() + tools.TIMEOUT_S
         while 'node_infiniband' not in said:
             self.assertLess(time.monotonic(), deadline)
             said = subprocess.run(['curl', '-s', 'http://127.0.0.1:%d/metrics' % port],

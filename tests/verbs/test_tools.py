@@ -74,7 +74,7 @@ class Utils(tools.Tools):
         def hear(words):
             nonlocal said
             while words not in said:
-                self.assertNotEqual(select.select([watch], [], [], tools.PATIENCE)[0], [], said)
+                self.assertNotEqual(select.select([watch], [], [], tools.TIMEOUT_S)[0], [], said)
                 part = os.read(watch, 4096).decode()
                 self.assertNotEqual(part, '', said)
                 said += part

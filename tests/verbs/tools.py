@@ -16,7 +16,7 @@ from daemon import Daemon, die_with_parent, folder  # noqa: E402
 MACS = ('02:00:00:66:00:01', '02:00:00:66:00:02')
 IPS = ('10.66.0.1', '10.66.0.2')
 GID_IPV4 = 1  # 0 is the link-local address
-PATIENCE = 240
+TIMEOUT_S = 240
 UNKNOWN = math.inf
 
 
@@ -29,7 +29,7 @@ def free_port():
 def wait_listening(port, process):
     """Until a TCP server of our own listens, without connecting to it."""
     wanted = ':%04X' % port
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
         for table in '/proc/net/tcp', '/proc/net/tcp6':
             with open(table, encoding='ascii') as file:
@@ -63,7 +63,7 @@ class Tools(unittest.TestCase):
     """Subclasses run programs. softhcad and the library's folder come from the command line."""
     softhcad = library = None
     hca = {}  # keys of section [hca] of the daemons
-    patience = PATIENCE  # with a program that ends when it has done its work
+    timeout_s = TIMEOUT_S  # with a program that ends when it has done its work
 
     def setUp(self):
         context = folder()
@@ -109,7 +109,7 @@ class Tools(unittest.TestCase):
     def finish(self, process, status=0):
         """Its output, after it ended well."""
         try:
-            text = process.communicate(timeout=self.patience)[0]
+            text = process.communicate(timeout=self.timeout_s)[0]
         except subprocess.TimeoutExpired:
             process.kill()
             text = process.communicate()[0] + '\nstill running: killed'
@@ -137,7 +137,7 @@ class Tools(unittest.TestCase):
     def stop(self):
         """The daemons end well, without objects of their clients."""
         for d in self.daemons:
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + TIMEOUT_S
             while self.left(d) and time.monotonic() < deadline:
                 time.sleep(0.02)
             self.assertEqual(self.left(d), {})

@@ -12,7 +12,7 @@
  *
  * A message that waits for an answer is sent again after 268 ms, after twice that, and so on up to
  * the time in the REQ (response timeout of the other end, and twice the way), as often as the REQ
- * allows. A peer that has asked for patience by an MRA is reminded, but this does not count.
+ * allows. A peer that has sent an MRA is reminded, but this does not count.
  */
 
 #include <errno.h>
@@ -149,7 +149,7 @@ conn_await(struct ibcm *cm, struct ib_id *id, uint64_t now)
 	struct cm_repeat_rule rule = conn_rule(id);
 
 	id->c.mras = 0;
-	id->c.patience = 0;
+	id->c.mra_until = 0;
 	ib_heap_set(&cm->timers, &id->timer, cm_repeat_begin(&rule, &id->c.repeat, now));
 }
 
@@ -188,14 +188,14 @@ ib_conn_follow(struct ib_id *id, const struct ibcm_way *from)
 }
 
 void
-ib_conn_patience(struct ibcm *cm, struct ib_id *id, uint32_t service_timeout, uint64_t now)
+ib_conn_extend(struct ibcm *cm, struct ib_id *id, uint32_t service_timeout, uint64_t now)
 {
 	struct cm_repeat_rule rule = conn_rule(id);
 
 	if (id->c.mras >= id->c.max_retries)
 		return;
 	id->c.mras++;
-	id->c.patience = now + ib_time(service_timeout) + ib_time(id->c.ack_timeout);
+	id->c.mra_until = now + ib_time(service_timeout) + ib_time(id->c.ack_timeout);
 	ib_heap_set(&cm->timers, &id->timer, cm_repeat_later(&rule, &id->c.repeat, now));
 }
 
@@ -352,7 +352,7 @@ conn_unanswered(struct ibcm *cm, struct ib_id *id, uint64_t now)
 	struct cm_repeat_rule rule = conn_rule(id);
 	uint64_t due;
 
-	if (now < id->c.patience) {
+	if (now < id->c.mra_until) {
 		due = cm_repeat_later(&rule, &id->c.repeat, now);
 	} else if (!cm_repeat_again(&rule, &id->c.repeat, now, &due)) {
 		conn_give_up(cm, id, now);

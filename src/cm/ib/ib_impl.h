@@ -200,7 +200,7 @@ struct ib_connection {
 	uint8_t mras;
 	uint32_t repeats;	     /* since it began, for operators */
 	struct cm_repeat repeat;     /* of the message that waits for an answer */
-	uint64_t patience;	     /* the peer has asked to wait until then */
+	uint64_t mra_until;	     /* the peer has asked to wait until then */
 	uint8_t mad[IBCM_MAD_BYTES]; /* that is repeated */
 };
 
@@ -372,7 +372,7 @@ void ib_conn_repeat(struct ibcm *cm, struct ib_id *id);
 /* A message of the connection has come: answers go where it came from. */
 void ib_conn_follow(struct ib_id *id, const struct ibcm_way *from);
 /* The peer needs more time. */
-void ib_conn_patience(struct ibcm *cm, struct ib_id *id, uint32_t service_timeout, uint64_t now);
+void ib_conn_extend(struct ibcm *cm, struct ib_id *id, uint32_t service_timeout, uint64_t now);
 /* The program has to answer a REQ or REP: an MRA goes when the time for that is nearly over. */
 void ib_conn_await_program(struct ibcm *cm, struct ib_id *id, uint64_t now);
 void ib_conn_dreq(struct ibcm *cm, struct ib_id *id, uint64_t now);

@@ -197,7 +197,7 @@ ib_recv_mra(const struct ib_in *in)
 	if (!(id->phase == IB_PHASE_REQ_SENT && mra->message == IB_MAD_OF_REQ) &&
 	    !(id->phase == IB_PHASE_REP_SENT && mra->message == IB_MAD_OF_REP))
 		return IB_DROP_state;
-	ib_conn_patience(in->cm, id, mra->service_timeout, in->now);
+	ib_conn_extend(in->cm, id, mra->service_timeout, in->now);
 	return IB_DROP_NONE;
 }
 

@@ -33,7 +33,7 @@
 #define AGENT_STACK (64u << 10)
 #define SPIN_NS 20000u /* limit of a spin for the other thread */
 /* limit of a worker's wait for the system call; how long it waits for a CPU: IPC_BUDGET_CPU */
-#define PATIENCE_NS IPC_BUDGET_MIN_NS
+#define ACCESS_TIMEOUT_NS IPC_BUDGET_MIN_NS
 #define NAP_NS 1000000u	       /* a waiting worker looks again after this time */
 #define SAMPLE_NS 100000u      /* time from which a wait is worth a look at the statistics */
 #define NAPS 5u		       /* least number of naps before a request is abandoned */
@@ -263,8 +263,8 @@ static const struct ipc_allowance per_client = {.part = 20, .max = 50000000};
 static bool
 can_pay(const struct ipc_foreign *f, uint64_t now)
 {
-	return ipc_allowance_left(&f->empty_at, &per_client, now) >= PATIENCE_NS &&
-	       ipc_budget_left(f->budget, IPC_BUDGET_SYSCALL, now) >= PATIENCE_NS;
+	return ipc_allowance_left(&f->empty_at, &per_client, now) >= ACCESS_TIMEOUT_NS &&
+	       ipc_budget_left(f->budget, IPC_BUDGET_SYSCALL, now) >= ACCESS_TIMEOUT_NS;
 }
 
 /* Charge the time beyond the usual. */
@@ -322,16 +322,16 @@ is_ready(const struct ipc_foreign *f)
 
 /* A worker's wait for one request. */
 struct wait {
-	uint64_t began;	   /* of the request */
-	uint64_t ran;	   /* when the system call was seen first; 0: not yet */
-	uint64_t patience; /* since then the agent has had the time to finish */
-	uint64_t starved;  /* longest time to wait for an agent without CPU */
+	uint64_t began;	     /* of the request */
+	uint64_t ran;	     /* when the system call was seen first; 0: not yet */
+	uint64_t timed_from; /* start of the period of ACCESS_TIMEOUT_NS that now runs */
+	uint64_t starved;    /* longest time to wait for an agent without CPU */
 	uint32_t naps;
 	bool sampled;
 	struct usage usage;
 };
 
-/* Whether the agent had no CPU lately, although it could run. Asked every PATIENCE_NS at most. */
+/* Whether the agent had no CPU lately, although it could run. Called once per ACCESS_TIMEOUT_NS. */
 static bool
 had_no_cpu(const struct ipc_foreign *f, struct wait *w, uint64_t now)
 {
@@ -340,22 +340,22 @@ had_no_cpu(const struct ipc_foreign *f, struct wait *w, uint64_t now)
 
 	if (!w->sampled || !is_ready(f) || !usage_of(f, &u))
 		return false;
-	lately = u.run - w->usage.run < (now - w->patience) / 2;
+	lately = u.run - w->usage.run < (now - w->timed_from) / 2;
 	w->usage.run = u.run;
 	if (lately)
-		w->patience = now;
+		w->timed_from = now;
 	return lately;
 }
 
 /*
  * The time of a system call that ended now, without that in which the agent had no CPU: as the
- * kernel counts it, or, if the access is given up, in whole periods of patience. So an access that
- * is given up is charged for one of them, unless the agent had no CPU in the last one either.
+ * kernel counts it, or, if the access is abandoned, in whole periods of ACCESS_TIMEOUT_NS. So an
+ * abandoned access is charged for one period, unless the agent had no CPU in the last one either.
  */
 static uint64_t
 time_to_charge(const struct ipc_foreign *f, const struct wait *w, uint64_t now, bool done)
 {
-	uint64_t ns = now - w->ran, queued = w->patience - w->ran;
+	uint64_t ns = now - w->ran, queued = w->timed_from - w->ran;
 	struct usage u;
 
 	if (done && ns > USUAL_NS && w->sampled && usage_of(f, &u))
@@ -375,10 +375,10 @@ abandon(struct ipc_foreign *f, struct wait *w, uint32_t state, uint64_t now)
 			       ? -EAGAIN
 			       : 0;
 	if (w->ran == 0)
-		w->ran = w->patience = now;
+		w->ran = w->timed_from = now;
 	if (!w->sampled && now - w->ran >= SAMPLE_NS)
 		w->sampled = usage_of(f, &w->usage);
-	if (now - w->patience < PATIENCE_NS || w->naps < NAPS ||
+	if (now - w->timed_from < ACCESS_TIMEOUT_NS || w->naps < NAPS ||
 	    (had_no_cpu(f, w, now) && now - w->began < w->starved))
 		return 0;
 	return change(f, REQUEST_RUNNING, REQUEST_GIVEN_UP) ? -EINPROGRESS : 0;
@@ -391,7 +391,7 @@ settle_account(struct ipc_foreign *f, const struct wait *w, uint64_t now, bool d
 	uint64_t ns = now - w->began;
 
 	spend(f, now, charged);
-	if (ns > PATIENCE_NS && ns > charged)
+	if (ns > ACCESS_TIMEOUT_NS && ns > charged)
 		ipc_budget_take(f->budget, IPC_BUDGET_CPU, now, ns - charged);
 }
 
@@ -404,7 +404,7 @@ wait_for_answer(struct ipc_foreign *f, uint64_t began)
 	uint32_t state;
 	int rc = 0;
 
-	w.starved = left > PATIENCE_NS ? left : PATIENCE_NS;
+	w.starved = left > ACCESS_TIMEOUT_NS ? left : ACCESS_TIMEOUT_NS;
 	spin(f, REQUEST_ASKED, &f->agent_cpu);
 	spin(f, REQUEST_RUNNING, &f->agent_cpu);
 	while (rc == 0 && (state = state_of(f)) != REQUEST_DONE) {

@@ -16,7 +16,7 @@
 #define KILL_RECEIVES 4u
 #define KILL_ACK_TIMEOUT 16u /* 268 ms: of QPs, and of TIMEWAIT */
 #define KILL_RETRIES 5u
-#define KILL_PATIENCE_MS 20000
+#define KILL_TIMEOUT_MS 20000
 #define KILL_CQES 4096u
 
 /* Numbers of enum rdma_cm_event_type and enum softhca_cm_event_type */

@@ -69,13 +69,13 @@ kill_resolve(struct kill_link *l, const struct sockaddr *address)
 	err = id_options(id);
 	return err != 0 ? err
 			: result(rdma_resolve_addr(id, NULL, (struct sockaddr *)address,
-						   KILL_PATIENCE_MS));
+						   KILL_TIMEOUT_MS));
 }
 
 int
 kill_route(struct kill_link *l)
 {
-	return result(rdma_resolve_route(l->id, KILL_PATIENCE_MS));
+	return result(rdma_resolve_route(l->id, KILL_TIMEOUT_MS));
 }
 
 /* ---- data ---- */

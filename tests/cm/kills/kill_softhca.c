@@ -65,13 +65,13 @@ kill_resolve(struct kill_link *l, const struct sockaddr *address)
 	if (l->id == NULL)
 		return -errno;
 	err = softhca_cm_set_option(l->id, SOFTHCA_CM_OPTION_ACK_TIMEOUT, KILL_ACK_TIMEOUT);
-	return err != 0 ? err : softhca_cm_resolve_addr(l->id, NULL, address, KILL_PATIENCE_MS);
+	return err != 0 ? err : softhca_cm_resolve_addr(l->id, NULL, address, KILL_TIMEOUT_MS);
 }
 
 int
 kill_route(struct kill_link *l)
 {
-	return softhca_cm_resolve_route(l->id, KILL_PATIENCE_MS);
+	return softhca_cm_resolve_route(l->id, KILL_TIMEOUT_MS);
 }
 
 /* ---- data ---- */

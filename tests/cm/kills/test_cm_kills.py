@@ -25,7 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), 'endpoint'))
 from daemon import Daemon, die_with_parent, folder  # noqa: E402
 
-PATIENCE = 240  # seconds, on a busy machine
+TIMEOUT_S = 240  # seconds, on a busy machine
 PROMPT_S = 1    # for a survivor that a message tells
 FAMILIES = 'IPv4', 'IPv6'
 OBJECTS = 'qps', 'cqs', 'srqs', 'mrs', 'mws', 'pds', 'xrcds', 'channels', 'ahs'
@@ -69,7 +69,7 @@ class Program:
 
     def wait(self, true, what):
         """Until true(self) is; its value."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         with self.changed:
             while True:
                 value = true(self)
@@ -95,7 +95,7 @@ class Program:
     def ended(self, may=(0,)):
         """Without a signal."""
         try:
-            status = self.process.wait(PATIENCE)
+            status = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.fail('it does not end')
         self.reader.join()
@@ -174,7 +174,7 @@ class Pair:
             raise
 
     def wait_link(self):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while not all(d.ask('/softhca/endpoint')['link'] for d in self.daemons):
             if time.monotonic() > deadline:
                 raise AssertionError('no link')
@@ -205,7 +205,7 @@ class Pair:
 
     def ids(self, side):
         run = subprocess.run([os.path.join(self.options.build, 'apps/softhca-ctl'), 'cm', '--json', '--prefix',
-                              self.daemons[side].name], stdout=subprocess.PIPE, encoding='utf-8', timeout=PATIENCE,
+                              self.daemons[side].name], stdout=subprocess.PIPE, encoding='utf-8', timeout=TIMEOUT_S,
                              check=True)
         answer = json.loads(run.stdout)
         return (answer[0] if isinstance(answer, list) else answer)['cm']
@@ -221,7 +221,7 @@ class Pair:
 
     def nothing_left(self):
         """Once TIMEWAIT is over."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             found = self.left()
             if not found:
@@ -303,7 +303,7 @@ class Round:
             self.kind.nothing += 1
 
     def settled(self, server, expected):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             server.wait(lambda p: p.alive()[1] == expected, '%d connections alive' % expected)
             ids = [row for row in self.pair.ids(self.kind.sides[0]) if row['id'] != 0 and row['state'] != 'LISTENING']

@@ -28,7 +28,7 @@
 #define LIVES 6u
 #define ROUNDS 40u
 #define BAD_TIMEOUT 16 /* 0.27 s, eight times: on a busy machine threads wait */
-#define PATIENCE_S 120
+#define TIMEOUT_S 120
 
 /* Requests of a round from side 0 to side 1; READ reads back the data of WRITE. */
 static const struct request {
@@ -163,7 +163,7 @@ couple_close(struct couple *c)
 static bool
 out_of_time(time_t since)
 {
-	return time(NULL) - since > PATIENCE_S;
+	return time(NULL) - since > TIMEOUT_S;
 }
 
 static const char *

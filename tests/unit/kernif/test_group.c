@@ -20,7 +20,7 @@
 #include "lan.h"
 
 #define SKIPPED 77
-#define PATIENCE_MS 240000
+#define TIMEOUT_MS 240000
 
 #define V4(a, b, c, d) \
 	{ \
@@ -85,7 +85,7 @@ index_of(const uint8_t gid[16])
 {
 	struct hca_ctl_gid e;
 
-	for (int ms = 0; ms < PATIENCE_MS; ms += 5) {
+	for (int ms = 0; ms < TIMEOUT_MS; ms += 5) {
 		for (uint32_t i = 0; i < hca_driver_gid_entries(drv); i++)
 			if (hca_driver_query_gid(drv, i, &e) == 0 && e.valid &&
 			    memcmp(e.gid, gid, 16) == 0)
@@ -100,7 +100,7 @@ static void
 wait_reports(const uint8_t group[16], bool joined, unsigned int n)
 {
 	for (int ms = 0; lan_reports(lan, group, joined) < n; ms += 5) {
-		if (ms > PATIENCE_MS)
+		if (ms > TIMEOUT_MS)
 			fail_msg("%u reports", lan_reports(lan, group, joined));
 		usleep(5000);
 	}
@@ -122,7 +122,7 @@ wait_applied(uint64_t joined, uint64_t left)
 	struct kernif_stats s = stats();
 
 	for (int ms = 0; s.groups_joined != joined || s.groups_left != left; ms += 5) {
-		if (ms > PATIENCE_MS)
+		if (ms > TIMEOUT_MS)
 			fail_msg("%u joined, %u left", (unsigned int)s.groups_joined,
 				 (unsigned int)s.groups_left);
 		usleep(5000);

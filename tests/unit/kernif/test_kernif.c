@@ -24,7 +24,7 @@
 #include "lan.h"
 
 #define SKIPPED 77
-#define PATIENCE_MS 240000 /* a loaded machine is slow */
+#define TIMEOUT_MS 240000 /* a loaded machine is slow */
 
 static const uint8_t our_mac[6] = {2, 9, 0, 0, 0, 1};
 static const uint8_t host_mac[6] = {2, 9, 0, 0, 0, 2}, new_mac[6] = {2, 9, 0, 0, 0, 3};
@@ -159,7 +159,7 @@ static void
 wait_gid(uint32_t index, const uint8_t gid[16])
 {
 	for (int ms = 0; !gid_is(index, gid); ms += 5) {
-		if (ms > PATIENCE_MS)
+		if (ms > TIMEOUT_MS)
 			fail_msg("GID %u never became what it should", index);
 		usleep(5000);
 	}
@@ -195,7 +195,7 @@ assert_way(const uint8_t dgid[16], uint32_t sgid_index, const uint8_t expected[6
 	uint8_t mac[6];
 	int err = way_to(dgid, sgid_index, mac);
 
-	for (int ms = 0; err == -EHOSTUNREACH && ms < PATIENCE_MS; ms += 100) {
+	for (int ms = 0; err == -EHOSTUNREACH && ms < TIMEOUT_MS; ms += 100) {
 		usleep(100000);
 		err = way_to(dgid, sgid_index, mac);
 	}
@@ -225,7 +225,7 @@ wait_moved(unsigned int n, const uint8_t mac[6])
 	struct kernif_stats s = {0};
 
 	for (int ms = 0; s.neighbours_moved < n; ms += 5) {
-		if (ms > PATIENCE_MS)
+		if (ms > TIMEOUT_MS)
 			fail_msg("the move was never told");
 		usleep(5000);
 		kernif_stats(k, &s);
@@ -321,7 +321,7 @@ too_many_addresses(void **state)
 	(void)state;
 	begin(&c);
 	shell("for i in $(seq 30); do ip addr add 10.9.4.$i/24 dev kt0; done");
-	for (int ms = 0; s.gids_failed < 10 && ms < PATIENCE_MS; ms += 5) {
+	for (int ms = 0; s.gids_failed < 10 && ms < TIMEOUT_MS; ms += 5) {
 		usleep(5000);
 		kernif_stats(k, &s);
 	}
@@ -338,7 +338,7 @@ next_hops(void **state)
 	uint8_t mac[6];
 
 	(void)state;
-	c.patience_ms = 1500; /* limit for an address without a host */
+	c.timeout_ms = 1500; /* limit for an address without a host */
 	begin(&c);
 	wait_gid(2, gid6);
 	assert_way(host4, 1, host_mac);
@@ -405,7 +405,7 @@ static_next_hop(void **state)
 		usleep(1100000); /* the kernel ignores changes within a second */
 		lan_host(lan, new_mac);
 		for (int ms = 0; !was_moved(host6, new_mac); ms += 5) {
-			if (ms > PATIENCE_MS)
+			if (ms > TIMEOUT_MS)
 				fail_msg("the move was never told");
 			usleep(5000);
 		}
@@ -426,7 +426,7 @@ interface_changes(void **state)
 	wait_gid(1, gid4);
 	assert_int_equal(__atomic_load_n(&link_state, __ATOMIC_ACQUIRE), 1);
 	shell("ip link set kt0 address 02:09:00:00:00:07");
-	for (int ms = 0; e.mac[5] != 7 && ms < PATIENCE_MS; ms += 5) {
+	for (int ms = 0; e.mac[5] != 7 && ms < TIMEOUT_MS; ms += 5) {
 		usleep(5000);
 		assert_int_equal(
 			hca_client_call(client, HCA_CTL_QUERY_GID, &(uint32_t){1}, &e, NULL), 0);
@@ -437,7 +437,7 @@ interface_changes(void **state)
 	assert_true(__atomic_load_n(&macs_changed, __ATOMIC_ACQUIRE) >= 1);
 	shell("ip link set kt0 down");
 	for (int ms = 0; __atomic_load_n(&link_state, __ATOMIC_ACQUIRE) != -1; ms += 5) {
-		assert_true(ms < PATIENCE_MS);
+		assert_true(ms < TIMEOUT_MS);
 		usleep(5000);
 	}
 	kernif_link(k, false);
@@ -551,11 +551,11 @@ given_up_early(void **state)
 	struct kernif_config c = config(KERNIF_TAP);
 	struct timespec now;
 	pthread_t t;
-	time_t until; /* one to two seconds of the patience */
+	time_t until; /* one to two seconds of timeout_ms */
 	int err = 0;
 
 	(void)state;
-	c.patience_ms = PATIENCE_MS;
+	c.timeout_ms = TIMEOUT_MS;
 	begin(&c);
 	wait_gid(1, gid4);
 	lan_silence(lan, true);
@@ -655,7 +655,7 @@ stopped_while_asking(void **state)
 		struct kernif_config c = config(kinds[i]);
 		struct asked a;
 
-		c.patience_ms = 1500;
+		c.timeout_ms = 1500;
 		begin(&c);
 		wait_gid(1, gid4);
 		while (!asked_once(&a))
@@ -678,7 +678,7 @@ ends_while_asked(void **state)
 		pthread_t t;
 		int err = 0;
 
-		c.patience_ms = 1000000;
+		c.timeout_ms = 1000000;
 		begin(&c);
 		wait_gid(1, gid4);
 		assert_way(host4, 1, host_mac);

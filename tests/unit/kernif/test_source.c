@@ -19,7 +19,7 @@
 #include "lan.h"
 
 #define SKIPPED 77
-#define PATIENCE_MS 240000
+#define TIMEOUT_MS 240000
 
 #define V4(a, b, c, d) \
 	{ \
@@ -117,7 +117,7 @@ static void
 wait_for(const uint8_t gid[16], uint16_t vlan_id)
 {
 	for (int ms = 0; !has(gid, vlan_id); ms += 5) {
-		if (ms > PATIENCE_MS)
+		if (ms > TIMEOUT_MS)
 			fail_msg("an address never became a GID");
 		usleep(5000);
 	}
@@ -225,11 +225,11 @@ by_another_interface(void **state)
 	/* an interface of ours without an IPv4 address */
 	shell("ip addr flush dev ks0 && ip route add 10.20.9.0/24 dev ks0 src 10.20.0.1");
 	for (int ms = 0; has(UNTAGGED4, ARP_ND_NO_VLAN); ms += 5) {
-		assert_true(ms < PATIENCE_MS);
+		assert_true(ms < TIMEOUT_MS);
 		usleep(5000);
 	}
 	for (int ms = 0; has(NARROW4, ARP_ND_NO_VLAN); ms += 5) {
-		assert_true(ms < PATIENCE_MS);
+		assert_true(ms < TIMEOUT_MS);
 		usleep(5000);
 	}
 	assert_int_equal(source_error((const uint8_t[16])V4(10, 20, 9, 2), 0), -EADDRNOTAVAIL);

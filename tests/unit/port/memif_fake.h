@@ -120,7 +120,7 @@ fake_hear(struct fake *f, struct memif_message *m, int *fd)
 
 	if (fd != NULL)
 		*fd = -1;
-	assert_int_equal(poll(&p, 1, (int)PATIENCE_MS), 1);
+	assert_int_equal(poll(&p, 1, (int)TIMEOUT_MS), 1);
 	n = recvmsg(f->fd, &h, MSG_CMSG_CLOEXEC);
 	if (n != sizeof(*m))
 		return 0;
@@ -235,7 +235,7 @@ fake_accept(struct fake *f)
 {
 	struct pollfd p = {.fd = f->listener, .events = POLLIN};
 
-	assert_int_equal(poll(&p, 1, (int)PATIENCE_MS), 1);
+	assert_int_equal(poll(&p, 1, (int)TIMEOUT_MS), 1);
 	f->fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
 	return f->fd >= 0;
 }

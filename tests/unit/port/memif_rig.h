@@ -26,7 +26,7 @@
 #include "engine/pkt.h"
 #include "port/port_memif.h"
 
-#define PATIENCE_MS 60000u
+#define TIMEOUT_MS 60000u
 #define RIG_ROOM (9216u + RTE_PKTMBUF_HEADROOM)
 
 static char folder[TEST_PATH_MAX];
@@ -87,7 +87,7 @@ rig_open(const char *role, const char *more)
 static inline bool
 rig_wait(struct hca_port *p, bool up)
 {
-	for (unsigned int ms = 0; ms < PATIENCE_MS * 4; ms++) {
+	for (unsigned int ms = 0; ms < TIMEOUT_MS * 4; ms++) {
 		if (p->ops->link_up(p) == up)
 			return true;
 		usleep(250);
@@ -148,13 +148,13 @@ rig_send(struct hca_port *p, uint32_t serial, uint32_t length)
 	assert_int_equal(p->ops->tx(p, 0, &m, 1, 0), 1);
 }
 
-/* The next received frame; NULL after PATIENCE_MS. */
+/* The next received frame; NULL after TIMEOUT_MS. */
 static inline struct rte_mbuf *
 rig_next(struct hca_port *p)
 {
 	struct rte_mbuf *m;
 
-	for (unsigned int ms = 0; ms < PATIENCE_MS * 4; ms++) {
+	for (unsigned int ms = 0; ms < TIMEOUT_MS * 4; ms++) {
 		if (p->ops->rx(p, 0, &m, 1, 0) == 1)
 			return m;
 		usleep(250);

@@ -239,7 +239,7 @@ static void
 wait_peer(const struct hca_port *port, bool there)
 {
 	for (unsigned int ms = 0; hca_port_memif_connected(port, NULL) != there; ms++) {
-		assert_true(ms < PATIENCE_MS);
+		assert_true(ms < TIMEOUT_MS);
 		usleep(1000);
 	}
 }
@@ -281,7 +281,7 @@ second_client(void **state)
 	(void)state;
 	open_both("");
 	other = rig_open("client", "");
-	for (unsigned int ms = 0; rig_stats(server).refused == 0 && ms < PATIENCE_MS; ms++)
+	for (unsigned int ms = 0; rig_stats(server).refused == 0 && ms < TIMEOUT_MS; ms++)
 		usleep(1000);
 	assert_false(other->ops->link_up(other));
 	assert_true(client->ops->link_up(client));
@@ -306,7 +306,7 @@ who_may_not(void **state)
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		server = rig_open("server", pairs[i][0]);
 		client = rig_open("client", pairs[i][1]);
-		for (unsigned int ms = 0; rig_stats(server).refused < 2 && ms < PATIENCE_MS; ms++)
+		for (unsigned int ms = 0; rig_stats(server).refused < 2 && ms < TIMEOUT_MS; ms++)
 			usleep(1000);
 		assert_int_not_equal(rig_stats(server).refused, 0);
 		assert_int_equal(rig_stats(server).connects + rig_stats(client).connects, 0);
@@ -357,7 +357,7 @@ sleep_and_take(void *arg)
 	while (__atomic_load_n(&s->came, __ATOMIC_RELAXED) < SLEEPS) {
 		if (!p->ops->arm(p, 0, true)) {
 			/* no alarm: nothing makes up for a lost edge */
-			if (epoll_wait(epoll, &e, 1, (int)PATIENCE_MS) != 1) {
+			if (epoll_wait(epoll, &e, 1, (int)TIMEOUT_MS) != 1) {
 				s->missed++;
 				break;
 			}
@@ -448,17 +448,17 @@ edges(void **state)
 	for (uint32_t i = 0; i < 10; i++)
 		rig_send(client, i, 64);
 	assert_int_equal(rig_stats(client).tx_kicks, kicks + 1);
-	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
+	assert_int_equal(epoll_wait(epoll, &e, 1, (int)TIMEOUT_MS), 1);
 	assert_int_equal(epoll_wait(epoll, &e, 1, 0), 0);
 	server->ops->arm(server, 0, false);
 	while (server->ops->rx(server, 0, &m, 1, 0) == 1)
 		rte_pktmbuf_free(m);
 	assert_false(server->ops->arm(server, 0, true));
 	rig_close(client);
-	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
+	assert_int_equal(epoll_wait(epoll, &e, 1, (int)TIMEOUT_MS), 1);
 	assert_false(server->ops->arm(server, 0, true)); /* no peer */
 	client = rig_open("client", "");
-	assert_int_equal(epoll_wait(epoll, &e, 1, (int)PATIENCE_MS), 1);
+	assert_int_equal(epoll_wait(epoll, &e, 1, (int)TIMEOUT_MS), 1);
 	assert_int_equal(server->ops->wait_fd(server, 0), fd);
 	close(epoll);
 	close_both();

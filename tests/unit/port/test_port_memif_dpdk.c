@@ -104,7 +104,7 @@ take_in_time(struct hca_port *p)
 {
 	struct rte_mbuf *m = NULL;
 
-	for (unsigned int n = 0; n < PATIENCE_MS * 20; n++) {
+	for (unsigned int n = 0; n < TIMEOUT_MS * 20; n++) {
 		if (p->ops->rx(p, 0, &m, 1, n * 1000) == 1)
 			return m;
 		if (n > 100)
@@ -157,7 +157,7 @@ sleeps(struct hca_port *p)
 	for (uint32_t i = 0; i < 300; i++) {
 		rig_send(p, i, 64);
 		while (p->ops->rx(p, 0, &m, 1, now) == 0) {
-			wait = p->ops->deadline(p, 0, now) == UINT64_MAX ? (int)PATIENCE_MS : 1;
+			wait = p->ops->deadline(p, 0, now) == UINT64_MAX ? (int)TIMEOUT_MS : 1;
 			naps += wait == 1;
 			if (!p->ops->arm(p, 0, true)) {
 				assert_true(p->ops->deadline(p, 0, now) <= now + 1000000 ||

@@ -7,7 +7,7 @@
 
 #include "judge.h"
 
-#define PATIENCE 120 /* s */
+#define TIMEOUT_S 120
 #define MAX_RUNS 40u
 #define FEW_TRIES 24u
 
@@ -77,7 +77,7 @@ seconds(void)
 static struct ibv_wc
 next_completion(void)
 {
-	time_t end = seconds() + PATIENCE;
+	time_t end = seconds() + TIMEOUT_S;
 	struct ibv_wc wc;
 	int n;
 

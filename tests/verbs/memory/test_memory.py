@@ -95,7 +95,7 @@ class SlowWay(Ways):
 
 class Judge:
     """A second, or MEMORY_STEPS, of each allocator."""
-    patience = 7200 if 'MEMORY_STEPS' in os.environ else tools.PATIENCE
+    timeout_s = 7200 if 'MEMORY_STEPS' in os.environ else tools.TIMEOUT_S
 
     def judge(self, name):
         more, keeps = ALLOCATORS[name]
@@ -169,7 +169,7 @@ class Rows:
     def run_row(self, name):
         words = [ROWS] + (['--in-place'] if self.pinned == 'none' else []) + [name]
         process = self.begin(0, *words)
-        said = process.communicate(timeout=self.patience)[0]
+        said = process.communicate(timeout=self.timeout_s)[0]
         if process.returncode == ROW_SKIPPED:
             print('%s: %s' % (name, said), end='', flush=True)
         else:

@@ -207,7 +207,7 @@ test_active_end(void **state)
 	rig_end(&r);
 }
 
-/* A peer that asks for patience gets it, is reminded, and has its retries after that. */
+/* After an MRA the peer has the time that it asked for, is reminded, and then has its retries. */
 static void
 test_mra_received(void **state)
 {
