@@ -3,8 +3,8 @@
 /*
  * Halves: requests of peers from their REQ until they are established. A flood of a listener must
  * not keep others out, so each address has an account at the listeners of each user. When there is
- * no room the oldest half of the account with the most of them gives way; when the account has all
- * that it may, its own oldest one.
+ * no room, the oldest half of the account with the most halves is evicted; when the account has as
+ * many as it may have, its own oldest one.
  */
 
 #include <errno.h>
@@ -53,8 +53,8 @@ half_oldest(const struct ib_peer *peer)
 }
 
 /*
- * The half that gives way to one more of the address at listeners of the user, where there is no
- * room; NULL: the address has the most halves of all, none of them answered.
+ * The half to evict for one more of the address at listeners of the user, if there is no room;
+ * NULL: the address has the most halves of all, and no answered one.
  */
 static struct ib_node *
 half_victim(const struct ibcm *cm, const struct cm_share_row *own, enum cm_share_full full)
@@ -71,7 +71,7 @@ half_victim(const struct ibcm *cm, const struct cm_share_row *own, enum cm_share
 
 /* The peer waits for nothing more, if it may have the REP. */
 static void
-half_gives_way(struct ibcm *cm, struct ib_node *half, uint64_t now)
+half_evict(struct ibcm *cm, struct ib_node *half, uint64_t now)
 {
 	struct ib_id *id = IB_CONTAINER(half, struct ib_id, in_half);
 
@@ -100,7 +100,7 @@ ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now
 		return true;
 	half = half_victim(cm, cm_share_find(&cm->share, gid, user), full);
 	if (half != NULL)
-		half_gives_way(cm, half, now);
+		half_evict(cm, half, now);
 	return half != NULL;
 }
 

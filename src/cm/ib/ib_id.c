@@ -121,17 +121,17 @@ ib_account_drop(struct ibcm *cm, struct ib_account *account)
 }
 
 static bool
-account_gives_way(struct ibcm *cm, struct ib_id *orphan)
+account_evict(struct ibcm *cm, struct ib_id *orphan)
 {
 	cm->counters.evicted++;
 	ib_conn_end(cm, orphan);
 	return true;
 }
 
-/* The oldest one of a list; false: it is empty. */
-#define ACCOUNT_GIVES_WAY(cm, list, member) \
+/* Evicts the oldest orphan of a list; false: the list is empty. */
+#define ACCOUNT_EVICT(cm, list, member) \
 	(!ib_node_alone(list) && \
-	 account_gives_way(cm, IB_CONTAINER((list)->next, struct ib_id, member)))
+	 account_evict(cm, IB_CONTAINER((list)->next, struct ib_id, member)))
 
 bool
 ib_account_may(struct ibcm *cm, struct ib_account *account)
@@ -140,10 +140,10 @@ ib_account_may(struct ibcm *cm, struct ib_account *account)
 	bool may;
 
 	account->ids++; /* so that it stays while orphans of it go */
-	may = account->ids <= l->ids_client || ACCOUNT_GIVES_WAY(cm, &account->orphans, in_account);
+	may = account->ids <= l->ids_client || ACCOUNT_EVICT(cm, &account->orphans, in_account);
 	may = may && (account->user->ids < l->ids_user ||
-		      ACCOUNT_GIVES_WAY(cm, &account->user->orphans, in_user));
-	may = may && (cm->ids < l->ids || ACCOUNT_GIVES_WAY(cm, &cm->all_orphans, in_all));
+		      ACCOUNT_EVICT(cm, &account->user->orphans, in_user));
+	may = may && (cm->ids < l->ids || ACCOUNT_EVICT(cm, &cm->all_orphans, in_all));
 	account->ids--;
 	return may;
 }

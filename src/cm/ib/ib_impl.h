@@ -66,7 +66,7 @@ enum ib_drop {
 	X(stale, "connections that the peer has begun again") \
 	X(opened, "connections that were established") \
 	X(timeouts, "exchanges that the peer did not answer in time") \
-	X(evicted, "requests of peers that gave way to others") \
+	X(evicted, "requests of peers that were evicted for others") \
 	X(refused_limit, "requests of peers beyond a limit of the client") \
 	X(refused_ports, "ports beyond the share of a user") \
 	X(events, "events for clients")
@@ -297,7 +297,7 @@ void ib_id_free(struct ibcm *cm, struct ib_id *id);
 void ib_id_state(struct ib_id *id, uint32_t state, uint64_t now);
 struct ib_account *ib_account_get(struct ibcm *cm, const struct ibcm_client *client);
 struct ib_account *ib_account_find(const struct ibcm *cm, uint32_t owner);
-/* One more id is allowed. Orphans give way. */
+/* Is one more id allowed? Evicts orphans at a limit. */
 bool ib_account_may(struct ibcm *cm, struct ib_account *account);
 void ib_account_drop(struct ibcm *cm, struct ib_account *account);
 
@@ -471,9 +471,9 @@ bool ib_wait_add(struct ibcm *cm, struct ib_id *listener, struct ib_id *request,
 		 const uint8_t gid[16]);
 /* It waits no longer, or has not waited. */
 void ib_wait_drop(struct ibcm *cm, struct ib_id *request);
-/* The request that gives way to one more of the address; NULL: that has the most of all. */
-struct ib_id *ib_wait_gives_way(const struct ibcm *cm, const struct ib_id *listener,
-				const uint8_t gid[16]);
+/* The request to evict for a new one of the address; NULL: the address has most requests. */
+struct ib_id *ib_wait_victim(const struct ibcm *cm, const struct ib_id *listener,
+			     const uint8_t gid[16]);
 
 /* ib_half.c */
 /* False: no memory; ib_half_free() frees the rest. */
@@ -483,13 +483,13 @@ void ib_half_free(struct ibcm *cm);
 bool ib_half_may(const struct ibcm *cm, const uint8_t gid[16], uint32_t user);
 /*
  * Room for one more of the address at listeners of the user. Without room the oldest half of this
- * address gives way, if it is answered or the address has as many as it may; else the oldest one of
- * the address with the most. If that is this one: false.
+ * address is evicted, if it is answered or the address has as many as it may; else the oldest one
+ * of the address with the most. If that is this one: false.
  */
 bool ib_half_room(struct ibcm *cm, const uint8_t gid[16], uint32_t user, uint64_t now);
 /* There is room. */
 void ib_half_add(struct ibcm *cm, struct ib_id *id, const uint8_t gid[16]);
-/* It is answered, and kept for repetitions of the request only: it gives way first. */
+/* An answered half is kept only for repetitions of the request: it is evicted first. */
 void ib_half_hold(struct ib_id *id);
 /* It is none any more. */
 void ib_half_drop(struct ibcm *cm, struct ib_id *id);

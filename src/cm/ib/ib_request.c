@@ -11,7 +11,7 @@
 #define REQUEST_PKEY_MASK 0x7fffu /* without the bit of membership */
 
 static void
-request_gives_way(struct ibcm *cm, struct ib_id *oldest, uint64_t now)
+request_evict(struct ibcm *cm, struct ib_id *oldest, uint64_t now)
 {
 	cm->counters.evicted++;
 	ib_request_gone(cm, oldest, HCA_CTL_CM_EV_UNREACHABLE, -ECONNABORTED, now);
@@ -24,7 +24,7 @@ request_gives_way(struct ibcm *cm, struct ib_id *oldest, uint64_t now)
 static enum ib_drop
 request_room(const struct ib_in *in, struct ib_id *listener)
 {
-	struct ib_id *oldest = ib_wait_gives_way(in->cm, listener, in->from->peer);
+	struct ib_id *oldest = ib_wait_victim(in->cm, listener, in->from->peer);
 	uint32_t user = listener->account->client.user;
 	bool full = listener->waiting >= listener->backlog;
 
@@ -36,7 +36,7 @@ request_room(const struct ib_in *in, struct ib_id *listener)
 		return IB_DROP_backlog;
 	}
 	if (full)
-		request_gives_way(in->cm, oldest, in->now); /* its id is free for the new one */
+		request_evict(in->cm, oldest, in->now); /* its id is free for the new one */
 	return ib_half_room(in->cm, in->from->peer, user, in->now) ? IB_DROP_NONE : IB_DROP_backlog;
 }
 

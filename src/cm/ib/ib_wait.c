@@ -105,7 +105,7 @@ ib_wait_drop(struct ibcm *cm, struct ib_id *request)
 }
 
 struct ib_id *
-ib_wait_gives_way(const struct ibcm *cm, const struct ib_id *listener, const uint8_t gid[16])
+ib_wait_victim(const struct ibcm *cm, const struct ib_id *listener, const uint8_t gid[16])
 {
 	const struct ib_timer *first = ib_heap_first(&listener->most);
 	const struct ib_wait *most, *own = wait_find(cm, listener, gid);

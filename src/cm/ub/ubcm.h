@@ -148,7 +148,7 @@ struct ubcm_counters {
 	uint64_t repeated;	       /* because there was no answer */
 	uint64_t duplicates;	       /* handled ones that had an answer already */
 	uint64_t begun, opened, ended; /* links */
-	/* how peers' links gave way or were refused (ubcm_room.c) */
+	/* peers' links that were evicted or refused (ubcm_room.c) */
 	uint64_t evicted;	  /* halves, for a newer one */
 	uint64_t reclaimed;	  /* open links that carried nothing */
 	uint64_t refused_address; /* REQs of addresses that have their share */

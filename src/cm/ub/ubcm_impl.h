@@ -118,7 +118,7 @@ void ubcm_link_join(struct ubcm *cm, struct ubcm_link *l, struct ubcm_link *from
 uint32_t ubcm_room_for_peer(struct ubcm *cm, const uint8_t *peer, uint32_t want, uint64_t now);
 /* Try to have a free link and all its TPNs for local users. */
 void ubcm_room_for_own(struct ubcm *cm, uint64_t now);
-/* A half gives way. */
+/* Evicts a half. */
 void ubcm_room_end_half(struct ubcm *cm, struct ubcm_link *l, uint64_t now);
 /* Note the traffic of the link, if it has no users. */
 void ubcm_room_look(struct ubcm *cm, struct ubcm_link *l, uint64_t now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Room for one more link: which one gives way, and to which. A half gives way to a newer half. An
- * open link without local users gives way if it carries no packets, without the peer's consent:
+ * Room for one more link: which link is evicted, and for which. A half is evicted for a newer half.
+ * An open link without local users is evicted if it carries no packets, without the peer's consent:
  * peers get the place of a peer's link, local users also that of one of their own.
  */
 
@@ -50,7 +50,7 @@ room_is_quiet(const struct ubcm_link *l, uint64_t now)
 	return l->traffic == 0 || now - l->seen >= UBCM_IDLE;
 }
 
-/* Whose link may give way: a peer's, also an own one, or that of a certain address. */
+/* Links that may be evicted: a peer's, also an own one, or that of a certain address. */
 struct room_from {
 	bool own;
 	const uint8_t *address; /* NULL: any */

@@ -36,7 +36,7 @@
 #define CMAGENT_HOP_PLACE_LIST(X) \
 	X(kept, "messages that waited for the MAC address of their peer") \
 	X(not_kept, "messages of unknown peers that found no place to wait") \
-	X(replaced, "peers whose MAC address was looked for that gave way to others") \
+	X(replaced, "peers whose MAC address was looked for, evicted for others") \
 	X(unresolved, "peers whose MAC address was not found")
 #define CMAGENT_HOP_TICKET_LIST(X) \
 	X(asked, "ways that clients have asked for") \

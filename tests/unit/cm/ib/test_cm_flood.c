@@ -126,7 +126,7 @@ flood(uint32_t addresses, bool accepts)
 	assert_int_equal(rig_establish(&r, 0, CLIENT, client), 0);
 	rig_run(&r, 10 * RIG_MS);
 	assert_int_equal(rig_state(&r, 1, SERVER, id), HCA_CTL_CM_ESTABLISHED);
-	/* an established connection does not give way */
+	/* an established connection is not evicted */
 	for (uint32_t i = 0; i < 1000; i++)
 		spoofed(2000 + i, 4 * FLOOD + i);
 	assert_int_equal(rig_state(&r, 1, SERVER, id), HCA_CTL_CM_ESTABLISHED);
@@ -163,7 +163,7 @@ test_spoofed_accepted(void **state)
 	flood(60000, true);
 }
 
-/* A backlog that is full: the address with the most requests gives way, never to itself. */
+/* A full backlog: a request of the address with the most is evicted, but not for its own. */
 static void
 test_backlog(void **state)
 {
@@ -193,7 +193,7 @@ test_backlog(void **state)
 	rig_end(&r);
 }
 
-/* The program has all of its ids, of which a flood has some: its requests give way. */
+/* The program has all of its ids, of which a flood has some: its requests are evicted. */
 static void
 test_ids_full(void **state)
 {
@@ -218,9 +218,9 @@ test_ids_full(void **state)
 	rig_end(&r);
 }
 
-/* The address with the most requests at the listener gives way, of equal ones the oldest. */
+/* The address with the most requests at the listener loses one, of equal ones the oldest. */
 static void
-test_who_gives_way(void **state)
+test_victim(void **state)
 {
 	static const uint32_t from[] = {1, 2, 2, 3, 3, 4, 5, 6};
 	/* the new request's address, and the QPN of the request that makes room for it */
@@ -249,9 +249,9 @@ test_who_gives_way(void **state)
 	rig_end(&r);
 }
 
-/* Requests that the program has fetched also give way: the program gets an event. */
+/* Requests that the program has fetched are also evicted: the program gets an event. */
 static void
-test_fetched_gives_way(void **state)
+test_fetched_evicted(void **state)
 {
 	struct hca_ctl_cm_event e;
 	uint32_t first = 0;
@@ -336,7 +336,7 @@ accepted(uint32_t qpn)
 
 /*
  * A host with all the halves that it may have, which it never confirms: of its next request the
- * oldest one gives way, and its peer is told.
+ * oldest one is evicted, and its peer gets a REJ.
  */
 static void
 test_own_oldest(void **state)
@@ -507,7 +507,7 @@ test_unfetched_events(void **state)
 	rig_end(&r);
 }
 
-/* Orphans count as ids of their client, and the oldest one gives way to a new id. */
+/* Orphans count as ids of their client, and the oldest one is evicted for a new id. */
 static void
 test_orphans(void **state)
 {
@@ -546,7 +546,7 @@ main(void)
 		cmocka_unit_test(test_one_address),	cmocka_unit_test(test_one_address_accepted),
 		cmocka_unit_test(test_spoofed),		cmocka_unit_test(test_spoofed_accepted),
 		cmocka_unit_test(test_backlog),		cmocka_unit_test(test_ids_full),
-		cmocka_unit_test(test_who_gives_way),	cmocka_unit_test(test_fetched_gives_way),
+		cmocka_unit_test(test_victim),		cmocka_unit_test(test_fetched_evicted),
 		cmocka_unit_test(test_other_user),	cmocka_unit_test(test_one_place),
 		cmocka_unit_test(test_own_oldest),	cmocka_unit_test(test_refused_first),
 		cmocka_unit_test(test_refusals),	cmocka_unit_test(test_limits_of_clients),
