@@ -13,7 +13,7 @@ import re
 import subprocess
 
 ROOMS = [
-    'include', 'src/abi', 'src/giveway', 'src/sigbus', 'src/finding',
+    'include', 'src/abi', 'src/cpuyield', 'src/sigbus', 'src/finding',
     'src/device',  # hca.h: the device as others see it
     'src/device/core', 'src/device/wire', 'src/device/port', 'src/device/bar', 'src/device/ctxmgt',
     'src/device/vtp', 'src/device/queues', 'src/device/engine',

@@ -26,7 +26,7 @@ struct lib_inside {
 	void (*doorbell_mark)(struct lib_uar *uar, uint32_t qpn);
 	void (*cq_lock)(struct lib_cq *cq);
 	void (*cq_unlock)(struct lib_cq *cq);
-	/* for an empty poll: give way to the worker that the program waits for */
+	/* for an empty poll: yield to the worker that the program waits for */
 	void (*wait_empty)(void);
 	void (*wait_over)(void);
 	void (*wait_woke)(struct lib_uar *uar); /* after a post, if uar->woke */

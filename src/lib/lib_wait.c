@@ -13,27 +13,27 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static const struct giveway_system giveway_system = {
+static const struct cpu_yield_system cpu_yield_system = {
 	.now = now_ns,
-	.yield = giveway_sched_yield,
-	.nap = giveway_nap,
-	.switches = giveway_switches,
+	.yield = cpu_yield_sched,
+	.nap = cpu_yield_nap,
+	.switches = cpu_yield_switches,
 };
 
-__thread struct lib_wait lib_wait = {.giveway = {.system = &giveway_system, .naps = true}};
+__thread struct lib_wait lib_wait = {.cpu_yield = {.system = &cpu_yield_system, .naps = true}};
 
 void
 lib_wait_look(void)
 {
 	uint64_t now = now_ns();
 
-	giveway_empty(&lib_wait.giveway, now);
-	lib_wait.polls = giveway_shared(&lib_wait.giveway, now) ? 0 : LIB_WAIT_POLLS;
+	cpu_yield_empty(&lib_wait.cpu_yield, now);
+	lib_wait.polls = cpu_yield_shared(&lib_wait.cpu_yield, now) ? 0 : LIB_WAIT_POLLS;
 }
 
 void
 lib_wait_woke(struct lib_uar *uar)
 {
 	__atomic_store_n(&uar->woke, false, __ATOMIC_RELAXED);
-	giveway_woke(&lib_wait.giveway, now_ns());
+	cpu_yield_woke(&lib_wait.cpu_yield, now_ns());
 }

@@ -3,20 +3,20 @@
 #define LIB_WAIT_H
 
 /*
- * Yielding in poll_cq (giveway.h), because the worker that the program waits for may need this CPU,
- * and in posts that have woken it, because the program may poll memory next, and call nothing.
- * The state belongs to the thread, whatever CQs of whatever contexts it polls. With manual progress
- * the poll runs the engine, and this is not used.
+ * Yielding in poll_cq (cpu_yield.h), because the worker that the program waits for may need this
+ * CPU, and in posts that have woken the worker, because the program may poll memory next, without a
+ * call. The state belongs to the thread, for all CQs and contexts that it polls. With manual
+ * progress the poll runs the engine, and this is not used.
  */
 
-#include "giveway.h"
+#include "cpu_yield.h"
 #include "lib_types.h"
 
 /* Number of empty polls between two readings of the clock, unless the CPU is known to be shared. */
 #define LIB_WAIT_POLLS 32u
 
 struct lib_wait {
-	struct giveway giveway;
+	struct cpu_yield cpu_yield;
 	uint32_t polls; /* polls left before the next reading */
 };
 
@@ -37,7 +37,7 @@ lib_wait_empty(void)
 static inline void
 lib_wait_over(void)
 {
-	giveway_anew(&lib_wait.giveway);
+	cpu_yield_restart(&lib_wait.cpu_yield);
 }
 
 void lib_wait_woke(struct lib_uar *uar);

@@ -13,8 +13,8 @@
 #include <rte_pause.h>
 
 #include "core/tsan.h"
+#include "cpu_yield.h"
 #include "engine/impl.h"
-#include "giveway.h"
 #include "graph/executor.h"
 #include "graph/sleep.h"
 
@@ -336,7 +336,7 @@ struct worker {
 	int cpu;	    /* -1: any */
 	bool polite;	    /* yields to other threads */
 	unsigned int empty; /* polls since the last one that found something */
-	struct giveway giveway;
+	struct cpu_yield cpu_yield;
 	int tid; /* [pub] */
 	pthread_t thread;
 };
@@ -360,11 +360,11 @@ pin_worker(const struct worker *w)
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }
 
-static const struct giveway_system giveway_system = {
+static const struct cpu_yield_system cpu_yield_system = {
 	.now = hca_clock_ns,
-	.yield = giveway_sched_yield,
-	.nap = giveway_nap,
-	.switches = giveway_switches,
+	.yield = cpu_yield_sched,
+	.nap = cpu_yield_nap,
+	.switches = cpu_yield_switches,
 };
 
 /* Work was announced or found: begin a new spell. */
@@ -374,7 +374,7 @@ sleep_after_spell(struct worker *w)
 	if (!hca_sleep(w->hca, w->id, &w->owner->stop))
 		return;
 	w->empty = 0;
-	giveway_anew(&w->giveway);
+	cpu_yield_restart(&w->cpu_yield);
 }
 
 static void
@@ -385,7 +385,8 @@ found_nothing(struct worker *w, uint64_t now)
 	if (++w->empty > IDLE_PAUSE)
 		rte_pause();
 	if (w->polite &&
-	    (giveway_empty(&w->giveway, now) >= SPELL_NS || giveway_hogged(&w->giveway, now)) &&
+	    (cpu_yield_empty(&w->cpu_yield, now) >= SPELL_NS ||
+	     cpu_yield_hogged(&w->cpu_yield, now)) &&
 	    !t->spin)
 		sleep_after_spell(w);
 }
@@ -395,7 +396,7 @@ found_work(struct worker *w, unsigned int work, uint64_t now)
 {
 	w->empty = 0;
 	if (w->polite)
-		giveway_busy(&w->giveway, now, work >= HCA_BURST);
+		cpu_yield_busy(&w->cpu_yield, now, work >= HCA_BURST);
 }
 
 /* A thread waiting for events was woken, possibly on this CPU. */
@@ -407,7 +408,7 @@ note_told_events(struct worker *w)
 	if (likely(!wake->events))
 		return;
 	wake->events = false;
-	giveway_soon(&w->giveway);
+	cpu_yield_soon(&w->cpu_yield);
 }
 
 static void *
@@ -476,13 +477,13 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 			struct worker *w = &t->w[i];
 
 			*w = (struct worker){.owner = t, .hca = cfg->hca[k], .id = id, .cpu = -1};
-			w->giveway.system = &giveway_system;
+			w->cpu_yield.system = &cpu_yield_system;
 			/*
 			 * spinning workers need CPUs of their own; if there are fewer CPUs than
 			 * workers they yield
 			 */
 			w->polite = !t->spin || n > cpus;
-			w->giveway.spins = t->spin;
+			w->cpu_yield.spins = t->spin;
 			if (cfg->num_cpus != 0)
 				w->cpu = cfg->cpus[i % cfg->num_cpus];
 			rc = pthread_create(&w->thread, NULL, worker_main, w);

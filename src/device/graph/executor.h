@@ -34,7 +34,7 @@ struct hca_threads_config {
 };
 
 /*
- * Start worker threads. They poll until stopped, yield if they share CPUs (giveway.h), and sleep
+ * Start worker threads. They poll until stopped, yield if they share CPUs (cpu_yield.h), and sleep
  * without work. 0 or a negative errno.
  */
 int hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out);

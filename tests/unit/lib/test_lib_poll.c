@@ -494,7 +494,7 @@ static int
 teardown_worker(void **state)
 {
 	close(worker.fd);
-	lib_wait.giveway.hogged_until = 0;
+	lib_wait.cpu_yield.hogged_until = 0;
 	return teardown(state);
 }
 
@@ -564,7 +564,7 @@ test_batch_and_receive_that_wake_give_way(void **state)
 static void
 test_no_yield_to_a_hog(void **state)
 {
-	lib_wait.giveway.hogged_until = UINT64_MAX;
+	lib_wait.cpu_yield.hogged_until = UINT64_MAX;
 	worker.word = 1;
 	post_one();
 	assert_int_equal(kicks(), 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef GIVEWAY_H
-#define GIVEWAY_H
+#ifndef CPU_YIELD_H
+#define CPU_YIELD_H
 
 /*
  * When a polling thread yields its CPU: for workers of a device and programs inside poll_cq, which
@@ -31,8 +31,8 @@
  *  - Every 2,048th yield is a very short sleep instead: under EEVDF each yield moves the thread's
  *    deadline away, even if no other thread is there, until threads that work delay it for seconds.
  *
- * Each thread has a struct giveway of its own, which only it accesses. Times are ns of a monotonic
- * clock that is never 0.
+ * Each thread has its own struct cpu_yield and accesses no other. Times are ns of a monotonic clock
+ * that is never 0.
  */
 
 #include <sched.h>
@@ -42,36 +42,36 @@
 #include <time.h>
 
 /* age of a spell at which it is probed, and interval of probes */
-#define GIVEWAY_PROBE_NS 10000u
-#define GIVEWAY_SHARED_NS 200000u /* time for which a CPU counts as shared */
+#define CPU_YIELD_PROBE_NS 10000u
+#define CPU_YIELD_SHARED_NS 200000u /* time for which a CPU counts as shared */
 /* a yield without a switch takes 0.2 to 0.5 us, with two switches 2 us and more */
-#define GIVEWAY_SLOW_NS 1000u
+#define CPU_YIELD_SLOW_NS 1000u
 /* a thread that runs this long during a yield does not yield itself */
-#define GIVEWAY_HOG_NS 500000u
-#define GIVEWAY_LOST_NS 8000000u      /* time lost in such yields after which a hog is assumed */
-#define GIVEWAY_LOST_SHARE 4u	      /* 1/4 of the time between them is subtracted */
-#define GIVEWAY_AGAIN_NS 3000000u     /* the limit if a hog was met recently */
-#define GIVEWAY_HOGGED_MIN 20000000u  /* time without yields, initially */
-#define GIVEWAY_HOGGED_MAX 640000000u /* and at most */
+#define CPU_YIELD_HOG_NS 500000u
+#define CPU_YIELD_LOST_NS 8000000u	/* time lost in such yields after which a hog is assumed */
+#define CPU_YIELD_LOST_SHARE 4u		/* 1/4 of the time between them is subtracted */
+#define CPU_YIELD_AGAIN_NS 3000000u	/* the limit if a hog was met recently */
+#define CPU_YIELD_HOGGED_MIN 20000000u	/* time without yields, initially */
+#define CPU_YIELD_HOGGED_MAX 640000000u /* and at most */
 /* age of a spell after which a program sleeps, if there is a hog */
-#define GIVEWAY_HOGGED_SPIN_NS 100000u
+#define CPU_YIELD_HOGGED_SPIN_NS 100000u
 /* short yields of a program between two long ones: more are the turn of its session */
-#define GIVEWAY_TURN_YIELDS 32u
-#define GIVEWAY_NAP_EVERY 2048u /* number of yields per nap */
-#define GIVEWAY_BUSY_POLLS 8u
+#define CPU_YIELD_TURN_YIELDS 32u
+#define CPU_YIELD_NAP_EVERY 2048u /* number of yields per nap */
+#define CPU_YIELD_BUSY_POLLS 8u
 /* duration of busy polls before a probe, and interval of probes then */
-#define GIVEWAY_BUSY_PROBE_NS 100000u
+#define CPU_YIELD_BUSY_PROBE_NS 100000u
 
 /* System calls of the rule; tests replace them. */
-struct giveway_system {
+struct cpu_yield_system {
 	uint64_t (*now)(void);
 	void (*yield)(void);
 	void (*nap)(void);
 	uint64_t (*switches)(void); /* number of times this thread left its CPU to another one */
 };
 
-struct giveway {
-	const struct giveway_system *system;
+struct cpu_yield {
+	const struct cpu_yield_system *system;
 	uint64_t begun;	       /* start of the spell; 0: the last poll found something */
 	uint64_t probed;       /* end of the last yield */
 	uint64_t shared_until; /* 0: not shared */
@@ -92,13 +92,13 @@ struct giveway {
 };
 
 static inline void
-giveway_sched_yield(void)
+cpu_yield_sched(void)
 {
 	sched_yield();
 }
 
 static inline void
-giveway_nap(void)
+cpu_yield_nap(void)
 {
 	struct timespec ts = {.tv_nsec = 1};
 
@@ -106,7 +106,7 @@ giveway_nap(void)
 }
 
 static inline uint64_t
-giveway_switches(void)
+cpu_yield_switches(void)
 {
 	struct rusage r;
 
@@ -114,26 +114,26 @@ giveway_switches(void)
 }
 
 static inline bool
-giveway_shared(const struct giveway *g, uint64_t now)
+cpu_yield_shared(const struct cpu_yield *g, uint64_t now)
 {
 	return now < g->shared_until;
 }
 
 /* Whether a hog has the CPU: it gives the CPU up only at the end of its slice of milliseconds. */
 static inline bool
-giveway_hogged(const struct giveway *g, uint64_t now)
+cpu_yield_hogged(const struct cpu_yield *g, uint64_t now)
 {
 	return __builtin_expect(now < g->hogged_until, 0);
 }
 
 /* Whether the long yield of now ended a turn of this program's session. */
 static inline bool
-giveway_turn_ended(struct giveway *g)
+cpu_yield_turn_ended(struct cpu_yield *g)
 {
 	uint32_t between = g->yields - g->long_yield;
 
 	g->long_yield = g->yields;
-	return g->naps && between > GIVEWAY_TURN_YIELDS;
+	return g->naps && between > CPU_YIELD_TURN_YIELDS;
 }
 
 /*
@@ -141,18 +141,18 @@ giveway_turn_ended(struct giveway *g)
  * yields doubles.
  */
 static inline void
-giveway_met_hog(struct giveway *g, uint64_t took, uint64_t now)
+cpu_yield_met_hog(struct cpu_yield *g, uint64_t took, uint64_t now)
 {
-	uint64_t between = (now - took - g->lost_at) / GIVEWAY_LOST_SHARE;
+	uint64_t between = (now - took - g->lost_at) / CPU_YIELD_LOST_SHARE;
 	bool again = g->hogged_until != 0 && now - g->hogged_until < 2 * g->hogged_ns;
 
 	g->lost = (g->lost > between ? g->lost - between : 0) + took;
 	g->lost_at = now;
-	if (g->lost < (again ? GIVEWAY_AGAIN_NS : GIVEWAY_LOST_NS))
+	if (g->lost < (again ? CPU_YIELD_AGAIN_NS : CPU_YIELD_LOST_NS))
 		return;
 	if (!again)
-		g->hogged_ns = GIVEWAY_HOGGED_MIN;
-	else if (g->hogged_ns < GIVEWAY_HOGGED_MAX)
+		g->hogged_ns = CPU_YIELD_HOGGED_MIN;
+	else if (g->hogged_ns < CPU_YIELD_HOGGED_MAX)
 		g->hogged_ns *= 2;
 	g->lost = 0;
 	g->hogged_until = now + g->hogged_ns;
@@ -161,14 +161,14 @@ giveway_met_hog(struct giveway *g, uint64_t took, uint64_t now)
 
 /* Yield once and learn from it about the CPU. */
 static __attribute__((noinline, unused)) void
-giveway_yield(struct giveway *g, uint64_t now)
+cpu_yield_now(struct cpu_yield *g, uint64_t now)
 {
-	const struct giveway_system *s = g->system;
+	const struct cpu_yield_system *s = g->system;
 	/* An old count would take a switch of long ago for one of this yield. */
-	uint64_t before = giveway_shared(g, now) ? g->switches : s->switches();
+	uint64_t before = cpu_yield_shared(g, now) ? g->switches : s->switches();
 	uint64_t t = s->now(), took;
 
-	if (++g->yields % GIVEWAY_NAP_EVERY == 0)
+	if (++g->yields % CPU_YIELD_NAP_EVERY == 0)
 		s->nap();
 	else
 		s->yield();
@@ -176,19 +176,19 @@ giveway_yield(struct giveway *g, uint64_t now)
 	g->soon = false;
 	g->switches = before;
 	took = g->probed - t;
-	if (took <= GIVEWAY_SLOW_NS || g->probed + GIVEWAY_SHARED_NS / 2 < g->shared_until)
+	if (took <= CPU_YIELD_SLOW_NS || g->probed + CPU_YIELD_SHARED_NS / 2 < g->shared_until)
 		return;
 	g->switches = s->switches();
 	if (g->switches == before)
 		return;
-	g->shared_until = g->probed + GIVEWAY_SHARED_NS;
-	if (took >= GIVEWAY_HOG_NS && !g->spins && !giveway_turn_ended(g))
-		giveway_met_hog(g, took, g->probed);
+	g->shared_until = g->probed + CPU_YIELD_SHARED_NS;
+	if (took >= CPU_YIELD_HOG_NS && !g->spins && !cpu_yield_turn_ended(g))
+		cpu_yield_met_hog(g, took, g->probed);
 }
 
 /* A poll at time now found nothing: yield if it is due. Returns the age of the spell. */
 static inline uint64_t
-giveway_empty(struct giveway *g, uint64_t now)
+cpu_yield_empty(struct cpu_yield *g, uint64_t now)
 {
 	uint64_t age;
 
@@ -196,38 +196,38 @@ giveway_empty(struct giveway *g, uint64_t now)
 	if (g->begun == 0)
 		g->begun = now;
 	age = now - g->begun;
-	if (giveway_hogged(g, now)) {
-		if (g->naps && age >= GIVEWAY_HOGGED_SPIN_NS)
+	if (cpu_yield_hogged(g, now)) {
+		if (g->naps && age >= CPU_YIELD_HOGGED_SPIN_NS)
 			g->system->nap();
 		return age;
 	}
-	if (giveway_shared(g, now) || g->soon ||
-	    (age >= GIVEWAY_PROBE_NS && now - g->probed >= GIVEWAY_PROBE_NS))
-		giveway_yield(g, now);
+	if (cpu_yield_shared(g, now) || g->soon ||
+	    (age >= CPU_YIELD_PROBE_NS && now - g->probed >= CPU_YIELD_PROBE_NS))
+		cpu_yield_now(g, now);
 	return age;
 }
 
 /* A poll at time now found something; full: there is probably more. */
 static inline void
-giveway_busy(struct giveway *g, uint64_t now, bool full)
+cpu_yield_busy(struct cpu_yield *g, uint64_t now, bool full)
 {
 	g->begun = 0;
 	if (g->busy_since == 0)
 		g->busy_since = now;
-	if (!giveway_shared(g, now)) {
-		if (giveway_hogged(g, now) || now - g->busy_since < GIVEWAY_BUSY_PROBE_NS)
+	if (!cpu_yield_shared(g, now)) {
+		if (cpu_yield_hogged(g, now) || now - g->busy_since < CPU_YIELD_BUSY_PROBE_NS)
 			return;
 		g->busy_since = now;
-		giveway_yield(g, now);
+		cpu_yield_now(g, now);
 		return;
 	}
-	if (full || ++g->busy % GIVEWAY_BUSY_POLLS == 0)
-		giveway_yield(g, now);
+	if (full || ++g->busy % CPU_YIELD_BUSY_POLLS == 0)
+		cpu_yield_now(g, now);
 }
 
 /* This thread has woken another one, which may wait for this CPU: probe at the next empty poll. */
 static inline void
-giveway_soon(struct giveway *g)
+cpu_yield_soon(struct cpu_yield *g)
 {
 	g->soon = true;
 }
@@ -238,15 +238,15 @@ giveway_soon(struct giveway *g)
  * nothing here: the other one may work as long.
  */
 static inline void
-giveway_woke(const struct giveway *g, uint64_t now)
+cpu_yield_woke(const struct cpu_yield *g, uint64_t now)
 {
-	if (!giveway_hogged(g, now))
+	if (!cpu_yield_hogged(g, now))
 		g->system->yield();
 }
 
 /* Start a new spell at the next empty poll, because work was announced. */
 static inline void
-giveway_anew(struct giveway *g)
+cpu_yield_restart(struct cpu_yield *g)
 {
 	g->begun = 0;
 }

@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "giveway.h"
+#include "cpu_yield.h"
 
 #define ALONE_NS 400u
 #define SHARED_NS 2500u
 #define TICK_NS 4000u
 #define SLICE_NS 2800000u
-#define FIRST_YIELDS 3u /* yields until GIVEWAY_LOST_NS is lost */
+#define FIRST_YIELDS 3u /* yields until CPU_YIELD_LOST_NS is lost */
 
 /* The simulated CPU */
 static uint64_t clock_ns;
@@ -52,12 +52,12 @@ fake_switches(void)
 	return switch_count;
 }
 
-static const struct giveway_system fake = {fake_now, fake_yield, fake_nap, fake_switches};
+static const struct cpu_yield_system fake = {fake_now, fake_yield, fake_nap, fake_switches};
 
 static int
 setup(void **state)
 {
-	static struct giveway g;
+	static struct cpu_yield g;
 
 	clock_ns = 1000000;
 	switch_count = 77;
@@ -71,26 +71,26 @@ setup(void **state)
 
 /* Empty polls of 100 ns each for at least this time. */
 static void
-find_nothing(struct giveway *g, uint64_t ns)
+find_nothing(struct cpu_yield *g, uint64_t ns)
 {
 	for (uint64_t end = clock_ns + ns; clock_ns < end; clock_ns += 100)
-		giveway_empty(g, clock_ns);
+		cpu_yield_empty(g, clock_ns);
 }
 
 static void
-find_something(struct giveway *g, bool full)
+find_something(struct cpu_yield *g, bool full)
 {
-	giveway_busy(g, clock_ns, full);
+	cpu_yield_busy(g, clock_ns, full);
 	clock_ns += 100;
 }
 
 static void
 short_waits_meet_no_probe(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	for (int i = 0; i < 1000; i++) {
-		find_nothing(g, GIVEWAY_PROBE_NS - 1000);
+		find_nothing(g, CPU_YIELD_PROBE_NS - 1000);
 		find_something(g, false);
 	}
 	assert_int_equal(yields, 0);
@@ -99,13 +99,13 @@ short_waits_meet_no_probe(void **state)
 static void
 long_waits_probe(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
-	find_nothing(g, GIVEWAY_PROBE_NS);
+	find_nothing(g, CPU_YIELD_PROBE_NS);
 	assert_int_equal(yields, 0);
 	find_nothing(g, 1000);
 	assert_int_equal(yields, 1);
-	assert_false(giveway_shared(g, clock_ns));
+	assert_false(cpu_yield_shared(g, clock_ns));
 	find_nothing(g, 1000000);
 	assert_in_range(yields, 90, 101);
 }
@@ -114,58 +114,58 @@ long_waits_probe(void **state)
 static void
 probe_is_due_soon(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
-	giveway_soon(g);
+	cpu_yield_soon(g);
 	find_something(g, false);
 	assert_int_equal(yields, 0);
 	find_nothing(g, 1000);
 	assert_int_equal(yields, 1);
 	neighbour = true;
-	giveway_soon(g);
+	cpu_yield_soon(g);
 	find_nothing(g, 100);
-	assert_true(giveway_shared(g, clock_ns));
+	assert_true(cpu_yield_shared(g, clock_ns));
 }
 
 /* The age is that of the spell; work ends the spell. */
 static void
 age(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 	uint64_t begun = clock_ns;
 
-	assert_int_equal(giveway_empty(g, clock_ns), 0);
+	assert_int_equal(cpu_yield_empty(g, clock_ns), 0);
 	find_nothing(g, 50000);
-	assert_int_equal(giveway_empty(g, clock_ns), clock_ns - begun);
+	assert_int_equal(cpu_yield_empty(g, clock_ns), clock_ns - begun);
 	find_something(g, false);
-	assert_int_equal(giveway_empty(g, clock_ns), 0);
+	assert_int_equal(cpu_yield_empty(g, clock_ns), 0);
 	find_nothing(g, 5000);
-	giveway_anew(g);
-	assert_int_equal(giveway_empty(g, clock_ns), 0);
+	cpu_yield_restart(g);
+	assert_int_equal(cpu_yield_empty(g, clock_ns), 0);
 }
 
 static void
 neighbour_is_met(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 	unsigned int before;
 
 	neighbour = true;
 	find_nothing(g, 11000);
-	assert_true(giveway_shared(g, clock_ns));
+	assert_true(cpu_yield_shared(g, clock_ns));
 	/* every empty poll yields, from the first of a spell on */
 	before = yields;
 	for (int i = 0; i < 100; i++) {
 		find_something(g, false);
-		giveway_empty(g, clock_ns);
+		cpu_yield_empty(g, clock_ns);
 	}
-	assert_int_equal(yields - before, 100 + 100 / GIVEWAY_BUSY_POLLS);
+	assert_int_equal(yields - before, 100 + 100 / CPU_YIELD_BUSY_POLLS);
 }
 
 static void
 busy_polls_yield_where_shared(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	for (int i = 0; i < 100; i++)
 		find_something(g, true);
@@ -176,7 +176,7 @@ busy_polls_yield_where_shared(void **state)
 	for (int i = 0; i < 10; i++)
 		find_something(g, true);
 	assert_int_equal(yields, 10);
-	for (unsigned int i = 0; i < 4 * GIVEWAY_BUSY_POLLS; i++)
+	for (unsigned int i = 0; i < 4 * CPU_YIELD_BUSY_POLLS; i++)
 		find_something(g, false);
 	assert_int_equal(yields, 14);
 }
@@ -185,17 +185,17 @@ busy_polls_yield_where_shared(void **state)
 static void
 endless_work_probes(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	for (uint64_t end = clock_ns + 1000000; clock_ns < end;)
 		find_something(g, false);
 	assert_in_range(yields, 9, 10);
 	neighbour = true;
-	for (uint64_t end = clock_ns + GIVEWAY_BUSY_PROBE_NS + 1000; clock_ns < end;)
+	for (uint64_t end = clock_ns + CPU_YIELD_BUSY_PROBE_NS + 1000; clock_ns < end;)
 		find_something(g, false);
-	assert_true(giveway_shared(g, clock_ns));
+	assert_true(cpu_yield_shared(g, clock_ns));
 	yields = 0;
-	for (unsigned int i = 0; i < 4 * GIVEWAY_BUSY_POLLS; i++)
+	for (unsigned int i = 0; i < 4 * CPU_YIELD_BUSY_POLLS; i++)
 		find_something(g, false);
 	assert_int_equal(yields, 4);
 }
@@ -204,11 +204,11 @@ endless_work_probes(void **state)
 static void
 work_with_pauses_does_not(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	for (unsigned int i = 0; i < 10000; i++) {
 		if (i % 500 == 0)
-			giveway_empty(g, clock_ns);
+			cpu_yield_empty(g, clock_ns);
 		find_something(g, true);
 	}
 	assert_int_equal(yields, 0);
@@ -218,47 +218,47 @@ work_with_pauses_does_not(void **state)
 static void
 neighbour_leaves(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	neighbour = true;
 	find_nothing(g, 100000);
 	neighbour = false;
-	find_nothing(g, GIVEWAY_SHARED_NS / 2 - 3000);
-	assert_true(giveway_shared(g, clock_ns));
-	find_nothing(g, GIVEWAY_SHARED_NS / 2 + 3000);
-	assert_false(giveway_shared(g, clock_ns));
+	find_nothing(g, CPU_YIELD_SHARED_NS / 2 - 3000);
+	assert_true(cpu_yield_shared(g, clock_ns));
+	find_nothing(g, CPU_YIELD_SHARED_NS / 2 + 3000);
+	assert_false(cpu_yield_shared(g, clock_ns));
 }
 
 /* An interrupt makes a yield long, but is no neighbour. */
 static void
 tick_is_no_neighbour(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	tick = true;
 	find_nothing(g, 1000000);
 	assert_true(yields > 10);
-	assert_false(giveway_shared(g, clock_ns));
+	assert_false(cpu_yield_shared(g, clock_ns));
 	neighbour = true;
 	find_nothing(g, 20000);
-	assert_true(giveway_shared(g, clock_ns));
+	assert_true(cpu_yield_shared(g, clock_ns));
 	neighbour = false;
 	/* a switch that is not counted yet may still be attributed to this yield */
-	find_nothing(g, GIVEWAY_SHARED_NS / 2 * 3 + 5000);
-	assert_false(giveway_shared(g, clock_ns));
+	find_nothing(g, CPU_YIELD_SHARED_NS / 2 * 3 + 5000);
+	assert_false(cpu_yield_shared(g, clock_ns));
 }
 
 /* A switch between two yields does not belong to the second one. */
 static void
 old_switch_does_not_count(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	find_nothing(g, 100000);
 	switch_count += 5;
 	tick = true;
 	find_nothing(g, 100000);
-	assert_false(giveway_shared(g, clock_ns));
+	assert_false(cpu_yield_shared(g, clock_ns));
 }
 
 /*
@@ -267,14 +267,14 @@ old_switch_does_not_count(void **state)
 static void
 hog_is_met(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	hog = true;
-	find_nothing(g, GIVEWAY_LOST_NS + SLICE_NS);
+	find_nothing(g, CPU_YIELD_LOST_NS + SLICE_NS);
 	assert_int_equal(yields, FIRST_YIELDS);
-	assert_true(giveway_hogged(g, clock_ns));
-	assert_false(giveway_shared(g, clock_ns));
-	find_nothing(g, GIVEWAY_HOGGED_MIN - 2 * SLICE_NS);
+	assert_true(cpu_yield_hogged(g, clock_ns));
+	assert_false(cpu_yield_shared(g, clock_ns));
+	find_nothing(g, CPU_YIELD_HOGGED_MIN - 2 * SLICE_NS);
 	for (int i = 0; i < 1000; i++)
 		find_something(g, true);
 	assert_int_equal(yields, FIRST_YIELDS);
@@ -286,39 +286,39 @@ hog_is_met(void **state)
 static void
 hog_leaves(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	hog = true;
 	find_nothing(g, 1000000000);
 	hog = false;
 	neighbour = true;
-	find_nothing(g, GIVEWAY_HOGGED_MAX);
-	assert_false(giveway_hogged(g, clock_ns));
-	assert_true(giveway_shared(g, clock_ns));
+	find_nothing(g, CPU_YIELD_HOGGED_MAX);
+	assert_false(cpu_yield_hogged(g, clock_ns));
+	assert_true(cpu_yield_shared(g, clock_ns));
 	/* a new hog counts as long as the first one did */
 	neighbour = false;
-	find_nothing(g, 4ull * GIVEWAY_HOGGED_MAX);
+	find_nothing(g, 4ull * CPU_YIELD_HOGGED_MAX);
 	hog = true;
 	yields = 0;
-	find_nothing(g, GIVEWAY_LOST_NS + SLICE_NS);
+	find_nothing(g, CPU_YIELD_LOST_NS + SLICE_NS);
 	assert_int_equal(yields, FIRST_YIELDS);
-	assert_int_equal(g->hogged_ns, GIVEWAY_HOGGED_MIN);
+	assert_int_equal(g->hogged_ns, CPU_YIELD_HOGGED_MIN);
 }
 
 /* The CPU was away for a moment: an interrupt of the host, or another session. */
 static void
 some_long_yields_are_no_hog(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	neighbour = true;
 	for (int i = 0; i < 100; i++) {
-		find_nothing(g, GIVEWAY_LOST_SHARE * SLICE_NS + 50000);
+		find_nothing(g, CPU_YIELD_LOST_SHARE * SLICE_NS + 50000);
 		hog = true;
-		giveway_empty(g, clock_ns);
+		cpu_yield_empty(g, clock_ns);
 		hog = false;
-		assert_false(giveway_hogged(g, clock_ns));
-		assert_true(giveway_shared(g, clock_ns));
+		assert_false(cpu_yield_hogged(g, clock_ns));
+		assert_true(cpu_yield_shared(g, clock_ns));
 	}
 }
 
@@ -326,7 +326,7 @@ some_long_yields_are_no_hog(void **state)
 static void
 spinner_yields_to_hogs(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	g->spins = true;
 	hog = true;
@@ -338,39 +338,39 @@ spinner_yields_to_hogs(void **state)
 static void
 program_naps_beside_hogs(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	g->naps = true;
 	hog = true;
-	find_nothing(g, GIVEWAY_LOST_NS + SLICE_NS);
-	assert_true(giveway_hogged(g, clock_ns));
+	find_nothing(g, CPU_YIELD_LOST_NS + SLICE_NS);
+	assert_true(cpu_yield_hogged(g, clock_ns));
 	naps = yields = 0;
 	for (int i = 0; i < 10; i++) {
 		find_something(g, false);
-		find_nothing(g, GIVEWAY_HOGGED_SPIN_NS - 1000);
+		find_nothing(g, CPU_YIELD_HOGGED_SPIN_NS - 1000);
 	}
 	assert_int_equal(naps, 0);
 	find_something(g, false);
-	find_nothing(g, GIVEWAY_HOGGED_MIN / 2);
+	find_nothing(g, CPU_YIELD_HOGGED_MIN / 2);
 	assert_int_equal(yields, 0);
 	/* all of that time but its beginning was spent in sleeps of 20 us and a poll each */
-	assert_in_range(naps, (GIVEWAY_HOGGED_MIN / 2 - GIVEWAY_HOGGED_SPIN_NS) / 20100 - 1,
-			(GIVEWAY_HOGGED_MIN / 2 - GIVEWAY_HOGGED_SPIN_NS) / 20100 + 2);
+	assert_in_range(naps, (CPU_YIELD_HOGGED_MIN / 2 - CPU_YIELD_HOGGED_SPIN_NS) / 20100 - 1,
+			(CPU_YIELD_HOGGED_MIN / 2 - CPU_YIELD_HOGGED_SPIN_NS) / 20100 + 2);
 	/* a worker has its own way to sleep */
 	g->naps = false;
 	naps = 0;
-	find_nothing(g, GIVEWAY_HOGGED_MIN / 8);
+	find_nothing(g, CPU_YIELD_HOGGED_MIN / 8);
 	assert_int_equal(naps, 0);
 }
 
 /* Short yields, then one that lasts a slice. */
 static void
-have_a_turn(struct giveway *g, uint32_t short_yields)
+have_a_turn(struct cpu_yield *g, uint32_t short_yields)
 {
 	for (uint32_t y = yields; yields - y < short_yields;)
 		find_nothing(g, 1);
 	hog = true;
-	giveway_empty(g, clock_ns);
+	cpu_yield_empty(g, clock_ns);
 	hog = false;
 }
 
@@ -381,41 +381,41 @@ have_a_turn(struct giveway *g, uint32_t short_yields)
 static void
 session_of_a_hog(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	g->naps = true;
 	neighbour = true;
 	for (int i = 0; i < 100; i++) {
-		have_a_turn(g, GIVEWAY_TURN_YIELDS);
-		assert_false(giveway_hogged(g, clock_ns));
-		assert_true(giveway_shared(g, clock_ns));
+		have_a_turn(g, CPU_YIELD_TURN_YIELDS);
+		assert_false(cpu_yield_hogged(g, clock_ns));
+		assert_true(cpu_yield_shared(g, clock_ns));
 	}
-	for (uint64_t lost = 0; lost <= GIVEWAY_LOST_NS; lost += SLICE_NS) {
-		assert_false(giveway_hogged(g, clock_ns));
-		have_a_turn(g, GIVEWAY_TURN_YIELDS - 1);
+	for (uint64_t lost = 0; lost <= CPU_YIELD_LOST_NS; lost += SLICE_NS) {
+		assert_false(cpu_yield_hogged(g, clock_ns));
+		have_a_turn(g, CPU_YIELD_TURN_YIELDS - 1);
 	}
-	assert_true(giveway_hogged(g, clock_ns));
+	assert_true(cpu_yield_hogged(g, clock_ns));
 }
 
 /* A worker with the same hog on its CPU sleeps, so that its wake-up gives it the CPU. */
 static void
 worker_sleeps_in_turns(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	neighbour = true;
-	for (uint64_t lost = 0; lost <= GIVEWAY_LOST_NS; lost += SLICE_NS)
-		have_a_turn(g, GIVEWAY_TURN_YIELDS);
-	assert_true(giveway_hogged(g, clock_ns));
+	for (uint64_t lost = 0; lost <= CPU_YIELD_LOST_NS; lost += SLICE_NS)
+		have_a_turn(g, CPU_YIELD_TURN_YIELDS);
+	assert_true(cpu_yield_hogged(g, clock_ns));
 }
 
 static void
 naps_are_taken(void **state)
 {
-	struct giveway *g = *state;
+	struct cpu_yield *g = *state;
 
 	neighbour = true;
-	while (yields < 10 * (GIVEWAY_NAP_EVERY - 1))
+	while (yields < 10 * (CPU_YIELD_NAP_EVERY - 1))
 		find_nothing(g, 1);
 	assert_in_range(naps, 9, 10);
 }
