@@ -9,8 +9,8 @@
  *
  * The producer calls hca_edge_room() before it changes any state and pushes at most that many, so a
  * push cannot fail. Only the forward edges below exist; they form a DAG (graph.c asserts it), so
- * full edges cannot deadlock. Everything backward is a message (msg.h), which cannot be full; the
- * ring of looped-back frames (loopback.h) ends in sinks.
+ * full edges cannot deadlock. All communication backward is by messages (msg.h), whose channels
+ * cannot be full; the ring of looped-back frames (loopback.h) ends in sinks.
  *
  * enq and deq count objects, each on its writer's cache line: an edge has passed a round when deq
  * has reached the value of enq at its start.
@@ -54,7 +54,7 @@ struct hca_edge {
 	hca_stage_process_fn plain; /* process while they are not */
 	hca_stage_room_fn room;
 	uint8_t from, to;
-	/* ring: word of workers that the producer's worker must wake; wake_bit: the consumer's */
+	/* ring: word of workers that the producer's worker must wake; the consumer's bit in it */
 	uint32_t *wake;
 	uint32_t wake_bit;
 	uint64_t enq __rte_cache_aligned; /* producer */
@@ -74,7 +74,7 @@ hca_edge_process(struct hca_pipe *h, const struct hca_edge *e, void *const *objs
 	__atomic_load_n(&e->process, __ATOMIC_RELAXED)(h, objs, n, now);
 }
 
-/* n must not exceed the room just returned. */
+/* n must not exceed the last result of hca_edge_room(). */
 static inline void
 hca_edge_push(struct hca_pipe *h, struct hca_edge *e, void *const *objs, unsigned int n,
 	      uint64_t now)

@@ -41,9 +41,9 @@ struct hca_rtt_peer;
 struct hca_sleep; /* graph/sleep.h */
 
 /*
- * How long frames wait for the port; writer: encap, reader: req_rx. `since`, stored last: arrival
- * of the oldest waiting frame, 0: none. left_at, waited: time at which the last frames with a long
- * wait were sent, and how long they had waited.
+ * Waits of frames for the port; writer: encap, reader: req_rx. `since`, stored last: arrival of the
+ * oldest waiting frame, 0: no frame waits. left_at, waited: time at which the last frames with a
+ * long wait were sent, and the length of that wait.
  */
 struct hca_tx_wait {
 	uint64_t since, left_at, waited; /* [pub] ns */
@@ -81,7 +81,7 @@ struct hca_pipe {
 	struct hca_tx_wait tx_wait;		/* [pub] encap */
 
 	struct hca_loopback loop;
-	/* what the lines counted when times were enabled; written by the enabling thread */
+	/* values of the lines when times were enabled; written by the enabling thread */
 	struct hca_stage_times {
 		uint64_t busy_cycles, polls, busy_polls;
 	} times_from[HCA_STAGE_N];
@@ -132,7 +132,7 @@ hca_msg_due(const struct hca_pipe *h, enum hca_stage_id to)
 	return (h->inbox[to].waiting | h->inbox[to].remote) != 0;
 }
 
-/* Deliver at most budget messages about QPs of channel from -> to; returns how many. */
+/* Delivers at most budget messages about QPs of channel from -> to; returns their number. */
 typedef void (*hca_msg_fn)(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags,
 			   uint64_t now);
 
@@ -152,7 +152,7 @@ hca_msg_drain(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to, 
 	return n;
 }
 
-/* A stage has forgotten the object of the current purge (after a PURGE message). */
+/* A stage no longer refers to the object of the current purge (after a PURGE message). */
 static inline void
 hca_purge_ack(struct hca_pipe *h, enum hca_stage_id s)
 {
@@ -160,7 +160,7 @@ hca_purge_ack(struct hca_pipe *h, enum hca_stage_id s)
 			 __ATOMIC_RELEASE);
 }
 
-/* EE owes no ACK any more of the QP that leaves (after a LEAVES message). */
+/* EE has sent the ACK that was due on the QP that is leaving (after a LEAVES message). */
 static inline void
 hca_leave_ack(struct hca_pipe *h)
 {

@@ -96,7 +96,7 @@ copy_of(struct hca_pipe *h, const struct rte_mbuf *m)
 	return c;
 }
 
-/* There is room: encap has checked before it took the frame. */
+/* The ring has room: encap has checked it before it took the frame. */
 static void
 loop(struct hca_pipe *h, struct rte_mbuf *m)
 {

@@ -7,15 +7,15 @@
  * decap. Multicasts go both ways; the ring gets a copy.
  *
  * Room in the ring is credit, like that of the port: encap takes no more frames than fit
- * (hca_encap_room()), whatever their destinations, so none is lost. encap -> decap closes a cycle
+ * (hca_encap_room()), for any destinations, so no frame is lost. encap -> decap closes a cycle
  * with the edges between them, but there is no deadlock: EE and req_rx accept all frames of decap
  * without waiting for room, so decap always empties the ring. loopback_drops counts copies of
  * multicasts for which there was no mbuf.
  *
- * The first path to an own or multicast address switches it on, so that devices without such paths
- * pay nothing; with hca_config.own_frames_leave nothing does, for ports that bring such frames back
- * and may impair them. The CEU and encap write `on`, which is never reset. divert: on encap's
- * worker; rx: on decap's worker.
+ * The first path to an own or multicast address switches loopback on; devices without these paths
+ * do not pay for it. With hca_config.own_frames_leave it stays off, for ports that return own
+ * frames and may impair them. The CEU and encap write `on`, which is never reset. divert: on
+ * encap's worker; rx: on decap's worker.
  */
 
 #include <stdbool.h>

@@ -55,7 +55,7 @@ hca_path_is_to(const uint8_t *l3, const struct hca_udp_template *t)
 		      ours + offsetof(struct hca_ipv6_hdr, saddr), 16) == 0;
 }
 
-/* The peer may be the same at the end of both paths: then our own address tells them apart. */
+/* Both paths may lead to the same address of the peer: then our own address distinguishes them. */
 static bool
 came_by_other_path(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *l3)
 {

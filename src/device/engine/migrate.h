@@ -48,7 +48,7 @@ hca_migrate_cas(struct hca_qp *qp, uint32_t from, uint32_t to)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* The QP's paths are the caller's until it stores a state; *was: the state so far. CEU. */
+/* The caller may change the QP's paths until it stores a state; *was: the state so far. CEU. */
 static inline bool
 hca_migrate_hold(struct hca_qp *qp, uint32_t *was)
 {
@@ -62,7 +62,7 @@ hca_migrate_release(struct hca_qp *qp, uint32_t mig)
 	__atomic_store_n(&qp->addr.mig, mig, __ATOMIC_RELEASE);
 }
 
-/* What a QP on that path waits for each byte, ps: the slower of its static rate and its limit */
+/* Pace of a QP on that path, ps per byte: the slower of its static rate and its limit. */
 static inline uint32_t
 hca_path_pace(const struct hca_qp *qp, uint32_t place)
 {
@@ -87,7 +87,7 @@ hca_migrate_use(struct hca_qp *qp, uint32_t to)
 	__atomic_store_n(&qp->encap.path, (uint8_t)to, __ATOMIC_RELEASE);
 }
 
-/* Says that it has happened. */
+/* Counts a migration and raises its event. */
 static inline void
 hca_migrate_tell(struct hca_core *h, enum hca_stage_id by, uint32_t qpi)
 {

@@ -6,10 +6,10 @@
  * Messages between stages about one object (object.h): a set of flags per (producer, consumer,
  * object) plus the object's index on a SPSC ring that is large enough for every object of the
  * channel, so a message can never be refused: an object enters the ring only when its flags were 0,
- * and they become 0 only after it has left. The ring is our own because with every object on 16
- * bits it takes a quarter of an rte_ring. The flags say that something happened; what happened is
- * read from the producer's own line of the object's context. Sending a flag that is already pending
- * costs one atomic OR and no ring entry.
+ * and they become 0 only after it has left. The ring is our own: with 16 bits per object it takes a
+ * quarter of an rte_ring. A flag is only a signal; the consumer reads the details from the
+ * producer's own line of the object's context. Sending a flag that is already pending costs one
+ * atomic OR and no ring entry.
  *
  * Messages are delivered at the target's next poll, never from inside the sender.
  */
@@ -19,7 +19,7 @@
 #include "engine/object.h"
 #include "engine/stage.h"
 
-/* X(from, to, kind of the objects): the only channels there are. */
+/* X(from, to, kind of the objects): all channels. */
 #define HCA_MSG_LIST(X) \
 	X(PARSER, REQ_TX, QP) /* NEW: records entered the window */ \
 	X(REQ_TX, PARSER, QP) /* FREED: window slots and records were returned; STATE */ \
@@ -54,7 +54,7 @@
 	X(PARSER, TAT, QP)   /* STATE */ \
 	X(DOORBELL, TAT, QP) /* KICK */ \
 	X(TAI, TPS, TP)	     /* NEW: operations were put into the lane of requests; STATE */ \
-	X(TAT, TPS, TP)	     /* NEW: likewise, of responses; STATE */ \
+	X(TAT, TPS, TP)	     /* NEW: operations were put into the lane of responses; STATE */ \
 	X(TPR, TPS, TP)	     /* STATE: the TP is in ERROR */ \
 	X(TPR, TAT, TP)	     /* NEW: rx.given moved */ \
 	X(TPS, TAI, TP)	     /* ROOM: tx.lane[].done moved; DEAD: the TP is in ERROR */ \
@@ -97,12 +97,12 @@ enum hca_msg_flag {
 	HCA_MSG_PURGE = 1u << 4, /* forget the object, then acknowledge to the CEU */
 	HCA_MSG_LATE = 1u << 5,	 /* foreign memory did not answer in time: repeat it later */
 	HCA_MSG_LEAVES =
-		1u << 6, /* it will be reset: send the ACK that is owed, then tell the CEU */
+		1u << 6, /* it will be reset: send the ACK that is due, then tell the CEU */
 };
 
 /*
- * What a stage checks before it walks its channels: messages on channels from the same worker, and
- * whether any channel comes from another worker (these are always checked).
+ * Checked by a stage before it walks its channels: number of messages on channels from the same
+ * worker, and whether any channel comes from another worker (these are always checked).
  */
 struct hca_msg_inbox {
 	uint32_t waiting;
@@ -154,7 +154,7 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t obj, uint8_t flags)
 		*c->wake |= c->wake_bit;
 }
 
-/* Take a message: returns the flags and the object index, or 0: there is none. */
+/* Takes a message: returns its flags and the object index, or 0: no message waits. */
 static inline uint8_t
 hca_msg_take(struct hca_msg_channel *c, uint32_t *obj)
 {

@@ -9,7 +9,7 @@
  * the wire of a kind has none of its objects.
  *
  * Differences between kinds are a row per kind in the file that needs them: timer.c (the stage that
- * gets expiries), round.c (how objects of the kind are reset, purged and freed).
+ * gets expiries), round.c (functions that reset, purge and free objects of the kind).
  */
 
 #include <stdint.h>

@@ -2,7 +2,7 @@
 
 #include "engine/order.h"
 
-/* Behind a late packet lies what was dropped here while it was missing. */
+/* Is `missing` a packet that was dropped here because a late packet was missing? */
 static bool
 order_is_own(const struct hca_order *o, uint32_t missing)
 {
@@ -40,7 +40,7 @@ bool
 hca_order_next(struct hca_order *o, uint32_t psn)
 {
 	if (!o->known)
-		return false; /* another QP has taken the place */
+		return false; /* another QP uses the entry now */
 	o->late = psn == o->gap.psn || hca_psn_diff(psn, o->newest) > 0;
 	if (!o->late)
 		o->past[o->past_at++ & (HCA_ORDER_PAST - 1)] = o->gap;

@@ -3,24 +3,24 @@
 #define ENGINE_ORDER_H
 
 /*
- * Whether packets of a QP that are missing, or come twice, were lost, overtaken or doubled by the
- * network. EE asks about requests, req_rx about READ responses; both drop what comes too early, so
- * the peer repeats everything from the gap on. A packet carries no mark that says whether it is a
- * repetition; what comes before and after it does.
+ * Decides whether packets of a QP that are missing, or come twice, were lost, overtaken or doubled
+ * by the network. EE uses it for requests, req_rx for READ responses; both drop packets that come
+ * before a missing one, so the peer repeats all packets from the gap on. A packet does not show
+ * whether it is a repetition; the packets before and after it do.
  *
  * A packet that was missing was overtaken if it comes before the peer was asked for it; if it comes
  * once more, alone, after its repetition; or if the next packet is newer than all those that came
- * before it, because a peer that repeats goes on with the next PSN. Otherwise it was lost, which
- * nothing shows: lost are those that were missing, less those that came late.
+ * before it, because a peer that repeats goes on with the next PSN. Otherwise it was lost. Lost
+ * packets have no counter: they are those that were missing, less those that came late.
  *
- * The next gap behind a late packet is of our own making: what overtook it was dropped here.
+ * The next gap behind a late packet is caused here: the packets that overtook it were dropped.
  *
- * Duplicates that the peer repeats come one behind the other, each with the next PSN. One that
- * stands alone was doubled by the network, unless the peer was asked for it.
+ * Duplicates that the peer repeats come one behind the other, each with the next PSN. A single
+ * duplicate was doubled by the network, unless the peer was asked for it.
  *
- * A stage has a table of these, by QP index, for QPs that have had trouble. QPs that meet in a
- * place lose each other's state, which costs them the verdict of one gap. `count`: packets that the
- * QP has received so far, this one included.
+ * A stage has a table of these, by the low bits of the QP index, for QPs that have had gaps or
+ * duplicates. Two QPs with the same entry overwrite each other's state, which leaves one gap
+ * undecided. `count`: packets that the QP has received so far, including this one.
  */
 
 #include <stdbool.h>
@@ -39,24 +39,24 @@ struct hca_order_gap {
 };
 
 struct hca_order {
-	uint32_t qpi, generation; /* the QP's; generation 0: unused */
+	uint32_t qpi, generation; /* QP of the state; generation 0: unused */
 	struct hca_order_gap gap; /* the last one */
 	struct hca_order_gap
-		past[HCA_ORDER_PAST]; /* filled by a repetition, as it seems; at 0: none */
+		past[HCA_ORDER_PAST]; /* probably filled by a repetition; at 0: unused */
 	uint32_t newest;	      /* highest PSN that came behind a gap */
-	uint32_t depth; /* of the packet that was found late: how many have overtaken it */
-	uint32_t twice; /* PSN of the last duplicate */
+	uint32_t depth;		      /* number of packets that overtook the last late packet */
+	uint32_t twice;		      /* PSN of the last duplicate */
 	uint8_t past_at;
 	bool known;   /* there was a gap */
-	bool own;     /* the gap is of our own making */
-	bool late;    /* so will the next one be */
+	bool own;     /* the gap is caused by packets that were dropped here */
+	bool late;    /* the next gap will be one of that kind */
 	bool filled;  /* req_rx: the missing packet came, the next one not yet */
 	bool overdue; /* the duplicate is a packet of `past` */
 	bool judged;  /* the duplicate is explained */
-	bool run;     /* it belongs to a repetition of the peer */
+	bool run;     /* the duplicate belongs to a repetition of the peer */
 };
 
-/* The state of a QP; of another QP or generation nothing remains. */
+/* The state of a QP; clears the entry if it belongs to another QP or generation. */
 static inline struct hca_order *
 hca_order_of(struct hca_order *table, const struct hca_qp *qp, uint32_t qpi)
 {
@@ -67,7 +67,7 @@ hca_order_of(struct hca_order *table, const struct hca_qp *qp, uint32_t qpi)
 	return o;
 }
 
-/* The peer has repeated psn, or will, because of a gap. */
+/* Does or will the peer repeat psn because of a gap? */
 static inline bool
 hca_order_repeats(const struct hca_order *o, uint32_t psn)
 {
@@ -75,8 +75,8 @@ hca_order_repeats(const struct hca_order *o, uint32_t psn)
 }
 
 /*
- * Packet psn came although `missing` is expected. begins: it is the first one that did. True: a
- * packet more is missing.
+ * Packet psn came while `missing` is expected. begins: first packet behind this gap. True:
+ * count `missing` as a missing packet.
  */
 bool hca_order_ahead(struct hca_order *o, uint32_t missing, uint32_t psn, bool begins,
 		     uint32_t count);
@@ -87,12 +87,12 @@ bool hca_order_ahead(struct hca_order *o, uint32_t missing, uint32_t psn, bool b
 bool hca_order_filled(struct hca_order *o, bool asked, uint32_t count, bool *open);
 /* The next packet, psn. True: the one before it was overtaken. */
 bool hca_order_next(struct hca_order *o, uint32_t psn);
-/* Was psn missing, and seems to have been repeated? True once. */
+/* Returns, once, that psn was missing and was probably repeated. */
 bool hca_order_was_missing(struct hca_order *o, uint32_t psn, uint32_t count);
 
-/* A duplicate came. judged: it is known why; otherwise the next packet says so. */
+/* A duplicate came. judged: its cause is known; otherwise the next packet decides. */
 void hca_order_duplicate(struct hca_order *o, uint32_t psn, bool judged);
-/* The next packet after a duplicate. again: so is this one. True: that stood alone. */
+/* The next packet after a duplicate. again: also a duplicate. True: the first one was single. */
 bool hca_order_after_duplicate(struct hca_order *o, uint32_t psn, bool again);
 
 #endif

@@ -5,7 +5,7 @@
 /*
  * Packet descriptors, in the private area of the mbuf. Outgoing ones are filled in by req_tx or EE
  * and read by encap; incoming ones are filled in by decap and read by EE or req_rx. Every pool of
- * an HCA reserves HCA_MBUF_PRIV bytes; the port copies received mbufs whose pool has less.
+ * an HCA reserves HCA_MBUF_PRIV bytes; the port copies received mbufs of pools with less.
  */
 
 #include <stdint.h>
@@ -36,7 +36,7 @@ struct hca_txd {
 	uint16_t reserved;
 	uint32_t seq; /* requests: encap stores it in encap.req_done_seq when finished */
 	uint32_t key; /* lkey, or rkey for READ responses */
-	uint64_t va;  /* of the payload (nsge == 1) */
+	uint64_t va;  /* start of the payload (nsge == 1) */
 	uint32_t rec; /* record reference (nsge > 1, inline, atomics); READ resp: start of job */
 	uint32_t off; /* byte offset of the payload in the message */
 	union {

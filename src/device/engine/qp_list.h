@@ -4,8 +4,8 @@
 
 /*
  * Lists of QPs by index, linked through a word of their contexts: appended at the tail, taken from
- * the head. The stage that owns the list is the only one to use it, and keeps in its own flags
- * which QPs are on it. link: offset of the word in struct hca_qp.
+ * the head. Only the stage that owns the list uses it, and keeps a flag for each QP on it. link:
+ * offset of the word in struct hca_qp.
  */
 
 #include "engine/impl.h"

@@ -11,7 +11,7 @@
  * Life cycle: the parser takes it from the pool and puts it into the window; req_tx sends it,
  * possibly several times; req_rx moves the tail past it and writes its CQE; req_tx returns it to
  * the pool after encap has finished its last descriptor (encap.req_done_seq has passed desc_seq).
- * Only req_tx returns records, so none is refilled while it may be sent.
+ * Only req_tx returns records, so the parser never fills a record that may still be sent.
  */
 
 #include <stdint.h>
@@ -43,7 +43,7 @@ struct hca_ud_av {
 	uint8_t tclass; /* ECN bits are 0 */
 	uint8_t priority;
 	uint16_t reserved;
-	uint32_t pace; /* of the static rate, ps per byte */
+	uint32_t pace; /* static rate, ps per byte */
 	uint32_t flow_label;
 	uint32_t dqpn;
 	uint32_t qkey; /* in wire order */
@@ -107,7 +107,7 @@ struct hca_record_pool {
 	struct hca_record_owner *owner; /* parser: by usr_page */
 	uint16_t *owner_qps;		/* CEU: by usr_page */
 	uint32_t count;
-	uint32_t mark;				   /* of its references: HCA_RECREF_FULL or 0 */
+	uint32_t mark;				   /* bit in its references: HCA_RECREF_FULL or 0 */
 	uint32_t reserved_qps __rte_cache_aligned; /* [pub] CEU: QPs with two records each */
 	uint32_t owners;			   /* [pub] CEU: owners with at least one such QP */
 	uint32_t stack_n __rte_cache_aligned;	   /* [pub] parser */

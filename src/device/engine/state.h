@@ -2,7 +2,7 @@
 #ifndef ENGINE_STATE_H
 #define ENGINE_STATE_H
 
-/* QP states that stages change, and the CEU with them. */
+/* Changes of QP states by stages and the CEU. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 struct hca_pipe;
 struct hca_qp;
 
-/* The stages that keep state of the QP: a bit each, the timer's among them. */
+/* The stages that keep state of the QP, including the timer: a bit each. */
 uint32_t hca_qp_stages(const struct hca_pipe *h, const struct hca_qp *qp);
 
 /* Tells every other stage that the state of the QP has changed (STATE). */
@@ -25,8 +25,8 @@ void hca_tell_state(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi);
 bool hca_qp_to_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi);
 
 /*
- * Send queue error of a UC or UD QP: RTS or SQD to SQE, everybody told. It goes on receiving; what
- * is announced flushes. false: it was in another state.
+ * Send queue error of a UC or UD QP: RTS or SQD to SQE; tells all other stages. The QP goes on
+ * receiving; announced send requests flush. false: the QP was in another state.
  */
 bool hca_qp_to_sq_error(struct hca_pipe *h, enum hca_stage_id from, uint32_t qpi);
 

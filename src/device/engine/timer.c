@@ -94,8 +94,8 @@ take_out(struct hca_timer_ctx *t, uint32_t obj)
 }
 
 /*
- * Insert into the slot of its deadline, rounded up; overdue entries go to the slot that poll checks
- * next.
+ * Inserts into the slot of its deadline, rounded up; an overdue entry goes to the next slot that
+ * poll checks.
  */
 static void
 put_in(struct hca_timer_ctx *t, uint32_t obj, uint64_t first)
@@ -190,9 +190,7 @@ run_slot(struct hca_pipe *h, struct hca_timer_ctx *t, uint32_t slot, uint64_t no
 	return n;
 }
 
-/*
- * Distance from tick to the first used slot at or after it; at least `limit`: there is none before.
- */
+/* Distance from tick to the first used slot at or after it, or at least `limit`. */
 static uint64_t
 next_used(const struct hca_timer_ctx *t, uint64_t tick, uint64_t limit)
 {

@@ -35,7 +35,7 @@ struct hca_timer_entry {
 	uint32_t reserved;
 };
 
-/* Of a kind: where its first object has these words, and how far apart objects are, bytes. */
+/* The words of a kind of objects: their place in the first object, and bytes between objects. */
 struct hca_timer_words {
 	const uint8_t *armed;	 /* uint16_t: the timeout is running */
 	const uint8_t *deadline; /* uint64_t, ns; read on ARM */

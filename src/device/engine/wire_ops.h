@@ -41,7 +41,7 @@ struct hca_wire_ops {
 
 	/* ---- composition ---- */
 
-	/* those that keep state of its QPs, a bit each, besides the parser and the timer */
+	/* those that keep state of its QPs, a bit each, without the parser and the timer */
 	uint32_t qp_stages;
 	/* the stage that takes records of its QPs from the parser; that has their timeouts */
 	uint8_t records_to, timeouts_to;

@@ -3,10 +3,10 @@
 #define UB_RECORD_H
 
 /*
- * Request records of Jettys, in two pools of their own (hca.ub_rec, hca.ub_rec_full). As in
- * record.h the record is the window entry. The parser writes it before it publishes head; from then
- * on TAI alone writes it, and encap reads the parts that the operations of the request name. TAI
- * returns it when the request is complete and no operation refers to it.
+ * Request records of Jettys, in two separate pools (hca_pipe.ub_rec, ub_rec_full). As in
+ * engine/record.h the record is the window entry. The parser writes it before it publishes head;
+ * from then on only TAI writes it, and encap reads the fields that operations of the request refer
+ * to. TAI returns it when the request is complete and no operation refers to it.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ enum hca_ub_wr_flag {
 	HCA_UB_WR_NOTIFY = 1u << 1,    /* has a notify unit */
 	HCA_UB_WR_OPERANDS = 1u << 2,  /* has two operands, which are its payload */
 	HCA_UB_WR_ENABLES = 1u << 3,   /* has byte enables in the operands' place */
-	HCA_UB_WR_READ = 1u << 4,      /* its data units are where a result goes */
+	HCA_UB_WR_READ = 1u << 4,      /* its data units name the place of a result */
 	HCA_UB_WR_SEGMENTED = 1u << 5, /* has as many segments as its length needs */
 	HCA_UB_WR_CLOSES = 1u << 6,    /* its last segment waits for all others */
 	HCA_UB_WR_RECV = 1u << 7,      /* consumes a receive WQE of the peer */
@@ -33,7 +33,7 @@ enum hca_ub_wr_flag {
 
 /*
  * Operations of Jettys. X(op, flags, TAOpcode, TAOpcode of its last packet): after HCA_OP_, and
- * HCA_UB_TA_. That of an atomic is told by the WQE.
+ * HCA_UB_TA_. The TAOpcode of an atomic is in its WQE.
  */
 #define HCA_UB_WR_LIST(X) \
 	X(SEND, HCA_UB_WR_RECV, SEND, SEND) \
@@ -58,7 +58,7 @@ struct hca_ub_wr {
 /* By opcode of a WQE, 5 bits. */
 extern const struct hca_ub_wr hca_ub_wrs[32];
 
-#define HCA_UB_OPERANDS_MAX (2 * HCA_UB_ATOMIC_MAX) /* also the most byte enables */
+#define HCA_UB_OPERANDS_MAX (2 * HCA_UB_ATOMIC_MAX) /* also the limit of byte enables */
 /* A WQE has 512 bytes, of which next unit, UB unit and inline header take 52. */
 #define HCA_UB_INLINE_MAX 460u
 /* Messages of a Send; offsets in them have 24 bits, in KiB, of which this needs 14. */
@@ -72,7 +72,7 @@ struct hca_ub_record {
 	uint16_t wqe_index;
 	uint8_t order;	/* ODR[2:0], HCA_UB_HAS_TOKEN, HCA_UB_EXCLUSIVE */
 	uint8_t atomic; /* TAOpcode of HCA_OP_ATOMIC */
-	uint32_t len;	/* bytes of the message; of an atomic: of one operand */
+	uint32_t len;	/* bytes of the message, or of one operand of an atomic */
 	uint32_t to;	/* HCA_UB_TO(), HCA_UB_NUMBER() */
 	uint64_t raddr;
 	uint32_t token_id, token;
@@ -80,9 +80,9 @@ struct hca_ub_record {
 	uint16_t first; /* TASSN of its first segment */
 	uint16_t open;	/* its segments without an answer */
 	uint32_t reserved0;
-	uint64_t active;    /* when one of them was sent or answered last, ns */
+	uint64_t active;    /* time at which one of them was last sent or answered, ns */
 	struct hca_sge sge; /* nsge == 1, unless it is FULL */
-	/* of a Write or Read of the common form none of these says anything */
+	/* a plain Write or Read uses no member from here on */
 	uint64_t data; /* immediate, or data of the notify */
 	uint64_t notify;
 	uint32_t notify_token_id, notify_token;
@@ -121,8 +121,8 @@ hca_ub_record(const struct hca_pipe *h, uint32_t ref)
 }
 
 /*
- * Payload that lies in the record itself: operands of an atomic, or inline data. NULL: it lies
- * where the SGEs say.
+ * Payload that lies in the record itself: operands of an atomic, or inline data. NULL: the SGEs
+ * name the payload.
  */
 static inline const uint8_t *
 hca_ub_record_data(const struct hca_ub_record *r)
@@ -141,7 +141,7 @@ hca_ub_record_enables(const struct hca_ub_record *r)
 	return ((const struct hca_ub_record_full *)r)->operand;
 }
 
-/* The SGEs of a record without inline data: where the payload lies, or the result goes. */
+/* The SGEs of a record without inline data: memory of the payload, or for the result. */
 static inline const struct hca_sge *
 hca_ub_record_sges(const struct hca_ub_record *r)
 {
