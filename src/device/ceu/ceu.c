@@ -10,7 +10,6 @@
 #include "abi_bar.h"
 #include "bar/bar.h"
 #include "ceu/ceu.h"
-#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/stage.h"
 #include "engine/state.h"
@@ -56,6 +55,18 @@ find_row(const struct hca_core *h, uint32_t op)
 	const struct hca_cmd_row *r = &rows[row_of[op]];
 
 	return r->run != NULL && (r->caps & ~hca_ceu_caps(h)) == 0 ? r : NULL;
+}
+
+int
+hca_cmd_of_wire(struct hca_core *h, struct hca_cmd *c)
+{
+	HCA_WIRES_IN_USE(h, w)
+	{
+		for (unsigned int i = 0; i < w->num_commands; i++)
+			if (w->commands[i].opcode == c->op)
+				return w->commands[i].run(h, c);
+	}
+	return HCA_STAT_BAD_OP;
 }
 
 /* Bytes of the input mailbox; false: the count in the command is too large. */
@@ -321,6 +332,19 @@ hca_ceu_init(struct hca_pipe *dev)
 	return h->ceu == NULL ? -ENOMEM : 0;
 }
 
+static void
+free_others(struct hca_core *h)
+{
+	uint32_t first, n = hca_ceu_others(h, &first), at;
+
+	for (uint32_t obj = first; obj < first + n; obj++) {
+		const struct hca_wire_object *o = hca_ceu_object(h, obj, &at);
+
+		if (o->is_live(h, at))
+			o->free(h, at);
+	}
+}
+
 void
 hca_ceu_fini(struct hca_pipe *dev)
 {
@@ -338,9 +362,7 @@ hca_ceu_fini(struct hca_pipe *dev)
 	for (uint32_t i = 0; i <= h->cq_mask; i++)
 		if (hca_cq_state(&h->cq[i]) != HCA_CQ_FREE)
 			hca_cq_free(h, i);
-	for (uint32_t i = 0; h->ub != NULL && i <= h->ub->tp_mask; i++)
-		if (h->ub->tp[i].cfg.own_tpn != 0)
-			hca_tp_free(h, i);
+	free_others(h);
 	rte_free(h->ceu);
 	h->ceu = NULL;
 }

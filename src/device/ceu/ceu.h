@@ -24,12 +24,12 @@
 #include "core/core.h"
 #include "ctxmgt/qp.h"
 #include "engine/edge.h"
+#include "engine/wire_ops.h"
 #include "queues/cq.h"
 #include "queues/eq.h"
 #include "queues/qbuf.h"
 #include "queues/srq.h"
 #include "vtp/vtp.h"
-#include "wire/wire_view.h"
 
 /* The command is not finished: call it again at the next poll. Other results are enum hca_stat. */
 #define HCA_CMD_AGAIN (-1)
@@ -93,23 +93,54 @@ struct hca_ceu {
 	struct hca_cmd cmd;
 };
 
-/* Capabilities of a device that speaks RoCE: HCA_CAP_*. */
+/* Capabilities of every device: HCA_CAP_*. Those of a wire stand in its row. */
 #define HCA_CEU_CAPS \
 	((uint32_t)(HCA_CAP_GID | HCA_CAP_PKEY | HCA_CAP_NEIGH | HCA_CAP_QUERY_CQ | \
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
-		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | \
-		    HCA_CAP_XRC | HCA_CAP_ATOMIC | HCA_CAP_MW | HCA_CAP_INVALIDATE | HCA_CAP_APM | \
-		    HCA_CAP_CLOSE_DOMAIN | HCA_CAP_CQE_CLOCK))
-
-#define HCA_CEU_ROCE_CAPS ((uint32_t)(HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC))
+		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_ATOMIC | HCA_CAP_MW | \
+		    HCA_CAP_INVALIDATE | HCA_CAP_APM | HCA_CAP_CLOSE_DOMAIN | HCA_CAP_CQE_CLOCK))
 
 static inline uint32_t
 hca_ceu_caps(const struct hca_core *h)
 {
-	uint32_t caps = HCA_CEU_CAPS | (h->ub != NULL ? (uint32_t)HCA_CAP_UB : 0) |
-			(h->cc != NULL ? (uint32_t)HCA_CAP_ECN : 0);
+	uint32_t caps = HCA_CEU_CAPS | (h->cc != NULL ? (uint32_t)HCA_CAP_ECN : 0);
 
-	return h->cfg.wires & HCA_WIRE_BIT(HCA_WIRE_ROCE) ? caps : caps & ~HCA_CEU_ROCE_CAPS;
+	HCA_WIRES_IN_USE(h, w)
+	{
+		if (h->cfg.wires & HCA_WIRE_BIT(w->wire))
+			caps |= w->caps;
+	}
+	return caps;
+}
+
+/* ---- objects of wires beside QPs (round.c) ---- */
+
+/* The first object index of them, and how many there are. */
+uint32_t hca_ceu_others(const struct hca_core *h, uint32_t *first);
+/* The functions of one of these and, in *i, its index among those of its kind; NULL: a QP. */
+const struct hca_wire_object *hca_ceu_object(const struct hca_core *h, uint32_t obj, uint32_t *i);
+
+/* A memory key ends; the caller makes the round. */
+static inline void
+hca_ceu_key_gone(struct hca_core *h, uint32_t mpt)
+{
+	HCA_WIRES_IN_USE(h, w)
+	{
+		if (w->key_gone != NULL)
+			w->key_gone(h, mpt);
+	}
+}
+
+/* The functions for SRQs that are JFRs; NULL: no wire of the device has such. */
+static inline const struct hca_wire_jfr *
+hca_ceu_jfr(const struct hca_core *h)
+{
+	HCA_WIRES_IN_USE(h, w)
+	{
+		if (w->jfr != NULL)
+			return w->jfr;
+	}
+	return NULL;
 }
 
 /* ---- rounds (round.c) ---- */
@@ -160,7 +191,10 @@ void hca_qp_image(struct hca_core *h, uint32_t qpi, uint32_t qpn, struct hca_qpc
 void hca_cq_free(struct hca_core *h, uint32_t cqi);
 void hca_srq_free(struct hca_core *h, uint32_t srqi);
 
-/* ---- commands: of each row of HCA_CMD_LIST whether it may run before INIT_HCA, and how ---- */
+/*
+ * ---- commands: of each row of HCA_CMD_LIST whether it may run before INIT_HCA, and how;
+ * hca_cmd_of_wire: as the row of a wire says ----
+ */
 
 #define HCA_CMD_RUN_QUERY_DEV_LIM true, hca_cmd_query_dev_lim
 #define HCA_CMD_RUN_QUERY_ADAPTER true, hca_cmd_query_adapter
@@ -206,15 +240,15 @@ void hca_srq_free(struct hca_core *h, uint32_t srqi);
 #define HCA_CMD_RUN_QUERY_COUNTERS true, hca_cmd_query_counters
 #define HCA_CMD_RUN_CLOSE_DOMAIN false, hca_cmd_close_domain
 #define HCA_CMD_RUN_QUERY_CLOCK true, hca_cmd_query_clock
-#define HCA_CMD_RUN_SW2HW_TP false, hca_cmd_sw2hw_tp
-#define HCA_CMD_RUN_MODIFY_TP false, hca_cmd_modify_tp
-#define HCA_CMD_RUN_QUERY_TP false, hca_cmd_query_tp
-#define HCA_CMD_RUN_HW2SW_TP false, hca_cmd_hw2sw_tp
-#define HCA_CMD_RUN_SET_TPG false, hca_cmd_set_tpg
-#define HCA_CMD_RUN_SET_TOKEN false, hca_cmd_set_token
-#define HCA_CMD_RUN_SET_JETTY_ID false, hca_cmd_set_jetty_id
-#define HCA_CMD_RUN_BIND_JETTY false, hca_cmd_bind_jetty
-#define HCA_CMD_RUN_PERMIT_TPG false, hca_cmd_permit_tpg
+#define HCA_CMD_RUN_SW2HW_TP false, hca_cmd_of_wire
+#define HCA_CMD_RUN_MODIFY_TP false, hca_cmd_of_wire
+#define HCA_CMD_RUN_QUERY_TP false, hca_cmd_of_wire
+#define HCA_CMD_RUN_HW2SW_TP false, hca_cmd_of_wire
+#define HCA_CMD_RUN_SET_TPG false, hca_cmd_of_wire
+#define HCA_CMD_RUN_SET_TOKEN false, hca_cmd_of_wire
+#define HCA_CMD_RUN_SET_JETTY_ID false, hca_cmd_of_wire
+#define HCA_CMD_RUN_BIND_JETTY false, hca_cmd_of_wire
+#define HCA_CMD_RUN_PERMIT_TPG false, hca_cmd_of_wire
 #define HCA_CMD_RUN_RST2RTS_QPEE false, hca_cmd_modify_qp
 
 #define HCA_CMD_DECLARE(anytime, run) int run(struct hca_core *h, struct hca_cmd *c);

@@ -8,7 +8,6 @@
 #include "abi_bar.h"
 #include "abi_wqe.h"
 #include "ceu/ceu.h"
-#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
 /* Limit of CQs: buffer and record together have a 32-bit length. */
@@ -51,9 +50,11 @@ fill_extended(const struct hca_core *h, struct hca_mbox_dev_lim *m)
 	m->num_counters = hca_cpu_to_be32(HCA_CTR_N);
 	m->neigh_table_len = hca_cpu_to_be32(HCA_NEIGH_ENTRIES);
 	m->msg = hca_cpu_to_be32(HCA_LIM_MAKE_MSG(31, HCA_WQE_MAX_SGE));
-	if (h->ub != NULL)
-		m->ub = hca_cpu_to_be32(
-			HCA_LIM_MAKE_UB(h->cfg.log_tps, HCA_TPG_MAX_TPS, hca_tp_mtu(h)));
+	HCA_WIRES_IN_USE(h, w)
+	{
+		if (w->limits != NULL)
+			w->limits(h, m);
+	}
 }
 
 int

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "ub/ceu/tp.h"
+#include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
 
 int
@@ -48,7 +48,7 @@ hca_cmd_hw2sw_mpt(struct hca_core *h, struct hca_cmd *c)
 			return HCA_CMD_AGAIN;
 		if (rc != HCA_STAT_OK)
 			return rc;
-		hca_token_drop(h, index);
+		hca_ceu_key_gone(h, index);
 		c->rcu = hca_round_start(h);
 		c->step = 1;
 		return HCA_CMD_AGAIN;

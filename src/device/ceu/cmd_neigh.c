@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SET_NEIGH: the table of neighbours, and connected QPs and TPs that send to one: from the next
+ * SET_NEIGH: the table of neighbours, and QPs and other objects that send to one: from the next
  * frame on they use its new MAC address, without a change of state.
  */
 
 #include <string.h>
 
 #include "ceu/qp.h"
-#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 
 #define OBJECTS_PER_STEP 512u /* checked per poll, because the lcore also has other work */
@@ -65,12 +64,22 @@ follow(struct hca_core *h, struct hca_qp *qp, const struct hca_mbox_set_neigh *m
 	hca_qp_image_store(qp, &image);
 }
 
+static void
+follow_other(struct hca_core *h, uint32_t obj, const struct hca_mbox_set_neigh *m)
+{
+	uint32_t at;
+	const struct hca_wire_object *o = hca_ceu_object(h, obj, &at);
+
+	if (o->follow != NULL)
+		o->follow(h, at, m->dgid, vlan_of(h, m), m->dmac);
+}
+
 int
 hca_cmd_set_neigh(struct hca_core *h, struct hca_cmd *c)
 {
 	const struct hca_mbox_set_neigh *m = (const void *)c->in;
 	uint32_t qps = h->ctxmgt->count[HCA_ICM_QPC], end;
-	uint32_t n = qps + (h->ub != NULL ? h->ub->tp_mask + 1 : 0);
+	uint32_t first, n = qps + hca_ceu_others(h, &first);
 	int rc;
 
 	if (c->step == 0) {
@@ -83,8 +92,7 @@ hca_cmd_set_neigh(struct hca_core *h, struct hca_cmd *c)
 	end = RTE_MIN(c->index + OBJECTS_PER_STEP, n);
 	for (; c->index < RTE_MIN(end, qps); c->index++)
 		follow(h, &h->qp[c->index], m, vlan_of(h, m));
-	if (end > qps)
-		hca_tp_follow(h, c->index - qps, end - qps, m->dgid, vlan_of(h, m), m->dmac);
-	c->index = end;
+	for (; c->index < end; c->index++)
+		follow_other(h, first + c->index - qps, m);
 	return c->index < n ? HCA_CMD_AGAIN : HCA_STAT_OK;
 }

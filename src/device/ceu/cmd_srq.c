@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#include "abi_ub.h"
 #include "abi_wqe.h"
-#include "ub/ceu/tp.h"
+#include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 
@@ -50,22 +49,11 @@ srq_image(struct hca_srq *s, struct hca_srqc *out)
 	out->consumer = hca_cpu_to_be32(__atomic_load_n(&s->consumed, __ATOMIC_RELAXED));
 }
 
-/* The fields of a JFR as a target of requests. */
 static void
 jfr_image(const struct hca_core *h, const struct hca_srq *s, struct hca_srqc *out)
 {
-	const struct hca_tc *row;
-	uint32_t flags = HCA_SRQC_JFR;
-
-	if (!s->jfr)
-		return;
-	row = &h->ub->jfr[s - h->srq];
-	if (row->token.flags & HCA_TOKEN_CHECK) {
-		flags |= HCA_SRQC_TOKEN;
-		out->token = hca_cpu_to_be32(row->token.value[0]);
-	}
-	out->flags |= hca_cpu_to_be32(flags);
-	out->rnr = hca_cpu_to_be32(HCA_FIELD(31, 24, row->rnr_timer));
+	if (s->jfr)
+		hca_ceu_jfr(h)->image(h, (uint32_t)(s - h->srq), out);
 }
 
 static void
@@ -101,17 +89,15 @@ kind_ok(const struct hca_core *h, const struct hca_srq *n)
 	       hca_cq_state(&h->cq[n->cqn]) == HCA_CQ_LIVE && h->cq[n->cqn].usr_page == n->usr_page;
 }
 
-/* Its number is also one on the wire, of 19 bits; fields of JFRs are 0 in other SRQs. */
+/* Fields of JFRs are 0 in other SRQs. */
 static bool
 jfr_ok(const struct hca_core *h, const struct hca_srqc *m)
 {
-	uint32_t flags = hca_be32_to_cpu(m->flags), rnr = hca_be32_to_cpu(m->rnr);
-	uint32_t srqn = hca_be32_to_cpu(m->srqn);
+	uint32_t flags = hca_be32_to_cpu(m->flags);
 
 	if (!(flags & HCA_SRQC_JFR))
-		return !(flags & HCA_SRQC_TOKEN) && m->token == 0 && rnr == 0;
-	return h->ub != NULL && srqn == HCA_TC_NUMBER(srqn) && (rnr & ~HCA_MASK(31, 24)) == 0 &&
-	       HCA_SRQC_RNR_TIMER(rnr) <= HCA_UB_RNR_TIMER_MAX;
+		return !(flags & HCA_SRQC_TOKEN) && m->token == 0 && m->rnr == 0;
+	return hca_ceu_jfr(h) != NULL && hca_ceu_jfr(h)->ok(m);
 }
 
 static struct hca_srq
@@ -164,9 +150,7 @@ hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 	n.generation = s->generation + 1;
 	hca_store_words(s, &n, sizeof(n));
 	if (n.jfr)
-		hca_tc_set(&h->ub->jfr[index], (hca_be32_to_cpu(m->flags) & HCA_SRQC_TOKEN) != 0,
-			   hca_be32_to_cpu(m->token), HCA_SRQC_RNR_TIMER(hca_be32_to_cpu(m->rnr)),
-			   HCA_TC_ANYBODY);
+		hca_ceu_jfr(h)->open(h, index, m);
 	__atomic_store_n(&s->state, HCA_SRQ_LIVE, __ATOMIC_RELEASE);
 	srq_mirror(h, index);
 	return HCA_STAT_OK;
@@ -182,7 +166,7 @@ hca_srq_free(struct hca_core *h, uint32_t srqi)
 	if (hca_srq_has_cq(s))
 		h->cq[s->cqn].users--;
 	if (s->jfr)
-		hca_tc_close(&h->ub->jfr[srqi]);
+		hca_ceu_jfr(h)->close(h, srqi);
 	hca_store_words(s, &gone, sizeof(gone));
 	srq_mirror(h, srqi);
 }
@@ -202,7 +186,7 @@ hca_cmd_hw2sw_srq(struct hca_core *h, struct hca_cmd *c)
 			return HCA_STAT_RESOURCE_BUSY;
 		__atomic_store_n(&s->state, HCA_SRQ_DYING, __ATOMIC_SEQ_CST);
 		if (s->jfr)
-			hca_known_forget(h, HCA_TC_JFR | s->srqn);
+			hca_ceu_jfr(h)->hide(h, s->srqn);
 		c->rcu = hca_round_start(h);
 		c->step = 1;
 		return HCA_CMD_AGAIN;

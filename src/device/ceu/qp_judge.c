@@ -262,25 +262,11 @@ is_jetty(const struct hca_qpc *q)
 	return hca_service_is_ub(HCA_QPC_SERVICE(WORD(flags)));
 }
 
-/* Its timer and number are in the ranges of the wire, and a token has a value. */
-static bool
-jetty_ok(const struct hca_qp_change *ch)
-{
-	const struct hca_qpc *q = &ch->image;
-
-	if (ch->mask & HCA_QP_ATTR_SQ_PSN && WORD(next_send_psn) > UINT16_MAX)
-		return false;
-	if (ch->mask & HCA_QP_ATTR_MIN_RNR_TIMER &&
-	    HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)) > HCA_UB_RNR_TIMER_MAX)
-		return false;
-	return ch->from != HCA_QPS_RST || !(WORD(flags) & HCA_QPC_TOKEN) ||
-	       ch->mask & HCA_QP_ATTR_QKEY;
-}
-
 static int
 check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 {
 	const struct hca_qpc *q = &ch->image;
+	const struct hca_wire_ops *w = hca_wire_of_service(h, HCA_QPC_SERVICE(WORD(flags)));
 	bool primary =
 		ch->to == HCA_QPS_RTR || ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX);
 
@@ -289,8 +275,8 @@ check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 	for (unsigned int i = 0; i < RTE_DIM(checks); i++)
 		if ((ch->mask & checks[i].attr) && !checks[i].ok(h, &ch->image))
 			return HCA_STAT_BAD_PARAM;
-	if (is_jetty(q))
-		return jetty_ok(ch) ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
+	if (w->qp_ok != NULL)
+		return w->qp_ok(ch) ? HCA_STAT_OK : HCA_STAT_BAD_PARAM;
 	if (is_ud(q))
 		return HCA_STAT_OK; /* each message names its own path */
 	if (ch->mask & HCA_QP_ATTR_PATH_MIG_STATE && !may_rearm(h, ch))

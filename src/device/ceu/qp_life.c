@@ -9,7 +9,6 @@
 
 #include "abi_service.h"
 #include "ceu/qp.h"
-#include "ub/ceu/tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 #include "cc/cc.h"
@@ -329,8 +328,8 @@ publish(struct hca_core *h, const struct hca_qp_change *ch, struct hca_qp *n)
 	 */
 	hca_store_words(qp, n, sizeof(*n));
 	hca_qp_apply(h, ch);
-	if (n->cfg.service == HCA_ST_JETTY)
-		hca_tc_open(&h->ub->jetty[ch->qpi], &ch->image);
+	if (hca_wire_of_qp(h, qp)->qp_open != NULL)
+		hca_wire_of_qp(h, qp)->qp_open(h, ch->qpi, &ch->image);
 	__atomic_store_n(&qp->cfg.local_qpn, ch->qpn, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->cfg.state, ch->to, __ATOMIC_RELEASE);
 }
@@ -352,13 +351,14 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp n = {.cfg.state = HCA_QPS_RST};
 	struct qp_shape s = {0};
+	const struct hca_wire_ops *wire;
 	struct hca_qp_work *w;
 	int rc = read_shape(h, ch, &s);
 
 	if (rc != HCA_STAT_OK)
 		return rc;
-	/* also a number on the wire, of 19 bits, outside the well-known ones */
-	if (s.jetty && (ch->qpn < HCA_TC_WELL_KNOWN || ch->qpn != HCA_TC_NUMBER(ch->qpn)))
+	wire = hca_wire_of_service(h, s.service);
+	if (wire->qpn_ok != NULL && !wire->qpn_ok(ch->qpn))
 		return HCA_STAT_BAD_INDEX;
 	if (!hca_icm_mapped(h, HCA_ICM_QPC, ch->qpi))
 		return HCA_STAT_BAD_RES_STATE;
@@ -414,8 +414,8 @@ hca_qp_free(struct hca_core *h, uint32_t qpi)
 	hca_eq_forget_qp(h, qpi);
 	if (qp->cfg.service == HCA_ST_UD)
 		forget_ud(h, qpn);
-	if (qp->cfg.service == HCA_ST_JETTY)
-		hca_tc_close(&h->ub->jetty[qpi]);
+	if (hca_wire_of_qp(h, qp)->qp_close != NULL)
+		hca_wire_of_qp(h, qp)->qp_close(h, qpi);
 	hca_qp_image_load(qp, &image);
 	hca_qbuf_release(h, &qp->parser.sq, hca_be32_to_cpu(image.snd_wqe_base_l));
 	hca_qbuf_release(h, &qp->ee.rq, hca_be32_to_cpu(image.rcv_wqe_base_l));

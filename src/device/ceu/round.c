@@ -8,8 +8,7 @@
 
 #include <rte_bitops.h>
 
-#include "ub/ceu/tp.h"
-#include "ub/ub_stage.h"
+#include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
 #include "engine/impl.h"
 
@@ -60,66 +59,77 @@ reset_qp(struct hca_core *h, const struct hca_teardown *t, uint32_t qpi)
 	__atomic_store_n(&q->state, HCA_QPS_RST, __ATOMIC_SEQ_CST);
 	if (q->service == HCA_ST_UD && q->local_qpn != 0)
 		hca_mcast_forget(h, q->local_qpn);
-	if (q->service == HCA_ST_JETTY && q->local_qpn != 0)
-		hca_known_forget(h, q->local_qpn);
+	if (q->local_qpn != 0 && hca_wire_of_qp(h, &h->qp[qpi])->qp_reset != NULL)
+		hca_wire_of_qp(h, &h->qp[qpi])->qp_reset(h, qpi);
 }
 
-static uint32_t
-qp_stages(const struct hca_core *h, uint32_t qpi)
+uint32_t
+hca_ceu_others(const struct hca_core *h, uint32_t *first)
 {
-	return hca_qp_stages((const struct hca_pipe *)h, &h->qp[qpi]);
+	const struct hca_object_range *o = ((const struct hca_pipe *)h)->object;
+
+	*first = o[HCA_OBJECT_QP].count;
+	return o[HCA_OBJECT_ANY].count - *first;
 }
 
-/* Objects of TPs to their indexes. */
-static uint32_t
-tp_of(const struct hca_core *h, uint32_t obj)
+const struct hca_wire_object *
+hca_ceu_object(const struct hca_core *h, uint32_t obj, uint32_t *i)
 {
-	return obj - ((const struct hca_pipe *)h)->object[HCA_OBJECT_TP].first;
+	const struct hca_pipe *p = (const struct hca_pipe *)h;
+	enum hca_object_kind kind = hca_object_kind(p, obj);
+
+	*i = obj - p->object[kind].first;
+	HCA_WIRES_IN_USE(h, w)
+	{
+		if (w->object != NULL && w->object->kind == kind)
+			return w->object;
+	}
+	return NULL;
 }
+
+/* ---- differences between QPs and other objects ---- */
 
 static bool
-is_doomed_tp(const struct hca_core *h, const struct hca_teardown *t, uint32_t obj)
+is_doomed(const struct hca_core *h, const struct hca_teardown *t, uint32_t obj)
 {
-	return in_domain(t, 0) && h->ub->tp[tp_of(h, obj)].cfg.own_tpn != 0;
+	uint32_t i;
+	const struct hca_wire_object *o = hca_ceu_object(h, obj, &i);
+
+	return o == NULL ? is_doomed_qp(h, t, obj) : in_domain(t, 0) && o->is_live(h, i);
 }
 
-/* The TP sends and accepts nothing any more; its group chooses other TPs. */
 static void
-reset_tp(struct hca_core *h, const struct hca_teardown *t, uint32_t obj)
+reset_object(struct hca_core *h, const struct hca_teardown *t, uint32_t obj)
 {
-	if (!is_doomed_tp(h, t, obj))
-		return;
-	__atomic_store_n(&h->ub->tp[tp_of(h, obj)].cfg.state, HCA_TPS_RESET, __ATOMIC_SEQ_CST);
-	hca_tpg_move(h, tp_of(h, obj), 0);
+	uint32_t i;
+	const struct hca_wire_object *o = hca_ceu_object(h, obj, &i);
+
+	if (o == NULL)
+		reset_qp(h, t, obj);
+	else if (in_domain(t, 0) && o->is_live(h, i))
+		o->reset(h, i);
 }
 
+static void
+free_object(struct hca_core *h, uint32_t obj)
+{
+	uint32_t i;
+	const struct hca_wire_object *o = hca_ceu_object(h, obj, &i);
+
+	if (o == NULL)
+		hca_qp_free(h, obj);
+	else
+		o->free(h, i);
+}
+
+/* The stages that keep state of it, a bit each. */
 static uint32_t
-tp_stages(const struct hca_core *h, uint32_t obj)
+stages_of(const struct hca_core *h, uint32_t obj)
 {
-	return hca_tp_stages();
-}
+	uint32_t i;
+	const struct hca_wire_object *o = hca_ceu_object(h, obj, &i);
 
-static void
-free_tp(struct hca_core *h, uint32_t obj)
-{
-	hca_tp_free(h, tp_of(h, obj));
-}
-
-/* By kind: the state word, the range concerned, the stages that keep state, and the memory. */
-static const struct kind_row {
-	void (*reset)(struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
-	bool (*is_doomed)(const struct hca_core *h, const struct hca_teardown *t, uint32_t obj);
-	void (*free)(struct hca_core *h, uint32_t obj);
-	uint32_t (*purged)(const struct hca_core *h, uint32_t obj); /* a bit per stage */
-} kinds[HCA_OBJECT_N] = {
-	[HCA_OBJECT_QP] = {reset_qp, is_doomed_qp, hca_qp_free, qp_stages},
-	[HCA_OBJECT_TP] = {reset_tp, is_doomed_tp, free_tp, tp_stages},
-};
-
-static const struct kind_row *
-row_of(struct hca_core *h, const struct hca_teardown *t)
-{
-	return &kinds[hca_object_kind(hca_pipe_of(h), t->first)];
+	return o == NULL ? hca_qp_stages((const struct hca_pipe *)h, &h->qp[obj]) : o->stages;
 }
 
 static void
@@ -165,14 +175,12 @@ purge_acked(const struct hca_pipe *h, uint32_t stages)
 static bool
 purge_next(struct hca_core *h, struct hca_teardown *t)
 {
-	const struct kind_row *row = row_of(h, t);
-
 	for (uint32_t n = 0; n < HCA_CEU_OBJECTS_PER_POLL && t->cursor <= t->last; n++) {
 		uint32_t obj = t->cursor++;
 
-		if (!row->is_doomed(h, t, obj))
+		if (!is_doomed(h, t, obj))
 			continue;
-		t->purged = row->purged(h, obj);
+		t->purged = stages_of(h, obj);
 		purge_send(hca_pipe_of(h), t->purged, obj);
 		return true;
 	}
@@ -198,19 +206,18 @@ reset_all(struct hca_core *h, struct hca_teardown *t)
 	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
 
 	for (; i < end; i++)
-		row_of(h, t)->reset(h, t, i);
+		reset_object(h, t, i);
 	return end == t->last + 1;
 }
 
 static bool
 free_all(struct hca_core *h, struct hca_teardown *t)
 {
-	const struct kind_row *row = row_of(h, t);
 	uint32_t i, end = slice(&t->cursor, t->last + 1, &i);
 
 	for (; i < end; i++)
-		if (row->is_doomed(h, t, i))
-			row->free(h, i);
+		if (is_doomed(h, t, i))
+			free_object(h, i);
 	return end == t->last + 1;
 }
 
@@ -272,12 +279,12 @@ enum close_step {
 	CLOSE_MARK_CQS, /* new work does not find them, but readers may still use one */
 	CLOSE_MARK_SRQS,
 	CLOSE_MARK_KEYS,
-	CLOSE_MARK_GROUPS,
+	CLOSE_MARK_OTHERS,
 	CLOSE_RCU,
 	CLOSE_SRQS, /* before the CQs, which XRC SRQs use */
 	CLOSE_CQS,
 	CLOSE_KEYS,
-	CLOSE_TPS, /* with all domains */
+	CLOSE_OTHERS, /* with all domains */
 };
 
 void
@@ -327,7 +334,7 @@ mark_srqs(struct hca_core *h, struct hca_teardown *t)
 			continue;
 		mark(&srq->state, HCA_SRQ_FREE, HCA_SRQ_DYING);
 		if (srq->jfr)
-			hca_known_forget(h, HCA_TC_JFR | srq->srqn);
+			hca_ceu_jfr(h)->hide(h, srq->srqn);
 	}
 	return t->cursor > h->srq_mask;
 }
@@ -342,19 +349,25 @@ mark_keys(struct hca_core *h, struct hca_teardown *t)
 		if (!in_domain(t, hca_mpt_domain(&h->vtp, e)))
 			continue;
 		mark(&e->state, HCA_MPT_FREE, HCA_MPT_DYING);
-		hca_token_drop(h, t->cursor);
+		hca_ceu_key_gone(h, t->cursor);
 	}
 	return t->cursor > h->vtp.mpt_mask;
 }
 
-/* Groups themselves go with all domains, as their TPs do. */
+/* The other objects go with all domains; clients of the domain leave them. */
 static bool
-mark_groups(struct hca_core *h, struct hca_teardown *t)
+mark_others(struct hca_core *h, struct hca_teardown *t)
 {
-	uint32_t n = h->ub != NULL && t->domain != HCA_DOMAIN_ALL ? h->ub->tp_mask + 1 : 0;
+	uint32_t first, at, n = hca_ceu_others(h, &first);
 
-	for (uint32_t spent = 0; t->cursor < n && slice_continues(&spent, 1); t->cursor++)
-		hca_tpg_forget(h, t->cursor, t->domain);
+	if (t->domain == HCA_DOMAIN_ALL)
+		return true;
+	for (uint32_t spent = 0; t->cursor < n && slice_continues(&spent, 1); t->cursor++) {
+		const struct hca_wire_object *o = hca_ceu_object(h, first + t->cursor, &at);
+
+		if (o->leave != NULL)
+			o->leave(h, at, t->domain);
+	}
 	return t->cursor >= n;
 }
 
@@ -421,15 +434,15 @@ close_rest(struct hca_core *h)
 	c->ready = false;
 }
 
-/* TPs are the driver's: they go with all domains. True: a teardown of them has begun. */
+/* Other objects than QPs go with all domains. True: a teardown of them has begun. */
 static bool
-close_tps(struct hca_core *h, struct hca_teardown *t)
+close_others(struct hca_core *h, struct hca_teardown *t)
 {
-	const struct hca_object_range *tps = &hca_pipe_of(h)->object[HCA_OBJECT_TP];
+	uint32_t first, n = hca_ceu_others(h, &first);
 
-	if (t->domain != HCA_DOMAIN_ALL || tps->count == 0)
+	if (t->domain != HCA_DOMAIN_ALL || n == 0)
 		return false;
-	hca_teardown_start(t, tps->first, tps->first + tps->count - 1, HCA_DOMAIN_ALL);
+	hca_teardown_start(t, first, first + n - 1, HCA_DOMAIN_ALL);
 	return true;
 }
 
@@ -438,13 +451,13 @@ hca_close_step(struct hca_core *h, struct hca_cmd *c)
 {
 	static bool (*const table[])(struct hca_core * h, struct hca_teardown * t) = {
 		[CLOSE_MARK_CQS] = mark_cqs,   [CLOSE_MARK_SRQS] = mark_srqs,
-		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_MARK_GROUPS] = mark_groups,
+		[CLOSE_MARK_KEYS] = mark_keys, [CLOSE_MARK_OTHERS] = mark_others,
 		[CLOSE_CQS] = free_cqs,	       [CLOSE_SRQS] = free_srqs,
 		[CLOSE_KEYS] = free_keys,
 	};
 	bool done;
 
-	if (c->step == CLOSE_QPS || c->step == CLOSE_TPS)
+	if (c->step == CLOSE_QPS || c->step == CLOSE_OTHERS)
 		done = hca_teardown_step(h, &c->teardown);
 	else if (c->step == CLOSE_RCU)
 		done = hca_round_done(h, c->rcu);
@@ -453,15 +466,15 @@ hca_close_step(struct hca_core *h, struct hca_cmd *c)
 	if (!done)
 		return false;
 	c->teardown.cursor = 0;
-	if (c->step == CLOSE_MARK_GROUPS)
+	if (c->step == CLOSE_MARK_OTHERS)
 		c->rcu = hca_round_start(h);
 	if (c->step == CLOSE_CQS && c->teardown.domain == HCA_DOMAIN_ALL)
 		hca_eq_destroy_all(h);
-	if (c->step == CLOSE_KEYS && close_tps(h, &c->teardown)) {
-		c->step = CLOSE_TPS;
+	if (c->step == CLOSE_KEYS && close_others(h, &c->teardown)) {
+		c->step = CLOSE_OTHERS;
 		return false;
 	}
-	if (c->step != CLOSE_KEYS && c->step != CLOSE_TPS) {
+	if (c->step != CLOSE_KEYS && c->step != CLOSE_OTHERS) {
 		c->step++;
 		return false;
 	}

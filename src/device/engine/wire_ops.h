@@ -24,7 +24,12 @@
 #include "engine/edge.h"
 #include "engine/object.h"
 
+struct hca_cmd;
 struct hca_decap;
+struct hca_mbox_dev_lim;
+struct hca_qp_change;
+struct hca_qpc;
+struct hca_srqc;
 struct hca_wire_view;
 struct rte_mbuf;
 
@@ -33,6 +38,41 @@ struct hca_wire_edge {
 	uint8_t edge; /* enum hca_edge_id */
 	hca_stage_process_fn process;
 	hca_stage_room_fn room;
+};
+
+/* A command of the register that a device has with this wire; HCA_CMD_LIST has its row. */
+struct hca_wire_command {
+	uint16_t opcode;
+	int (*run)(struct hca_core *h, struct hca_cmd *c); /* as hca_cmd_fn */
+};
+
+/*
+ * Objects of the wire beside QPs, by index among those of their kind. The driver owns them, so they
+ * end with all domains. CEU only.
+ */
+struct hca_wire_object {
+	uint8_t kind;	 /* enum hca_object_kind */
+	uint32_t stages; /* those that keep state of it, a bit each */
+	bool (*is_live)(const struct hca_core *h, uint32_t i);
+	/* It works no longer; its numbers and memory stay until free, which follows a round. */
+	void (*reset)(struct hca_core *h, uint32_t i);
+	void (*free)(struct hca_core *h, uint32_t i);
+	/* Clients of this domain use it no longer. The caller makes the round. */
+	void (*leave)(struct hca_core *h, uint32_t i, uint32_t domain);
+	/* The neighbour has another MAC address. */
+	void (*follow)(struct hca_core *h, uint32_t i, const uint8_t gid[16], uint16_t vlan,
+		       const uint8_t mac[6]);
+};
+
+/* Shared receive queues that peers name in their requests (HCA_SRQC_JFR). CEU only. */
+struct hca_wire_jfr {
+	bool (*ok)(const struct hca_srqc *m);
+	void (*open)(struct hca_core *h, uint32_t index, const struct hca_srqc *m);
+	/* Adds its fields to the context. */
+	void (*image)(const struct hca_core *h, uint32_t index, struct hca_srqc *out);
+	/* No request finds it from here on; the caller makes a round, then close. */
+	void (*hide)(struct hca_core *h, uint32_t srqn);
+	void (*close)(struct hca_core *h, uint32_t index);
 };
 
 struct hca_wire_ops {
@@ -71,6 +111,26 @@ struct hca_wire_ops {
 			 const struct hca_wire_view *v, int rc);
 	/* Checks frames from .. to - 1 of the burst, all of this wire; passes on or drops each. */
 	void (*judge)(struct hca_pipe *h, struct hca_decap *d, unsigned int from, unsigned int to);
+
+	/* ---- commands: on the CEU's lcore ---- */
+
+	uint32_t caps; /* HCA_CAP_* of a device with this wire */
+	const struct hca_wire_command *commands;
+	unsigned int num_commands;
+	/* Its fields of QUERY_DEV_LIM. */
+	void (*limits)(const struct hca_core *h, struct hca_mbox_dev_lim *m);
+	const struct hca_wire_object *object;
+	const struct hca_wire_jfr *jfr;
+	/* Whether it may be the number of a QP of its services. NULL: all numbers may. */
+	bool (*qpn_ok)(uint32_t qpn);
+	/* Whether the attributes of a QP are right. NULL: those of RoCE are judged. */
+	bool (*qp_ok)(const struct hca_qp_change *ch);
+	/* A QP of its services is made; is reset, before the rounds; is freed, after them. */
+	void (*qp_open)(struct hca_core *h, uint32_t qpi, const struct hca_qpc *image);
+	void (*qp_reset)(struct hca_core *h, uint32_t qpi);
+	void (*qp_close)(struct hca_core *h, uint32_t qpi);
+	/* A memory key ends. The caller makes the round. */
+	void (*key_gone)(struct hca_core *h, uint32_t mpt);
 };
 
 /* The rows of the device's wires: HCA_WIRES_IN_USE(h, w) { ... w->... }, h a core or a pipe. */
@@ -78,11 +138,17 @@ struct hca_wire_ops {
 	for (unsigned int i_##w = 0; i_##w < HCA_WIRE_ROWS; i_##w++) \
 		for (const struct hca_wire_ops *w = (h)->wire[i_##w]; w != NULL; w = NULL)
 
-/* The row of a QP. */
+/* The row of a service; NULL: the device does not have its wire. */
+static inline const struct hca_wire_ops *
+hca_wire_of_service(const struct hca_core *h, uint32_t service)
+{
+	return h->wire[unlikely(hca_is_jetty(service)) ? HCA_WIRE_UB : HCA_WIRE_ROCE];
+}
+
 static inline const struct hca_wire_ops *
 hca_wire_of_qp(const struct hca_core *h, const struct hca_qp *qp)
 {
-	return h->wire[unlikely(hca_is_jetty(qp->cfg.service)) ? HCA_WIRE_UB : HCA_WIRE_ROCE];
+	return hca_wire_of_service(h, qp->cfg.service);
 }
 
 #endif

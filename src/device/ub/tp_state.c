@@ -4,13 +4,6 @@
 
 #include "ub/ub_stage.h"
 
-uint32_t
-hca_tp_stages(void)
-{
-	return 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TPR | 1u << HCA_STAGE_TAT |
-	       1u << HCA_STAGE_TPS | 1u << HCA_STAGE_TIMER;
-}
-
 void
 hca_tp_tell(struct hca_pipe *h, enum hca_stage_id from, uint32_t tpi)
 {

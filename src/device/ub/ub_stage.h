@@ -20,11 +20,12 @@ unsigned int hca_tpr_room(struct hca_pipe *h);
 unsigned int hca_tat_room(struct hca_pipe *h);
 unsigned int hca_tps_room(struct hca_pipe *h);
 
-/*
- * The stages that keep state of a TP, a bit each, and the timer; hca_tp_tell(): the state of the TP
- * or its configuration has changed (STATE).
- */
-uint32_t hca_tp_stages(void);
+/* The stages that keep state of a TP, a bit each, and the timer. */
+#define HCA_TP_STAGES \
+	(1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TPR | 1u << HCA_STAGE_TAT | 1u << HCA_STAGE_TPS | \
+	 1u << HCA_STAGE_TIMER)
+
+/* The state of the TP or its configuration has changed: STATE. */
 void hca_tp_tell(struct hca_pipe *h, enum hca_stage_id from, uint32_t tpi);
 
 /* Object index of a TP, and back. */

@@ -2,6 +2,7 @@
 
 /* RoCE's row. Most of these are also called directly: engine/wire_ops.h. */
 
+#include "abi_cmd.h"
 #include "frame/decap.h"
 #include "wires/wires.h"
 
@@ -23,4 +24,5 @@ const struct hca_wire_ops hca_wire_roce = {
 	.num_edges = RTE_DIM(edges),
 	.take = hca_decap_roce_take,
 	.judge = hca_decap_roce_judge,
+	.caps = HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC,
 };

@@ -2,7 +2,9 @@
 
 /* UB's row. */
 
+#include "abi_cmd.h"
 #include "requester/record_pool.h"
+#include "ub/ceu/row.h"
 #include "ub/frame/frame.h"
 #include "ub/record.h"
 #include "ub/ub.h"
@@ -63,4 +65,16 @@ const struct hca_wire_ops hca_wire_ub = {
 	.take = hca_decap_ub_take,
 	.describe = hca_decap_ub,
 	.judge = hca_decap_ub_judge,
+	.caps = HCA_CAP_UB,
+	.commands = hca_ub_commands,
+	.num_commands = HCA_UB_COMMANDS,
+	.limits = hca_ub_limits,
+	.object = &hca_ub_tp_object,
+	.jfr = &hca_ub_jfr,
+	.qpn_ok = hca_ub_qpn_ok,
+	.qp_ok = hca_ub_qp_ok,
+	.qp_open = hca_ub_qp_open,
+	.qp_reset = hca_ub_qp_reset,
+	.qp_close = hca_ub_qp_close,
+	.key_gone = hca_ub_key_gone,
 };

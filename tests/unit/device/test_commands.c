@@ -9,6 +9,8 @@
 #include "ceu/ceu.h"
 #include "rig.h"
 
+#define ROCE_CAPS ((uint32_t)(HCA_CEU_CAPS | HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC))
+
 static int
 setup_raw(void **state)
 {
@@ -36,12 +38,11 @@ dev_lim_golden(void **state)
 {
 	struct rig *r = *state;
 	static const uint32_t golden[] = {
-		0x01000000, 0x00000000, 0x000f0016, 0x05040307, 0x14000404,
-		0x00080000, 0x01000040, 0x00400040, 0x0f510011, 0x000c0000,
-		0x00100200, 0x00100200, 0x00000100, 0x00000000, HCA_CEU_CAPS,
-		0x00000000, 0x20200c0f, 0x01dc0700, 16,		16,
-		8,	    0x1e0c0000, 0x00000400, 0x00000000, 0x08000040,
-		2048,	    HCA_CTR_N,	1024,	    0x1f100000,
+		0x01000000, 0x00000000, 0x000f0016, 0x05040307, 0x14000404, 0x00080000,
+		0x01000040, 0x00400040, 0x0f510011, 0x000c0000, 0x00100200, 0x00100200,
+		0x00000100, 0x00000000, ROCE_CAPS,  0x00000000, 0x20200c0f, 0x01dc0700,
+		16,	    16,		8,	    0x1e0c0000, 0x00000400, 0x00000000,
+		0x08000040, 2048,	HCA_CTR_N,  1024,	0x1f100000,
 	};
 
 	memset(r->out, 0xee, 512);
@@ -89,7 +90,7 @@ unknown_opcodes(void **state)
 		if (!known[op])
 			assert_int_equal(rig_mbox(r, (uint16_t)op, 0), HCA_STAT_BAD_OP);
 	for (unsigned int i = 0; i < RTE_DIM(rows); i++)
-		if (rows[i].caps & ~HCA_CEU_CAPS)
+		if (rows[i].caps & ~ROCE_CAPS)
 			assert_int_equal(rig_mbox(r, rows[i].op, 0), HCA_STAT_BAD_OP);
 }
 

@@ -242,18 +242,16 @@ hca_tp_free(struct hca_core *h, uint32_t tpi)
 }
 
 void
-hca_tp_follow(struct hca_core *h, uint32_t from, uint32_t to, const uint8_t gid[16], uint16_t vlan,
+hca_tp_follow(struct hca_core *h, uint32_t tpi, const uint8_t gid[16], uint16_t vlan,
 	      const uint8_t mac[6])
 {
-	for (; from < to; from++) {
-		struct hca_tp *tp = &h->ub->tp[from];
-		struct hca_tpc *image;
+	struct hca_tp *tp = &h->ub->tp[tpi];
+	struct hca_tpc *image;
 
-		if (tp->cfg.own_tpn == 0 || tp->cfg.vlan != vlan ||
-		    memcmp(tp->cfg.peer_eid, gid, sizeof(tp->cfg.peer_eid)) != 0)
-			continue;
-		image = (void *)hca_tp_work(tp)->image;
-		hca_path_set_dmac(&image->path, mac);
-		hca_template_retarget(&tp->encap.tmpl, mac);
-	}
+	if (tp->cfg.own_tpn == 0 || tp->cfg.vlan != vlan ||
+	    memcmp(tp->cfg.peer_eid, gid, sizeof(tp->cfg.peer_eid)) != 0)
+		return;
+	image = (void *)hca_tp_work(tp)->image;
+	hca_path_set_dmac(&image->path, mac);
+	hca_template_retarget(&tp->encap.tmpl, mac);
 }

@@ -29,8 +29,7 @@ put_token(struct hca_token *t, const struct hca_mbox_set_token *m, uint32_t flag
 void
 hca_token_drop(struct hca_core *h, uint32_t mpt)
 {
-	if (h->ub != NULL)
-		__atomic_store_n(&h->ub->token[mpt].flags, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->ub->token[mpt].flags, 0, __ATOMIC_RELEASE);
 }
 
 static bool
@@ -102,8 +101,6 @@ is_target(const struct hca_core *h, uint32_t tc)
 void
 hca_known_forget(struct hca_core *h, uint32_t tc)
 {
-	if (h->ub == NULL)
-		return;
 	for (uint32_t i = 0; i < HCA_TC_WELL_KNOWN; i++)
 		if (h->ub->known[i] == tc)
 			__atomic_store_n(&h->ub->known[i], HCA_TC_NONE, __ATOMIC_RELEASE);

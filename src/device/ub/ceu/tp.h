@@ -78,7 +78,19 @@ hca_tc_open(struct hca_tc *row, const struct hca_qpc *q)
 								       : HCA_TC_ANYBODY);
 }
 
-/* ---- for rounds, resets and other commands; nothing without UB ---- */
+/* ---- commands ---- */
+
+int hca_cmd_sw2hw_tp(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_modify_tp(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_query_tp(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_hw2sw_tp(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_set_tpg(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_permit_tpg(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_set_token(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_set_jetty_id(struct hca_core *h, struct hca_cmd *c);
+int hca_cmd_bind_jetty(struct hca_core *h, struct hca_cmd *c);
+
+/* ---- for row.c, which rounds, resets and other commands use ---- */
 
 /* No stage has the TP any more: free its memory and numbers. */
 void hca_tp_free(struct hca_core *h, uint32_t tpi);
@@ -88,8 +100,8 @@ void hca_token_drop(struct hca_core *h, uint32_t mpt);
 void hca_known_forget(struct hca_core *h, uint32_t tc);
 /* The domain is going: none of its Jettys uses the group any more. The caller makes the round. */
 void hca_tpg_forget(struct hca_core *h, uint32_t group, uint32_t domain);
-/* The neighbour has another MAC address: TPs from `from` on, below `to`. */
-void hca_tp_follow(struct hca_core *h, uint32_t from, uint32_t to, const uint8_t gid[16],
-		   uint16_t vlan, const uint8_t mac[6]);
+/* The neighbour of this address has another MAC address. */
+void hca_tp_follow(struct hca_core *h, uint32_t tpi, const uint8_t gid[16], uint16_t vlan,
+		   const uint8_t mac[6]);
 
 #endif

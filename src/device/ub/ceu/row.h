@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UB_CEU_ROW_H
+#define UB_CEU_ROW_H
+
+/* The functions for the CEU that UB's row names: contracts in engine/wire_ops.h. */
+
+#include "engine/wire_ops.h"
+
+#define HCA_UB_COMMANDS 9u
+extern const struct hca_wire_command hca_ub_commands[HCA_UB_COMMANDS];
+extern const struct hca_wire_object hca_ub_tp_object;
+extern const struct hca_wire_jfr hca_ub_jfr;
+
+void hca_ub_limits(const struct hca_core *h, struct hca_mbox_dev_lim *m);
+bool hca_ub_qpn_ok(uint32_t qpn);
+bool hca_ub_qp_ok(const struct hca_qp_change *ch);
+void hca_ub_qp_open(struct hca_core *h, uint32_t qpi, const struct hca_qpc *image);
+void hca_ub_qp_reset(struct hca_core *h, uint32_t qpi);
+void hca_ub_qp_close(struct hca_core *h, uint32_t qpi);
+void hca_ub_key_gone(struct hca_core *h, uint32_t mpt);
+
+#endif
