@@ -6,8 +6,8 @@
  * stages can accept; the others stay in the port's queue. A frame that fails a check is counted
  * under its reason and has no other effect.
  *
- * Of a device with RoCE alone the functions of RoCE are called directly; with several wires each
- * frame goes through the row of its wire (engine/wire_ops.h).
+ * A device with RoCE alone calls the functions of RoCE directly; with several wires each frame goes
+ * through the row of its wire (engine/wire_ops.h).
  */
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "frame/decap.h"
 #include "wire/wire_view.h"
 
-/* What a device with other wires than RoCE walks. */
+/* Lists the wires that a device with other wires than RoCE walks. */
 static void
 list_wires(const struct hca_pipe *h, struct hca_decap *d)
 {
@@ -246,9 +246,9 @@ continue_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int room, u
 	return 1;
 }
 
-/* Looped-back frames get at most half of a full burst, and what the port leaves of the rest. */
+/* Looped-back frames get at most half of a full burst, and places that the port leaves free. */
 static inline unsigned int
-take(struct hca_pipe *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
+take_frames(struct hca_pipe *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 {
 	bool loops = unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0);
 	unsigned int n = 0;
@@ -263,7 +263,7 @@ take(struct hca_pipe *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
 	return n;
 }
 
-/* How many frames all stages take, whichever they are for. */
+/* Number of frames that every stage can take, so that the burst may be for any of them. */
 static inline unsigned int
 room_of_all(struct hca_pipe *h, const struct hca_decap *d, bool mixed, unsigned int budget)
 {
@@ -285,7 +285,7 @@ static __rte_always_inline unsigned int
 burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, unsigned int room, uint64_t now)
 {
 	struct rte_mbuf *m[HCA_DECAP_BURST];
-	unsigned int n = take(h, m, room, now);
+	unsigned int n = take_frames(h, m, room, now);
 	uint64_t bytes = 0;
 
 	if (n == 0)

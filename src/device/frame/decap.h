@@ -47,12 +47,12 @@ struct hca_decap_out {
 	void *frame[HCA_DECAP_BURST];
 };
 
-/* Of a device with several wires: a bit for each frame of the burst. */
+/* A device with several wires uses a bit for each frame of the burst. */
 _Static_assert(HCA_DECAP_BURST < 64, "a bit each");
 
 /* The state of decap. Between description and judging rxd.qpi holds the destination QPN. */
 struct hca_decap {
-	/* frames that have a descriptor, what their ICRC covers, and its value */
+	/* frames that have a descriptor, the bytes that their ICRC covers, and its value */
 	struct rte_mbuf *frame[HCA_DECAP_BURST];
 	struct hca_icrc_span span[HCA_DECAP_BURST];
 	uint32_t icrc[HCA_DECAP_BURST];

@@ -402,7 +402,8 @@ judge(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_qp *q
 }
 
 /*
- * Fields that judge() checks: a frame equal to the last accepted one of the burst is accepted, too.
+ * Fields that judge() checks: a frame with the same values as the last accepted one of the burst is
+ * also accepted.
  */
 struct judged {
 	const void *info;
@@ -430,7 +431,7 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 	j->generation = qp->cfg.generation;
 	j->ip4 = ip4_of(p + V4_L3);
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
-	/* not for datagrams, whose Q_Keys may differ; packets that must know their path; MigReq */
+	/* not for datagrams, whose Q_Keys may differ, nor where path or MigReq must be checked */
 	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ASKED)
 		j->info = NULL;
 }

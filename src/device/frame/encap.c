@@ -146,7 +146,7 @@ port_stalled(struct hca_pipe *h, struct hca_encap *e, bool progress, uint64_t no
 	}
 	if (!link_is_up(h, e)) {
 		discard(h, e, HCA_CTR_tx_discard_link_down);
-		/* nothing waits any more: the time starts anew */
+		/* no frame waits: the next stall has its own time */
 		e->stalled_since = 0;
 		set_discarding(h, e, false);
 	} else if (e->discarding || now - e->stalled_since >= h->cfg.port_stall_ns) {
@@ -192,7 +192,7 @@ keep(struct hca_encap *e, struct rte_mbuf *const *m, unsigned int n, uint64_t no
 
 /*
  * A copy and its part of the ICRC are one pass. The ICRCs of the headers are computed together and
- * last: to load what was just stored in small pieces, the CPU waits until those have left it.
+ * last: a load of bytes that were just stored in small pieces waits until the stores are complete.
  */
 void
 hca_encap_copy_long(struct hca_pipe *h, struct hca_encap_burst *b)
@@ -273,7 +273,7 @@ hca_encap_transmit_open(struct hca_pipe *h, uint64_t now)
 	hca_encap_begin(&e->open);
 }
 
-/* Gather from foreign memory, if the key is of such a region. */
+/* Gathers from a foreign region; false: the key names no such region, or the read failed. */
 static bool
 gather_foreign(struct hca_pipe *h, const struct hca_qp *qp, uint32_t pd, uint32_t key,
 	       uint32_t access, uint64_t va, uint32_t n, uint8_t *dst, uint32_t *crc)

@@ -42,7 +42,7 @@ struct hca_encap_copy {
 	uint8_t *dst;
 	const uint8_t *src;
 	uint32_t len;
-	uint32_t repeat; /* not 0: the memory may be in other use by now, and nobody minds */
+	uint32_t repeat; /* not 0: a repetition; the owner may already store other data there */
 };
 
 /* A burst being built; its counts begin as 0. */
@@ -82,7 +82,7 @@ hca_encap_begin(struct hca_encap_burst *b)
 
 void hca_encap_copy_long(struct hca_pipe *h, struct hca_encap_burst *b);
 
-/* The memory of what was added to the burst is not read again. */
+/* After it the memory of payloads in the burst is not read again. */
 static inline void
 hca_encap_copy_all(struct hca_pipe *h, struct hca_encap_burst *b)
 {

@@ -244,11 +244,11 @@ struct run {
 	uint32_t qpi, generation, seq;
 	bool sends;	     /* the state permits requests */
 	bool any;	     /* seq is valid */
-	unsigned int frames; /* in the burst when the run began; likewise payload */
+	unsigned int frames; /* frames and payload in the burst when the run began */
 	uint64_t payload;
 };
 
-/* Add to the QP's counters what the burst has sent since the run began. */
+/* Adds packets and bytes that the burst has sent since the run began to the QP's counters. */
 static inline void
 count_sent(struct hca_qp *qp, const struct hca_encap_burst *b, unsigned int frames,
 	   uint64_t payload)

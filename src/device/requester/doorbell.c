@@ -36,7 +36,7 @@ struct hca_doorbell_ctx {
 	/* doorbell stage */
 	uint32_t epoch_seen __rte_cache_aligned;
 	uint32_t hot_n, hot_at;
-	/* a page had doorbells and none was taken: no room, or more marks than a visit checks */
+	/* a page had doorbells but no word was taken: no room, or more marks than a visit checks */
 	bool stuck;
 	uint64_t next_scan; /* ns */
 	uint64_t open[PAGE_WORDS];
@@ -106,7 +106,7 @@ hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, bool open)
 	gen = c->page_gen[page];
 	if ((gen & 1) == open)
 		return;
-	/* a worker that looks for an earlier change may find this one, too: the page is cleared */
+	/* a worker that looks for an earlier change may also find this one: the page is cleared */
 	__atomic_store_n(&c->page_gen[page], gen + 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&c->epoch, 1, __ATOMIC_RELEASE);
 }

@@ -53,7 +53,7 @@ chain_announced(struct hca_pipe *h, struct hca_qp_parser *p, uint32_t head)
 
 /*
  * Begin the next chain: that of the next doorbell, or one before it that found the page full.
- * VISIT_IDLE: there is none; VISIT_CATAS: the doorbell is not for the queue's position.
+ * VISIT_IDLE: no chain is announced; VISIT_CATAS: the doorbell is not for the queue's position.
  */
 static inline enum visit_end
 chain_begin(struct hca_pipe *h, struct hca_qp_parser *p, uint32_t head)

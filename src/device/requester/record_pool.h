@@ -86,7 +86,7 @@ hca_record_share(const struct hca_record_pool *p, const struct hca_record_owner 
 	return left > o->used ? (left - o->used + 1) / 2 : 0;
 }
 
-/* Take a record; HCA_RECREF_NONE: none is available to this QP. */
+/* Takes a record; HCA_RECREF_NONE: no record is available to this QP. */
 static inline uint32_t
 hca_record_take(struct hca_record_pool *p, struct hca_qp_parser *q)
 {

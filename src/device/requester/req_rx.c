@@ -229,7 +229,7 @@ hca_req_rx_postpone(struct hca_req_rx_run *run)
 
 /* ---- packets ---- */
 
-/* Handle what prevents a release; a record with an error is handled at commit. */
+/* A release has stopped: a response is missing. A record with an error is handled at commit. */
 static void
 blocked(struct hca_req_rx_run *run, uint32_t psn)
 {

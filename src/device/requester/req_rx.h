@@ -99,8 +99,8 @@ void hca_req_rx_begin(struct hca_req_rx_run *run, struct hca_pipe *h, uint32_t q
 /* Publish and tell req_tx; the run may continue afterwards. */
 void hca_req_rx_commit(struct hca_req_rx_run *run);
 /*
- * Note progress: reset the counters of retries and the timeout of what is outstanding. Called
- * before a retry is counted, so that a loss after the progress counts anew.
+ * Notes progress: resets the counters of retries and the timeout of outstanding packets. Called
+ * before a retry is counted, so that a loss after progress counts as the first one.
  */
 void hca_req_rx_note_progress(struct hca_req_rx_run *run);
 /* The record at the tail is complete; move una after it. */
@@ -117,7 +117,7 @@ bool hca_req_rx_release(struct hca_req_rx_run *run, uint32_t n);
 bool hca_req_rx_takes_receive(struct hca_req_rx_run *run);
 /* The record at the tail fails: QP to ERR, its CQE, and everything after it is flushed. */
 void hca_req_rx_fail(struct hca_req_rx_run *run, uint8_t syndrome);
-/* QP is in ERR or SQE: complete what req_tx has passed on. */
+/* QP is in ERR or SQE: completes the records that req_tx has passed on. */
 void hca_req_rx_flush(struct hca_req_rx_run *run);
 
 /* req_rx_read.c; d: distance from una in PSNs, inside the window. */
@@ -141,7 +141,7 @@ int hca_req_rx_order_init(struct hca_pipe *h);
 void hca_req_rx_order_early(struct hca_req_rx_run *run, uint32_t psn);
 /* With HCA_REQ_RX_GAP: packet psn came, and was not used yet. */
 void hca_req_rx_order_seen(struct hca_req_rx_run *run, uint32_t psn);
-/* Packet psn answers what is answered, or what was never asked. */
+/* Packet psn answers a request that has its answer already, or no request. */
 void hca_req_rx_order_again(struct hca_req_rx_run *run, uint32_t psn);
 
 #endif

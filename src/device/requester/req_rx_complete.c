@@ -385,7 +385,7 @@ hca_req_rx_flush(struct hca_req_rx_run *run)
 {
 	uint32_t next = __atomic_load_n(&run->qp->sq_next, __ATOMIC_ACQUIRE), n = 0;
 
-	/* what was executed before the QP failed for another reason has succeeded */
+	/* local operations that were executed before the QP failed have succeeded */
 	if (!(run->qp->req_rx.flags & HCA_REQ_RX_DEAD))
 		pass_local(run);
 	hca_req_rx_set_flags(&run->qp->req_rx, HCA_REQ_RX_DEAD);

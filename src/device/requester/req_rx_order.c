@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the network does to READ responses and acknowledgements: gaps, late packets, duplicates.
- * Only counters depend on it.
+ * Finds gaps, late packets and duplicates among READ responses and acknowledgements. Only counters
+ * depend on it.
  */
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * READ and ATOMIC responses. The PSN of a response packet determines its place: it must be at una,
  * after everything it acknowledges implicitly was released, and have the opcode and length of that
  * place. The payload is stored directly to the SGEs of the record, which are checked at every copy;
- * nothing of a packet is used before it was checked.
+ * no field of a packet is used before it was checked.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "requester/req_rx.h"
 #include "vtp/foreign.h"
 
-/* Store to an SGE in foreign memory, if its key is of such a region. */
+/* Stores to an SGE in foreign memory, if its key names a foreign region. */
 static int
 scatter_foreign(struct hca_req_rx_run *run, const struct hca_sge *sge, uint32_t off,
 		const uint8_t *src, uint32_t n)
@@ -179,9 +179,9 @@ take_result(struct hca_req_rx_run *run, struct rte_mbuf *m)
 }
 
 /*
- * Make the record of this response the tail: it acknowledges the SENDs and WRITEs before it. kinds:
- * of operations that such a response answers, 1 << HCA_KIND_*. False: ignore the packet, because
- * something before it is missing or it is no expected response.
+ * Makes the record of this response the tail: it acknowledges the SENDs and WRITEs before it.
+ * kinds: operations that the response may answer, 1 << HCA_KIND_*. False: ignore the packet,
+ * because a packet before it is missing or it is no expected response.
  */
 static bool
 bring_to_tail(struct hca_req_rx_run *run, uint32_t d, bool begins, uint32_t kinds)

@@ -124,7 +124,7 @@ end_pacing(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint64_t now)
 	}
 }
 
-/* Of the frames from ctx->out[first] on, from Ethernet header to ICRC. */
+/* Bytes of the frames from ctx->out[first] on, from Ethernet header to ICRC. */
 static uint64_t
 bytes_from(const struct hca_req_tx_ctx *ctx, uint32_t first)
 {
@@ -229,7 +229,7 @@ store(struct hca_req_tx_visit *v)
 	__atomic_store_n(&v->qp->sq_next, v->next, __ATOMIC_RELEASE);
 }
 
-/* Window cursor of the sent record that contains psn; head: there is none. */
+/* Window cursor of the sent record that contains psn; head: no record does. */
 static uint32_t
 find_psn(struct hca_req_tx_visit *v, uint32_t psn)
 {
@@ -520,7 +520,7 @@ send_burst(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint64_t now, unsigne
 
 /* ---- messages ---- */
 
-/* The QP's state changed: do now what needs no room, the rest in its turn. */
+/* The QP's state changed: handles now the work that needs no room, the rest in the QP's turn. */
 static void
 attend(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {

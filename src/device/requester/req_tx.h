@@ -31,12 +31,12 @@ enum hca_req_tx_flag {
 	HCA_REQ_TX_READY = 1u << 0,   /* on the ready list */
 	HCA_REQ_TX_BAD = 1u << 1,     /* req_tx.bad is valid and has been reported */
 	HCA_REQ_TX_DRAINED = 1u << 2, /* SQ_DRAINED raised since the QP entered SQD */
-	HCA_REQ_TX_PACED = 1u << 4,   /* among those that wait for their time */
-	HCA_REQ_TX_HELD = 1u << 5,  /* likewise, by congestion control: an ACK or a loss ends it */
+	HCA_REQ_TX_PACED = 1u << 4,   /* in ctx->pace: waits for its time */
+	HCA_REQ_TX_HELD = 1u << 5,  /* congestion control makes it wait: an ACK or a loss ends it */
 	HCA_REQ_TX_LOCAL = 1u << 3, /* a local operation is in progress */
 };
 
-/* Deficit round robin: cost of a packet and of a message beside their bytes. */
+/* Deficit round robin: cost of a packet and of a message in addition to their bytes. */
 #define HCA_REQ_TX_OVERHEAD 512
 #define HCA_REQ_TX_FRAME_OVERHEAD 82  /* Ethernet to ICRC around the payload */
 #define HCA_REQ_TX_PACE_TURN 2000000u /* limit of frames sent at once, in ps of the static rate */
@@ -84,7 +84,7 @@ struct hca_req_tx_visit {
 	uint32_t next_psn, max_psn, upsn;
 	uint32_t desc_seq;
 	uint32_t wqes;		  /* records begun in this visit */
-	uint32_t leave;		  /* bytes congestion control allows; UINT32_MAX: there is none */
+	uint32_t leave;		  /* bytes congestion control allows; UINT32_MAX: not in use */
 	uint64_t again;		  /* when it may be asked again, ns; where there is one */
 	uint32_t ack_every, half; /* largest distance of AckReqs; half a window minus one, a mask */
 	int32_t deficit;

@@ -3,9 +3,9 @@
 /*
  * Completions of UC and UD requests. There are no acknowledgements: a request is complete when its
  * last packet has been copied from the owner's memory, which encap reports (req_done_seq). req_tx
- * then does what req_rx does for RC: it alone writes una and the send CQEs of these QPs, in window
- * order; a bad request completes when it is the oldest, moves the QP to SQE, and requests announced
- * after it are flushed.
+ * then has the part of req_rx for RC: only req_tx writes una and the send CQEs of these QPs, in
+ * window order; a bad request completes when it is the oldest, moves the QP to SQE, and requests
+ * announced after it are flushed.
  */
 
 #include "abi_ctx.h"

@@ -218,7 +218,7 @@ hca_rtt_never_full(const struct hca_req_rx_run *run)
 	struct hca_rtt_peer *p;
 	const uint8_t *gid = peer_of(run, &p);
 
-	/* the peer may be gone: nothing has passed to it */
+	/* no packet of any size has passed: the peer may be gone */
 	if (!p->some || memcmp(p->gid, gid, sizeof(p->gid)) != 0 || p->full >= mtu_log)
 		return false;
 	if (t->passed && t->of_qpi == run->qpi && t->of_life == run->qp->cfg.generation + 1)

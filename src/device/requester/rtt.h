@@ -26,7 +26,7 @@
 #define HCA_RTT_PEERS 64u	 /* a power of two */
 #define HCA_RTT_EVERY_NS 100000u /* a sample of a QP */
 #define HCA_RTT_IDLE_NS 1000000000u
-/* Half octaves from 2^HCA_RTT_FIRST ns on; what is shorter or longer is in the first or last. */
+/* Half octaves from 2^HCA_RTT_FIRST ns on; shorter and longer times are in the first and last. */
 #define HCA_RTT_BUCKETS 44u
 #define HCA_RTT_FIRST 9u
 
@@ -39,7 +39,7 @@ struct hca_rtt {
 	uint32_t life;	  /* [pub] its generation + 1; 0: none */
 	uint32_t begun;	  /* [pub] samples begun; stored after all above */
 	uint32_t spoilt;  /* [pub] begun, when something was sent again */
-	bool full;	  /* [pub] a frame of the full MTU is among what is acknowledged */
+	bool full;	  /* [pub] the packets acknowledged include a frame of the full MTU */
 	/* req_rx */
 	uint32_t ended __rte_cache_aligned; /* [pub] begun, as seen when the last sample ended */
 	uint32_t of_qpi, of_life;	    /* [pub] of the QP that all below is of */

@@ -29,7 +29,7 @@ hca_send_cqes_publish(struct hca_send_cqes *c)
 	c->n = 0;
 }
 
-/* What the CQEs of a request have in common; NULL, the CQ was full: nothing. */
+/* Fills in the fields that all CQEs of requests have; false: cqe is NULL, the CQ was full. */
 static inline bool
 hca_send_cqe_add(struct hca_send_cqes *c, struct hca_cqe *cqe, const struct hca_qp *qp,
 		 const struct hca_record *r, uint32_t opcode)

@@ -246,7 +246,7 @@ judge_wqe(struct hca_pipe *h, struct visit *v, const uint8_t *copy, struct hca_w
 		wqe_failed(w, w->syndrome);
 }
 
-/* Of the same owner. */
+/* Do other QPs of the same owner wait for a record? */
 static inline bool
 others_wait(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 {
@@ -329,7 +329,7 @@ judge_datagram(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe
 	return HCA_UB_STATUS_LOCAL_ACCESS;
 }
 
-/* What the WQE asks for, as far as the Jetty may, and in the codes of the wire. */
+/* Removes flags that the Jetty may not use, and translates the operation to the wire's code. */
 static void
 judge_rights(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_ub_record *r)
 {
