@@ -37,6 +37,7 @@
 	X(DECAP_TPS, DECAP, TPS) \
 	X(TPR_TAI, TPR, TAI) \
 	X(TPR_TAT, TPR, TAT) \
+	X(DECAP_ENCAP, DECAP, ENCAP) /* of a wire without stages, which answers each frame */ \
 	X(TPR_ENCAP, TPR, ENCAP) \
 	X(TPS_ENCAP, TPS, ENCAP)
 

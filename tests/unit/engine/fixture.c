@@ -85,7 +85,8 @@ make_edges(struct fx *fx)
 	const uint32_t with = hca_stages_of(HCA_WIRE_BIT(HCA_WIRE_ROCE));
 
 #define X(e, f, t) \
-	if ((with >> HCA_STAGE_##f & with >> HCA_STAGE_##t & 1) != 0) \
+	if ((with >> HCA_STAGE_##f & with >> HCA_STAGE_##t & 1) != 0 && \
+	    HCA_EDGE_##e != HCA_EDGE_DECAP_ENCAP) \
 		fx->h->edge[HCA_EDGE_##e].process = record_##e; \
 	fx->edge[HCA_EDGE_##e].room = FX_OBJECTS; \
 	fx->h->edge[HCA_EDGE_##e].room = room_##e; \
