@@ -47,7 +47,7 @@ struct hca_wire_command {
 };
 
 /*
- * Objects of the wire beside QPs, by index among those of their kind. The driver owns them, so they
+ * Objects of the wire that are no QPs, by index among those of their kind. The driver owns them, so they
  * end with all domains. CEU only.
  */
 struct hca_wire_object {

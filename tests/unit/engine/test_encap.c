@@ -459,10 +459,12 @@ copied_over_a_ring(void **state)
 	struct hca_edge *e = &r->h->edge[HCA_EDGE_REQ_TX_ENCAP];
 	void *m;
 
+	hca_encap_fini(r->h);
 	e->process = hca_encap_process_req;
 	e->wake = &r->h->wake[0].workers;
 	e->ring = rte_ring_create("t.ring", 8, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	assert_non_null(e->ring);
+	assert_int_equal(hca_encap_init(r->h), 0);
 	m = frame_rig_txd(r, HCA_BTH_RC_SEND_ONLY, 0x200, 10);
 	hca_txd(m)->seq = 5;
 	hca_edge_push(r->h, e, &m, 1, r->now);
