@@ -34,7 +34,7 @@ add_word(struct capture *o, const char *word)
 }
 
 static int
-take(void *arg, int code, const char *value)
+capture_option(void *arg, int code, const char *value)
 {
 	struct capture *o = arg;
 	char word[48];
@@ -177,7 +177,7 @@ ctl_run_capture(struct ctl *c, int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct capture o = {0};
-	int rc = ctl_options(c, argc, argv, own, take, &o);
+	int rc = ctl_options(c, argc, argv, own, capture_option, &o);
 	struct ctl_process p;
 	char path[PATH_MAX];
 

@@ -22,7 +22,7 @@ struct counters {
 };
 
 static int
-take(void *arg, int code, const char *value)
+counters_option(void *arg, int code, const char *value)
 {
 	struct counters *o = arg;
 
@@ -175,7 +175,7 @@ ctl_run_counters(struct ctl *c, int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct counters o = {.interval = 1};
-	int rc = ctl_options(c, argc, argv, own, take, &o);
+	int rc = ctl_options(c, argc, argv, own, counters_option, &o);
 	struct ctl_process p;
 	char hca[64];
 

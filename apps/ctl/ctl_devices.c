@@ -17,7 +17,7 @@ enum {
 
 /* Opens it to see whether a program can. */
 static void
-judge(struct ctl_device *d)
+device_judge(struct ctl_device *d)
 {
 	struct softhca_context *ctx;
 	struct softhca_device_attr attr;
@@ -52,7 +52,7 @@ embedded_devices(struct ctl_device *d)
 		memset(&d[i], 0, sizeof(d[i]));
 		snprintf(d[i].name, sizeof(d[i].name), "embed%u", i);
 		snprintf(d[i].open_name, sizeof(d[i].open_name), i == 0 ? "embed" : "embed:%u", i);
-		judge(&d[i]);
+		device_judge(&d[i]);
 	}
 	return n;
 }
@@ -68,7 +68,7 @@ chosen_device(struct ctl_device *d, const char *chosen)
 		name_path(d, chosen);
 	else
 		snprintf(d->name, sizeof(d->name), "%s", chosen);
-	judge(d);
+	device_judge(d);
 	return 1;
 }
 
@@ -94,7 +94,7 @@ ctl_devices(struct ctl_device *out, unsigned int max)
 		snprintf(d->name, sizeof(d->name), "%s", softhca_get_device_name(list[i]));
 		memcpy(d->open_name, d->name, sizeof(d->name));
 		d->guid = softhca_get_device_guid(list[i]);
-		judge(d);
+		device_judge(d);
 	}
 	softhca_free_device_list(list);
 	return count;
@@ -144,7 +144,7 @@ struct tree {
 };
 
 static int
-take(void *arg, int code, const char *value)
+devices_option(void *arg, int code, const char *value)
 {
 	struct tree *tree = arg;
 
@@ -179,7 +179,7 @@ ctl_run_devices(struct ctl *c, int argc, char **argv)
 	struct tree tree = {0};
 	unsigned int n, usable = 0;
 	json_t *rows;
-	int rc = ctl_options(c, argc, argv, own, take, &tree);
+	int rc = ctl_options(c, argc, argv, own, devices_option, &tree);
 
 	if (rc != 0)
 		return rc;

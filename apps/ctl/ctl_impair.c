@@ -221,7 +221,7 @@ take_number_of(struct impair *o, const char *of, const char *value)
 }
 
 static int
-take(void *arg, int code, const char *value)
+impair_option(void *arg, int code, const char *value)
 {
 	struct impair *o = arg;
 
@@ -360,7 +360,7 @@ judge_one(const char **rest, char *why, size_t size)
 
 /* check: judge only; else it is for a daemon, which has no faults of verbs. */
 static int
-judge(const char *text, bool check)
+impair_judge(const char *text, bool check)
 {
 	char why[256];
 
@@ -444,7 +444,7 @@ ctl_run_impair(struct ctl *c, int argc, char **argv)
 	int rc;
 
 	make_options(own);
-	rc = ctl_options(c, argc, argv, own, take, &o);
+	rc = ctl_options(c, argc, argv, own, impair_option, &o);
 	if (rc != 0)
 		return rc;
 	off = c->num_words == 1 && strcmp(c->words[0], "off") == 0;
@@ -454,7 +454,7 @@ ctl_run_impair(struct ctl *c, int argc, char **argv)
 		ctl_error("unexpected argument \"%s\"", c->words[0]);
 		return CTL_EXIT_USAGE;
 	}
-	if (o.text != NULL && judge(o.text, o.check) != 0)
+	if (o.text != NULL && impair_judge(o.text, o.check) != 0)
 		return CTL_EXIT_USAGE;
 	if (o.check && o.text != NULL)
 		return 0;

@@ -298,7 +298,7 @@ enum {
 };
 
 static int
-take(void *arg, int code, const char *value)
+metrics_option(void *arg, int code, const char *value)
 {
 	(void)code;
 	*(const char **)arg = value;
@@ -352,7 +352,7 @@ ctl_run_metrics(struct ctl *c, int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	const char *listen = NULL;
-	int rc = ctl_options(c, argc, argv, own, take, &listen);
+	int rc = ctl_options(c, argc, argv, own, metrics_option, &listen);
 
 	if (rc != 0)
 		return rc;

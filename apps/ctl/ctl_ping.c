@@ -28,7 +28,7 @@ struct ping {
 };
 
 static int
-take(void *arg, int code, const char *value)
+ping_option(void *arg, int code, const char *value)
 {
 	struct ping *o = arg;
 
@@ -252,7 +252,7 @@ ctl_run_ping(struct ctl *c, int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct ping o = {.count = 5, .interval = 0.2};
-	int rc = ctl_options(c, argc, argv, own, take, &o);
+	int rc = ctl_options(c, argc, argv, own, ping_option, &o);
 	struct ctl_process p;
 
 	if (rc != 0)

@@ -35,7 +35,7 @@ struct sample {
 };
 
 static int
-take(void *arg, int code, const char *value)
+top_option(void *arg, int code, const char *value)
 {
 	struct top *o = arg;
 
@@ -415,7 +415,7 @@ ctl_run_top(struct ctl *c, int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	struct top o = {.interval = 1, .qps = 10};
-	int rc = ctl_options(c, argc, argv, own, take, &o);
+	int rc = ctl_options(c, argc, argv, own, top_option, &o);
 	struct termios terminal;
 	struct ctl_process p;
 	char hca[64];

@@ -206,7 +206,7 @@ judge_device(struct doctor *d)
 }
 
 static int
-take(void *arg, int code, const char *value)
+doctor_option(void *arg, int code, const char *value)
 {
 	struct doctor *d = arg;
 
@@ -249,7 +249,7 @@ ctl_run_doctor(struct ctl *c, int argc, char **argv)
 		{NULL, 0, NULL, 0},
 	};
 	static struct doctor d = {.root = ""};
-	int rc = ctl_options(c, argc, argv, own, take, &d);
+	int rc = ctl_options(c, argc, argv, own, doctor_option, &d);
 
 	if (rc != 0)
 		return rc;

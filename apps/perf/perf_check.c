@@ -81,7 +81,7 @@ prepare(struct perf_check *c, uint64_t round)
 }
 
 static int
-take(struct perf_check *c)
+check_take(struct perf_check *c)
 {
 	int n = c->requests ? perf_verify_take(&c->out) : 0;
 	int m = n >= 0 && c->responds ? perf_verify_take(&c->in) : 0;
@@ -230,7 +230,7 @@ finish_here(struct perf_check *c)
 
 	while (turns < EXTRA_TURNS || (on_its_way && !perf_verify_complete(&c->out) &&
 				       perf_now_ns() - since < PERF_STUCK_NS)) {
-		int n = take(c);
+		int n = check_take(c);
 
 		if (n < 0)
 			return n;
@@ -246,7 +246,7 @@ run_round(struct perf_check *c)
 	int err = c->requests ? perf_verify_post(&c->out) : 0;
 
 	while (err == 0 && !is_over(&t)) {
-		int n = take(c);
+		int n = check_take(c);
 
 		if (n < 0)
 			return failed(c, n, "a wrong completion");

@@ -96,7 +96,8 @@ parse_number(const char *value, size_t length, uint64_t *out)
 }
 
 static int
-take(struct perf_exchange *x, const char *key, size_t key_length, const char *value, size_t length)
+exchange_take(struct perf_exchange *x, const char *key, size_t key_length, const char *value,
+	      size_t length)
 {
 	if (key_length == 3 && memcmp(key, "gid", 3) == 0)
 		return parse_gid(value, length, x->gid);
@@ -140,7 +141,7 @@ perf_exchange_parse(const char *line, char word[PERF_EXCHANGE_WORD], struct perf
 			take_text(x, line + key + 1);
 			return 0;
 		}
-		if (take(x, line, key, line + key + 1, n - key - 1) != 0)
+		if (exchange_take(x, line, key, line + key + 1, n - key - 1) != 0)
 			return -EPROTO;
 	}
 	return 0;

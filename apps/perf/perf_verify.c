@@ -390,7 +390,7 @@ take_one(struct perf_verify *v, const struct softhca_wc *wc, bool is_recv)
 }
 
 static int
-take(struct perf_verify *v, unsigned int side, enum perf_queue queue)
+verify_take(struct perf_verify *v, unsigned int side, enum perf_queue queue)
 {
 	struct softhca_wc wc[PERF_POLL_MAX];
 	int n = perf_poll(v->s, side, queue, PERF_POLL_MAX, wc), err = 0;
@@ -404,10 +404,10 @@ int
 perf_verify_take(struct perf_verify *v)
 {
 	const struct perf_session *s = v->s;
-	int n = s->local[v->from] ? take(v, v->from, PERF_SENDS) : 0, m = 0;
+	int n = s->local[v->from] ? verify_take(v, v->from, PERF_SENDS) : 0, m = 0;
 
 	if (n >= 0 && s->opt->op == PERF_OP_SEND && s->local[!v->from])
-		m = take(v, !v->from, PERF_RECEIVES);
+		m = verify_take(v, !v->from, PERF_RECEIVES);
 	return n < 0 ? n : m < 0 ? m : n + m;
 }
 

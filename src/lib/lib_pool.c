@@ -402,7 +402,7 @@ lib_pool_tidy(struct lib_share *share)
 
 /* Allocate whole pages of one kind of memory; *share: the piece that contains them */
 static void *
-take(uint64_t bytes, enum lib_share_kind kind, struct lib_share **share)
+pool_take(uint64_t bytes, enum lib_share_kind kind, struct lib_share **share)
 {
 	bytes = (bytes + LIB_PAGE - 1) & ~(LIB_PAGE - 1);
 	if (bytes < CHUNK)
@@ -416,7 +416,7 @@ take(uint64_t bytes, enum lib_share_kind kind, struct lib_share **share)
 	return *share != NULL ? (void *)(uintptr_t)(*share)->va : NULL;
 }
 
-/* Free memory of take(). -EINVAL: it is not; -EBUSY: a region lies in it. */
+/* Free memory of pool_take(). -EINVAL: it is not; -EBUSY: a region lies in it. */
 static int
 give(void *mem, enum lib_share_kind kind)
 {
@@ -452,7 +452,7 @@ lib_share_queue(struct lib_context *ctx, size_t bytes)
 	void *mem;
 
 	pthread_mutex_lock(&lib_share_lock);
-	mem = take(bytes, LIB_SHARE_QUEUE, &share);
+	mem = pool_take(bytes, LIB_SHARE_QUEUE, &share);
 	if (mem != NULL && lib_share_attach(ctx, share) != 0) {
 		give(mem, LIB_SHARE_QUEUE);
 		mem = NULL;
@@ -480,7 +480,7 @@ softhca_alloc(size_t bytes)
 		return NULL;
 	}
 	pthread_mutex_lock(&lib_share_lock);
-	mem = take(bytes, LIB_SHARE_ALLOC, &share);
+	mem = pool_take(bytes, LIB_SHARE_ALLOC, &share);
 	pthread_mutex_unlock(&lib_share_lock);
 	return mem;
 }

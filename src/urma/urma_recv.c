@@ -7,7 +7,7 @@
 #include "urma_impl.h"
 
 static int
-judge(const struct urma_ctx *ctx, const struct lib_wq *wq, const urma_jfr_wr_t *wr)
+recv_judge(const struct urma_ctx *ctx, const struct lib_wq *wq, const urma_jfr_wr_t *wr)
 {
 	if (wr->src.num_sge > wq->max_sge || (wr->src.num_sge != 0 && wr->src.sge == NULL))
 		return urma_fail(-EINVAL, "%u SGEs, the queue takes %u", wr->src.num_sge,
@@ -62,7 +62,7 @@ post_ring(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *w
 
 	if (rq->posted - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) == rq->wq.mask + 1)
 		return urma_fail(-ENOMEM, "the receive queue is full (%u)", rq->wq.mask + 1);
-	err = judge(ctx, &rq->wq, wr);
+	err = recv_judge(ctx, &rq->wq, wr);
 	if (err == 0)
 		build(rq, rq->posted++ & rq->wq.mask, wr);
 	return err;
@@ -78,7 +78,7 @@ post_list(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *w
 
 	if (index == rq->free_tail)
 		return urma_fail(-ENOMEM, "the JFR is full (%u)", rq->wq.mask);
-	err = judge(ctx, &rq->wq, wr);
+	err = recv_judge(ctx, &rq->wq, wr);
 	if (err != 0)
 		return err;
 	rq->free_head = rq->next[index];

@@ -188,7 +188,7 @@ front_move(const void *object, struct ibv_pd *pd)
 
 /* The caller that takes it destroys it. */
 static struct front_live *
-take(const void *object, const struct front_kind *kind)
+live_take(const void *object, const struct front_kind *kind)
 {
 	struct front_live *live;
 
@@ -210,7 +210,7 @@ front_destroy(void *object, const struct front_kind *kind, const char *call)
 
 	if (err != 0)
 		return err;
-	live = take(object, kind);
+	live = live_take(object, kind);
 	if (live == NULL)
 		return front_refuse(EINVAL, call, "there is no such %s, or no more", kind->name);
 	err = is_garbled(live)

@@ -270,7 +270,7 @@ take_disc_rep(const struct ubcm_in *in)
 /* ---- all ---- */
 
 static enum ubcm_drop
-take(const struct ubcm_in *in)
+message_take(const struct ubcm_in *in)
 {
 	static enum ubcm_drop (*const takes[UBCM_TYPES])(const struct ubcm_in *) = {
 		[UBCM_REQ] = ubcm_take_req,	[UBCM_REP] = take_rep,
@@ -295,7 +295,7 @@ ubcm_input(struct ubcm *cm, const uint8_t *own, const uint8_t *peer, const uint8
 
 	cm->counters.received++;
 	if (drop == UBCM_DROP_none)
-		drop = take(&in);
+		drop = message_take(&in);
 	if (drop == UBCM_DROP_none)
 		cm->counters.handled[m.type]++;
 	else

@@ -108,7 +108,7 @@ fetch_mailbox(struct hca_core *h, const struct hca_cmd_row *r, struct hca_cmd *c
 }
 
 static int
-judge(struct hca_core *h, struct hca_ceu *u)
+command_judge(struct hca_core *h, struct hca_ceu *u)
 {
 	struct hca_cmd *c = &u->cmd;
 
@@ -199,7 +199,7 @@ accept_command(struct hca_core *h, struct hca_ceu *u, uint32_t ctrl)
 	HCA_COUNT(h, CEU, hcr_commands);
 	u->ctrl = ctrl;
 	read_hcr(h, &u->cmd, ctrl);
-	status = judge(h, u);
+	status = command_judge(h, u);
 	/* with E the register is free for the next command after this one has been copied */
 	if (u->cmd.event)
 		release_hcr(h, u, HCA_STAT_OK);

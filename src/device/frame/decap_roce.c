@@ -374,8 +374,8 @@ judge_datagram(const struct hca_pipe *h, struct hca_decap_roce *d, const struct 
 
 /* All checks in order; HCA_CTR_N: the packet is accepted. */
 static inline enum hca_counter
-judge(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_qp *qp,
-      struct hca_rxd *r, const uint8_t *p)
+decap_judge(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_qp *qp,
+	    struct hca_rxd *r, const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 	uint32_t states = is_request(op) ? TAKES_REQUESTS : TAKES_RESPONSES;
@@ -402,8 +402,8 @@ judge(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_qp *q
 }
 
 /*
- * Fields that judge() checks: a frame with the same values as the last accepted one of the burst is
- * also accepted.
+ * Fields that decap_judge() checks: a frame with the same values as the last accepted one of the
+ * burst is also accepted.
  */
 struct judged {
 	const void *info;
@@ -492,7 +492,7 @@ to_member(struct hca_pipe *h, struct hca_decap *d, const struct rte_mbuf *m, uin
 	HCA_COUNT(h, DECAP, rx_mcast_members);
 	r.qpi = qpn;
 	r.flags |= HCA_RXD_GROUP;
-	why = judge(h, &d->roce, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
+	why = decap_judge(h, &d->roce, qp, &r, rte_pktmbuf_mtod(m, const uint8_t *));
 	if (why != HCA_CTR_N) {
 		HCA_COUNT_AT(h, HCA_STAGE_DECAP, why);
 		return;
@@ -575,7 +575,7 @@ hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
 			}
 			redirect_gsi(h, r);
 			qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
-			why = judge(h, rd, qp, r, p);
+			why = decap_judge(h, rd, qp, r, p);
 			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
 				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
 			if (unlikely(why != HCA_CTR_N)) {

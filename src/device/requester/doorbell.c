@@ -262,7 +262,7 @@ is_jetty_op(const struct hca_qp *qp, uint8_t op)
  * the parser.
  */
 static inline void *
-judge(struct hca_pipe *h, uint32_t page, uint64_t w)
+doorbell_judge(struct hca_pipe *h, uint32_t page, uint64_t w)
 {
 	uint32_t qpn = HCA_DB_QPN(w), qpi = hca_qp_index(&h->core, qpn);
 	uint8_t op = (uint8_t)HCA_DB_OPCODE(w);
@@ -439,7 +439,7 @@ visit_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsig
 	n = take_words(h, c, page, words, max);
 	c->last_ring[page] = now;
 	for (unsigned int i = 0; i < n; i++) {
-		void *obj = judge(h, page, words[i]);
+		void *obj = doorbell_judge(h, page, words[i]);
 
 		if (likely(obj != NULL))
 			objs[good++] = obj;
