@@ -15,12 +15,12 @@ import threading
 import time
 import unittest
 
-from daemon import Daemon, die_with_parent, ended, folder
+from daemon import Daemon, ctl, die_with_parent, ended, folder
 
 BINARY, CTL, TALK = [os.path.abspath(word) for word in sys.argv[1:4]]
 ADDRESSES = [['10.67.0.1/24', '2001:db8:67::1/64'], ['10.67.0.2/24', '2001:db8:67::2/64']]
 IPS = [[word.split('/')[0] for word in side] for side in ADDRESSES]
-TIMEOUT_S = 120  # seconds, on a busy machine
+TIMEOUT_S = 240  # seconds, on a busy machine
 NO_SUCH_SERVICE = 8  # reason of a REJ
 
 
@@ -109,8 +109,8 @@ class Case(unittest.TestCase):
         return t
 
     def ctl(self, side, command):
-        run = subprocess.run([CTL, command, '--json', '--prefix', self.daemons[side].name],
-                             stdout=subprocess.PIPE, encoding='utf-8', timeout=TIMEOUT_S, check=True)
+        run = ctl(CTL, command, '--json', '--prefix', self.daemons[side].name)
+        self.assertEqual(run.returncode, 0, run.stderr)
         answer = json.loads(run.stdout)
         return (answer[0] if isinstance(answer, list) else answer)[command]
 
@@ -169,8 +169,7 @@ class Connections(Case):
                          (there['remote_qpn'], there['local_qpn']))
         self.assertEqual((here['local_comm_id'], here['remote_comm_id']),
                          (there['remote_comm_id'], there['local_comm_id']))
-        table = subprocess.run([CTL, 'cm', '--prefix', self.daemons[1].name], check=True,
-                               stdout=subprocess.PIPE, encoding='utf-8').stdout
+        table = ctl(CTL, 'cm', '--prefix', self.daemons[1].name).stdout
         self.assertIn('%s:%d' % (IPS[0][0], server.port), table)
         self.assertEqual(client.finish(), 0)
 
@@ -188,8 +187,7 @@ class Connections(Case):
         self.doctor(1, '10.67.0.99 (its next hop does not answer): could not be reached')
 
     def doctor(self, side, *words):
-        run = subprocess.run([CTL, 'doctor', '--prefix', self.daemons[side].name], check=False,
-                             stdout=subprocess.PIPE, encoding='utf-8', timeout=TIMEOUT_S)
+        run = ctl(CTL, 'doctor', '--prefix', self.daemons[side].name)
         for each in words:
             self.assertIn(each, run.stdout)
 

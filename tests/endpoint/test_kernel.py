@@ -5,11 +5,9 @@ and talks TCP to the daemon's addresses, with a TAP interface and with the built
 
 test_kernel.py SOFTHCAD PEER [unittest arguments]
 """
-import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -124,11 +122,7 @@ class Case(unittest.TestCase):
         self.assertNotIn('duplicates', out)
 
     def counters(self, d):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.connect('/var/run/dpdk/%s/dpdk_telemetry.v2' % d.name)
-            s.recv(4096)
-            s.send(b'/softhca/kernel')
-            return json.loads(s.recv(1 << 16))['/softhca/kernel']
+        return d.ask('/softhca/kernel')
 
     def background(self, side, program, *words):
         child = subprocess.Popen(self.net.prefix(side) + (sys.executable, '-c', program) + words,

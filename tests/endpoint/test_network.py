@@ -12,7 +12,7 @@ import sys
 import time
 import unittest
 
-from daemon import Daemon, Namespaces, Skip, die_with_parent, ended, folder, free_port, ip
+from daemon import Daemon, Namespaces, Skip, ctl, die_with_parent, ended, folder, free_port, ip
 
 CTL, DAEMON, PERF = [os.path.abspath(word) for word in sys.argv[1:4]]
 TIMEOUT_S = 240  # seconds, on a busy machine: a longer run counts as hung
@@ -86,8 +86,7 @@ class Pair(unittest.TestCase):
     def findings(self, side):
         """{finding: text} of the doctor; each names its section and the daemon."""
         name = self.daemons[side].name
-        run = subprocess.run([CTL, 'doctor', '--json', '--prefix', name], timeout=TIMEOUT_S,
-                             stdout=subprocess.PIPE, encoding='utf-8', check=False)
+        run = ctl(CTL, 'doctor', '--json', '--prefix', name)
         found = {}
         for check in json.loads(run.stdout)['checks']:
             if check['check'] == 'network':
@@ -98,13 +97,11 @@ class Pair(unittest.TestCase):
         return found
 
     def status(self, side):
-        run = subprocess.run([CTL, 'status', '--json', '--prefix', self.daemons[side].name],
-                             timeout=TIMEOUT_S, stdout=subprocess.PIPE, encoding='utf-8', check=False)
+        run = ctl(CTL, 'status', '--json', '--prefix', self.daemons[side].name)
         return json.loads(run.stdout)[0]['status']['health']
 
     def told(self, command):
-        run = subprocess.run([CTL, command, '--json', '--prefix', self.daemons[SENDER].name],
-                             timeout=TIMEOUT_S, stdout=subprocess.PIPE, encoding='utf-8', check=False)
+        run = ctl(CTL, command, '--json', '--prefix', self.daemons[SENDER].name)
         return json.loads(run.stdout)
 
     def after(self, faults, *words):
@@ -322,8 +319,8 @@ class Relayed(Pair):
         self.assertEqual(list(found), ['path-mtu'])
         self.assertIn('small frames pass', found['path-mtu'])
         self.assertNotIn('lost', self.findings(RECEIVER))
-        run = subprocess.run([CTL, 'ping', '10.67.0.%d' % (RECEIVER + 1), '--json', '--count', '2', '--prefix',
-                              self.daemons[SENDER].name], stdout=subprocess.PIPE, timeout=TIMEOUT_S, check=True)
+        run = ctl(CTL, 'ping', '10.67.0.%d' % (RECEIVER + 1), '--json', '--count', '2', '--prefix',
+                  self.daemons[SENDER].name)
         told = json.loads(run.stdout)['ping']
         self.assertEqual((told['received'], told['passed'], told['failed']), (2, 1024, 2048))
 

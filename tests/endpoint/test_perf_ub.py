@@ -9,13 +9,12 @@ import itertools
 import os
 import signal
 import struct
-import subprocess
 import sys
 import time
 import unittest
 
 import test_perf
-from daemon import Daemon, merged
+from daemon import Daemon, ctl, merged
 from test_perf import ADDRESSES, BINARY, LIMIT_S, MACS, PERF, Case
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../wire'))
@@ -49,10 +48,9 @@ class Pair(Case):
         return [] if op.startswith('atomic') or op == 'swap' else ['--size', '9001']
 
     def ctl(self, *words, status=0):
-        said = subprocess.run([CTL, *words, '--prefix', self.daemons[1].name], encoding='utf-8',
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
-        self.assertEqual(said.returncode, status, said.stdout)
-        return said.stdout
+        said = ctl(CTL, *words, '--prefix', self.daemons[1].name)
+        self.assertEqual(said.returncode, status, said.stdout + said.stderr)
+        return said.stdout + said.stderr
 
     def capture(self, client, *words):
         """Path, and the output of softhca-ctl: again if one direction was not seen, for lack of a CPU."""

@@ -8,13 +8,12 @@ test_ping.py SOFTHCA-CTL SOFTHCAD [unittest arguments]
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
 import unittest
 
-from daemon import Daemon, READY_S, folder
+from daemon import Daemon, READY_S, ctl, folder
 
 CTL, BINARY = [os.path.abspath(word) for word in sys.argv[1:3]]
 IPS = ('10.66.0.1', '10.66.0.2')
@@ -45,9 +44,7 @@ class Case(unittest.TestCase):
             d.wait_log('link up')
 
     def ping(self, *words, side=0):
-        return subprocess.run([CTL, 'ping', '--prefix', self.names[side], *words],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8',
-                              timeout=READY_S, check=False)
+        return ctl(CTL, 'ping', '--prefix', self.names[side], *words)
 
     def good(self, *words, **options):
         run = self.ping(*words, **options)
@@ -65,13 +62,13 @@ class Case(unittest.TestCase):
         self.assertIn(text, run.stderr)
 
     def impair(self, side, *words):
-        subprocess.run([CTL, 'impair', '--prefix', self.names[side], *words], check=True,
-                       stdout=subprocess.DEVNULL, timeout=READY_S)
+        run = ctl(CTL, 'impair', '--prefix', self.names[side], *words)
+        self.assertEqual(run.returncode, 0, run.stderr)
 
     def counter(self, side, name):
-        run = subprocess.run([CTL, 'counters', '--json', '--prefix', self.names[side]], check=True,
-                             stdout=subprocess.PIPE, timeout=READY_S)
-        found = re.search(r'"(?:cm_)?%s": (\d+)' % name, run.stdout.decode())
+        run = ctl(CTL, 'counters', '--json', '--prefix', self.names[side])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        found = re.search(r'"(?:cm_)?%s": (\d+)' % name, run.stdout)
         self.assertIsNotNone(found, name)
         return int(found.group(1))
 

@@ -23,7 +23,7 @@ import traceback
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), 'endpoint'))
-from daemon import Daemon, die_with_parent, folder  # noqa: E402
+from daemon import Daemon, ctl, die_with_parent, folder  # noqa: E402
 
 TIMEOUT_S = 240  # seconds, on a busy machine
 PROMPT_S = 1    # for a survivor that a message tells
@@ -204,9 +204,10 @@ class Pair:
     # ---- ids, counters and objects ----
 
     def ids(self, side):
-        run = subprocess.run([os.path.join(self.options.build, 'apps/softhca-ctl'), 'cm', '--json', '--prefix',
-                              self.daemons[side].name], stdout=subprocess.PIPE, encoding='utf-8', timeout=TIMEOUT_S,
-                             check=True)
+        run = ctl(os.path.join(self.options.build, 'apps/softhca-ctl'), 'cm', '--json', '--prefix',
+                  self.daemons[side].name)
+        if run.returncode != 0:
+            raise AssertionError(run.stderr)
         answer = json.loads(run.stdout)
         return (answer[0] if isinstance(answer, list) else answer)['cm']
 
