@@ -14,8 +14,8 @@
 
 #define QPS 8
 #define COUNT 4000
-#define KILL_AFTER 50 /* completions */
-#define FAIL_MS 5000u /* eight timeouts of 67 ms, and delays of a busy machine */
+#define KILL_AFTER 50  /* completions */
+#define FAIL_MS 60000u /* eight timeouts of 67 ms, and delays of a busy machine */
 #define MS 1000000ull
 
 static struct host_case
