@@ -47,8 +47,8 @@ struct hca_wire_command {
 };
 
 /*
- * Objects of the wire that are no QPs, by index among those of their kind. The driver owns them, so they
- * end with all domains. CEU only.
+ * Objects of the wire that are no QPs, by index among those of their kind. The driver owns them,
+ * so they end with all domains. CEU only.
  */
 struct hca_wire_object {
 	uint8_t kind;	 /* enum hca_object_kind */
