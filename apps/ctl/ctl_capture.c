@@ -128,7 +128,8 @@ end(const struct ctl *c, struct ctl_process *p, const char *path)
 	bool failed;
 
 	if (answer == NULL) {
-		ctl_error("%s is gone, and %s is not complete", p->prefix, path);
+		ctl_error("%s has ended, so %s is not complete: capture again when it runs",
+			  p->prefix, path);
 		return -1;
 	}
 	failed = number_of(answer, "failed") != 0;

@@ -145,7 +145,7 @@ watch(const struct ctl *c, const struct counters *o, struct ctl_process *p, cons
 		last = t;
 	}
 	if (p->fd < 0)
-		ctl_error("%s is gone", p->prefix);
+		ctl_error("%s has ended: 'softhca-ctl status' shows those that run", p->prefix);
 	json_decref(before);
 	return p->fd >= 0 ? 0 : CTL_EXIT_FAILED;
 }

@@ -469,7 +469,7 @@ ctl_order(struct ctl_process *p, const char *command, const char *parameters)
 	const char *why = json_string_value(json_object_get(answer, "error"));
 
 	if (answer == NULL && p->fd < 0)
-		ctl_error("%s is gone", p->prefix);
+		ctl_error("%s has ended: 'softhca-ctl status' shows those that run", p->prefix);
 	else if (answer == NULL)
 		ctl_error("%s does not know the command %s: no daemon, or another version",
 			  p->prefix, command);

@@ -393,7 +393,7 @@ loop(const struct ctl *c, const struct top *o, struct ctl_process *p, const char
 			break;
 	}
 	if (rc != 0)
-		ctl_error("%s is gone", p->prefix);
+		ctl_error("%s has ended: 'softhca-ctl status' shows those that run", p->prefix);
 	release(&before);
 	release(&now);
 	return rc == 0 ? 0 : CTL_EXIT_FAILED;

@@ -519,7 +519,8 @@ create(const struct softhca_embed_config *config, struct softhca_embed **out)
 	int err;
 
 	if (e == NULL)
-		return embed_fail(-ENOMEM, "no memory");
+		return embed_fail(-ENOMEM, "no memory for the state of embedded HCAs: %zu bytes",
+				  sizeof(*e));
 	memset(e, 0, sizeof(*e));
 	err = take_config(e, config);
 	if (err == 0)
@@ -602,7 +603,7 @@ open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 	int err;
 
 	if (c == NULL)
-		return embed_fail(-ENOMEM, "no memory");
+		return embed_fail(-ENOMEM, "no memory for a context: %zu bytes", sizeof(*c));
 	*c = (struct embed_context){e, slot};
 	if (e->threads != NULL && e->cfg.idle != SOFTHCA_IDLE_SPIN)
 		cc.sleep_word = hca_sleep_word(hca, hca_stage_on(hca, HCA_STAGE_DOORBELL));

@@ -252,7 +252,8 @@ endpoint_create(const struct endpoint_config *config, struct endpoint **out)
 	int err;
 
 	if (e == NULL)
-		return endpoint_fail(-ENOMEM, "no memory");
+		return endpoint_fail(-ENOMEM, "no memory for the state of the daemon: %zu bytes",
+				     sizeof(*e));
 	memset(e, 0, sizeof(*e));
 	e->cfg = *config;
 	endpoint_log_level(e->cfg.log_level);

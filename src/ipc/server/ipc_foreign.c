@@ -163,10 +163,12 @@ judge_line(const char *line, struct range **r, const struct range *end, bool wri
 		unsigned long long va = (*r)->va;
 
 		if (first > va)
-			return ipc_fail(-EFAULT, "nothing is mapped at %#llx", va);
+			return ipc_fail(-EFAULT, "nothing is mapped at %#llx: map the whole region",
+					va);
 		if (perms[0] != 'r' || (writes && perms[1] != 'w'))
 			return ipc_fail(-EFAULT, "memory at %#llx cannot be %s", va,
-					perms[0] != 'r' ? "read" : "written");
+					perms[0] != 'r' ? "read: map it with PROT_READ"
+							: "written: map it with PROT_WRITE");
 		(*r)->va = behind;
 		if ((*r)->end > behind)
 			return 0;
@@ -198,7 +200,8 @@ judge_lines(const struct ipc_foreign *f, FILE *maps, struct range *r, const stru
 			err = ipc_fail(-EINTR, "the daemon is being stopped");
 	}
 	if (err == 0 && r < end)
-		err = ipc_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)r->va);
+		err = ipc_fail(-EFAULT, "nothing is mapped at %#llx: map the whole region",
+			       (unsigned long long)r->va);
 	free(line);
 	return err;
 }
