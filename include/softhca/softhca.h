@@ -257,6 +257,9 @@ enum softhca_device_cap_flags {
 	SOFTHCA_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
 
+/* The same beyond 32 bits; in verbs of device_cap_flags_ex alone */
+#define SOFTHCA_DEVICE_ATOMIC_WRITE ((uint64_t)1 << 40)
+
 enum softhca_port_phys_state {
 	SOFTHCA_PHYS_DISABLED = 3, /* no link */
 	SOFTHCA_PHYS_LINK_UP = 5,
@@ -436,6 +439,7 @@ enum softhca_wc_opcode {
 	SOFTHCA_WC_FETCH_ADD,
 	SOFTHCA_WC_BIND_MW,
 	SOFTHCA_WC_LOCAL_INV,
+	SOFTHCA_WC_ATOMIC_WRITE = 9,
 	SOFTHCA_WC_RECV = 1 << 7,
 	SOFTHCA_WC_RECV_RDMA_WITH_IMM,
 };
@@ -745,6 +749,8 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_LOCAL_INV,
 	SOFTHCA_WR_BIND_MW,
 	SOFTHCA_WR_SEND_WITH_INV,
+	/* 8 bytes, inline or of SGEs, stored at once; remote_addr is a multiple of 8 (wr.rdma) */
+	SOFTHCA_WR_ATOMIC_WRITE = 15,
 	SOFTHCA_WR_OPCODE_COUNT,
 };
 

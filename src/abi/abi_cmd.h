@@ -37,7 +37,8 @@
 	X(ECN, 18, "congestion control: an algorithm other than none") \
 	X(CLOSE_DOMAIN, 19, "CLOSE_DOMAIN") \
 	X(CQE_CLOCK, 20, "QUERY_CLOCK, CQEs of 64 bytes with time stamps") \
-	X(UB, 21, "UB over Ethernet: Jettys, transport channels, segments")
+	X(UB, 21, "UB over Ethernet: Jettys, transport channels, segments") \
+	X(ATOMIC_WRITE, 22, "RDMA ATOMIC WRITE")
 
 enum hca_cap {
 #define HCA_CAP_ENUM(name, bit, text) HCA_CAP_##name = 1 << (bit),

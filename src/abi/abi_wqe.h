@@ -26,7 +26,7 @@
 #define HCA_MAX_MSG_SIZE (1u << HCA_MAX_MSG_LOG) /* 2 GiB */
 
 /*
- * How an operation runs, at both ends. READ and ATOMIC have a response each, count against
+ * How an operation runs, at both ends. READ, ATOMIC and CONFIRM have a response each, count against
  * max_rd_atomic and take one of the peer's max_dest_rd_atomic places.
  */
 enum hca_op_kind {
@@ -46,6 +46,11 @@ enum hca_op_kind {
 	 * if it comes again
 	 */
 	HCA_KIND_ATOMIC,
+	/*
+	 * The same, answered by a READ response without data. Its own data is in the request, or
+	 * it has none
+	 */
+	HCA_KIND_CONFIRM,
 	HCA_KIND_LOCAL, /* no packet, no data */
 };
 
@@ -55,8 +60,9 @@ enum hca_op_kind {
  */
 enum hca_wqe_op_flag {
 	HCA_WQE_OP_RADDR = 1u << 0,
-	HCA_WQE_OP_INV = 1u << 3, /* imm_data is a key */
-	HCA_WQE_OP_RC = 1u << 4,  /* offered by this service; XRC offers the same as RC */
+	HCA_WQE_OP_8_BYTES = 1u << 2, /* of data, exactly */
+	HCA_WQE_OP_INV = 1u << 3,     /* imm_data is a key */
+	HCA_WQE_OP_RC = 1u << 4,      /* offered by this service; XRC offers the same as RC */
 	HCA_WQE_OP_UC = 1u << 5,
 	HCA_WQE_OP_UD = 1u << 6,
 	HCA_WQE_OP_BIND = 1u << 8,
@@ -97,6 +103,8 @@ enum hca_wqe_op_flag {
 	  HCA_WQE_OP_RADDR | HCA_WQE_OP_RC, HCA_BTH_PACKET(CMP_SWAP)) \
 	X(ATOMIC_FA, 0x12, ATOMIC_FETCH_AND_ADD, FETCH_ADD, ATOMIC, \
 	  HCA_WQE_OP_RADDR | HCA_WQE_OP_RC, HCA_BTH_PACKET(FETCH_ADD)) \
+	X(ATOMIC_WRITE, 0x14, ATOMIC_WRITE, ATOMIC_WRITE, CONFIRM, \
+	  HCA_WQE_OP_RADDR | HCA_WQE_OP_8_BYTES | HCA_WQE_OP_RC, HCA_BTH_PACKET(ATOMIC_WRITE)) \
 	X(BIND_MW, 0x18, BIND_MW, BIND_MW, LOCAL, HCA_WQE_OP_BIND | HCA_WQE_OP_CONNECTED, \
 	  HCA_BTH_NO_PACKET) \
 	X(LOCAL_INV, 0x1b, LOCAL_INV, LOCAL_INV, LOCAL, HCA_WQE_OP_INV | HCA_WQE_OP_CONNECTED, \

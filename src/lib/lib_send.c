@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "abi_cmd.h"
 #include "lib_doorbell.h"
 #include "lib_wait.h"
 
@@ -27,7 +28,7 @@ struct send_op {
 	uint16_t services; /* that offer it: HCA_WQE_OP_RC, _UC, _UD */
 };
 
-/* LOCAL_INV and BIND_MW are not offered by services: see judge_local() */
+/* The services of LOCAL and CONFIRM operations are those of judge_other(). */
 static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 #define IMM(flags) ((flags)&HCA_WQE_OP_INV ? IMM_KEY : (flags)&HCA_WQE_OP_IMM ? IMM_DATA : IMM_NONE)
 #define IS(kind, wanted) (HCA_KIND_##kind == HCA_KIND_##wanted)
@@ -40,7 +41,7 @@ static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 		.atomic = IS(kind, ATOMIC) || (flags)&HCA_WQE_OP_BIND, \
 		.imm = IMM(flags), \
 		.inline_ok = IS(kind, MESSAGE), \
-		.services = IS(kind, LOCAL) ? 0 : (flags)&HCA_WQE_OP_ANY, \
+		.services = IS(kind, LOCAL) || IS(kind, CONFIRM) ? 0 : (flags)&HCA_WQE_OP_ANY, \
 	},
 	HCA_OP_LIST(X)
 #undef X
@@ -124,12 +125,39 @@ refuse_wr(uint32_t opcode, struct judged_wr *out)
 	return 0;
 }
 
-/* Check requests without data and peer, and opcodes that this type of QP does not have. */
+static int
+judge_atomic_write(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
+{
+	bool in_line = (wr->send_flags & SOFTHCA_SEND_INLINE) != 0;
+	uint64_t total = 0;
+
+	if ((lib_qp_ctx(qp)->info.flags & HCA_CAP_ATOMIC_WRITE) == 0)
+		return lib_fail(-EOPNOTSUPP, "the daemon has no ATOMIC WRITE: upgrade the daemon");
+	if ((wr->send_flags & ~(uint32_t)(PLAIN_FLAGS | SOFTHCA_SEND_INLINE)) != 0)
+		return lib_fail(-EINVAL, "send flags %#x are not known", wr->send_flags);
+	if (wr->num_sge < 0 || (!in_line && (uint32_t)wr->num_sge > qp->sq.max_sge))
+		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
+	for (int i = 0; i < wr->num_sge; i++)
+		total += wr->sg_list[i].length;
+	if (total != 8)
+		return lib_fail(-EINVAL, "%llu bytes of an ATOMIC WRITE: it has 8",
+				(unsigned long long)total);
+	/* a WQE of any stride has room for the unit of 8 inline bytes */
+	out->units =
+		out->op->header_units + qp->extra_units + (in_line ? 1u : (uint32_t)wr->num_sge);
+	return 0;
+}
+
+/* Operations that are not plain, and opcodes that this type of QP does not have. */
 static __attribute__((noinline)) int
-judge_local(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
+judge_other(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
 {
 	bool bind = wr->opcode == SOFTHCA_WR_BIND_MW, inv = wr->opcode == SOFTHCA_WR_LOCAL_INV;
 
+	if (out->op->op == HCA_OP_NOP)
+		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
+	if (out->op->op == HCA_OP_ATOMIC_WRITE && (qp->ops & HCA_WQE_OP_RC) != 0)
+		return judge_atomic_write(qp, wr, out);
 	if (!bind && !inv)
 		return refuse_wr(wr->opcode, out);
 	if (qp->pub.qp_type != SOFTHCA_QPT_RC && qp->pub.qp_type != SOFTHCA_QPT_UC)
@@ -150,7 +178,7 @@ judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judge
 		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
 	out->op = &send_ops[wr->opcode];
 	if (__builtin_expect((out->op->services & qp->ops) == 0, 0))
-		return judge_local(qp, wr, out);
+		return judge_other(qp, wr, out);
 	if (__builtin_expect(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge, 0))
 		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
 	if (qp->pub.qp_type == SOFTHCA_QPT_UD) {

@@ -32,6 +32,18 @@ sim_area(struct sim_pair *p, unsigned int side, uint32_t len)
 	return a;
 }
 
+/* 8 bytes at an address that is a multiple of 8 */
+static struct sim_area
+aligned_area(struct sim_pair *p, unsigned int side)
+{
+	struct sim_area a = sim_area(p, side, 15);
+
+	if (a.off != UINT32_MAX)
+		a.off += (uint32_t)(-(p->region[side].va + a.off) & 7);
+	a.len = 8;
+	return a;
+}
+
 static bool
 has_room(const struct sim_pair *p, uint32_t bytes, unsigned int areas)
 {
@@ -153,6 +165,7 @@ predict(struct sim_pair *p, struct sim_op *op, struct softhca_send_wr *wr)
 	switch (op->opcode) {
 	case SOFTHCA_WR_RDMA_WRITE:
 	case SOFTHCA_WR_RDMA_WRITE_WITH_IMM:
+	case SOFTHCA_WR_ATOMIC_WRITE:
 		data = gather(l, op->local, op->nsge, op->len);
 		set_shadow(r, op->remote.off, data, op->len);
 		free(data);
@@ -275,12 +288,14 @@ make_op(struct sim_pair *p, unsigned int side, const struct sim_req *req)
 	op->wr_id = p->next_id++;
 	op->side = side;
 	op->opcode = req->opcode;
-	op->len = sim_is_atomic(req->opcode) ? 8 : req->len;
+	op->len = sim_is_8_bytes(req->opcode) ? 8 : req->len;
 	op->nsge = sim_is_atomic(req->opcode) ? 1 : req->nsge != 0 ? req->nsge : op->len != 0;
 	op->signalled = (req->flags & SOFTHCA_SEND_SIGNALED) != 0;
 	split(p, op, req);
 	if (sim_is_atomic(op->opcode))
 		op->remote = (struct sim_area){.off = 0, .len = 8};
+	else if (op->opcode == SOFTHCA_WR_ATOMIC_WRITE)
+		op->remote = aligned_area(p, 1 - side);
 	else if (op->opcode != SOFTHCA_WR_SEND && op->opcode != SOFTHCA_WR_SEND_WITH_IMM)
 		op->remote = sim_area(p, 1 - side, op->len);
 	if (op->opcode == SOFTHCA_WR_SEND_WITH_IMM || op->opcode == SOFTHCA_WR_RDMA_WRITE_WITH_IMM)
@@ -321,7 +336,7 @@ fits(const struct sim_pair *p, unsigned int side, const struct sim_req *req, uns
 	uint64_t bytes = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
-		bytes += sim_is_atomic(req[i].opcode) ? 8 : req[i].len;
+		bytes += sim_is_8_bytes(req[i].opcode) ? 16 : req[i].len;
 		areas += 2 + req[i].nsge;
 		if (needs_recv(req[i].opcode) && !req[i].no_recv) {
 			recvs++;
@@ -416,8 +431,10 @@ sim_random_req(struct sim_pair *p, uint32_t max_len)
 {
 	struct sim_rng *rng = &p->s->model->rng;
 	uint32_t mtu = 128u << p->attr.mtu;
-	struct sim_req r = {.opcode = sim_below(rng, SOFTHCA_WR_LOCAL_INV)};
+	struct sim_req r = {.opcode = sim_below(rng, SOFTHCA_WR_LOCAL_INV + 1)};
 
+	if (r.opcode == SOFTHCA_WR_LOCAL_INV)
+		r.opcode = SOFTHCA_WR_ATOMIC_WRITE;
 	switch (sim_below(rng, 8)) {
 	case 0:
 		r.len = sim_below(rng, max_len + 1);
@@ -447,7 +464,7 @@ sim_random_req(struct sim_pair *p, uint32_t max_len)
 	if (sim_below(rng, 8) == 0)
 		r.flags |= SOFTHCA_SEND_SOLICITED;
 	if (sim_below(rng, 3) == 0 && r.len <= p->attr.max_inline &&
-	    r.opcode <= SOFTHCA_WR_SEND_WITH_IMM)
+	    (r.opcode <= SOFTHCA_WR_SEND_WITH_IMM || r.opcode == SOFTHCA_WR_ATOMIC_WRITE))
 		r.flags |= SOFTHCA_SEND_INLINE;
 	return r;
 }

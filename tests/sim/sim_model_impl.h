@@ -23,6 +23,13 @@ sim_is_atomic(uint32_t opcode)
 	return opcode == SOFTHCA_WR_ATOMIC_CMP_AND_SWP || opcode == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* Operations of 8 bytes. */
+static inline bool
+sim_is_8_bytes(uint32_t opcode)
+{
+	return sim_is_atomic(opcode) || opcode == SOFTHCA_WR_ATOMIC_WRITE;
+}
+
 static inline void
 sim_fifo_init(struct sim_fifo *f)
 {

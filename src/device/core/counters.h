@@ -329,6 +329,7 @@
 	X(rx_write_requests) \
 	X(rx_read_requests) \
 	X(rx_atomic_requests) \
+	X(rx_atomic_writes) \
 	X(out_of_sequence) \
 	X(rnr_nak_sent) \
 	X(seq_nak_sent) \

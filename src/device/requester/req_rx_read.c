@@ -178,6 +178,21 @@ take_result(struct hca_req_rx_run *run, struct rte_mbuf *m)
 	hca_req_rx_complete_tail(run);
 }
 
+/* The request at the tail has been executed. */
+static void
+take_confirmation(struct hca_req_rx_run *run, struct rte_mbuf *m)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+
+	if (HCA_BTH_OPERATION(d->opcode) != HCA_BTH_RC_READ_RESP_ONLY || d->payload_len != 0 ||
+	    !aeth_fits(m)) {
+		hca_req_rx_drop(run, HCA_CTR_req_bad_response);
+		hca_req_rx_fail(run, HCA_SYND_BAD_RESP);
+		return;
+	}
+	hca_req_rx_complete_tail(run);
+}
+
 /*
  * Makes the record of this response the tail: it acknowledges the SENDs and WRITEs before it.
  * kinds: operations that the response may answer, 1 << HCA_KIND_*. False: ignore the packet,
@@ -215,8 +230,12 @@ hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_
 	uint8_t opcode = HCA_BTH_OPERATION(hca_rxd(m)->opcode);
 	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
 
-	if (bring_to_tail(run, d, begins, 1u << HCA_KIND_READ))
+	if (!bring_to_tail(run, d, begins, 1u << HCA_KIND_READ | 1u << HCA_KIND_CONFIRM))
+		return;
+	if (likely(hca_record_is(hca_req_rx_record(run, run->tail), 1u << HCA_KIND_READ)))
 		take_data(run, m);
+	else
+		take_confirmation(run, m);
 }
 
 void

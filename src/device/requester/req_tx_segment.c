@@ -54,7 +54,7 @@ op_valid(const struct hca_record *r)
 static inline uint32_t
 psn_count(const struct hca_record *r, uint32_t mtu_log)
 {
-	if (r->len <= 1u << mtu_log || op_of(r)->kind == HCA_KIND_ATOMIC)
+	if (r->len <= 1u << mtu_log || op_of(r)->kind > HCA_KIND_READ)
 		return 1;
 	return ((r->len - 1) >> mtu_log) + 1;
 }
@@ -229,7 +229,10 @@ emit_payload(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *
 		v->pkt++;
 }
 
-/* Send a READ from packet v->pkt on, or an atomic. Its response is its acknowledgement. */
+/*
+ * Send a READ from packet v->pkt on, or another request that has a response, which is its
+ * acknowledgement.
+ */
 static void
 emit_request(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *r, uint32_t mtu_log)
 {
@@ -238,10 +241,13 @@ emit_request(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *
 	uint32_t off = v->pkt << mtu_log;
 
 	d->flags |= HCA_TXD_LAST_OF_RECORD;
-	__atomic_store_n(&r->imm, v->pkt, __ATOMIC_RELAXED);
 	if (op->kind == HCA_KIND_READ) {
+		__atomic_store_n(&r->imm, v->pkt, __ATOMIC_RELAXED);
 		d->reth.raddr += off;
 		d->reth.dma_len -= off;
+	} else if (op->kind == HCA_KIND_CONFIRM && (r->nsge != 0 || r->flags & HCA_REC_INLINE)) {
+		put_payload(d, r, 0, r->len);
+		v->deficit -= (int32_t)r->len;
 	}
 	v->deficit -= HCA_REQ_TX_FRAME_OVERHEAD + HCA_REQ_TX_OVERHEAD;
 	v->since_ackreq = 0;

@@ -114,6 +114,15 @@ decode(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service, struc
 	return syndrome;
 }
 
+static uint8_t
+decode_8_bytes(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service,
+	       struct hca_wqe *out)
+{
+	uint8_t syndrome = decode(wqe, size, flags, service, out);
+
+	return syndrome == 0 && out->len != 8 ? HCA_SYND_LOCAL_LENGTH : syndrome;
+}
+
 /* Local operations have exactly their units and no data. */
 static uint8_t
 decode_local(const uint8_t *wqe, uint32_t size, uint32_t flags, struct hca_wqe *out)
@@ -148,7 +157,7 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 	uint32_t flags = op < RTE_DIM(hca_wqe_op_flags) ? hca_wqe_op_flags[op] : 0;
 
 	out->is_inline = false;
-	out->is_rd = flags & (KIND(READ) | KIND(ATOMIC));
+	out->is_rd = flags & (KIND(READ) | KIND(ATOMIC) | KIND(CONFIRM));
 	out->is_atomic = flags & KIND(ATOMIC);
 	out->is_local = flags & KIND(LOCAL);
 	out->nsge = 0;
@@ -165,6 +174,8 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 		out->syndrome = HCA_SYND_LOCAL_QP_OP;
 	else if (unlikely(out->is_local))
 		out->syndrome = decode_local(wqe, size, flags, out);
+	else if (unlikely(flags & HCA_WQE_OP_8_BYTES))
+		out->syndrome = decode_8_bytes(wqe, size, flags, service, out);
 	else
 		out->syndrome = decode(wqe, size, flags, service, out);
 }

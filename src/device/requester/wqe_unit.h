@@ -18,7 +18,7 @@
 struct hca_wqe {
 	uint8_t syndrome; /* 0 or HCA_SYND_* */
 	bool is_inline;	  /* data: len bytes of inline data */
-	bool is_rd;	  /* READ or ATOMIC */
+	bool is_rd;	  /* of a kind that counts against max_rd_atomic */
 	bool is_atomic;
 	bool is_local;		      /* BIND_MW or LOCAL_INV */
 	uint8_t nsge;		      /* SGEs of non-zero length */
@@ -60,8 +60,8 @@ static inline bool
 hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op,
 		      uint8_t service, struct hca_wqe *out)
 {
-	const uint32_t other =
-		HCA_WQE_OP_INV | HCA_WQE_OP_KIND(HCA_KIND_ATOMIC) | HCA_WQE_OP_KIND(HCA_KIND_LOCAL);
+	const uint32_t other = HCA_WQE_OP_INV | HCA_WQE_OP_KIND(HCA_KIND_ATOMIC) |
+			       HCA_WQE_OP_KIND(HCA_KIND_CONFIRM) | HCA_WQE_OP_KIND(HCA_KIND_LOCAL);
 	uint32_t flags = hca_wqe_op_flags[op & 31];
 	uint32_t off = sizeof(struct hca_next_unit);
 	const struct hca_data_unit *d;

@@ -364,6 +364,8 @@ unsigned int ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsig
 
 /* Execute; returns the previous value. */
 uint64_t ee_atomic_execute(struct ee_request *q);
+/* Store the payload of an ATOMIC WRITE. */
+void ee_atomic_write(struct ee_request *q);
 
 /* ---- ee_foreign.c ---- */
 
@@ -373,6 +375,8 @@ bool ee_foreign_piece(struct ee_request *q, struct ee_piece *p, uint32_t lkey, u
 enum ee_verdict ee_foreign_scatter(struct ee_request *q);
 /* Execute an ATOMIC in foreign memory: q->before. */
 enum ee_verdict ee_foreign_atomic(struct ee_request *q);
+/* Execute an ATOMIC WRITE in foreign memory. */
+enum ee_verdict ee_foreign_atomic_write(struct ee_request *q);
 
 /* ---- ee_flush.c ---- */
 

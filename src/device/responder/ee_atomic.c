@@ -2,8 +2,11 @@
 
 /*
  * ATOMICs: executed once, with the CPU's atomic instructions, so that they are atomic with respect
- * to all CPUs of the host. The job keeps the previous value for repeated requests.
+ * to all CPUs of the host. The job keeps the previous value for repeated requests. ATOMIC WRITE
+ * stores its 8 bytes at once, after the data of all earlier requests.
  */
+
+#include <string.h>
 
 #include "responder/ee.h"
 
@@ -27,4 +30,16 @@ ee_atomic_execute(struct ee_request *q)
 
 	return execute_at((uint64_t *)p, q->op->kind, hca_be64_to_cpu(a->swap_add),
 			  hca_be64_to_cpu(a->cmp));
+}
+
+/* The bytes are stored as they came: they are no number to this device. */
+void
+ee_atomic_write(struct ee_request *q)
+{
+	uint64_t value;
+	uint32_t run;
+	uint8_t *p = hca_vtp_ptr(&q->h->vtp, q->piece[0].mpt, q->va, 8, &run);
+
+	memcpy(&value, q->payload, sizeof(value));
+	__atomic_store_n((uint64_t *)p, value, __ATOMIC_RELEASE);
 }

@@ -303,6 +303,8 @@ check_length(struct ee_request *q)
 		if (q->dma_len > mtu)
 			q->npsn = (q->dma_len + mtu - 1) >> mtu_log;
 		return EE_NEXT;
+	case HCA_PKT_ATOMIC_WRITE:
+		return q->len == 8 && q->dma_len == 8 && (q->va & 7) == 0 ? EE_NEXT : EE_INVALID;
 	default:
 		return q->len == 0 && (q->va & 7) == 0 ? EE_NEXT : EE_INVALID;
 	}
@@ -384,6 +386,8 @@ access_foreign(struct ee_request *q)
 		return EE_NEXT;
 	case HCA_KIND_ATOMIC:
 		return ee_foreign_atomic(q);
+	case HCA_KIND_CONFIRM:
+		return ee_foreign_atomic_write(q);
 	default:
 		return ee_foreign_scatter(q);
 	}
@@ -425,8 +429,7 @@ check_key(struct ee_request *q)
 			return EE_NEXT;
 		return may_access(q, HCA_ACCESS_REMOTE_READ, range) ? EE_NEXT : EE_ACCESS;
 	default:
-		if (!may_access(q, HCA_ACCESS_REMOTE_ATOMIC, range) ||
-		    (!q->foreign && !atomic_is_aligned(q)))
+		if (!may_access(q, q->op->access, range) || (!q->foreign && !atomic_is_aligned(q)))
 			return EE_ACCESS;
 		return EE_NEXT;
 	}
@@ -451,7 +454,7 @@ ee_check(struct ee_request *q)
 
 /*
  * A repeated READ has its own range, possibly the rest of the original one: its PSNs must have been
- * executed and it must be allowed now. A repeated ATOMIC only has to be one.
+ * executed and it must be allowed now. Another repeated request only has to be well-formed.
  */
 enum ee_verdict
 ee_check_repeat(struct ee_request *q)

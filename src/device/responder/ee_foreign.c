@@ -139,3 +139,11 @@ ee_foreign_atomic(struct ee_request *q)
 		return store_later(q, s);
 	return rc == 0 ? EE_NEXT : failed(q, rc);
 }
+
+enum ee_verdict
+ee_foreign_atomic_write(struct ee_request *q)
+{
+	int rc = hca_foreign_atomic_write(&q->h->core, q->piece[0].mpt, q->va, q->payload);
+
+	return rc == 0 ? EE_NEXT : failed(q, rc);
+}

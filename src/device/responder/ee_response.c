@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Pending responses: per QP a ring of the last READs and ATOMICs, each with a bit while it must be
- * answered, and at most one ACK or NAK after them, so that everything is sent in PSN order, the
- * oldest job first. QPs with pending responses are in one list and take turns; a QP that finds no
- * room or no mbuf stays in it, before those that had their turn.
+ * Pending responses: per QP a ring of the last requests that have a response (READs, ATOMICs,
+ * ATOMIC WRITEs), each with a bit while it must be answered, and at most one ACK or NAK after them,
+ * so that everything is sent in PSN order, the oldest job first. QPs with pending responses are in
+ * one list and take turns; a QP that finds no room or no mbuf stays in it, before those that had
+ * their turn.
  */
 
 #include <rte_bitops.h>
@@ -78,7 +79,7 @@ ee_add_job(struct ee_request *q, uint64_t va)
 		.va = va,
 		.rkey = q->rkey,
 		.pd = q->pd,
-		.left = q->dma_len,
+		.left = q->op->runs == HCA_KIND_READ ? q->dma_len : 0,
 		.first = q->rxd->psn,
 		.psn = q->rxd->psn,
 		.msn = ee->msn,
@@ -133,7 +134,7 @@ repeat_read(struct hca_resp_job *job, const struct ee_request *q, bool refused)
 /*
  * Answer in the job's own slot: however often a requester repeats, it gets one answer. A READ is
  * answered from where the duplicate begins, possibly only the rest of the request; an ATOMIC with
- * the stored result.
+ * the stored result; others with the same confirmation.
  */
 bool
 ee_repeat_job(struct ee_request *q, bool refused)
@@ -327,7 +328,9 @@ next_response(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t
 		read_response(d, qp, qpi, job);
 		return;
 	}
-	describe(d, qp, qpi, HCA_BTH_RC_ATOMIC_ACK, ack_syndrome, job->psn, job->msn);
+	describe(d, qp, qpi,
+		 job->kind == HCA_KIND_ATOMIC ? HCA_BTH_RC_ATOMIC_ACK : HCA_BTH_RC_READ_RESP_ONLY,
+		 ack_syndrome, job->psn, job->msn);
 	d->resp.result = job->va;
 	finish_job(ee, job);
 }

@@ -370,6 +370,13 @@ execute(struct ee_request *q)
 		HCA_COUNT(q->h, EE, rx_atomic_requests);
 		ee_add_job(q, q->foreign ? q->before : ee_atomic_execute(q));
 		break;
+	case HCA_KIND_CONFIRM:
+		ee_count_message(ee);
+		HCA_COUNT(q->h, EE, rx_atomic_writes);
+		if (!q->foreign)
+			ee_atomic_write(q);
+		ee_add_job(q, 0);
+		break;
 	default:
 		execute_data(q);
 		if (q->op->ends)

@@ -122,3 +122,16 @@ hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t v
 	value = add ? *old + swap_add : swap_add;
 	return hca_foreign_store(h, e, va, &value, 8);
 }
+
+int
+hca_foreign_atomic_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
+			 const void *src)
+{
+	uint32_t run;
+	int rc;
+
+	if ((locate(&h->vtp, e, va, 8, &run) & 7) != 0 || run != 8)
+		return -EINVAL;
+	rc = transfer(h, e, true, va, (uint8_t *)(uintptr_t)src, 8);
+	return rc == -EINPROGRESS ? -EAGAIN : rc;
+}

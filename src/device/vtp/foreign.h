@@ -50,5 +50,11 @@ int hca_foreign_store(struct hca_core *h, const struct hca_mpt_entry *e, uint64_
  */
 int hca_foreign_atomic(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va, bool add,
 		       uint64_t swap_add, uint64_t compare, uint64_t *old);
+/*
+ * Store 8 aligned bytes at once. -EINVAL: not aligned; -EAGAIN: the request must come again, which
+ * stores the same bytes.
+ */
+int hca_foreign_atomic_write(struct hca_core *h, const struct hca_mpt_entry *e, uint64_t va,
+			     const void *src);
 
 #endif

@@ -43,11 +43,13 @@ test_opcodes(void **state)
 	assert_int_equal(HCA_BTH_RC_ACK, 0x11);
 	assert_int_equal(HCA_BTH_RC_FETCH_ADD, 0x14);
 	assert_int_equal(HCA_BTH_RC_SEND_ONLY_INV, 0x17);
+	assert_int_equal(HCA_BTH_RC_ATOMIC_WRITE, 0x1d);
 	assert_int_equal(HCA_BTH_UC_WRITE_ONLY_IMM, 0x2b);
 	assert_int_equal(HCA_BTH_RD_RESYNC, 0x55);
 	assert_int_equal(HCA_BTH_UD_SEND_ONLY_IMM, 0x65);
 	assert_int_equal(HCA_BTH_CNP, 0x81);
 	assert_int_equal(HCA_BTH_XRC_SEND_ONLY_INV, 0xb7);
+	assert_int_equal(HCA_BTH_XRC_ATOMIC_WRITE, 0xbd);
 }
 
 /* Header lengths follow from the list; every opcode appears once, in its transport. */
@@ -64,7 +66,7 @@ test_opcode_list(void **state)
 	count++;
 	HCA_BTH_LIST(CHECK)
 #undef CHECK
-	assert_int_equal(count, 23 + 12 + 22 + 2 + 1 + 23);
+	assert_int_equal(count, 24 + 12 + 23 + 2 + 1 + 24);
 
 #define LEN(name, opcode, kind, pos, ext) \
 	if ((opcode) == want) \
@@ -83,6 +85,7 @@ test_opcode_list(void **state)
 		{HCA_BTH_RC_ATOMIC_ACK, 12},
 		{HCA_BTH_RC_CMP_SWAP, 28},
 		{HCA_BTH_RC_SEND_LAST_INV, 4},
+		{HCA_BTH_RC_ATOMIC_WRITE, 16},
 		{HCA_BTH_UD_SEND_ONLY, 8},
 		{HCA_BTH_UD_SEND_ONLY_IMM, 12},
 		{HCA_BTH_XRC_WRITE_ONLY, 20},

@@ -335,6 +335,19 @@ rig_expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result)
 	assert_int_equal(d->len, 0);
 }
 
+void
+rig_expect_confirmed(struct rig *r, unsigned int i, uint32_t psn, uint32_t msn)
+{
+	const struct hca_txd *d = rig_response(r, i);
+
+	assert_int_equal(d->opcode, HCA_BTH_RC_READ_RESP_ONLY);
+	assert_int_equal(d->psn, psn);
+	assert_int_equal(d->syndrome, RIG_ACK);
+	assert_int_equal(d->resp.msn, msn);
+	assert_int_equal(d->len, 0);
+	assert_int_equal(d->nsge, 0);
+}
+
 bool
 rig_event(const struct rig *r, uint8_t type)
 {

@@ -104,6 +104,8 @@ void rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event);
 void rig_expect_silence(struct rig *r);
 /* Response i is that of an ATOMIC with this result. */
 void rig_expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result);
+/* Response i is that of an ATOMIC WRITE: a READ response without data. */
+void rig_expect_confirmed(struct rig *r, unsigned int i, uint32_t psn, uint32_t msn);
 bool rig_event(const struct rig *r, uint8_t type);
 
 /* Post a receive of n SGEs. */
@@ -175,6 +177,20 @@ rig_add(uint32_t psn, uint32_t off, uint64_t add)
 		.va = RIG_VA + off,
 		.rkey = RIG_KEY_ALL,
 		.swap_add = add,
+	};
+}
+
+static inline struct rig_packet
+rig_atomic_write(uint32_t psn, uint32_t off, uint8_t seed)
+{
+	return (struct rig_packet){
+		.opcode = HCA_BTH_RC_ATOMIC_WRITE,
+		.psn = psn,
+		.len = 8,
+		.seed = seed,
+		.va = RIG_VA + off,
+		.rkey = RIG_KEY_ALL,
+		.dma_len = 8,
 	};
 }
 

@@ -200,7 +200,8 @@ enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len, uint8_
 	rec->raddr = RIG_RADDR;
 	rec->rkey = RIG_RKEY;
 	rec->rd_ord = qp->parser.rd_count;
-	if (op == HCA_OP_RDMA_READ || op == HCA_OP_ATOMIC_CS || op == HCA_OP_ATOMIC_FA) {
+	if (hca_record_is(rec,
+			  1u << HCA_KIND_READ | 1u << HCA_KIND_ATOMIC | 1u << HCA_KIND_CONFIRM)) {
 		rec->flags |= HCA_REC_RD;
 		qp->parser.rd_count++;
 	}

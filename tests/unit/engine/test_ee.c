@@ -435,6 +435,7 @@ operations_not_enabled_are_invalid(void **state)
 		{HCA_ACCESS_REMOTE_READ, HCA_BTH_RC_READ_REQ},
 		{HCA_ACCESS_REMOTE_ATOMIC, HCA_BTH_RC_CMP_SWAP},
 		{HCA_ACCESS_REMOTE_ATOMIC, HCA_BTH_RC_FETCH_ADD},
+		{HCA_ACCESS_REMOTE_WRITE, HCA_BTH_RC_ATOMIC_WRITE},
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(row); i++) {

@@ -157,6 +157,35 @@ test_atomics_and_rd_ord(void **state)
 }
 
 static void
+test_atomic_writes(void **state)
+{
+	const uint8_t data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	struct wqe one = wqe_new(0, 0), two = one, in_line = one;
+	struct fx *fx = *state;
+	struct hca_record *r;
+
+	add_raddr(&one, 0x100, 1);
+	two = in_line = one;
+	add_sge(&one, 0x200, 2, 8);
+	add_sge(&two, 0x200, 2, 3);
+	add_sge(&two, 0x300, 3, 5);
+	add_inline(&in_line, data, 8);
+	r = parse_one(fx, &one, HCA_OP_ATOMIC_WRITE, one.len);
+	assert_int_equal(r->flags, HCA_REC_RD);
+	assert_int_equal(r->syndrome, 0);
+	assert_int_equal(r->len, 8);
+	assert_int_equal(r->sge.va, 0x200);
+	r = parse_one(fx, &two, HCA_OP_ATOMIC_WRITE, two.len);
+	assert_int_equal(r->flags, HCA_REC_RD | HCA_REC_FULL);
+	assert_int_equal(r->nsge, 2);
+	assert_int_equal(r->rd_ord, 1);
+	r = parse_one(fx, &in_line, HCA_OP_ATOMIC_WRITE, in_line.len);
+	assert_int_equal(r->flags, HCA_REC_RD | HCA_REC_FULL | HCA_REC_INLINE);
+	assert_int_equal(r->rd_ord, 2);
+	assert_memory_equal(((struct hca_record_full *)r)->body.inline_data, data, 8);
+}
+
+static void
 expect_bad(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size, uint8_t syndrome)
 {
 	struct hca_record *r = parse_one(fx, w, op, size);
@@ -292,6 +321,16 @@ test_bad_lengths(void **state)
 	expect_bad(fx, &w, HCA_OP_ATOMIC_CS, w.len, HCA_SYND_LOCAL_LENGTH);
 	add_sge(&w, 0, 1, 16);
 	expect_bad(fx, &w, HCA_OP_ATOMIC_CS, w.len, HCA_SYND_LOCAL_LENGTH);
+	/* an ATOMIC WRITE has 8 bytes */
+	w = head;
+	add_raddr(&w, 0, 1);
+	expect_bad(fx, &w, HCA_OP_ATOMIC_WRITE, w.len, HCA_SYND_LOCAL_LENGTH);
+	add_inline(&w, (const uint8_t *)"12345678", 7);
+	expect_bad(fx, &w, HCA_OP_ATOMIC_WRITE, w.len, HCA_SYND_LOCAL_LENGTH);
+	w = head;
+	add_raddr(&w, 0, 1);
+	add_sge(&w, 0, 1, 9);
+	expect_bad(fx, &w, HCA_OP_ATOMIC_WRITE, w.len, HCA_SYND_LOCAL_LENGTH);
 	/* a message of exactly 2^31 bytes is allowed */
 	w = head;
 	add_sge(&w, 0, 1, 0x7fffffff);
@@ -502,6 +541,7 @@ main(void)
 		T(test_one_of_many_sges),
 		T(test_inline),
 		T(test_atomics_and_rd_ord),
+		T(test_atomic_writes),
 		T(test_send_with_invalidate),
 		T(test_local_operations),
 		T(test_bad_structure),

@@ -219,6 +219,79 @@ test_atomic_sges(void **state)
 	fake_drop_qp(&other);
 }
 
+/* Next, remote address, 8 bytes: inline, whatever max_inline_data is, or of SGEs. */
+static void
+test_atomic_write_golden(void **state)
+{
+	static const uint8_t expect[48] = {
+		0,    0,    0,	  0,	0,    0,    0,	  0,	0x08, 0,    0,	  0,	0, 0, 0, 0,
+		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xef, 0xbe, 0xad, 0xde, 0, 0, 0, 0,
+		0x08, 0,    0,	  0x80, 1,    2,    3,	  4,	5,    6,    7,	  8,	0, 0, 0, 0,
+	};
+	const uint8_t data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	struct softhca_sge sge[2] = {{.addr = (uintptr_t)data, .length = 8},
+				     {.addr = 0x2000, .length = 0, .lkey = 2}};
+	struct softhca_send_wr wr = {
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = SOFTHCA_WR_ATOMIC_WRITE,
+		.send_flags = SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_INLINE,
+		.wr.rdma = {0x1122334455667788, 0xdeadbeef},
+	};
+
+	((struct lib_context *)ctx)->info.flags |= HCA_CAP_ATOMIC_WRITE;
+	qp()->max_inline = 0;
+	memset(wqe(0), 0, sizeof(expect));
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_memory_equal(wqe(0), expect, sizeof(expect));
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_OP_ATOMIC_WRITE, q.qp->qp_num, 3));
+	wr.send_flags = SOFTHCA_SEND_FENCE;
+	wr.num_sge = 2;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(1, 1, HCA_OP_ATOMIC_WRITE, q.qp->qp_num, 4));
+	assert_memory_equal(wqe(1) + 16, expect + 16, 16);
+	assert_int_equal(hca_get_le32(wqe(1) + 32), 8);
+	assert_int_equal(hca_get_le32(wqe(1) + 48), 0);
+}
+
+static void
+test_atomic_write_refused(void **state)
+{
+	struct softhca_sge sge = {.addr = 0x1000, .length = 8, .lkey = 1};
+	struct softhca_send_wr good = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = SOFTHCA_WR_ATOMIC_WRITE};
+	struct softhca_send_wr wr = good;
+
+	((struct lib_context *)ctx)->info.flags &= ~(uint32_t)HCA_CAP_ATOMIC_WRITE;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EOPNOTSUPP);
+	((struct lib_context *)ctx)->info.flags |= HCA_CAP_ATOMIC_WRITE;
+	sge.length = 7;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	sge.length = 16;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr.send_flags = SOFTHCA_SEND_INLINE;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	sge.length = 8;
+	wr.num_sge = 0;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr = good;
+	wr.num_sge = -1;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr.num_sge = (int)qp()->sq.max_sge + 1;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr = good;
+	wr.send_flags = 0x100;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	/* numbers of verbs between that are no opcodes here */
+	for (wr = good, wr.opcode = SOFTHCA_WR_SEND_WITH_INV + 1; wr.opcode < 14; wr.opcode++)
+		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	assert_int_equal(fake_take_doorbell(fake), 0);
+	assert_int_equal(softhca_post_send(q.qp, &good, NULL), 0);
+}
+
 static void
 test_inline(void **state)
 {
@@ -526,6 +599,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compare_and_swap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_atomic_sges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_atomic_write_golden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_atomic_write_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),
