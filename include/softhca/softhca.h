@@ -180,6 +180,8 @@ enum softhca_odp_transport_caps {
 	SOFTHCA_ODP_SUPPORT_READ = 1 << 3,
 	SOFTHCA_ODP_SUPPORT_ATOMIC = 1 << 4,
 	SOFTHCA_ODP_SUPPORT_SRQ_RECV = 1 << 5,
+	SOFTHCA_ODP_SUPPORT_FLUSH = 1 << 6,
+	SOFTHCA_ODP_SUPPORT_ATOMIC_WRITE = 1 << 7,
 };
 
 struct softhca_odp_caps {
@@ -258,6 +260,8 @@ enum softhca_device_cap_flags {
 };
 
 /* The same beyond 32 bits; in verbs of device_cap_flags_ex alone */
+#define SOFTHCA_DEVICE_FLUSH_GLOBAL ((uint64_t)1 << 38)
+#define SOFTHCA_DEVICE_FLUSH_PERSISTENT ((uint64_t)1 << 39) /* no device has it */
 #define SOFTHCA_DEVICE_ATOMIC_WRITE ((uint64_t)1 << 40)
 
 enum softhca_port_phys_state {
@@ -341,6 +345,8 @@ enum softhca_access_flags {
 	SOFTHCA_ACCESS_ZERO_BASED = 1 << 5,
 	SOFTHCA_ACCESS_ON_DEMAND = 1 << 6,	   /* see softhca_reg_mr() */
 	SOFTHCA_ACCESS_HUGETLB = 1 << 7,	   /* accepted, has no effect */
+	SOFTHCA_ACCESS_FLUSH_GLOBAL = 1 << 8,	   /* SOFTHCA_WR_FLUSH with FLUSH_GLOBAL */
+	SOFTHCA_ACCESS_FLUSH_PERSISTENT = 1 << 9,  /* of QPs only: no memory is persistent */
 	SOFTHCA_ACCESS_RELAXED_ORDERING = 1 << 20, /* as all of the optional range */
 	SOFTHCA_ACCESS_KEEP_PRIVATE = 1 << 30,	   /* not in verbs: see softhca_reg_mr() */
 };
@@ -439,6 +445,7 @@ enum softhca_wc_opcode {
 	SOFTHCA_WC_FETCH_ADD,
 	SOFTHCA_WC_BIND_MW,
 	SOFTHCA_WC_LOCAL_INV,
+	SOFTHCA_WC_FLUSH = 8,
 	SOFTHCA_WC_ATOMIC_WRITE = 9,
 	SOFTHCA_WC_RECV = 1 << 7,
 	SOFTHCA_WC_RECV_RDMA_WITH_IMM,
@@ -751,7 +758,23 @@ enum softhca_wr_opcode {
 	SOFTHCA_WR_SEND_WITH_INV,
 	/* 8 bytes, inline or of SGEs, stored at once; remote_addr is a multiple of 8 (wr.rdma) */
 	SOFTHCA_WR_ATOMIC_WRITE = 15,
+	/*
+	 * no data: it completes when earlier data of the QP is placed at the peer (wr.flush). Not
+	 * 14 as in verbs, whose ibv_send_wr has no members for it
+	 */
+	SOFTHCA_WR_FLUSH,
 	SOFTHCA_WR_OPCODE_COUNT,
+};
+
+/* Placement types of SOFTHCA_WR_FLUSH, a set */
+enum softhca_placement_type {
+	SOFTHCA_FLUSH_GLOBAL = 1 << 0, /* visible to all CPUs and devices of the peer's host */
+	SOFTHCA_FLUSH_PERSISTENT = 1 << 1,
+};
+
+enum softhca_selectivity_level {
+	SOFTHCA_FLUSH_RANGE,
+	SOFTHCA_FLUSH_MR, /* all of the region or window; address and length mean nothing */
 };
 
 enum softhca_send_flags {
@@ -794,6 +817,13 @@ struct softhca_send_wr {
 			uint32_t remote_qpn;
 			uint32_t remote_qkey; /* if bit 31 is set the QP's own Q_Key is sent */
 		} ud;
+		struct {
+			uint64_t remote_addr;
+			uint32_t rkey;
+			uint32_t length; /* of the range, at most 2^31 */
+			uint8_t type;	 /* enum softhca_placement_type */
+			uint8_t level;	 /* enum softhca_selectivity_level */
+		} flush;		 /* not in verbs */
 	} wr;
 	union {
 		struct {

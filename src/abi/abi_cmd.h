@@ -38,7 +38,8 @@
 	X(CLOSE_DOMAIN, 19, "CLOSE_DOMAIN") \
 	X(CQE_CLOCK, 20, "QUERY_CLOCK, CQEs of 64 bytes with time stamps") \
 	X(UB, 21, "UB over Ethernet: Jettys, transport channels, segments") \
-	X(ATOMIC_WRITE, 22, "RDMA ATOMIC WRITE")
+	X(ATOMIC_WRITE, 22, "RDMA ATOMIC WRITE") \
+	X(FLUSH, 23, "RDMA FLUSH with global visibility")
 
 enum hca_cap {
 #define HCA_CAP_ENUM(name, bit, text) HCA_CAP_##name = 1 << (bit),

@@ -304,6 +304,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_MPT_FLAG_SW_OWNS HCA_MASK(31, 28)
 #define HCA_MPT_FLAG_MIO HCA_BIT(17)
 #define HCA_MPT_FLAG_BIND_ENABLE HCA_BIT(15) /* as HCA_ACCESS_MW_BIND: both or neither */
+/* Not in the table: HCA_ACCESS_FLUSH_GLOBAL, whose bit is that of REGION here. */
+#define HCA_MPT_FLAG_FLUSH_GLOBAL HCA_BIT(12)
 /*
  * Not in the table: a null region, of which local reads give zeros and where local writes vanish.
  * Its flags are REGION, LOCAL_WRITE and this; it has no MTT entries, and start and length are 0: it
@@ -326,9 +328,22 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_mpt, qpn, 0x3c);
 #define HCA_ACCESS_ZERO_BASED HCA_BIT(5)
 #define HCA_ACCESS_ON_DEMAND HCA_BIT(6)
 #define HCA_ACCESS_MASK HCA_MASK(6, 0)
+/*
+ * Rights of FLUSH, by its placement type: not in MPT flags, see HCA_MPT_FLAGS_OF(). No region has
+ * PERSISTENT.
+ */
+#define HCA_ACCESS_FLUSH_GLOBAL HCA_BIT(8)
+#define HCA_ACCESS_FLUSH_PERSISTENT HCA_BIT(9)
+#define HCA_ACCESS_FLUSH (HCA_ACCESS_FLUSH_GLOBAL | HCA_ACCESS_FLUSH_PERSISTENT)
 /* those that a QP grants its peer */
 #define HCA_ACCESS_REMOTE \
-	(HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
+	(HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC | \
+	 HCA_ACCESS_FLUSH)
+/* the same of a device with these HCA_CAP_* */
+#define HCA_ACCESS_REMOTE_OF(caps) \
+	((caps)&HCA_CAP_FLUSH ? HCA_ACCESS_REMOTE : HCA_ACCESS_REMOTE & ~HCA_ACCESS_FLUSH)
+/* Rights as flags of an MPT entry */
+#define HCA_MPT_FLAGS_OF(access) (((access) & ~HCA_ACCESS_FLUSH) | ((access)&HCA_ACCESS_FLUSH) << 4)
 
 /*
  * Protection domain numbers: domain[10:0] is the UAR page and DMA domain of the client that has

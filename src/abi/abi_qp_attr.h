@@ -258,8 +258,8 @@ enum hca_qp_attr_mask {
  *              IBV: in struct ibv_qp_attr; OWN: not known to verbs
  */
 #define HCA_QP_FIELD_LIST(X) \
-	X(ACCESS_FLAGS, qp_access_flags, access_flags, WORD, 0, HCA_ACCESS_MASK, \
-	  HCA_ACCESS_REMOTE, CUT, KERNEL) \
+	X(ACCESS_FLAGS, qp_access_flags, access_flags, WORD, 0, \
+	  HCA_ACCESS_MASK | HCA_ACCESS_FLUSH, HCA_ACCESS_REMOTE_OF(info->flags), CUT, KERNEL) \
 	X(PKEY_INDEX, pkey_index, path.port_pkey, PKEY_INDEX, 0, HCA_ATTR_ANY, \
 	  info->pkey_entries - 1, RANGE, KERNEL) \
 	X(PORT, port_num, path.port_pkey, PORT, 1, HCA_PORTS, info->num_ports, RANGE, KERNEL) \

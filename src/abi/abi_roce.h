@@ -7,6 +7,8 @@
  * Table A2-1 and InfiniBand volume 1, chapter 9. Network byte order, packed, any alignment.
  */
 
+#include <stdbool.h>
+
 #include "abi_bits.h"
 
 #define HCA_PACKED __attribute__((packed))
@@ -143,6 +145,31 @@ struct hca_deth {
 } HCA_PACKED;
 HCA_STATIC_ASSERT_SIZE(struct hca_deth, 8);
 
+/* FLUSH extended header. */
+struct hca_feth {
+	hca_be32 bits; /* selectivity[5:4] placement[3:0] */
+} HCA_PACKED;
+HCA_STATIC_ASSERT_SIZE(struct hca_feth, 4);
+
+#define HCA_FETH_PLACEMENT(w) HCA_BITS(w, 3, 0) /* a set of these */
+#define HCA_FETH_GLOBAL 1u			/* visible to all of the host */
+#define HCA_FETH_PERSISTENT 2u
+#define HCA_FETH_SELECTIVITY(w) HCA_BITS(w, 5, 4)
+#define HCA_FETH_RANGE 0u
+#define HCA_FETH_MR 1u /* the whole region or window */
+#define HCA_FETH_MAKE(placement, selectivity) \
+	(HCA_FIELD(5, 4, selectivity) | HCA_FIELD(3, 0, placement))
+
+/* Other values are invalid; bits from 6 on mean nothing. */
+static inline bool
+hca_feth_ok(uint32_t word)
+{
+	uint32_t placement = HCA_FETH_PLACEMENT(word);
+
+	return placement != 0 && placement <= (HCA_FETH_GLOBAL | HCA_FETH_PERSISTENT) &&
+	       HCA_FETH_SELECTIVITY(word) <= HCA_FETH_MR;
+}
+
 /* RDMA extended header. */
 struct hca_reth {
 	hca_be64 va;
@@ -207,17 +234,18 @@ HCA_STATIC_ASSERT_SIZE(struct hca_rdeth, 4);
 #define HCA_EXT_RDETH HCA_BIT(0)
 #define HCA_EXT_DETH HCA_BIT(1)
 #define HCA_EXT_XRCETH HCA_BIT(2)
-#define HCA_EXT_RETH HCA_BIT(3)
-#define HCA_EXT_ATOMICETH HCA_BIT(4)
-#define HCA_EXT_AETH HCA_BIT(5)
-#define HCA_EXT_ATOMICACKETH HCA_BIT(6)
-#define HCA_EXT_IMMDT HCA_BIT(7)
-#define HCA_EXT_IETH HCA_BIT(8)
-#define HCA_EXT_PAYLOAD HCA_BIT(9) /* payload, padding */
+#define HCA_EXT_FETH HCA_BIT(3)
+#define HCA_EXT_RETH HCA_BIT(4)
+#define HCA_EXT_ATOMICETH HCA_BIT(5)
+#define HCA_EXT_AETH HCA_BIT(6)
+#define HCA_EXT_ATOMICACKETH HCA_BIT(7)
+#define HCA_EXT_IMMDT HCA_BIT(8)
+#define HCA_EXT_IETH HCA_BIT(9)
+#define HCA_EXT_PAYLOAD HCA_BIT(10) /* payload, padding */
 /* Bytes of a set of extended headers. */
 #define HCA_EXT_LEN(ext) \
-	(4u * (!!((ext)&HCA_EXT_RDETH) + !!((ext)&HCA_EXT_XRCETH) + !!((ext)&HCA_EXT_AETH) + \
-	       !!((ext)&HCA_EXT_IMMDT) + !!((ext)&HCA_EXT_IETH)) + \
+	(4u * (!!((ext)&HCA_EXT_RDETH) + !!((ext)&HCA_EXT_XRCETH) + !!((ext)&HCA_EXT_FETH) + \
+	       !!((ext)&HCA_EXT_AETH) + !!((ext)&HCA_EXT_IMMDT) + !!((ext)&HCA_EXT_IETH)) + \
 	 8u * (!!((ext)&HCA_EXT_DETH) + !!((ext)&HCA_EXT_ATOMICACKETH)) + \
 	 16u * !!((ext)&HCA_EXT_RETH) + 28u * !!((ext)&HCA_EXT_ATOMICETH))
 
@@ -246,6 +274,7 @@ enum hca_pkt_pos {
 	X(CMP_SWAP, REQUEST, ATOMIC, HCA_ACCESS_REMOTE_ATOMIC) \
 	X(FETCH_ADD, REQUEST, ATOMIC, HCA_ACCESS_REMOTE_ATOMIC) \
 	X(ATOMIC_WRITE, REQUEST, CONFIRM, HCA_ACCESS_REMOTE_WRITE) \
+	X(FLUSH, REQUEST, CONFIRM, 0) /* the right that its FETH names */ \
 	X(RESYNC, OTHER, NONE, 0) \
 	X(CNP, OTHER, NONE, 0)
 
@@ -298,6 +327,7 @@ enum hca_pkt_kind {
 
 /* Of InfiniBand 1.5, annex A19. */
 #define HCA_BTH_CONFIRM_ROWS(X, p, b, r) \
+	X(p##_FLUSH, (b) + 0x1c, FLUSH, ONLY, (r) | HCA_EXT_FETH | HCA_EXT_RETH) \
 	X(p##_ATOMIC_WRITE, (b) + 0x1d, ATOMIC_WRITE, ONLY, (r) | HCA_EXT_RETH | HCA_EXT_PAYLOAD)
 
 /*

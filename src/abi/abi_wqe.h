@@ -7,8 +7,8 @@
  * Little-endian words; 64-bit fields are le64. Written by the owner of the queue, which is not
  * trusted: the device copies a WQE once and checks the copy.
  *
- * Order of units: next, (xrc), (raddr), (atomic) or (bind) or (ud), then one inline unit or data
- * units. Receive WQEs: next, data units up to an all-zero unit or the largest SGE count.
+ * Order of units: next, (xrc), (raddr), (atomic) or (flush) or (bind) or (ud), then one inline unit
+ * or data units. Receive WQEs: next, data units up to an all-zero unit or the largest SGE count.
  */
 
 #include "abi_bits.h"
@@ -60,6 +60,7 @@ enum hca_op_kind {
  */
 enum hca_wqe_op_flag {
 	HCA_WQE_OP_RADDR = 1u << 0,
+	HCA_WQE_OP_FLUSH = 1u << 1,   /* has a flush unit and no data */
 	HCA_WQE_OP_8_BYTES = 1u << 2, /* of data, exactly */
 	HCA_WQE_OP_INV = 1u << 3,     /* imm_data is a key */
 	HCA_WQE_OP_RC = 1u << 4,      /* offered by this service; XRC offers the same as RC */
@@ -105,6 +106,8 @@ enum hca_wqe_op_flag {
 	  HCA_WQE_OP_RADDR | HCA_WQE_OP_RC, HCA_BTH_PACKET(FETCH_ADD)) \
 	X(ATOMIC_WRITE, 0x14, ATOMIC_WRITE, ATOMIC_WRITE, CONFIRM, \
 	  HCA_WQE_OP_RADDR | HCA_WQE_OP_8_BYTES | HCA_WQE_OP_RC, HCA_BTH_PACKET(ATOMIC_WRITE)) \
+	X(FLUSH, 0x15, FLUSH, FLUSH, CONFIRM, HCA_WQE_OP_RADDR | HCA_WQE_OP_FLUSH | HCA_WQE_OP_RC, \
+	  HCA_BTH_PACKET(FLUSH)) \
 	X(BIND_MW, 0x18, BIND_MW, BIND_MW, LOCAL, HCA_WQE_OP_BIND | HCA_WQE_OP_CONNECTED, \
 	  HCA_BTH_NO_PACKET) \
 	X(LOCAL_INV, 0x1b, LOCAL_INV, LOCAL_INV, LOCAL, HCA_WQE_OP_INV | HCA_WQE_OP_CONNECTED, \
@@ -163,7 +166,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_next_unit, imm_data, 0x0c);
 	(HCA_WQE_ANNOUNCED | HCA_FIELD(30, 30, (round)&1) | HCA_FIELD(29, 24, size0) | \
 	 HCA_FIELD(21, 21, f) | HCA_FIELD(20, 16, opcode))
 
-/* Remote address unit, tables 3-4-4 and 3-4-5: WRITE, READ, atomics. */
+/* Remote address unit, tables 3-4-4 and 3-4-5: WRITE, READ, atomics, FLUSH. */
 struct hca_raddr_unit {
 	hca_le64 raddr;	   /* 00h remote virtual address */
 	hca_le32 rkey;	   /* 08h */
@@ -181,6 +184,16 @@ struct hca_atomic_unit {
 HCA_STATIC_ASSERT_SIZE(struct hca_atomic_unit, 16);
 HCA_STATIC_ASSERT_OFFSET(struct hca_atomic_unit, swap_add, 0x00);
 HCA_STATIC_ASSERT_OFFSET(struct hca_atomic_unit, cmp, 0x08);
+
+/* Flush unit of FLUSH, no table. */
+struct hca_flush_unit {
+	hca_le32 length; /* 00h bytes of the range; of no meaning to HCA_FETH_MR */
+	hca_le32 feth;	 /* 04h HCA_FETH_MAKE() */
+	hca_le64 reserved;
+};
+HCA_STATIC_ASSERT_SIZE(struct hca_flush_unit, 16);
+HCA_STATIC_ASSERT_OFFSET(struct hca_flush_unit, length, 0x00);
+HCA_STATIC_ASSERT_OFFSET(struct hca_flush_unit, feth, 0x04);
 
 /*
  * UD unit, tables 3-4-8 and 3-4-9, with the routing fields in words the tables leave empty and in

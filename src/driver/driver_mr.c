@@ -65,7 +65,9 @@ driver_mr_check(const struct hca_ctl_mr *mr)
 		return driver_fail(-EINVAL, "%#llx and %#llx differ in their offset in a page",
 				   (unsigned long long)mr->va,
 				   (unsigned long long)(mr->va + mr->shift));
-	if ((mr->access & ~HCA_ACCESS_MASK) != 0)
+	if ((mr->access & HCA_ACCESS_FLUSH_PERSISTENT) != 0)
+		return driver_fail(-EOPNOTSUPP, "no memory of the device is persistent");
+	if ((mr->access & ~(HCA_ACCESS_MASK | HCA_ACCESS_FLUSH_GLOBAL)) != 0)
 		return driver_fail(-EINVAL, "access flags %#x", mr->access);
 	if ((mr->access & writes) != 0 && (mr->access & HCA_ACCESS_LOCAL_WRITE) == 0)
 		return driver_fail(-EINVAL, "remote write and atomic access need local write");
@@ -193,7 +195,8 @@ driver_mr_write_mpt(struct hca_driver *drv, const struct driver_mr *region)
 {
 	struct hca_mpt *mpt = driver_mailbox(drv);
 	uint64_t offset = region->va & ((UINT64_C(1) << region->page_log) - 1);
-	uint32_t flags = HCA_MPT_FLAG_REGION | (region->access & ~HCA_ACCESS_ON_DEMAND);
+	uint32_t flags =
+		HCA_MPT_FLAG_REGION | HCA_MPT_FLAGS_OF(region->access & ~HCA_ACCESS_ON_DEMAND);
 
 	if (region->null)
 		flags |= HCA_MPT_FLAG_NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "abi_cmd.h"
 #include "abi_ctx.h"
 #include "lib_judge.h"
 #include "lib_sys.h"
@@ -82,13 +83,28 @@ check_on_demand(const struct lib_context *ctx)
 }
 
 static int
+check_flush(const struct lib_context *ctx, uint32_t access)
+{
+	if ((ctx->info.flags & HCA_CAP_FLUSH) == 0)
+		return lib_fail(-EOPNOTSUPP, "the daemon has no FLUSH: upgrade the daemon");
+	if ((access & SOFTHCA_ACCESS_FLUSH_PERSISTENT) != 0)
+		return lib_fail(-EOPNOTSUPP,
+				"FLUSH_PERSISTENT: no memory of the device is persistent; use "
+				"FLUSH_GLOBAL");
+	return 0;
+}
+
+static int
 check_access(const struct lib_context *ctx, uint32_t access)
 {
 	uint32_t writes = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_ATOMIC;
 	uint32_t known = writes | SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
 			 SOFTHCA_ACCESS_MW_BIND | SOFTHCA_ACCESS_ZERO_BASED |
-			 SOFTHCA_ACCESS_ON_DEMAND | IGNORED;
+			 SOFTHCA_ACCESS_ON_DEMAND | SOFTHCA_ACCESS_FLUSH_GLOBAL | IGNORED;
 
+	if ((access & (SOFTHCA_ACCESS_FLUSH_GLOBAL | SOFTHCA_ACCESS_FLUSH_PERSISTENT)) != 0 &&
+	    check_flush(ctx, access) != 0)
+		return -EOPNOTSUPP;
 	if ((access & ~known) != 0)
 		return lib_fail(-EINVAL, "access flags %#x are not known", access & ~known);
 	if ((access & writes) != 0 && (access & SOFTHCA_ACCESS_LOCAL_WRITE) == 0)

@@ -173,6 +173,7 @@ static void
 fill_mailbox(const struct lib_qp *qp, const struct softhca_qp_attr *named, uint32_t mask,
 	     uint32_t to, struct hca_qpc *qpc)
 {
+	const struct hca_ctl_info *info = &lib_qp_ctx(qp)->info;
 	struct softhca_qp_attr attr = *named;
 
 	attr.path_mig_state = hw_mig[attr.path_mig_state];

@@ -12,7 +12,7 @@
 
 #define MW_ACCESS \
 	(SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC | \
-	 SOFTHCA_ACCESS_ZERO_BASED)
+	 SOFTHCA_ACCESS_ZERO_BASED | SOFTHCA_ACCESS_FLUSH_GLOBAL)
 
 /* Flags of regions that programs pass and that say nothing about a window */
 #define MW_IGNORED \

@@ -35,6 +35,7 @@ static const char *const opcode_names[] = {
 	[SOFTHCA_WC_FETCH_ADD] = "fetch and add",
 	[SOFTHCA_WC_BIND_MW] = "bind memory window",
 	[SOFTHCA_WC_LOCAL_INV] = "local invalidate",
+	[SOFTHCA_WC_FLUSH] = "flush",
 	[SOFTHCA_WC_ATOMIC_WRITE] = "atomic write",
 	[SOFTHCA_WC_RECV] = "receive",
 	[SOFTHCA_WC_RECV_RDMA_WITH_IMM] = "receive of rdma write with immediate",

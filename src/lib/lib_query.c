@@ -24,6 +24,7 @@ cap_flags(uint32_t caps)
 		{HCA_CAP_XRC, SOFTHCA_DEVICE_XRC},
 		{HCA_CAP_MW, SOFTHCA_DEVICE_MEM_WINDOW | SOFTHCA_DEVICE_MEM_WINDOW_TYPE_2B},
 		{HCA_CAP_ATOMIC_WRITE, SOFTHCA_DEVICE_ATOMIC_WRITE},
+		{HCA_CAP_FLUSH, SOFTHCA_DEVICE_FLUSH_GLOBAL},
 	};
 	uint64_t flags = 0;
 
@@ -55,6 +56,10 @@ odp_caps(const struct hca_ctl_info *info)
 		return (struct softhca_odp_caps){0};
 	if (info->flags & HCA_CAP_ATOMIC)
 		reliable |= SOFTHCA_ODP_SUPPORT_ATOMIC;
+	if (info->flags & HCA_CAP_ATOMIC_WRITE)
+		reliable |= SOFTHCA_ODP_SUPPORT_ATOMIC_WRITE;
+	if (info->flags & HCA_CAP_FLUSH)
+		reliable |= SOFTHCA_ODP_SUPPORT_FLUSH;
 	return (struct softhca_odp_caps){
 		.general_caps = SOFTHCA_ODP_SUPPORT,
 		.rc_odp_caps = reliable | receives | srq,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "abi_cmd.h"
+#include "abi_roce.h"
 #include "lib_doorbell.h"
 #include "lib_wait.h"
 
@@ -20,10 +21,10 @@ enum imm_kind {
 /* Properties of the WQE of a verbs opcode; units of 16 bytes */
 struct send_op {
 	uint8_t op;	      /* HCA_OP_* */
-	uint8_t header_units; /* next, raddr, atomic; without the unit of the service; or 0 */
+	uint8_t header_units; /* next, raddr, operands; without the unit of the service; or 0 */
 	bool raddr;
-	bool atomic;
-	uint8_t imm; /* enum imm_kind */
+	bool operands; /* an atomic, flush or bind unit */
+	uint8_t imm;   /* enum imm_kind */
 	bool inline_ok;
 	uint16_t services; /* that offer it: HCA_WQE_OP_RC, _UC, _UD */
 };
@@ -36,9 +37,9 @@ static const struct send_op send_ops[SOFTHCA_WR_OPCODE_COUNT] = {
 	[SOFTHCA_WR_##wr] = { \
 		.op = code, \
 		.header_units = 1 + !!((flags)&HCA_WQE_OP_RADDR) + IS(kind, ATOMIC) + \
-				2 * !!((flags)&HCA_WQE_OP_BIND), \
+				!!((flags)&HCA_WQE_OP_FLUSH) + 2 * !!((flags)&HCA_WQE_OP_BIND), \
 		.raddr = ((flags) & (HCA_WQE_OP_RADDR | HCA_WQE_OP_BIND)) != 0, \
-		.atomic = IS(kind, ATOMIC) || (flags)&HCA_WQE_OP_BIND, \
+		.operands = IS(kind, ATOMIC) || (flags) & (HCA_WQE_OP_BIND | HCA_WQE_OP_FLUSH), \
 		.imm = IMM(flags), \
 		.inline_ok = IS(kind, MESSAGE), \
 		.services = IS(kind, LOCAL) || IS(kind, CONFIRM) ? 0 : (flags)&HCA_WQE_OP_ANY, \
@@ -148,6 +149,28 @@ judge_atomic_write(const struct lib_qp *qp, const struct softhca_send_wr *wr, st
 	return 0;
 }
 
+static int
+judge_flush(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
+{
+	const uint32_t types = SOFTHCA_FLUSH_GLOBAL | SOFTHCA_FLUSH_PERSISTENT;
+
+	if ((lib_qp_ctx(qp)->info.flags & HCA_CAP_FLUSH) == 0)
+		return lib_fail(-EOPNOTSUPP, "the daemon has no FLUSH: upgrade the daemon");
+	if (wr->num_sge != 0 || (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) != 0)
+		return lib_fail(-EINVAL, "data or unknown flags with a FLUSH");
+	if (wr->wr.flush.type == 0 || (wr->wr.flush.type & ~types) != 0)
+		return lib_fail(-EINVAL,
+				"placement type %#x: a FLUSH has SOFTHCA_FLUSH_GLOBAL, "
+				"SOFTHCA_FLUSH_PERSISTENT or both",
+				wr->wr.flush.type);
+	if (wr->wr.flush.level > SOFTHCA_FLUSH_MR)
+		return lib_fail(-EINVAL, "selectivity level %u: must be 0..1", wr->wr.flush.level);
+	if (wr->wr.flush.length > HCA_MAX_MSG_SIZE)
+		return lib_fail(-EINVAL, "a FLUSH of %u bytes: at most 2^31", wr->wr.flush.length);
+	out->units = out->op->header_units + qp->extra_units;
+	return 0;
+}
+
 /* Operations that are not plain, and opcodes that this type of QP does not have. */
 static __attribute__((noinline)) int
 judge_other(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
@@ -158,6 +181,8 @@ judge_other(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct ju
 		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
 	if (out->op->op == HCA_OP_ATOMIC_WRITE && (qp->ops & HCA_WQE_OP_RC) != 0)
 		return judge_atomic_write(qp, wr, out);
+	if (out->op->op == HCA_OP_FLUSH && (qp->ops & HCA_WQE_OP_RC) != 0)
+		return judge_flush(qp, wr, out);
 	if (!bind && !inv)
 		return refuse_wr(wr->opcode, out);
 	if (qp->pub.qp_type != SOFTHCA_QPT_RC && qp->pub.qp_type != SOFTHCA_QPT_UC)
@@ -231,20 +256,36 @@ build_sges(struct hca_data_unit *unit, const struct softhca_sge *sge, int n)
 		build_sge(&unit[i], &sge[i]);
 }
 
+static void
+build_flush(struct hca_raddr_unit *remote, const struct softhca_send_wr *wr)
+{
+	struct hca_flush_unit *flush = (struct hca_flush_unit *)(remote + 1);
+
+	remote->raddr = hca_cpu_to_le64(wr->wr.flush.remote_addr);
+	remote->rkey = hca_cpu_to_le32(wr->wr.flush.rkey);
+	flush->length = hca_cpu_to_le32(wr->wr.flush.length);
+	flush->feth = hca_cpu_to_le32(HCA_FETH_MAKE(wr->wr.flush.type, wr->wr.flush.level));
+	flush->reserved = 0;
+}
+
 static inline void
-build_remote(uint8_t *at, const struct softhca_send_wr *wr, bool atomic)
+build_remote(uint8_t *at, const struct softhca_send_wr *wr, bool has_operands)
 {
 	struct hca_raddr_unit *remote = (struct hca_raddr_unit *)at;
 	struct hca_atomic_unit *operands = (struct hca_atomic_unit *)(remote + 1);
 
 	remote->reserved = 0;
-	if (!atomic) {
+	if (!has_operands) {
 		remote->raddr = hca_cpu_to_le64(wr->wr.rdma.remote_addr);
 		remote->rkey = hca_cpu_to_le32(wr->wr.rdma.rkey);
 		return;
 	}
 	if (wr->opcode == SOFTHCA_WR_BIND_MW) {
 		lib_mw_build((struct hca_bind_unit *)at, wr);
+		return;
+	}
+	if (wr->opcode == SOFTHCA_WR_FLUSH) {
+		build_flush(remote, wr);
 		return;
 	}
 	remote->raddr = hca_cpu_to_le64(wr->wr.atomic.remote_addr);
@@ -309,7 +350,7 @@ build_wqe(const struct lib_qp *qp, uint8_t *wqe, const struct softhca_send_wr *w
 	if (__builtin_expect(qp->extra_units != 0, 0))
 		build_extra(qp, wqe + sizeof(*next), wr);
 	if (op->raddr)
-		build_remote(head, wr, op->atomic);
+		build_remote(head, wr, op->operands);
 	if (__builtin_expect((wr->send_flags & SOFTHCA_SEND_INLINE) != 0, 0))
 		build_inline(tail, wr);
 	else if (__builtin_expect(wr->num_sge == 1, 1))
@@ -536,7 +577,7 @@ is_plain(const struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
 		return false;
 	op = &send_ops[wr->opcode];
 	return batch->err == 0 && batch->count != batch->room && (op->services & qp->ops) != 0 &&
-	       !op->atomic && qp->extra_units == 0 && qp->sq.max_sge != 0 && wr->num_sge == 1 &&
+	       !op->operands && qp->extra_units == 0 && qp->sq.max_sge != 0 && wr->num_sge == 1 &&
 	       (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) == 0 &&
 	       wr->sg_list->length <= HCA_WQE_MAX_BYTE_CNT;
 }

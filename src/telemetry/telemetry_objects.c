@@ -235,8 +235,9 @@ put_rights(struct telemetry_dict *t, uint32_t access)
 		{HCA_ACCESS_MW_BIND, "mw_bind"},
 		{HCA_ACCESS_ZERO_BASED, "zero_based"},
 		{HCA_ACCESS_ON_DEMAND, "on_demand"},
+		{HCA_ACCESS_FLUSH_GLOBAL, "flush_global"},
 	};
-	char text[96] = "local_read";
+	char text[128] = "local_read";
 
 	for (unsigned int i = 0; i < RTE_DIM(words); i++)
 		if ((access & words[i].bit) != 0)

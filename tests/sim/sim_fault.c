@@ -15,6 +15,7 @@ const uint32_t sim_fault_ops[] = {
 	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
 	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
 	SOFTHCA_WR_ATOMIC_WRITE,
+	SOFTHCA_WR_FLUSH,
 };
 const unsigned int sim_fault_num_ops = COUNT(sim_fault_ops);
 

@@ -59,6 +59,7 @@ wc_opcode_of(const struct sim_op *op)
 		[SOFTHCA_WR_ATOMIC_FETCH_AND_ADD] = SOFTHCA_WC_FETCH_ADD,
 		[SOFTHCA_WR_LOCAL_INV] = SOFTHCA_WC_LOCAL_INV,
 		[SOFTHCA_WR_BIND_MW] = SOFTHCA_WC_BIND_MW,
+		[SOFTHCA_WR_FLUSH] = SOFTHCA_WC_FLUSH,
 		[SOFTHCA_WR_ATOMIC_WRITE] = SOFTHCA_WC_ATOMIC_WRITE,
 	};
 
@@ -81,7 +82,7 @@ check_fields(struct sim_pair *p, const struct sim_op *op, const struct softhca_w
 	bool imm = op->is_recv && op->opcode != SOFTHCA_WR_SEND;
 	bool counts = op->is_recv ||
 		      (op->opcode >= SOFTHCA_WR_RDMA_READ && op->opcode < SOFTHCA_WR_LOCAL_INV) ||
-		      op->opcode == SOFTHCA_WR_ATOMIC_WRITE;
+		      op->opcode >= SOFTHCA_WR_ATOMIC_WRITE;
 
 	sim_check(p->s, wc->opcode == wc_opcode_of(op), "request %" PRIu64 ": opcode %u not %u",
 		  op->wr_id, wc->opcode, wc_opcode_of(op));

@@ -290,6 +290,8 @@ make_op(struct sim_pair *p, unsigned int side, const struct sim_req *req)
 	op->opcode = req->opcode;
 	op->len = sim_is_8_bytes(req->opcode) ? 8 : req->len;
 	op->nsge = sim_is_atomic(req->opcode) ? 1 : req->nsge != 0 ? req->nsge : op->len != 0;
+	if (req->opcode == SOFTHCA_WR_FLUSH)
+		op->nsge = 0;
 	op->signalled = (req->flags & SOFTHCA_SEND_SIGNALED) != 0;
 	split(p, op, req);
 	if (sim_is_atomic(op->opcode))
@@ -325,6 +327,11 @@ build_wr(struct sim_pair *p, struct sim_op *op, const struct sim_req *req,
 	} else {
 		wr->wr.rdma.remote_addr = raddr;
 		wr->wr.rdma.rkey = r->mr->rkey;
+	}
+	if (op->opcode == SOFTHCA_WR_FLUSH) {
+		wr->wr.flush.length = op->len;
+		wr->wr.flush.type = SOFTHCA_FLUSH_GLOBAL;
+		wr->wr.flush.level = (uint8_t)sim_below(&p->s->model->rng, 2);
 	}
 	predict(p, op, wr);
 }
@@ -431,10 +438,10 @@ sim_random_req(struct sim_pair *p, uint32_t max_len)
 {
 	struct sim_rng *rng = &p->s->model->rng;
 	uint32_t mtu = 128u << p->attr.mtu;
-	struct sim_req r = {.opcode = sim_below(rng, SOFTHCA_WR_LOCAL_INV + 1)};
+	struct sim_req r = {.opcode = sim_below(rng, SOFTHCA_WR_LOCAL_INV + 2)};
 
-	if (r.opcode == SOFTHCA_WR_LOCAL_INV)
-		r.opcode = SOFTHCA_WR_ATOMIC_WRITE;
+	if (r.opcode >= SOFTHCA_WR_LOCAL_INV)
+		r.opcode += SOFTHCA_WR_ATOMIC_WRITE - SOFTHCA_WR_LOCAL_INV;
 	switch (sim_below(rng, 8)) {
 	case 0:
 		r.len = sim_below(rng, max_len + 1);

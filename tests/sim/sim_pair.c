@@ -123,7 +123,8 @@ region_open(struct sim_pair *p, unsigned int side)
 				     r->len / PAGE,
 				     SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
 					     SOFTHCA_ACCESS_REMOTE_READ |
-					     SOFTHCA_ACCESS_REMOTE_ATOMIC);
+					     SOFTHCA_ACCESS_REMOTE_ATOMIC |
+					     SOFTHCA_ACCESS_FLUSH_GLOBAL);
 	sim_check(s, r->mr != NULL, "reg_mr_pages: %s", softhca_last_error(s->side[side].ctx));
 	fill(s->model, r->view, r->len);
 	memcpy(r->shadow, r->view, r->len);
@@ -178,7 +179,7 @@ connect_qp(struct sim_pair *p, unsigned int side, struct softhca_qp *qp, uint32_
 		.qp_state = SOFTHCA_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
-				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
+				   SOFTHCA_ACCESS_REMOTE_ATOMIC | SOFTHCA_ACCESS_FLUSH_GLOBAL,
 		.path_mtu = a->mtu,
 		.dest_qp_num = peer,
 		.rq_psn = a->psn[1 - side],

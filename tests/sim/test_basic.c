@@ -16,6 +16,7 @@ static const uint32_t all_ops[] = {
 	SOFTHCA_WR_ATOMIC_CMP_AND_SWP,
 	SOFTHCA_WR_ATOMIC_FETCH_AND_ADD,
 	SOFTHCA_WR_ATOMIC_WRITE,
+	SOFTHCA_WR_FLUSH,
 };
 
 #define OPS (sizeof(all_ops) / sizeof(all_ops[0]))

@@ -327,7 +327,7 @@ bad_binds_in(const struct sim_config *cfg)
 	sim_check(r.s, softhca_post_send(r.p->qp[1], &wr, &bad) == -EINVAL, #change);
 	REFUSED(wr.bind_mw.mw = NULL)
 	REFUSED(wr.bind_mw.bind_info.mr = NULL)
-	REFUSED(wr.bind_mw.bind_info.mw_access_flags = 1u << 8)
+	REFUSED(wr.bind_mw.bind_info.mw_access_flags = SOFTHCA_ACCESS_FLUSH_PERSISTENT)
 	REFUSED(wr.num_sge = 1)
 	REFUSED(wr.send_flags = SOFTHCA_SEND_INLINE)
 #undef REFUSED

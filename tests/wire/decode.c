@@ -23,6 +23,9 @@ print_headers(const struct hca_roce_opcode_info *op, const struct roce_headers *
 		printf(" qkey %08x src_qpn %06x", h->deth.qkey, h->deth.src_qpn);
 	if (op->at.xrceth)
 		printf(" srqn %06x", h->xrceth);
+	if (op->at.feth)
+		printf(" placement %u selectivity %u", HCA_FETH_PLACEMENT(h->feth),
+		       HCA_FETH_SELECTIVITY(h->feth));
 	if (op->at.reth)
 		printf(" va %016" PRIx64 " rkey %08x len %u", h->reth.va, h->reth.rkey,
 		       h->reth.len);

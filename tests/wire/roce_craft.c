@@ -101,6 +101,8 @@ roce_get_headers(const uint8_t *bth, const struct hca_roce_opcode_info *info,
 	}
 	if (info->at.xrceth)
 		h->xrceth = hca_get_be32(bth + info->at.xrceth) & 0xffffff;
+	if (info->at.feth)
+		h->feth = hca_get_be32(bth + info->at.feth);
 	if (info->at.reth) {
 		h->reth.va = hca_be64_to_cpu(reth->va);
 		h->reth.rkey = hca_be32_to_cpu(reth->rkey);
@@ -139,6 +141,8 @@ roce_put_headers(uint8_t *bth, const struct hca_roce_opcode_info *info,
 	}
 	if (info->at.xrceth)
 		hca_put_be32(bth + info->at.xrceth, h->xrceth & 0xffffff);
+	if (info->at.feth)
+		hca_put_be32(bth + info->at.feth, h->feth);
 	if (info->at.reth) {
 		reth->va = hca_cpu_to_be64(h->reth.va);
 		reth->rkey = hca_cpu_to_be32(h->reth.rkey);

@@ -55,6 +55,7 @@ struct roce_headers {
 		uint32_t src_qpn;
 	} deth;
 	uint32_t xrceth; /* remote SRQN */
+	uint32_t feth;
 	struct {
 		uint64_t va;
 		uint32_t rkey;

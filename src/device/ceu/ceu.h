@@ -99,7 +99,7 @@ struct hca_ceu {
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
 		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_ATOMIC | HCA_CAP_MW | \
 		    HCA_CAP_INVALIDATE | HCA_CAP_APM | HCA_CAP_CLOSE_DOMAIN | HCA_CAP_CQE_CLOCK | \
-		    HCA_CAP_ATOMIC_WRITE))
+		    HCA_CAP_ATOMIC_WRITE | HCA_CAP_FLUSH))
 
 static inline uint32_t
 hca_ceu_caps(const struct hca_core *h)

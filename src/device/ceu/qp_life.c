@@ -483,7 +483,7 @@ static void
 apply_responder(struct hca_qp_cfg *cfg, const struct hca_qpc *q, uint32_t mask)
 {
 	if (mask & HCA_QP_ATTR_ACCESS_FLAGS)
-		set_live(&cfg->access, WORD(access_flags) & HCA_ACCESS_REMOTE);
+		set_live(&cfg->access, HCA_QP_RIGHTS(WORD(access_flags)));
 	if (mask & HCA_QP_ATTR_MIN_RNR_TIMER)
 		set_live(&cfg->min_rnr_timer, HCA_QPC_MIN_RNR_TIMER(WORD(rnr_nextrecvpsn)));
 	/*

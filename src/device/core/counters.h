@@ -145,7 +145,8 @@
 	X(resp_management_errors) \
 	X(resp_uc_dropped) \
 	X(resp_ud_dropped) \
-	X(resp_scatter_late)
+	X(resp_scatter_late) \
+	X(resp_flush_dropped)
 
 /*
  * Reasons for which a QP accepts an acknowledgement or response and does not use it.
@@ -330,6 +331,7 @@
 	X(rx_read_requests) \
 	X(rx_atomic_requests) \
 	X(rx_atomic_writes) \
+	X(rx_flush_requests) \
 	X(out_of_sequence) \
 	X(rnr_nak_sent) \
 	X(seq_nak_sent) \

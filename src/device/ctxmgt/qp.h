@@ -71,7 +71,7 @@ struct hca_qp_cfg {
 	uint16_t pkey;
 	uint8_t service;	      /* enum hca_service */
 	uint8_t mtu_log;	      /* 8..12 */
-	uint8_t access;		      /* [pub] remote rights, HCA_ACCESS_* */
+	uint8_t access;		      /* [pub] remote rights, HCA_QP_RIGHTS() */
 	uint8_t max_rd_atomic;	      /* [pub] */
 	uint8_t max_dest_rd_atomic;   /* [pub] as requested, rounded up to a power of two */
 	uint8_t retry_cnt, rnr_retry; /* [pub] */
@@ -89,6 +89,12 @@ struct hca_qp_cfg {
 	bool no_own_group : 1; /* UD: HCA_QPC_NO_OWN_GROUP */
 	struct hca_qp_block *block; /* its other memory */
 } __rte_cache_aligned;
+
+/* Remote rights in a byte: HCA_ACCESS_*, those of FLUSH at bits 5:4. */
+#define HCA_QP_RIGHTS(access) \
+	((uint8_t)(((access)&HCA_ACCESS_REMOTE & ~HCA_ACCESS_FLUSH) | \
+		   ((access)&HCA_ACCESS_FLUSH) >> 4))
+#define HCA_QP_RIGHT_FLUSH(placement) ((uint32_t)(placement) << 4)
 
 /* Paths of a QP; values are bits of the QPC's migration state. */
 #define HCA_QP_PATHS 2u

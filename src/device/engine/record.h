@@ -57,7 +57,7 @@ struct hca_record {
 	uint16_t wqe_index;
 	uint16_t reserved;
 	uint32_t len; /* message bytes */
-	uint32_t imm; /* in wire order; READ: see hca_record_resumed() */
+	uint32_t imm; /* in wire order; FLUSH: the FETH; READ: see hca_record_resumed() */
 	uint64_t raddr;
 	uint32_t rkey;	    /* also the key of SEND_INV and LOCAL_INV */
 	uint32_t rd_ord;    /* number of READ/ATOMIC records of this QP before this one */

@@ -90,6 +90,10 @@ put_ext(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 		hca_put_be32(p, hca_record(h, d->rec)->srqn);
 		p += sizeof(struct hca_xrceth);
 	}
+	if (ext & HCA_EXT_FETH) {
+		memcpy(p, &d->imm, sizeof(d->imm));
+		p += sizeof(struct hca_feth);
+	}
 	if (ext & HCA_EXT_RETH)
 		p = put_reth(p, d);
 	if (ext & HCA_EXT_ATOMICETH)

@@ -305,6 +305,8 @@ parse_any(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 	r = hca_record(h, ref);
 	fill_common(r, p, next, &w, flags);
 	r->srqn = w.srqn;
+	if (unlikely(w.feth != 0))
+		r->imm = w.feth;
 	if (flags & HCA_REC_FULL)
 		fill_full(h, (struct hca_record_full *)r, &w);
 	if (w.ud != NULL)

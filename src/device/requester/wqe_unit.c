@@ -6,6 +6,7 @@
 #include <rte_common.h>
 
 #include "abi_cqe.h"
+#include "abi_roce.h"
 #include "abi_service.h"
 #include "requester/wqe_unit.h"
 
@@ -114,12 +115,35 @@ decode(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service, struc
 	return syndrome;
 }
 
+/* A flush unit after that of the remote address, and nothing more. */
 static uint8_t
-decode_8_bytes(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service,
-	       struct hca_wqe *out)
+decode_flush(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service,
+	     struct hca_wqe *out)
 {
-	uint8_t syndrome = decode(wqe, size, flags, service, out);
+	uint32_t end = decode_service(wqe, service, out) + sizeof(struct hca_raddr_unit) +
+		       sizeof(struct hca_flush_unit);
+	const struct hca_flush_unit *f =
+		(const struct hca_flush_unit *)(wqe + end - sizeof(struct hca_flush_unit));
+	uint32_t feth = hca_le32_to_cpu(f->feth);
+	uint8_t syndrome;
 
+	if (size != end || !hca_feth_ok(feth))
+		return HCA_SYND_LOCAL_QP_OP;
+	syndrome = decode(wqe, size - sizeof(*f), flags, service, out);
+	out->len = hca_le32_to_cpu(f->length);
+	out->feth = hca_cpu_to_be32(feth);
+	return syndrome == 0 && out->len > HCA_MAX_MSG_SIZE ? HCA_SYND_LOCAL_LENGTH : syndrome;
+}
+
+static uint8_t
+decode_confirmed(const uint8_t *wqe, uint32_t size, uint32_t flags, uint8_t service,
+		 struct hca_wqe *out)
+{
+	uint8_t syndrome;
+
+	if (flags & HCA_WQE_OP_FLUSH)
+		return decode_flush(wqe, size, flags, service, out);
+	syndrome = decode(wqe, size, flags, service, out);
 	return syndrome == 0 && out->len != 8 ? HCA_SYND_LOCAL_LENGTH : syndrome;
 }
 
@@ -165,6 +189,7 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 	out->len = 0;
 	out->rkey = 0;
 	out->srqn = 0;
+	out->feth = 0;
 	out->ud = NULL;
 	out->raddr = 0;
 	out->swap_add = out->compare = 0;
@@ -174,8 +199,8 @@ hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, u
 		out->syndrome = HCA_SYND_LOCAL_QP_OP;
 	else if (unlikely(out->is_local))
 		out->syndrome = decode_local(wqe, size, flags, out);
-	else if (unlikely(flags & HCA_WQE_OP_8_BYTES))
-		out->syndrome = decode_8_bytes(wqe, size, flags, service, out);
+	else if (unlikely(flags & KIND(CONFIRM)))
+		out->syndrome = decode_confirmed(wqe, size, flags, service, out);
 	else
 		out->syndrome = decode(wqe, size, flags, service, out);
 }

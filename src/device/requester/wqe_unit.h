@@ -26,6 +26,7 @@ struct hca_wqe {
 	uint32_t len;		      /* message bytes */
 	uint32_t rkey;		      /* or the key of SEND_INV or LOCAL_INV */
 	uint32_t srqn;		      /* XRC */
+	uint32_t feth;		      /* FLUSH: HCA_FETH_MAKE(), in wire order; else 0 */
 	const struct hca_ud_unit *ud; /* in the copy; not checked here */
 	uint64_t raddr;
 	uint64_t swap_add, compare;

@@ -161,11 +161,19 @@ check_srq(struct ee_request *q)
 	return EE_NEXT;
 }
 
+static uint32_t
+feth(const struct ee_request *q)
+{
+	return hca_get_be32(q->ext);
+}
+
 static enum ee_verdict
 check_enabled(struct ee_request *q)
 {
-	uint8_t needed = q->op->access;
+	uint32_t needed = q->op->access;
 
+	if (unlikely(q->op->kind == HCA_PKT_FLUSH))
+		needed = HCA_QP_RIGHT_FLUSH(HCA_FETH_PLACEMENT(feth(q)));
 	return (hca_qp_live(&q->qp->cfg.access) & needed) == needed ? EE_NEXT : EE_INVALID;
 }
 
@@ -206,6 +214,21 @@ check_receive(struct ee_request *q)
 	return EE_NEXT;
 }
 
+/*
+ * READs, ATOMICs, ATOMIC WRITEs and FLUSHes need a place for their answer. Linux rxe does not count
+ * its FLUSHes: one that finds no place is dropped, and repeated.
+ */
+static enum ee_verdict
+check_place(struct ee_request *q)
+{
+	uint32_t places = hca_qp_live(&q->qp->cfg.max_dest_rd_atomic);
+
+	if (likely(q->qp->ee.new_jobs < places))
+		return EE_NEXT;
+	return q->op->kind == HCA_PKT_FLUSH && places != 0 ? drop(q, HCA_CTR_resp_flush_dropped)
+							   : EE_INVALID;
+}
+
 static enum ee_verdict
 check_resources(struct ee_request *q)
 {
@@ -223,8 +246,7 @@ check_resources(struct ee_request *q)
 	case HCA_PKT_WRITE:
 		return q->op->ext & HCA_EXT_IMMDT ? check_receive(q) : EE_NEXT;
 	default:
-		return ee->new_jobs < hca_qp_live(&q->qp->cfg.max_dest_rd_atomic) ? EE_NEXT
-										  : EE_INVALID;
+		return check_place(q);
 	}
 }
 
@@ -235,7 +257,8 @@ read_headers(struct ee_request *q)
 	const struct hca_qp_ee *ee = &q->qp->ee;
 
 	if (q->op->ext & HCA_EXT_RETH) {
-		const struct hca_reth *reth = (const void *)q->ext;
+		const uint8_t *at = q->ext + (q->op->at.feth != 0 ? sizeof(struct hca_feth) : 0);
+		const struct hca_reth *reth = (const void *)at;
 
 		q->va = hca_be64_to_cpu(reth->va);
 		q->rkey = hca_be32_to_cpu(reth->rkey);
@@ -303,6 +326,10 @@ check_length(struct ee_request *q)
 		if (q->dma_len > mtu)
 			q->npsn = (q->dma_len + mtu - 1) >> mtu_log;
 		return EE_NEXT;
+	case HCA_PKT_FLUSH:
+		return q->len == 0 && q->dma_len <= HCA_MAX_MSG_SIZE && hca_feth_ok(feth(q))
+			       ? EE_NEXT
+			       : EE_INVALID;
 	case HCA_PKT_ATOMIC_WRITE:
 		return q->len == 8 && q->dma_len == 8 && (q->va & 7) == 0 ? EE_NEXT : EE_INVALID;
 	default:
@@ -325,6 +352,18 @@ may_access(struct ee_request *q, uint32_t right, uint32_t len)
 	q->piece[0] = (struct ee_piece){e, q->va, q->len};
 	q->npieces = 1;
 	return e != NULL;
+}
+
+/* The range, or all that the key names. */
+static bool
+may_flush(struct ee_request *q)
+{
+	uint32_t flags = HCA_MPT_FLAGS_OF(HCA_FETH_PLACEMENT(feth(q)) * HCA_ACCESS_FLUSH_GLOBAL);
+
+	if (HCA_FETH_SELECTIVITY(feth(q)) == HCA_FETH_RANGE)
+		return may_access(q, flags, q->dma_len);
+	q->va = hca_vtp_start(&q->h->vtp, q->rkey);
+	return may_access(q, flags, 0);
 }
 
 /* Address and page must keep an ATOMIC aligned, so that the CPU executes it atomically. */
@@ -387,7 +426,7 @@ access_foreign(struct ee_request *q)
 	case HCA_KIND_ATOMIC:
 		return ee_foreign_atomic(q);
 	case HCA_KIND_CONFIRM:
-		return ee_foreign_atomic_write(q);
+		return q->op->kind == HCA_PKT_FLUSH ? EE_NEXT : ee_foreign_atomic_write(q);
 	default:
 		return ee_foreign_scatter(q);
 	}
@@ -428,6 +467,8 @@ check_key(struct ee_request *q)
 		if (q->dma_len == 0)
 			return EE_NEXT;
 		return may_access(q, HCA_ACCESS_REMOTE_READ, range) ? EE_NEXT : EE_ACCESS;
+	case HCA_PKT_FLUSH:
+		return may_flush(q) ? EE_NEXT : EE_ACCESS;
 	default:
 		if (!may_access(q, q->op->access, range) || (!q->foreign && !atomic_is_aligned(q)))
 			return EE_ACCESS;

@@ -2,10 +2,10 @@
 
 /*
  * Pending responses: per QP a ring of the last requests that have a response (READs, ATOMICs,
- * ATOMIC WRITEs), each with a bit while it must be answered, and at most one ACK or NAK after them,
- * so that everything is sent in PSN order, the oldest job first. QPs with pending responses are in
- * one list and take turns; a QP that finds no room or no mbuf stays in it, before those that had
- * their turn.
+ * ATOMIC WRITEs, FLUSHes), each with a bit while it must be answered, and at most one ACK or NAK
+ * after them, so that everything is sent in PSN order, the oldest job first. QPs with pending
+ * responses are in one list and take turns; a QP that finds no room or no mbuf stays in it,
+ * before those that had their turn.
  */
 
 #include <rte_bitops.h>

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rte_atomic.h>
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
@@ -350,6 +351,23 @@ execute_datagram(struct ee_request *q)
 	ee_recv_complete_ud(q, HCA_CQE_MAKE_FLAGS(index, 1, network, sl), q->len);
 }
 
+/*
+ * ATOMIC WRITE and FLUSH. The data of all earlier requests is stored: the fence of a FLUSH makes it
+ * visible to all CPUs and devices of the host before the answer leaves.
+ */
+static void
+execute_confirmed(struct ee_request *q)
+{
+	if (q->op->kind == HCA_PKT_FLUSH) {
+		HCA_COUNT(q->h, EE, rx_flush_requests);
+		rte_mb();
+		return;
+	}
+	HCA_COUNT(q->h, EE, rx_atomic_writes);
+	if (!q->foreign)
+		ee_atomic_write(q);
+}
+
 static void
 execute(struct ee_request *q)
 {
@@ -372,9 +390,7 @@ execute(struct ee_request *q)
 		break;
 	case HCA_KIND_CONFIRM:
 		ee_count_message(ee);
-		HCA_COUNT(q->h, EE, rx_atomic_writes);
-		if (!q->foreign)
-			ee_atomic_write(q);
+		execute_confirmed(q);
 		ee_add_job(q, 0);
 		break;
 	default:

@@ -118,6 +118,21 @@ const struct hca_mpt_entry *hca_vtp_check_bound(const struct hca_vtp *v, uint32_
 						const struct hca_qp_cfg *qp, uint32_t access,
 						uint64_t va, uint64_t len);
 
+/*
+ * First address that a live key grants access to, for a check of the key without a range; 0: no
+ * such key. The check decides whether it is live.
+ */
+static inline uint64_t
+hca_vtp_start(const struct hca_vtp *v, uint32_t key)
+{
+	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(key) & v->mpt_mask];
+	uint32_t state = hca_mpt_state(e);
+
+	return state == HCA_MPT_VALID || state == HCA_MPT_BOUND || state == HCA_MPT_FOREIGN
+		       ? e->start
+		       : 0;
+}
+
 /* CPU address of va, and number of contiguous bytes there (at most len). */
 static inline uint8_t *
 hca_vtp_ptr(const struct hca_vtp *v, const struct hca_mpt_entry *e, uint64_t va, uint32_t len,

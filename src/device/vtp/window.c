@@ -5,7 +5,9 @@
 #include "ctxmgt/qp.h"
 #include "vtp/window.h"
 
-#define BIND_RIGHTS (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC)
+#define BIND_RIGHTS \
+	(HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC | \
+	 HCA_ACCESS_FLUSH_GLOBAL)
 #define BIND_WRITES (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC)
 
 static struct hca_mpt_entry *
@@ -124,7 +126,7 @@ hca_window_bind(struct hca_core *h, const struct hca_qp_cfg *qp, const struct hc
 	w->base = r->base != NULL ? r->base + off : NULL;
 	w->foreign = r->foreign;
 	/* the CEU may read the REGION flag at the same time */
-	__atomic_store_n(&w->flags, type2 | b->access, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->flags, type2 | HCA_MPT_FLAGS_OF(b->access), __ATOMIC_RELAXED);
 	w->page_shift = r->page_shift;
 	w->mtt = r->mtt + (uint32_t)(lin >> r->page_shift);
 	w->first = (uint32_t)(lin & ((UINT64_C(1) << r->page_shift) - 1));

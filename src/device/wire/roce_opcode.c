@@ -44,6 +44,7 @@ const struct hca_roce_opcode_info hca_roce_opcodes[256] = {
 			{ \
 				.deth = AT(DETH, headers), \
 				.xrceth = AT(XRCETH, headers), \
+				.feth = AT(FETH, headers), \
 				.reth = AT(RETH, headers), \
 				.atomiceth = AT(ATOMICETH, headers), \
 				.aeth = AT(AETH, headers), \

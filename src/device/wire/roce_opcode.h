@@ -18,6 +18,7 @@
 #define HCA_ROCE_EXT_LIST(X) \
 	X(DETH, deth) \
 	X(XRCETH, xrceth) \
+	X(FETH, feth) \
 	X(RETH, reth) \
 	X(ATOMICETH, atomiceth) \
 	X(AETH, aeth) \

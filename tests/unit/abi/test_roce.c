@@ -43,6 +43,7 @@ test_opcodes(void **state)
 	assert_int_equal(HCA_BTH_RC_ACK, 0x11);
 	assert_int_equal(HCA_BTH_RC_FETCH_ADD, 0x14);
 	assert_int_equal(HCA_BTH_RC_SEND_ONLY_INV, 0x17);
+	assert_int_equal(HCA_BTH_RC_FLUSH, 0x1c);
 	assert_int_equal(HCA_BTH_RC_ATOMIC_WRITE, 0x1d);
 	assert_int_equal(HCA_BTH_UC_WRITE_ONLY_IMM, 0x2b);
 	assert_int_equal(HCA_BTH_RD_RESYNC, 0x55);
@@ -66,7 +67,7 @@ test_opcode_list(void **state)
 	count++;
 	HCA_BTH_LIST(CHECK)
 #undef CHECK
-	assert_int_equal(count, 24 + 12 + 23 + 2 + 1 + 24);
+	assert_int_equal(count, 25 + 12 + 24 + 2 + 1 + 25);
 
 #define LEN(name, opcode, kind, pos, ext) \
 	if ((opcode) == want) \
@@ -86,6 +87,8 @@ test_opcode_list(void **state)
 		{HCA_BTH_RC_CMP_SWAP, 28},
 		{HCA_BTH_RC_SEND_LAST_INV, 4},
 		{HCA_BTH_RC_ATOMIC_WRITE, 16},
+		{HCA_BTH_RC_FLUSH, 20},
+		{HCA_BTH_XRC_FLUSH, 24},
 		{HCA_BTH_UD_SEND_ONLY, 8},
 		{HCA_BTH_UD_SEND_ONLY_IMM, 12},
 		{HCA_BTH_XRC_WRITE_ONLY, 20},

@@ -274,7 +274,7 @@ scattered(void **state)
 	X(b.access |= HCA_ACCESS_LOCAL_WRITE) \
 	X(b.access |= HCA_ACCESS_MW_BIND) \
 	X(b.access |= HCA_ACCESS_ON_DEMAND) \
-	X(b.access |= HCA_MPT_FLAG_REGION) \
+	X(b.access |= HCA_ACCESS_FLUSH_PERSISTENT) \
 	X(b.addr--) \
 	X(b.length++) \
 	X(b.addr = UINT64_MAX) \

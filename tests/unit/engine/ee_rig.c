@@ -8,9 +8,10 @@
 #include <rte_errno.h>
 
 #define START_PSN 100u
-#define ALL_RIGHTS \
-	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | \
-	 HCA_ACCESS_REMOTE_ATOMIC)
+#define REMOTE_RIGHTS \
+	(HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC | \
+	 HCA_ACCESS_FLUSH_GLOBAL)
+#define ALL_RIGHTS (HCA_ACCESS_LOCAL_WRITE | HCA_MPT_FLAGS_OF(REMOTE_RIGHTS))
 
 static struct rig *current;
 
@@ -110,7 +111,7 @@ make_qp(struct rig *r)
 
 	r->qp = fx_qp(r->fx, RIG_QPI, 1, 3, 6, 8);
 	r->qp->cfg.pd = RIG_PD;
-	r->qp->cfg.access = ALL_RIGHTS;
+	r->qp->cfg.access = HCA_QP_RIGHTS(REMOTE_RIGHTS | HCA_ACCESS_FLUSH_PERSISTENT);
 	r->qp->cfg.remote_qpn = 0x1234;
 	r->qp->cfg.max_dest_rd_atomic = RIG_MAX_RD;
 	r->qp->cfg.min_rnr_timer = 12;
@@ -204,6 +205,8 @@ put_headers(uint8_t *ext, const struct rig_packet *p, const struct hca_roce_opco
 	if (op->at.deth != 0)
 		*(struct hca_deth *)(bth + op->at.deth) =
 			(struct hca_deth){.sqpn = hca_cpu_to_be32(p->src_qpn)};
+	if (op->at.feth != 0)
+		hca_put_be32(bth + op->at.feth, p->feth);
 	if (op->at.reth != 0)
 		*(struct hca_reth *)(bth + op->at.reth) =
 			(struct hca_reth){hca_cpu_to_be64(p->va), hca_cpu_to_be32(p->rkey),

@@ -45,6 +45,7 @@ struct rig_packet {
 	uint64_t va;   /* of RETH or AtomicETH */
 	uint32_t rkey, dma_len;
 	uint32_t imm; /* ImmDt or IETH, in wire order */
+	uint32_t feth;
 	uint64_t swap_add, compare;
 	uint32_t generation; /* added to the QP's */
 	uint32_t srqn;	     /* XRCETH */
@@ -104,7 +105,7 @@ void rig_expect_fatal(struct rig *r, uint8_t nak, uint32_t psn, uint8_t event);
 void rig_expect_silence(struct rig *r);
 /* Response i is that of an ATOMIC with this result. */
 void rig_expect_atomic(struct rig *r, unsigned int i, uint32_t psn, uint64_t result);
-/* Response i is that of an ATOMIC WRITE: a READ response without data. */
+/* Response i is that of an ATOMIC WRITE or FLUSH: a READ response without data. */
 void rig_expect_confirmed(struct rig *r, unsigned int i, uint32_t psn, uint32_t msn);
 bool rig_event(const struct rig *r, uint8_t type);
 
@@ -191,6 +192,20 @@ rig_atomic_write(uint32_t psn, uint32_t off, uint8_t seed)
 		.va = RIG_VA + off,
 		.rkey = RIG_KEY_ALL,
 		.dma_len = 8,
+	};
+}
+
+/* len: of the range */
+static inline struct rig_packet
+rig_flush(uint32_t psn, uint32_t off, uint32_t len, uint32_t feth)
+{
+	return (struct rig_packet){
+		.opcode = HCA_BTH_RC_FLUSH,
+		.psn = psn,
+		.va = RIG_VA + off,
+		.rkey = RIG_KEY_ALL,
+		.dma_len = len,
+		.feth = feth,
 	};
 }
 

@@ -272,6 +272,7 @@ frame_rig_expect(struct frame_rig *r, const struct hca_txd *d, const void *paylo
 		h.reth.va = h.atomic.va = d->reth.raddr;
 		h.reth.rkey = h.atomic.rkey = d->reth.rkey;
 		h.reth.len = d->reth.dma_len;
+		h.feth = hca_be32_to_cpu(d->imm);
 		h.atomic.swap_add = rec->swap_add;
 		h.atomic.compare = rec->compare;
 	} else {

@@ -148,7 +148,7 @@ every_opcode_and_service(void **state)
 		}
 	}
 	/* RC, XRC with both its ends, UC, UD */
-	assert_int_equal(passed, 24 + 24 + 12 + 2);
+	assert_int_equal(passed, 25 + 25 + 12 + 2);
 }
 
 /* A service without packets accepts none. */

@@ -228,7 +228,7 @@ test_opcodes(void **state)
 	static const uint8_t passed[] = {HCA_OP_SEND_INV,  HCA_OP_RDMA_WRITE, HCA_OP_RDMA_WRITE_IMM,
 					 HCA_OP_SEND,	   HCA_OP_SEND_IMM,   HCA_OP_RDMA_READ,
 					 HCA_OP_ATOMIC_CS, HCA_OP_ATOMIC_FA,  HCA_OP_ATOMIC_WRITE,
-					 HCA_OP_BIND_MW,   HCA_OP_LOCAL_INV};
+					 HCA_OP_FLUSH,	   HCA_OP_BIND_MW,    HCA_OP_LOCAL_INV};
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
 

@@ -214,6 +214,58 @@ atomics(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, PSN + 1, HCA_EVENT_WQ_ACCESS);
 }
 
+/* One access of 8 bytes, before the QP changes; a copy is answered but stores nothing. */
+static void
+atomic_write(void **state)
+{
+	struct rig_packet p = rig_atomic_write(PSN, 8, 50);
+	struct rig *r = *state;
+
+	p.rkey = KEY;
+	then(0, -EAGAIN);
+	rig_feed(r, p);
+	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
+	then(0, -EINPROGRESS); /* stored later: again, with the same bytes */
+	rig_feed(r, p);
+	rig_expect_ack(r, HCA_RNR_SYNDROME(r->qp->cfg.min_rnr_timer), PSN);
+	assert_int_equal(r->qp->ee.epsn, PSN);
+	then(UINT32_MAX, 0);
+	rig_feed(r, p);
+	assert_int_equal(accesses, 1);
+	assert_true(holds(8, 8, 50));
+	rig_expect_confirmed(r, 0, PSN, 1);
+	rig_forget_responses(r);
+	*at(8) = 0;
+	rig_feed(r, p);
+	assert_int_equal(accesses, 1);
+	rig_expect_confirmed(r, 0, PSN, 1);
+	rig_forget_responses(r);
+	p.psn = PSN + 1;
+	then(0, -EFAULT);
+	rig_feed(r, p);
+	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, PSN + 1, HCA_EVENT_WQ_ACCESS);
+}
+
+/* Data of foreign memory is there when its request is executed: nothing is accessed. */
+static void
+flush(void **state)
+{
+	struct rig_packet p = rig_flush(PSN + 1, 0, 8, HCA_FETH_MAKE(HCA_FETH_GLOBAL, 0));
+	struct rig *r = *state;
+
+	rig_feed(r, write_packet(PSN, 0, 64, 1));
+	rig_forget_responses(r);
+	then(UINT32_MAX, 0);
+	p.rkey = KEY;
+	rig_feed(r, p);
+	p.psn = PSN + 2;
+	p.feth = HCA_FETH_MAKE(HCA_FETH_GLOBAL, HCA_FETH_MR);
+	rig_feed(r, p);
+	assert_int_equal(accesses, 0);
+	rig_expect_confirmed(r, 0, PSN + 1, 2);
+	rig_expect_confirmed(r, 1, PSN + 2, 3);
+}
+
 static uint64_t
 value_at(uint32_t off)
 {
@@ -359,6 +411,8 @@ main(void)
 		T(mixed_receive),
 		T(receive_fails),
 		T(atomics),
+		T(atomic_write),
+		T(flush),
 		T(checks),
 		T(atomic_is_stored_later),
 		T(stores_are_bounded),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The requester's side of requests that a READ response without data answers: ATOMIC WRITE. */
+/*
+ * The requester's side of requests that a READ response without data answers: ATOMIC WRITE, FLUSH.
+ */
 
 #include "req_rig.h"
 
@@ -47,6 +49,39 @@ test_sends_8_bytes(void **state)
 		rig_expect_ok(r, i, i, ATOMIC_WRITE, 8);
 	}
 	assert_int_equal(r->mem[0], 0);
+}
+
+/* One packet without payload and one PSN, however long the range is. */
+static void
+test_flush(void **state)
+{
+	struct rig *r = *state;
+	struct hca_record *rec = rig_post(r, HCA_OP_FLUSH, 100 * RIG_MTU, SIG);
+	uint32_t feth;
+
+	rec->nsge = 0;
+	rec->imm = feth = hca_cpu_to_be32(HCA_FETH_MAKE(HCA_FETH_GLOBAL, HCA_FETH_MR));
+	rig_post(r, WRITE, 8, SIG);
+	for (unsigned int again = 0; again < 2; again++) {
+		assert_int_equal(rig_send(r, 2), 2);
+		assert_int_equal(r->txd[0].opcode, HCA_BTH_RC_FLUSH);
+		assert_int_equal(r->txd[0].psn, rig_psn(0));
+		assert_int_equal(r->txd[0].len, 0);
+		assert_int_equal(r->txd[0].nsge, 0);
+		assert_int_equal(r->txd[0].imm, feth);
+		assert_int_equal(r->txd[0].reth.raddr, RIG_RADDR);
+		assert_int_equal(r->txd[0].reth.rkey, RIG_RKEY);
+		assert_int_equal(r->txd[0].reth.dma_len, 100 * RIG_MTU);
+		assert_int_equal(r->txd[1].psn, rig_psn(1));
+		/* the WRITE behind it does not answer it */
+		if (again == 0)
+			rig_ack(r, rig_psn(1), HCA_AETH_ACK);
+		assert_int_equal(rig_cqes(r), 0);
+	}
+	confirm(r, 0);
+	rig_expect_ok(r, 0, 0, HCA_OP_FLUSH, 100 * RIG_MTU);
+	rig_ack(r, rig_psn(1), HCA_AETH_ACK);
+	rig_expect_ok(r, 1, 1, WRITE, 8);
 }
 
 /* It acknowledges what is before it; an ACK of something later does not answer it. */
@@ -160,6 +195,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_sends_8_bytes),
+		T(test_flush),
 		T(test_confirmed_in_order),
 		T(test_confirmation_lost),
 		T(test_bad_confirmations),

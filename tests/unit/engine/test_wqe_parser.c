@@ -186,6 +186,34 @@ test_atomic_writes(void **state)
 }
 
 static void
+add_flush(struct wqe *w, uint32_t length, uint32_t feth)
+{
+	hca_put_le32(w->b + w->len, length);
+	hca_put_le32(w->b + w->len + 4, feth);
+	w->len += sizeof(struct hca_flush_unit);
+}
+
+static void
+test_flush(void **state)
+{
+	const uint32_t feth = HCA_FETH_MAKE(HCA_FETH_PERSISTENT, HCA_FETH_MR);
+	struct wqe w = wqe_new(0, 0);
+	struct fx *fx = *state;
+	struct hca_record *r;
+
+	add_raddr(&w, 0x100, 7);
+	add_flush(&w, 0x80000000, feth);
+	r = parse_one(fx, &w, HCA_OP_FLUSH, w.len);
+	assert_int_equal(r->syndrome, 0);
+	assert_int_equal(r->flags, HCA_REC_RD);
+	assert_int_equal(r->raddr, 0x100);
+	assert_int_equal(r->rkey, 7);
+	assert_int_equal(r->len, 0x80000000);
+	assert_int_equal(r->nsge, 0);
+	assert_int_equal(hca_be32_to_cpu(r->imm), feth);
+}
+
+static void
 expect_bad(struct fx *fx, const struct wqe *w, uint8_t op, uint32_t size, uint8_t syndrome)
 {
 	struct hca_record *r = parse_one(fx, w, op, size);
@@ -331,6 +359,25 @@ test_bad_lengths(void **state)
 	add_raddr(&w, 0, 1);
 	add_sge(&w, 0, 1, 9);
 	expect_bad(fx, &w, HCA_OP_ATOMIC_WRITE, w.len, HCA_SYND_LOCAL_LENGTH);
+	/* a FLUSH: longer than a message, without its unit, with data, bad types and levels */
+	w = head;
+	add_raddr(&w, 0, 1);
+	expect_bad(fx, &w, HCA_OP_FLUSH, w.len, HCA_SYND_LOCAL_QP_OP);
+	add_flush(&w, 0x80000001, 1);
+	expect_bad(fx, &w, HCA_OP_FLUSH, w.len, HCA_SYND_LOCAL_LENGTH);
+	for (uint32_t feth = 0; feth < 64; feth++) {
+		if (feth == 1 || feth == 2 || feth == 3 || (feth >= 0x11 && feth <= 0x13))
+			continue;
+		w = head;
+		add_raddr(&w, 0, 1);
+		add_flush(&w, 8, feth);
+		expect_bad(fx, &w, HCA_OP_FLUSH, w.len, HCA_SYND_LOCAL_QP_OP);
+	}
+	w = head;
+	add_raddr(&w, 0, 1);
+	add_flush(&w, 8, 1);
+	add_sge(&w, 0, 1, 8);
+	expect_bad(fx, &w, HCA_OP_FLUSH, w.len, HCA_SYND_LOCAL_QP_OP);
 	/* a message of exactly 2^31 bytes is allowed */
 	w = head;
 	add_sge(&w, 0, 1, 0x7fffffff);
@@ -542,6 +589,7 @@ main(void)
 		T(test_inline),
 		T(test_atomics_and_rd_ord),
 		T(test_atomic_writes),
+		T(test_flush),
 		T(test_send_with_invalidate),
 		T(test_local_operations),
 		T(test_bad_structure),

@@ -286,8 +286,63 @@ test_atomic_write_refused(void **state)
 	wr.send_flags = 0x100;
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
 	/* numbers of verbs between that are no opcodes here */
-	for (wr = good, wr.opcode = SOFTHCA_WR_SEND_WITH_INV + 1; wr.opcode < 14; wr.opcode++)
+	for (wr = good, wr.opcode = SOFTHCA_WR_SEND_WITH_INV + 1; wr.opcode < 15; wr.opcode++)
 		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	assert_int_equal(fake_take_doorbell(fake), 0);
+	assert_int_equal(softhca_post_send(q.qp, &good, NULL), 0);
+}
+
+/* Next, remote address, flush unit. */
+static void
+test_flush_golden(void **state)
+{
+	static const uint8_t expect[48] = {
+		0,    0,    0,	  0,	0,    0,    0,	  0,	0x08, 0,    0,	  0,	0, 0, 0, 0,
+		0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0xef, 0xbe, 0xad, 0xde, 0, 0, 0, 0,
+		0x04, 0x03, 0x02, 0x01, 0x13, 0,    0,	  0,	0,    0,    0,	  0,	0, 0, 0, 0,
+	};
+	struct softhca_send_wr wr = {
+		.opcode = SOFTHCA_WR_FLUSH,
+		.send_flags = SOFTHCA_SEND_SIGNALED,
+		.wr.flush = {0x1122334455667788, 0xdeadbeef, 0x01020304,
+			     SOFTHCA_FLUSH_GLOBAL | SOFTHCA_FLUSH_PERSISTENT, SOFTHCA_FLUSH_MR},
+	};
+
+	((struct lib_context *)ctx)->info.flags |= HCA_CAP_FLUSH;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
+	assert_memory_equal(wqe(0), expect, sizeof(expect));
+	assert_int_equal(fake_take_doorbell(fake),
+			 HCA_DB_MAKE(0, 0, HCA_OP_FLUSH, q.qp->qp_num, 3));
+}
+
+static void
+test_flush_refused(void **state)
+{
+	struct softhca_sge sge = {.addr = 0x1000, .length = 8, .lkey = 1};
+	struct softhca_send_wr good = {.opcode = SOFTHCA_WR_FLUSH,
+				       .wr.flush = {.type = SOFTHCA_FLUSH_GLOBAL}};
+	struct softhca_send_wr wr = good;
+
+	((struct lib_context *)ctx)->info.flags &= ~(uint32_t)HCA_CAP_FLUSH;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EOPNOTSUPP);
+	((struct lib_context *)ctx)->info.flags |= HCA_CAP_FLUSH;
+	wr.wr.flush.type = 0;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr.wr.flush.type = 4;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr = good;
+	wr.wr.flush.level = 2;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr = good;
+	wr.wr.flush.length = 0x80000001;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr = good;
+	wr.send_flags = SOFTHCA_SEND_INLINE;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
+	wr = good;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -EINVAL);
 	assert_int_equal(fake_take_doorbell(fake), 0);
 	assert_int_equal(softhca_post_send(q.qp, &good, NULL), 0);
 }
@@ -601,6 +656,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_atomic_sges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_atomic_write_golden, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_atomic_write_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flush_golden, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flush_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),

@@ -31,6 +31,8 @@ test_header_lengths(void **state)
 		{HCA_BTH_RC_CMP_SWAP, 40},
 		{HCA_BTH_RC_FETCH_ADD, 40},
 		{HCA_BTH_RC_SEND_ONLY_INV, 16},
+		{HCA_BTH_RC_FLUSH, 32},
+		{HCA_BTH_XRC_FLUSH, 36},
 		{HCA_BTH_RC_ATOMIC_WRITE, 28},
 		{HCA_BTH_XRC_ATOMIC_WRITE, 32},
 		{HCA_BTH_UD_SEND_ONLY, 20},
@@ -58,6 +60,9 @@ test_header_offsets(void **state)
 	assert_int_equal(t[HCA_BTH_RC_CMP_SWAP].at.atomiceth, 12);
 	assert_int_equal(t[HCA_BTH_UD_SEND_ONLY_IMM].at.deth, 12);
 	assert_int_equal(t[HCA_BTH_UD_SEND_ONLY_IMM].at.immdt, 20);
+	assert_int_equal(t[HCA_BTH_RC_FLUSH].at.feth, 12);
+	assert_int_equal(t[HCA_BTH_RC_FLUSH].at.reth, 16);
+	assert_int_equal(t[HCA_BTH_XRC_FLUSH].at.feth, 16);
 	assert_int_equal(t[HCA_BTH_XRC_WRITE_ONLY].at.xrceth, 12);
 	assert_int_equal(t[HCA_BTH_XRC_WRITE_ONLY].at.reth, 16);
 	assert_int_equal(t[HCA_BTH_RC_SEND_LAST_INV].at.ieth, 12);
@@ -107,8 +112,8 @@ test_every_row_is_consistent(void **state)
 		assert_int_equal(info->at.aeth != 0, (info->ext & HCA_EXT_AETH) != 0);
 		assert_int_equal(info->header_len % 4, 0);
 	}
-	/* RC and XRC 24 each, UC 12, UD 2, CNP */
-	assert_int_equal(valid, 24 + 24 + 12 + 2 + 1);
+	/* RC and XRC 25 each, UC 12, UD 2, CNP */
+	assert_int_equal(valid, 25 + 25 + 12 + 2 + 1);
 }
 
 static void
