@@ -91,8 +91,18 @@ struct front_xrcd {
 	struct softhca_xrcd *hca;
 };
 
+typedef void (*front_flush_fn)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+			       size_t len, uint8_t type, uint8_t level);
+
+/* The extended QP of verbs, and the member that the header of rdma-core 44 lacks */
 struct front_qp {
-	struct ibv_qp_ex pub;
+	union {
+		struct ibv_qp_ex pub;
+		struct {
+			char until_44[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *)];
+			front_flush_fn wr_flush; /* since rdma-core 45 */
+		};
+	};
 	struct softhca_qp *hca;
 	struct front_batch *batch; /* front_wr.c; NULL: not created with send_ops_flags */
 	/* front_fault.c; under its lock */
@@ -325,7 +335,8 @@ struct ibv_qp *front_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 /* front_qp_attr.c */
 int front_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 /* front_wr.c: 0, or the errno of operations that a type cannot have; make and free a batch */
-int front_wr_judge(enum ibv_qp_type type, uint64_t send_ops_flags, const char *call);
+int front_wr_judge(struct ibv_context *context, enum ibv_qp_type type, uint64_t send_ops_flags,
+		   const char *call);
 int front_wr_init(struct front_qp *qp, const struct softhca_qp_cap *cap);
 void front_wr_fini(struct front_qp *qp);
 /* front_srq.c */

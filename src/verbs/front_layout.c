@@ -40,6 +40,13 @@ SAME(ibv_send_wr, softhca_send_wr, bind_mw.bind_info.addr);
 SAME(ibv_send_wr, softhca_send_wr, bind_mw.bind_info.length);
 SAME(ibv_send_wr, softhca_send_wr, bind_mw.bind_info.mw_access_flags);
 
+_Static_assert((int)IBV_WR_ATOMIC_WRITE == SOFTHCA_WR_ATOMIC_WRITE, "one number");
+_Static_assert((int)IBV_WC_ATOMIC_WRITE == SOFTHCA_WC_ATOMIC_WRITE, "one number");
+/* of an extended QP: the functions of later headers follow those of this one */
+_Static_assert(offsetof(struct front_qp, wr_flush) ==
+		       offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
+	       "wr_flush");
+
 _Static_assert(sizeof(struct ibv_wc) == sizeof(struct softhca_wc), "completions have one layout");
 SAME(ibv_wc, softhca_wc, status);
 SAME(ibv_wc, softhca_wc, opcode);

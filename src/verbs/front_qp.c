@@ -206,7 +206,7 @@ front_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr
 	    judge_flags(attr->qp_type, attr->create_flags, __func__) != 0)
 		return NULL;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 &&
-	    front_wr_judge(attr->qp_type, attr->send_ops_flags, __func__) != 0)
+	    front_wr_judge(context, attr->qp_type, attr->send_ops_flags, __func__) != 0)
 		return NULL;
 	drop_unused(&all);
 	return qp_new(context, &all, &attr->cap, __func__);

@@ -26,6 +26,7 @@ struct front_batch {
 	uint32_t max_inline;
 	struct softhca_sge *sges; /* data that waits for the peer, and inline data in pieces */
 	uint8_t *inline_data;
+	uint8_t operand[8]; /* of an ATOMIC WRITE */
 };
 
 static struct front_batch *
@@ -205,6 +206,49 @@ wr_atomic_fetch_add(struct ibv_qp_ex *pub, uint32_t rkey, uint64_t remote_addr, 
 	wr_atomic(pub, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, value, 0);
 }
 
+/* The request has its data, or none: it waits for the SRQ of XRC only. */
+static void
+add_unless_peer(struct front_batch *batch)
+{
+	if (batch->needs == 0)
+		add(batch);
+}
+
+static void
+wr_atomic_write(struct ibv_qp_ex *pub, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
+{
+	struct front_batch *batch = batch_of(pub);
+	struct softhca_send_wr *wr = begin(pub, SOFTHCA_WR_ATOMIC_WRITE, batch->peer);
+
+	memcpy(batch->operand, atomic_wr, sizeof(batch->operand));
+	batch->sge = (struct softhca_sge){(uintptr_t)batch->operand, sizeof(batch->operand), 0};
+	wr->sg_list = &batch->sge;
+	wr->num_sge = 1;
+	wr->send_flags |= SOFTHCA_SEND_INLINE;
+	wr->wr.rdma.remote_addr = remote_addr;
+	wr->wr.rdma.rkey = rkey;
+	add_unless_peer(batch);
+}
+
+static void
+wr_flush(struct ibv_qp_ex *pub, uint32_t rkey, uint64_t remote_addr, size_t len, uint8_t type,
+	 uint8_t level)
+{
+	struct front_batch *batch = batch_of(pub);
+	struct softhca_send_wr *wr = begin(pub, SOFTHCA_WR_FLUSH, batch->peer);
+
+	if (len > UINT32_MAX && level == SOFTHCA_FLUSH_RANGE)
+		spoil(batch, EINVAL, "a FLUSH of more than 2^31 bytes");
+	wr->sg_list = NULL;
+	wr->num_sge = 0;
+	wr->wr.flush.remote_addr = remote_addr;
+	wr->wr.flush.rkey = rkey;
+	wr->wr.flush.length = level == SOFTHCA_FLUSH_RANGE ? (uint32_t)len : 0;
+	wr->wr.flush.type = type;
+	wr->wr.flush.level = level;
+	add_unless_peer(batch);
+}
+
 static void
 wr_local_inv(struct ibv_qp_ex *pub, uint32_t invalidate_rkey)
 {
@@ -362,20 +406,37 @@ wr_abort(struct ibv_qp_ex *pub)
 	(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define WINDOWS (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
+#define WITH_FLUSH (1u << 11) /* IBV_QP_EX_WITH_FLUSH, which the header of rdma-core 44 lacks */
+
+/* Operations that an older daemon does not have */
+static uint64_t
+confirmed(struct ibv_context *context)
+{
+	struct softhca_device_attr attr;
+	uint64_t ops = 0;
+
+	if (softhca_query_device(front_hca(context), &attr) != 0)
+		return 0;
+	if ((attr.device_cap_flags & SOFTHCA_DEVICE_ATOMIC_WRITE) != 0)
+		ops |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+	if ((attr.device_cap_flags & SOFTHCA_DEVICE_FLUSH_GLOBAL) != 0)
+		ops |= WITH_FLUSH;
+	return ops;
+}
 
 /* The operations that a type of QP can have */
 static uint64_t
-offered(enum ibv_qp_type type)
+offered(struct ibv_context *context, enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
-		return RDMA_WRITES | SENDS | ANSWERED | WINDOWS;
+		return RDMA_WRITES | SENDS | ANSWERED | WINDOWS | confirmed(context);
 	case IBV_QPT_UC:
 		return RDMA_WRITES | SENDS | WINDOWS;
 	case IBV_QPT_UD:
 		return SENDS;
 	case IBV_QPT_XRC_SEND:
-		return RDMA_WRITES | SENDS | ANSWERED;
+		return RDMA_WRITES | SENDS | ANSWERED | confirmed(context);
 	default:
 		return 0;
 	}
@@ -383,8 +444,12 @@ offered(enum ibv_qp_type type)
 
 /* All functions are set, also unrequested ones: those that the type does not offer fail. */
 static void
-fill_ops(struct ibv_qp_ex *pub)
+fill_ops(struct front_qp *qp)
 {
+	struct ibv_qp_ex *pub = &qp->pub;
+
+	qp->wr_flush = wr_flush;
+	pub->wr_atomic_write = wr_atomic_write;
 	pub->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	pub->wr_atomic_fetch_add = wr_atomic_fetch_add;
 	pub->wr_bind_mw = wr_bind_mw;
@@ -407,9 +472,10 @@ fill_ops(struct ibv_qp_ex *pub)
 }
 
 int
-front_wr_judge(enum ibv_qp_type type, uint64_t send_ops_flags, const char *call)
+front_wr_judge(struct ibv_context *context, enum ibv_qp_type type, uint64_t send_ops_flags,
+	       const char *call)
 {
-	uint64_t unknown = send_ops_flags & ~offered(type);
+	uint64_t unknown = send_ops_flags & ~offered(context, type);
 
 	if (unknown == 0)
 		return 0;
@@ -433,7 +499,7 @@ front_wr_init(struct front_qp *qp, const struct softhca_qp_cap *cap)
 	batch->sges = (struct softhca_sge *)(batch + 1);
 	batch->inline_data = (uint8_t *)batch->sges + sges;
 	qp->batch = batch;
-	fill_ops(&qp->pub);
+	fill_ops(qp);
 	return 0;
 }
 

@@ -64,6 +64,7 @@ struct ibv_ah *all_ah(struct all *all);
 
 /* The next completion; it must be good. */
 struct ibv_wc all_wc(struct ibv_cq *cq);
+struct ibv_wc all_any_wc(struct ibv_cq *cq); /* also of a failure */
 void all_recv(struct all *all, struct ibv_qp *qp, uint64_t wr_id, size_t offset, uint32_t bytes);
 
 /* The subjects */

@@ -94,7 +94,6 @@ of_nothing(struct all *all)
 	ibv_post_wq_recv(wq, NULL, NULL);
 	ibv_wc_read_flow_tag(cq);
 	ibv_wc_read_tm_info(cq, &info);
-	ibv_wr_atomic_write(qp, 0, 0, NULL);
 	ibv_wr_send_tso(qp, NULL, 0, 0);
 }
 

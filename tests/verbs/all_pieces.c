@@ -73,6 +73,55 @@ expect_send_recv(struct all *all, uint64_t recv_id, uint32_t bytes, unsigned int
 	}
 }
 
+/* From memory by ibv_post_send, of an operand that may change at once by ibv_wr_atomic_write. */
+static void
+atomic_writes(struct all *all)
+{
+	uint64_t ops = OPS | IBV_QP_EX_WITH_ATOMIC_WRITE, value = 0x1122334455667788;
+	struct ibv_qp *a = all_qp(all, IBV_QPT_RC, all->cq, NULL, ops);
+	struct ibv_qp *b = all_qp(all, IBV_QPT_RC, all->cq, NULL, ops);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(a);
+	struct ibv_sge sge = {address(all, 4104), 8, all->mr->lkey};
+	struct ibv_send_wr *bad, wr = {
+					 .wr_id = 2,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_ATOMIC_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+					 .wr.rdma = {address(all, 4112), all->mr->rkey},
+				 };
+	struct ibv_wc wc;
+
+	all_connect(all, a, b);
+	memset(all->memory + 4096, 0, 64);
+	ibv_wr_start(ex);
+	begin(ex, 1);
+	ibv_wr_atomic_write(ex, all->mr->rkey, address(all, 4104), &value);
+	value = 0;
+	CHECK(ibv_wr_complete(ex) == 0);
+	wc = all_wc(all->cq);
+	CHECK(wc.wr_id == 1 && wc.opcode == IBV_WC_ATOMIC_WRITE && wc.byte_len == 8);
+	CHECK(*(uint64_t *)(all->memory + 4104) == 0x1122334455667788);
+	CHECK(ibv_post_send(a, &wr, &bad) == 0);
+	wc = all_wc(all->cq);
+	CHECK(wc.wr_id == 2 && wc.opcode == IBV_WC_ATOMIC_WRITE);
+	CHECK(*(uint64_t *)(all->memory + 4112) == 0x1122334455667788);
+	sge.length = 4;
+	CHECK(ibv_post_send(a, &wr, &bad) == EINVAL && bad == &wr);
+	/* it has no members in this structure */
+	wr.opcode = (enum ibv_wr_opcode)14;
+	CHECK(ibv_post_send(a, &wr, &bad) == EINVAL);
+	/* misaligned: the peer refuses it */
+	ibv_wr_start(ex);
+	begin(ex, 3);
+	ibv_wr_atomic_write(ex, all->mr->rkey, address(all, 4100), &value);
+	CHECK(ibv_wr_complete(ex) == 0);
+	wc = all_any_wc(all->cq);
+	CHECK(wc.wr_id == 3 && wc.status == IBV_WC_REM_INV_REQ_ERR);
+	CHECK(ibv_destroy_qp(a) == 0);
+	CHECK(ibv_destroy_qp(b) == 0);
+}
+
 /* Inline data may change as soon as it is set. */
 static void
 sends(struct all *all, struct ibv_qp *qp, struct ibv_qp *peer)
@@ -326,9 +375,11 @@ all_pieces(struct all *all)
 
 	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
 	attr.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE;
+	attr.qp_type = IBV_QPT_UC;
 	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
 	all_connect(all, a, b);
 	rdma(all, a);
+	atomic_writes(all);
 	sends(all, a, b);
 	windows(all, a, b);
 	refused(all, a);

@@ -194,7 +194,7 @@ all_ah(struct all *all)
 }
 
 struct ibv_wc
-all_wc(struct ibv_cq *cq)
+all_any_wc(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;
 	int n;
@@ -203,6 +203,14 @@ all_wc(struct ibv_cq *cq)
 		n = ibv_poll_cq(cq, 1, &wc);
 	while (n == 0);
 	CHECK(n == 1);
+	return wc;
+}
+
+struct ibv_wc
+all_wc(struct ibv_cq *cq)
+{
+	struct ibv_wc wc = all_any_wc(cq);
+
 	if (wc.status != IBV_WC_SUCCESS)
 		fprintf(stderr, "completion of %llu: %s\n", (unsigned long long)wc.wr_id,
 			ibv_wc_status_str(wc.status));

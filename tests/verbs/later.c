@@ -17,6 +17,18 @@ const char *later_ibv_wr_opcode_str(unsigned int opcode);
 __asm__(".symver later_ibv_wr_opcode_str, ibv_wr_opcode_str@IBVERBS_PRIVATE_34");
 
 #define WITH_FLUSH (1u << 11) /* IBV_QP_EX_WITH_FLUSH */
+#define ACCESS_FLUSH (1u << 8)
+#define ACCESS_FLUSH_PERSISTENT (1u << 9)
+#define FLUSH_GLOBAL 1
+#define FLUSH_PERSISTENT 2
+#define FLUSH_OF_MR 1
+
+/* struct ibv_qp_ex with the member that the header of Debian 12 lacks */
+struct later_qp_ex {
+	char until_44[offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *)];
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			 uint8_t type, uint8_t level);
+};
 
 struct later_mr_attr {
 	size_t length;
@@ -201,23 +213,75 @@ names(struct all *all)
 	CHECK(strcmp(later_ibv_wr_opcode_str(15), "atomic-write") == 0);
 }
 
-/* So that no program calls ibv_wr_flush() */
+/* What the header of rdma-core 45 and later defines, so that its programs have it inline. */
+static void
+later_ibv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+		   uint8_t type, uint8_t level)
+{
+	((struct later_qp_ex *)qp)->wr_flush(qp, rkey, remote_addr, len, type, level);
+}
+
+static struct ibv_wc
+flushed(struct all *all, struct ibv_qp_ex *ex, uint32_t rkey, size_t len, uint8_t type,
+	uint8_t level)
+{
+	ex->wr_id = 5;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_start(ex);
+	later_ibv_wr_flush(ex, rkey, (uintptr_t)all->memory, len, type, level);
+	CHECK(ibv_wr_complete(ex) == 0);
+	return all_any_wc(all->cq);
+}
+
+/* After a WRITE, of a range and of the region; by a program that chains several requests. */
 static void
 flush(struct all *all)
 {
-	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = all->cq,
-		.recv_cq = all->cq,
-		.qp_type = IBV_QPT_RC,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = all->pd,
-		.send_ops_flags = IBV_QP_EX_WITH_SEND | WITH_FLUSH,
-		.cap = {.max_send_wr = 4, .max_send_sge = 1},
-	};
+	uint64_t ops = IBV_QP_EX_WITH_RDMA_WRITE | WITH_FLUSH;
+	struct ibv_qp *a = all_qp(all, IBV_QPT_RC, all->cq, NULL, ops);
+	struct ibv_qp *b = all_qp(all, IBV_QPT_RC, all->cq, NULL, ops);
+	struct ibv_mr *mr = ibv_reg_mr(all->pd, all->memory, BYTES, ALL_ACCESS | ACCESS_FLUSH);
+	struct ibv_qp_attr access = {.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | ACCESS_FLUSH |
+							ACCESS_FLUSH_PERSISTENT};
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(a);
+	struct ibv_device_attr_ex device;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr query;
+	struct ibv_wc wc;
 
-	CHECK_NULL(ibv_create_qp_ex(all->context, &attr), EOPNOTSUPP);
-	attr.send_ops_flags = IBV_QP_EX_WITH_SEND;
-	CHECK(ibv_destroy_qp(ibv_create_qp_ex(all->context, &attr)) == 0);
+	CHECK(mr != NULL);
+	CHECK_NULL(ibv_reg_mr(all->pd, all->memory, BYTES, ACCESS_FLUSH_PERSISTENT), EOPNOTSUPP);
+	CHECK(ibv_query_device_ex(all->context, NULL, &device) == 0);
+	CHECK((device.device_cap_flags_ex >> 38 & 7) == 5); /* GLOBAL and ATOMIC WRITE */
+	all_connect(all, a, b);
+	CHECK(ibv_modify_qp(b, &access, IBV_QP_ACCESS_FLAGS) == 0);
+	CHECK(ibv_query_qp(b, &query, IBV_QP_ACCESS_FLAGS, &init) == 0);
+	CHECK(query.qp_access_flags == access.qp_access_flags);
+	memcpy(all->memory, "flushed", 8);
+	ex->wr_flags = 0;
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, mr->rkey, (uintptr_t)all->memory + 4096);
+	ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)all->memory, 8);
+	ex->wr_id = 4;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	later_ibv_wr_flush(ex, mr->rkey, (uintptr_t)all->memory + 4096, 8, FLUSH_GLOBAL, 0);
+	CHECK(ibv_wr_complete(ex) == 0);
+	wc = all_wc(all->cq);
+	CHECK(wc.wr_id == 4 && wc.opcode == 8 && wc.status == IBV_WC_SUCCESS);
+	CHECK(strcmp((char *)all->memory + 4096, "flushed") == 0);
+	CHECK(flushed(all, ex, mr->rkey, 12345678, FLUSH_GLOBAL, FLUSH_OF_MR).status ==
+	      IBV_WC_SUCCESS);
+	ibv_wr_start(ex);
+	later_ibv_wr_flush(ex, mr->rkey, 0, (size_t)1 << 33, FLUSH_GLOBAL, 0);
+	CHECK(ibv_wr_complete(ex) == EINVAL);
+	ibv_wr_start(ex);
+	later_ibv_wr_flush(ex, mr->rkey, 0, 8, 0, 0);
+	CHECK(ibv_wr_complete(ex) == EINVAL);
+	/* no memory is persistent */
+	CHECK(flushed(all, ex, mr->rkey, 8, FLUSH_PERSISTENT, 0).status == IBV_WC_REM_ACCESS_ERR);
+	CHECK(ibv_destroy_qp(a) == 0);
+	CHECK(ibv_destroy_qp(b) == 0);
+	CHECK(ibv_dereg_mr(mr) == 0);
 }
 
 int
