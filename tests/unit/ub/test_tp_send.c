@@ -506,27 +506,6 @@ test_turn_goes_on(void **state)
 	close_many();
 }
 
-/* A TP without rivals has all its turns in one; the excess of that turn is not saved. */
-static void
-test_alone(void **state)
-{
-	uint32_t mine = 0;
-
-	open_many();
-	for (uint32_t k = 0; k < 200; k++)
-		put(0, 1024);
-	assert_int_equal(run_many(64), 64);
-	assert_int_equal(many.turns[0], 1);
-	put(1, 1024);
-	assert_int_equal(run_many(32), 32);
-	while (mine < 32 && many.d[mine].tp == 0)
-		mine++;
-	assert_in_range(mine, 1, HCA_TP_SCHED_QUANTUM / (1024 + HCA_TP_SCHED_OVERHEAD) + 1);
-	assert_int_equal(many.d[mine].tp, 1);
-	assert_int_equal(many.turns[1], 1);
-	close_many();
-}
-
 static void
 test_forget(void **state)
 {
@@ -569,7 +548,6 @@ main(void)
 		T(test_dead),
 		T(test_fair),
 		T(test_turn_goes_on),
-		T(test_alone),
 		T(test_forget),
 #undef T
 	};

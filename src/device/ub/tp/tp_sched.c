@@ -4,8 +4,6 @@
 
 #include "ub/tp/tp_core.h"
 
-#define ALONE (4 * HCA_TP_SCHED_QUANTUM) /* bytes added while no other TP wants to send */
-
 void
 hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 {
@@ -165,10 +163,8 @@ hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *const 
 		uint64_t until = UINT64_MAX;
 
 		if (tx->deficit <= 0)
-			tx->deficit += s->head == HCA_TP_SCHED_NONE ? ALONE : HCA_TP_SCHED_QUANTUM;
+			tx->deficit += HCA_TP_SCHED_QUANTUM;
 		n += turn(s, i, now, &until, d + n, room - n);
-		/* the unused rest of ALONE is dropped: TPs that come get their turns */
-		tx->deficit = RTE_MIN(tx->deficit, HCA_TP_SCHED_QUANTUM);
 		if (unlikely(until != UINT64_MAX)) {
 			sched_hold(s, i, until);
 			if (s->idle != NULL)
