@@ -21,8 +21,7 @@ enum hca_ub_rxd_flag {
 	HCA_UB_RXD_LAST = 1u << 0,
 	HCA_UB_RXD_ASK = 1u << 1,  /* A */
 	HCA_UB_RXD_FAKE = 1u << 2, /* F */
-	/* decap: equals the packet that TPR gets before it in all that is judged before TPR, and in
-	 * LAST and FAKE */
+	/* of decap alone: equals the packet before it in all that decap judges */
 	HCA_UB_RXD_ALIKE = 1u << 3,
 	/* TPR: packets before it are missing, from PSN hca_ub_rxd_expected() on */
 	HCA_UB_RXD_AHEAD = 1u << 4,

@@ -94,22 +94,6 @@ hca_tp_run_take(struct hca_tp_run *run, const struct hca_tp_pkt *p)
 	return true;
 }
 
-/* The same for a packet that equals the one taken before but for PSN, TPMSN, port and A. */
-static inline bool
-hca_tp_run_take_alike(struct hca_tp_run *run, uint32_t psn, uint32_t tpmsn, uint16_t port, bool ask,
-		      bool last)
-{
-	if (unlikely(psn != run->epsn || tpmsn != run->msn))
-		return false;
-	run->epsn = hca_tp_psn(run->epsn, 1);
-	run->msn = hca_tp_psn(run->msn, last);
-	run->ack_msn = tpmsn;
-	run->port = port;
-	run->asked |= ask;
-	run->n++;
-	return true;
-}
-
 static inline void
 hca_tp_run_end(struct hca_tp *tp, const struct hca_tp_run *run)
 {

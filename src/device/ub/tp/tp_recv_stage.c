@@ -239,32 +239,6 @@ tell_given(struct hca_pipe *h, const struct sorted *s)
 	}
 }
 
-/* Packets from i on that are like the one before, which was taken. Returns the next one. */
-static inline unsigned int
-sort_alike(struct sorted *s, struct hca_tp_run *run, void *const *objs, unsigned int i,
-	   unsigned int n)
-{
-	const struct hca_ub_rxd *r = hca_ub_rxd(objs[i - 1]);
-	bool response = is_response(r), last = (r->flags & HCA_UB_RXD_LAST) != 0;
-	void **out = response ? &s->to_tai[s->n_tai] : &s->to_tat[s->n_tat];
-	unsigned int begin = i;
-	uint8_t first = r->first;
-
-	for (; i < n; i++) {
-		r = hca_ub_rxd(objs[i]);
-		if (!(r->flags & HCA_UB_RXD_ALIKE) || r->first != first ||
-		    !hca_tp_run_take_alike(run, r->psn, r->tpmsn, r->port,
-					   (r->flags & HCA_UB_RXD_ASK) != 0, last))
-			break;
-		*out++ = objs[i];
-	}
-	if (response)
-		s->n_tai += i - begin;
-	else
-		s->n_tat += i - begin;
-	return i;
-}
-
 /* The first packets, as far as they are the expected ones of one TP. Returns how many. */
 static inline unsigned int
 sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *objs, unsigned int n)
@@ -277,7 +251,7 @@ sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *o
 
 	if (unlikely(tpi == HCA_TP_UNRELIABLE || !hca_tp_run_begin(tp, &run)))
 		return 0;
-	for (i = 0; i < n;) {
+	for (i = 0; i < n; i++) {
 		struct hca_tp_pkt p;
 
 		r = hca_ub_rxd(objs[i]);
@@ -285,8 +259,7 @@ sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *o
 		if (r->tp != tpi || unlikely(r->generation != generation) ||
 		    !hca_tp_run_take(&run, &p))
 			break;
-		pass_on(s, objs[i++], r);
-		i = sort_alike(s, &run, objs, i, n);
+		pass_on(s, objs[i], r);
 	}
 	hca_tp_run_end(tp, &run);
 	note_debt(h, c, tp, tpi);
