@@ -309,74 +309,11 @@ in_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_
 	return packet(h, b, r->tp, m, f, &r->like);
 }
 
-/* Owner and range of the last payload: a judgement holds until the end of the poll. */
-struct region {
-	const uint8_t *base;
-	uint64_t start, length; /* 0: none; in one run of memory */
-	uint64_t owner;
-	uint32_t key;
-};
-
-/* Index of the Jetty and its generation. */
-static inline uint64_t
-owner_of(const struct hca_ta_op *op)
-{
-	uint64_t w;
-
-	_Static_assert(offsetof(struct hca_ta_op, generation) ==
-			       offsetof(struct hca_ta_op, object) + 4,
-		       "eight bytes in a row");
-	memcpy(&w, (const uint8_t *)op + offsetof(struct hca_ta_op, object), sizeof(w));
-	return w;
-}
-
-static inline bool
-is_of_region(const struct region *g, struct hca_encap_ub_packet k, uint64_t va)
-{
-	const struct hca_ta_op *op = k.op;
-
-	/* a length of 0 is less than none */
-	return op->key == g->key && owner_of(op) == g->owner && op->source == HCA_TA_OP_LOCAL &&
-	       op->encap == 0 && !(hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN) &&
-	       (uint64_t)k.len - 1 < g->length && va - g->start <= g->length - k.len;
-}
-
-static inline void
-note_region(struct region *g, struct hca_encap_ub_packet k)
-{
-	const struct hca_vtp *v = &k.h->vtp;
-	const struct hca_mpt_entry *e = &v->mpt[HCA_KEY_INDEX(k.op->key) & v->mpt_mask];
-
-	g->length = 0;
-	if (k.op->source != HCA_TA_OP_LOCAL || e->base == NULL)
-		return;
-	*g = (struct region){.base = e->base,
-			     .start = e->start,
-			     .length = e->length,
-			     .owner = owner_of(k.op),
-			     .key = k.op->key};
-}
-
-static inline const uint8_t *
-find_payload(struct region *g, struct hca_encap_ub_packet k)
-{
-	uint64_t va = k.op->req.va + k.displacement;
-	const uint8_t *src;
-
-	if (likely(is_of_region(g, k, va)))
-		return g->base + (va - g->start);
-	src = hca_encap_ub_find(k);
-	if (src != NULL)
-		note_region(g, k);
-	return src;
-}
-
 /* Payloads are prefetched. */
 static inline void
 find_all(struct hca_pipe *h, void *const *objs, struct found *f, unsigned int n)
 {
 	uint32_t tpi = UINT32_MAX, generation = 0;
-	struct region region = {.length = 0};
 	const struct hca_tp *tp = NULL;
 	bool stale = true;
 
@@ -394,7 +331,7 @@ find_all(struct hca_pipe *h, void *const *objs, struct found *f, unsigned int n)
 		f[i] = (struct found){.op = k.op, .len = k.len};
 		if (unlikely(stale))
 			continue;
-		f[i].src = find_payload(&region, k);
+		f[i].src = hca_encap_ub_find(k);
 		rte_prefetch0(f[i].src);
 	}
 }
