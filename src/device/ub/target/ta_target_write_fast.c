@@ -31,11 +31,9 @@ is_usual(uint64_t btah)
 struct run {
 	struct hca_tp *tp;
 	const struct hca_ub_layout *at; /* of the last packet; NULL: of none */
-	const struct hca_mpt_entry *e;	/* segment of the last packet; NULL: of none */
 	uint32_t tpi, generation, mtu;
-	uint32_t token_id, value; /* with which e was judged */
-	uint8_t ta1;		  /* byte 1 of the BTAH, for which `at` is right */
-	bool looks;		  /* the ring of open requests may have something */
+	uint8_t ta1; /* byte 1 of the BTAH, for which `at` is right */
+	bool looks;  /* the ring of open requests may have something */
 	/* the answer written last, how many others it is for, and the BTAH that would join it */
 	struct tat_owed *owed;
 	uint32_t more;
@@ -91,12 +89,10 @@ payload_len(const struct run *run, const struct hca_ub_rxd *r, const uint8_t *ta
 	return len;
 }
 
-/*
- * Its segment, if all is right. One that was judged for the packet before is judged for the range
- * alone if the token is the same: it is valid until the end of the poll.
- */
+/* Its segment, if all is right. */
 static inline const struct hca_mpt_entry *
-segment(const struct hca_pipe *h, struct run *run, const uint8_t *tah, uint64_t va, uint32_t len)
+segment(const struct hca_pipe *h, const struct run *run, const uint8_t *tah, uint64_t va,
+	uint32_t len)
 {
 	const struct hca_ub_layout *at = run->at;
 	const struct hca_token_access a = {
@@ -107,15 +103,10 @@ segment(const struct hca_pipe *h, struct run *run, const uint8_t *tah, uint64_t 
 		.right = HCA_ACCESS_REMOTE_WRITE,
 		.has_value = at->tvetah != 0,
 	};
-	const struct hca_mpt_entry *e = run->e;
+	const struct hca_mpt_entry *e;
 
-	if (likely(e != NULL && run->token_id == a.token_id && run->value == a.value))
-		return likely(len <= e->length && va - e->start <= e->length - len) ? e : NULL;
 	if (unlikely(hca_token_judge(&h->core, &a, true, &e) != HCA_TOKEN_OK || e->foreign))
 		return NULL;
-	run->e = e;
-	run->token_id = a.token_id;
-	run->value = a.value;
 	return e;
 }
 
@@ -165,7 +156,6 @@ write_one(const struct hca_pipe *h, struct run *run, struct rte_mbuf *m, unsigne
 	if (unlikely(run->at == NULL || run->ta1 != tah[1])) {
 		run->at = hca_ub_layout_of(HCA_UB_TA_WRITE, tah[1], run->tp->cfg.flags);
 		run->ta1 = tah[1];
-		run->e = NULL;
 	}
 	len = payload_len(run, r, tah);
 	if (unlikely(len == 0))
