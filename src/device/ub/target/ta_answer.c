@@ -211,15 +211,13 @@ neighbours(const struct hca_tp *tp)
 
 	if (e->opcode != HCA_UB_TA_TAACK || e->answer != 0)
 		return 0;
-	n = e->more;
 	while (n + 1 < tp->tat.owed) {
 		const struct tat_owed *next = tat_owed_at(tp, n + 1);
 
 		if (next->opcode != HCA_UB_TA_TAACK || next->answer != 0 || next->rc != e->rc ||
-		    next->tassn != (uint16_t)(e->tassn + n + 1) ||
-		    n + 1 + next->more >= HCA_UB_AGGREGATE_MAX)
+		    next->tassn != (uint16_t)(e->tassn + n + 1) || n + 1 >= HCA_UB_AGGREGATE_MAX)
 			break;
-		n += 1u + next->more;
+		n++;
 	}
 	return n;
 }
@@ -320,8 +318,8 @@ tat_answer_drop(struct hca_pipe *h, struct hca_tp *tp, bool all)
 
 		if (e->opcode == HCA_UB_TA_ATOMIC_RESPONSE && e->length != TAT_NONE)
 			tat_op_return(h, tp, e->length);
-		HCA_COUNT_N(h, TAT, ub_answers_abandoned, 1u + e->more);
-		settle(tp, 1u + e->more);
+		HCA_COUNT(h, TAT, ub_answers_abandoned);
+		settle(tp, 1);
 	}
 	take_back_done(h, tp);
 	if (!all)

@@ -154,8 +154,7 @@ struct tat_owed {
 	uint32_t token;		/* Read_response */
 	uint32_t length;	/* Read_response: bytes; Atomic_response: operation, or TAT_NONE */
 	uint32_t offset : 24, answer : 8; /* Read_response: KiB; byte 4 of the ATAH */
-	/* more: answers behind it, not written, that differ in their TASSNs: the next ones */
-	uint32_t rc : 24, more : 8;
+	uint32_t rc;			  /* 24 bits: RC type and id */
 	uint16_t tassn, spare;
 };
 

@@ -18,7 +18,6 @@
 #define FIXED_MASK UINT64_C(0xfff7000008e00000)
 #define FIXED ((uint64_t)HCA_UB_TA_WRITE << 56 | (uint64_t)HCA_UB_EE_NORMAL << 52)
 #define RC_MASK UINT64_C(0x3fffff)
-#define TASSN_MASK (UINT64_C(0xffff) << 32)
 
 static inline bool
 is_usual(uint64_t btah)
@@ -34,10 +33,6 @@ struct run {
 	uint32_t tpi, generation, mtu;
 	uint8_t ta1; /* byte 1 of the BTAH, for which `at` is right */
 	bool looks;  /* the ring of open requests may have something */
-	/* the answer written last, how many others it is for, and the BTAH that would join it */
-	struct tat_owed *owed;
-	uint32_t more;
-	uint64_t next;
 };
 
 /* False: no packet of the TP may be executed here. */
@@ -50,8 +45,7 @@ begin(const struct hca_pipe *h, const struct hca_ub_rxd *r, struct run *run)
 			    .tpi = r->tp,
 			    .generation = tp->cfg.generation,
 			    .mtu = 1u << tp->cfg.mtu_log,
-			    .looks = tp->tat.open != 0 || tp->tat.cut,
-			    .more = HCA_UB_AGGREGATE_MAX};
+			    .looks = tp->tat.open != 0 || tp->tat.cut};
 	return likely(r->tp != HCA_TP_UNRELIABLE && hca_tp_receives(hca_tp_state(tp)) &&
 		      !tp->tat.flooded && !(h->cfg.ub_choices & HCA_UB_SWITCH_EDGE));
 }
@@ -120,21 +114,14 @@ store(const struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, cons
 		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
 }
 
-/* The answer of a request, executed after i others: one for several, where their BTAHs allow. */
+/* The answer of a request, executed after i others. */
 static inline void
-owe(struct run *run, uint64_t btah, unsigned int i)
+owe(const struct run *run, uint64_t btah, unsigned int i)
 {
-	if (likely(((btah ^ run->next) & (TASSN_MASK | RC_MASK)) == 0 &&
-		   run->more < HCA_UB_AGGREGATE_MAX - 1)) {
-		run->owed->more = ++run->more;
-	} else {
-		run->owed = tat_owed_at(run->tp, run->tp->tat.owed + i);
-		*run->owed = (struct tat_owed){.opcode = HCA_UB_TA_TAACK,
-					       .rc = (uint32_t)(btah & RC_MASK),
-					       .tassn = (uint16_t)(btah >> 32)};
-		run->more = 0;
-	}
-	run->next = btah + (UINT64_C(1) << 32);
+	*tat_owed_at(run->tp, run->tp->tat.owed + i) =
+		(struct tat_owed){.opcode = HCA_UB_TA_TAACK,
+				  .rc = (uint32_t)(btah & RC_MASK),
+				  .tassn = (uint16_t)(btah >> 32)};
 }
 
 /* One packet, after i others. False: it is not the usual one. */
