@@ -37,40 +37,6 @@ judge_next(const struct urma_queue *q, uint32_t head, const urma_jfs_wr_t *wr, s
 	return judge_plain(q, wr, r) ? 0 : urma_send_judge(q, wr, r);
 }
 
-/*
- * Posts all plain requests that follow, behind the WQE `previous`; returns the last WQE. r: the
- * request of that WQE; its contents are undefined afterwards.
- */
-static inline uint8_t *
-add_plain(struct urma_queue *q, urma_jfs_wr_t **wr, uint32_t *head, uint8_t *previous,
-	  struct request *r)
-{
-	const uint8_t *model = previous;
-	uint32_t mask = q->sq.mask, end = __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) + mask + 1;
-	uint32_t at = *head, log_stride = q->sq.log_stride;
-	const urma_jfs_wr_t *next = *wr;
-	uint8_t *buf = q->sq.buf;
-
-	for (; next != NULL && at != end; at++, next = next->next) {
-		uint32_t index = at & mask, offset = index << log_stride;
-
-		if (r->plain && judge_like(next, r)) {
-			build_like(buf + offset, model, r);
-		} else if (judge_plain(q, next, r)) {
-			model = buf + offset;
-			build_plain(buf + offset, r);
-		} else {
-			break;
-		}
-		link_wqe(previous, offset, r);
-		previous = buf + offset;
-		q->sq.wr_id[index] = next->user_ctx;
-	}
-	*head = at;
-	*wr = (urma_jfs_wr_t *)(uintptr_t)next;
-	return previous;
-}
-
 /* WQEs from *wr on, of which the first is judged. */
 static int
 build_chain(struct urma_queue *q, urma_jfs_wr_t **wr, struct request *r)
@@ -89,7 +55,6 @@ build_chain(struct urma_queue *q, urma_jfs_wr_t **wr, struct request *r)
 		q->sq.wr_id[index] = (*wr)->user_ctx;
 		head++;
 		*wr = (*wr)->next;
-		previous = add_plain(q, wr, &head, previous, r);
 		if (*wr == NULL)
 			break;
 		err = judge_next(q, head, *wr, r);

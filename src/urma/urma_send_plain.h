@@ -4,7 +4,7 @@
 
 /*
  * The usual requests of urma_send.c, which alone includes this: valid Writes, Reads and Sends of
- * one SGE, and Writes like the one before them.
+ * one SGE.
  */
 
 #include "urma_send.h"
@@ -14,9 +14,6 @@
 	((sizeof(struct hca_next_unit) + sizeof(struct hca_ub_unit) + \
 	  sizeof(struct hca_data_unit)) / \
 	 HCA_WQE_UNIT)
-
-/* Size of a Write with one SGE */
-#define LIKE_BYTES (PLAIN_UNITS * HCA_WQE_UNIT + sizeof(struct hca_raddr_unit))
 
 /* ---- judging ---- */
 
@@ -67,30 +64,6 @@ judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request 
 	return is_within(&r->remote->tseg->seg, r->remote->addr, r->total);
 }
 
-/*
- * A Write like the one before it, r, which judge_plain() has taken: to the same Jetty, with the
- * same flags, between the same segments. Only its range is judged, and r becomes this one.
- */
-static inline bool
-judge_like(const urma_jfs_wr_t *wr, struct request *r)
-{
-	const urma_sg_t *local = &wr->rw.src, *remote = &wr->rw.dst;
-	const urma_jfs_wr_t *last = r->wr;
-
-	if (wr->opcode != URMA_OPC_WRITE || last->opcode != URMA_OPC_WRITE ||
-	    wr->flag.value != last->flag.value || wr->tjetty != last->tjetty ||
-	    local->num_sge != 1 || remote->num_sge != 1 || local->sge == NULL ||
-	    remote->sge == NULL || local->sge->tseg != r->local->tseg ||
-	    remote->sge->tseg != r->remote->tseg || local->sge->len > SEND_MAX ||
-	    !is_within(&remote->sge->tseg->seg, remote->sge->addr, local->sge->len))
-		return false;
-	r->wr = wr;
-	r->local = local->sge;
-	r->remote = remote->sge;
-	r->total = local->sge->len;
-	return true;
-}
-
 /* ---- building ---- */
 
 /* build_ub() of a request that judge_plain() has taken. */
@@ -128,23 +101,6 @@ build_plain(uint8_t *wqe, const struct request *r)
 	data = (struct hca_data_unit *)at;
 	data->byte_cnt = hca_cpu_to_le32(r->total);
 	data->lkey = hca_cpu_to_le32(segment(r->local)->mr->lkey);
-	data->addr = hca_cpu_to_le64(r->local->addr);
-}
-
-/* One that judge_like() has taken; model: the WQE of one that it is like. */
-static inline void
-build_like(uint8_t *wqe, const uint8_t *model, const struct request *r)
-{
-	const struct hca_next_unit *from = (const struct hca_next_unit *)model;
-	struct hca_raddr_unit *remote;
-	struct hca_data_unit *data;
-
-	*(struct hca_next_unit *)wqe = (struct hca_next_unit){.flags = from->flags};
-	memcpy(wqe + sizeof(*from), model + sizeof(*from), LIKE_BYTES - sizeof(*from));
-	remote = (struct hca_raddr_unit *)(wqe + sizeof(*from) + sizeof(struct hca_ub_unit));
-	data = (struct hca_data_unit *)(remote + 1);
-	remote->raddr = hca_cpu_to_le64(r->remote->addr);
-	data->byte_cnt = hca_cpu_to_le32(r->total);
 	data->addr = hca_cpu_to_le64(r->local->addr);
 }
 
