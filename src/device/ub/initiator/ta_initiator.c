@@ -65,7 +65,7 @@ hca_tai_room(struct hca_pipe *h)
 /* ---- lists ---- */
 
 static void
-append(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
+tai_list_append(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	struct hca_qp_tai *q = &h->qp[qpi].tai;
 
@@ -80,7 +80,7 @@ append(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 
 /* In front of the others, behind those that came back before it: they keep their order. */
 static void
-put_back(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
+tai_list_put_back(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	struct hca_qp_tai *q = &h->qp[qpi].tai;
 	uint32_t *link = l->front == HCA_TAI_NONE ? &l->head : &h->qp[l->front].tai.list_next;
@@ -95,7 +95,7 @@ put_back(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 }
 
 static void
-take_out(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
+tai_list_remove(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 {
 	const struct hca_qp_tai *q = &h->qp[qpi].tai;
 
@@ -112,10 +112,10 @@ take_out(struct hca_pipe *h, struct hca_tai_list *l, uint32_t qpi)
 }
 
 static void
-make_ready(struct hca_pipe *h, struct hca_tai_ctx *ctx, uint32_t qpi)
+tai_make_ready(struct hca_pipe *h, struct hca_tai_ctx *ctx, uint32_t qpi)
 {
 	h->qp[qpi].tai.flags |= HCA_TAI_READY;
-	append(h, &ctx->ready, qpi);
+	tai_list_append(h, &ctx->ready, qpi);
 	ctx->ready_n++;
 }
 
@@ -123,7 +123,7 @@ void
 hca_tai_wake(struct hca_pipe *h, uint32_t qpi)
 {
 	if (!(h->qp[qpi].tai.flags & (HCA_TAI_READY | HCA_TAI_WAITS)))
-		make_ready(h, hca_tai_ctx(h), qpi);
+		tai_make_ready(h, hca_tai_ctx(h), qpi);
 }
 
 /*
@@ -131,7 +131,7 @@ hca_tai_wake(struct hca_pipe *h, uint32_t qpi)
  * so and are not served yet. More would find nothing, and leave their place in the order.
  */
 static void
-grant(struct hca_pipe *h, uint32_t list, uint32_t n)
+tai_grant_room(struct hca_pipe *h, uint32_t list, uint32_t n)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
 	struct hca_tai_list *l = &ctx->wait[list];
@@ -140,11 +140,11 @@ grant(struct hca_pipe *h, uint32_t list, uint32_t n)
 		uint32_t qpi = l->head;
 
 		l->granted++;
-		take_out(h, l, qpi);
+		tai_list_remove(h, l, qpi);
 		ctx->waiting_n--;
 		h->qp[qpi].tai.flags &= ~HCA_TAI_WAITS;
 		h->qp[qpi].tai.flags |= HCA_TAI_GRANTED;
-		make_ready(h, ctx, qpi);
+		tai_make_ready(h, ctx, qpi);
 	}
 }
 
@@ -174,10 +174,10 @@ end_grant(struct hca_pipe *h, struct hca_qp *qp)
 
 /* It was woken, and leaves room for others, whether it needed any or not. */
 static void
-pass_on(struct hca_pipe *h, struct hca_qp *qp)
+tai_pass_on_room(struct hca_pipe *h, struct hca_qp *qp)
 {
 	end_grant(h, qp);
-	grant(h, qp->tai.waits, room_of(h, qp->tai.waits));
+	tai_grant_room(h, qp->tai.waits, room_of(h, qp->tai.waits));
 }
 
 /* A Jetty that was woken and found no room waits in front of the others. */
@@ -191,14 +191,14 @@ hca_tai_wait(struct hca_pipe *h, uint32_t qpi, uint32_t list)
 	if (in_front)
 		end_grant(h, &h->qp[qpi]);
 	else if (q->flags & HCA_TAI_GRANTED)
-		pass_on(h, &h->qp[qpi]);
+		tai_pass_on_room(h, &h->qp[qpi]);
 	q->waits = list;
 	q->flags |= HCA_TAI_WAITS;
 	hca_tai_ctx(h)->waiting_n++;
 	if (in_front)
-		put_back(h, l, qpi);
+		tai_list_put_back(h, l, qpi);
 	else
-		append(h, l, qpi);
+		tai_list_append(h, l, qpi);
 	HCA_COUNT(h, TAI, ub_parked_room);
 }
 
@@ -211,7 +211,7 @@ hca_tai_is_before(struct hca_pipe *h, const struct hca_qp *qp, uint32_t list)
 	if (qp->tai.flags & HCA_TAI_GRANTED && qp->tai.waits == list)
 		return true;
 	room = room_of(h, list);
-	grant(h, list, room);
+	tai_grant_room(h, list, room);
 	return room > l->granted;
 }
 
@@ -222,18 +222,18 @@ hca_tai_grant_tp(struct hca_pipe *h, uint32_t tpi)
 	bool usable = hca_tai_tp_usable(tp);
 	uint32_t list = hca_tai_wait_tp(h, tpi);
 
-	grant(h, list, usable ? room_of(h, list) : UINT32_MAX);
+	tai_grant_room(h, list, usable ? room_of(h, list) : UINT32_MAX);
 	if (tp->cfg.tpg == 0)
 		return;
 	list = hca_tai_wait_group(h, tp->cfg.tpg - 1);
 	if (hca_tai_ctx(h)->wait[list].head != HCA_TAI_NONE)
-		grant(h, list, usable ? room_of(h, list) : UINT32_MAX);
+		tai_grant_room(h, list, usable ? room_of(h, list) : UINT32_MAX);
 }
 
 void
 hca_tai_room_of_ops(struct hca_pipe *h)
 {
-	grant(h, hca_tai_wait_op(h), h->ub->pool[HCA_TP_REQUESTS].free_n);
+	tai_grant_room(h, hca_tai_wait_op(h), h->ub->pool[HCA_TP_REQUESTS].free_n);
 }
 
 void
@@ -243,15 +243,15 @@ hca_tai_unlist(struct hca_pipe *h, uint32_t qpi)
 	struct hca_qp *qp = &h->qp[qpi];
 
 	if (qp->tai.flags & HCA_TAI_READY) {
-		take_out(h, &ctx->ready, qpi);
+		tai_list_remove(h, &ctx->ready, qpi);
 		ctx->ready_n--;
 	} else if (qp->tai.flags & HCA_TAI_WAITS) {
-		take_out(h, &ctx->wait[qp->tai.waits], qpi);
+		tai_list_remove(h, &ctx->wait[qp->tai.waits], qpi);
 		ctx->waiting_n--;
 	}
 	qp->tai.flags &= ~(HCA_TAI_READY | HCA_TAI_WAITS);
 	if (qp->tai.flags & HCA_TAI_GRANTED)
-		pass_on(h, qp);
+		tai_pass_on_room(h, qp);
 }
 
 /* ---- records back to their pools ---- */
@@ -284,7 +284,7 @@ hca_tai_return(struct hca_pipe *h, const struct hca_qp *qp, uint32_t from, uint3
 /* ---- messages ---- */
 
 static void
-on_parser(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+tai_on_parser(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (unlikely(flags & HCA_MSG_STATE)) {
@@ -296,7 +296,7 @@ on_parser(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, ui
 }
 
 static void
-on_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+tai_on_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
@@ -304,7 +304,7 @@ on_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 }
 
 static void
-on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+tai_on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
@@ -312,10 +312,10 @@ on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 }
 
 static void
-on_ceu_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+tai_on_ceu_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (!(flags & HCA_MSG_PURGE)) {
-		on_state(h, qp, qpi, flags, now);
+		tai_on_state(h, qp, qpi, flags, now);
 		return;
 	}
 	hca_tai_forget(h, qp, qpi);
@@ -330,7 +330,7 @@ begin_search(struct hca_pipe *h)
 }
 
 static void
-on_tps(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tai_on_tps(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (unlikely(flags & HCA_MSG_DEAD))
@@ -342,7 +342,7 @@ on_tps(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint6
 
 /* In RESET no other stage uses the operations in its lane. */
 static void
-on_ceu_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tai_on_ceu_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (flags & HCA_MSG_PURGE) {
@@ -354,22 +354,23 @@ on_ceu_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, ui
 }
 
 static unsigned int
-messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
+tai_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
-	n = hca_ub_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TAI, on_ceu_qp, on_ceu_tp, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_TIMER, HCA_STAGE_TAI, on_timer, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_TAT, HCA_STAGE_TAI, on_state, now, budget);
-	n += hca_tp_msg_drain(h, HCA_STAGE_TPS, HCA_STAGE_TAI, on_tps, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_TAI, on_parser, now, budget);
+	n = hca_ub_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TAI, tai_on_ceu_qp, tai_on_ceu_tp, now,
+			     budget);
+	n += hca_msg_drain(h, HCA_STAGE_TIMER, HCA_STAGE_TAI, tai_on_timer, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_TAT, HCA_STAGE_TAI, tai_on_state, now, budget);
+	n += hca_tp_msg_drain(h, HCA_STAGE_TPS, HCA_STAGE_TAI, tai_on_tps, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_TAI, tai_on_parser, now, budget);
 	return n;
 }
 
 /* ---- turns ---- */
 
 static unsigned int
-serve(struct hca_pipe *h, struct hca_tai_ctx *ctx, unsigned int budget)
+tai_serve(struct hca_pipe *h, struct hca_tai_ctx *ctx, unsigned int budget)
 {
 	unsigned int n = 0;
 
@@ -378,12 +379,12 @@ serve(struct hca_pipe *h, struct hca_tai_ctx *ctx, unsigned int budget)
 		struct hca_qp *qp = &h->qp[qpi];
 		uint16_t before = qp->tai.tassn;
 
-		take_out(h, &ctx->ready, qpi);
+		tai_list_remove(h, &ctx->ready, qpi);
 		ctx->ready_n--;
 		qp->tai.flags &= ~HCA_TAI_READY;
 		hca_tai_visit(h, qp, qpi);
 		if (qp->tai.flags & HCA_TAI_GRANTED)
-			pass_on(h, qp);
+			tai_pass_on_room(h, qp);
 		n += 1u + (uint16_t)(qp->tai.tassn - before);
 	}
 	return n;
@@ -400,13 +401,13 @@ hca_tai_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	ctx->now = now;
 	hca_ub_stall_note(h, &ctx->stall, now);
 	if (hca_msg_due(h, HCA_STAGE_TAI))
-		n += messages(h, now, budget);
+		n += tai_messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_TPR_TAI], budget, now);
 	if (unlikely(ctx->search_left != 0))
 		n += hca_tai_search(h);
 	if (unlikely(ctx->expire_at <= now))
 		hca_tai_expire_places(h);
-	n += serve(h, ctx, budget);
+	n += tai_serve(h, ctx, budget);
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_TAI);
 	return n;

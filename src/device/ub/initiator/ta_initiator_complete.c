@@ -37,7 +37,7 @@ used_from(const struct hca_qp *qp)
 }
 
 static inline uint8_t
-kind_of(const struct hca_qp *qp)
+tai_cqe_kind(const struct hca_qp *qp)
 {
 	return qp->cfg.service == HCA_ST_JFS ? HCA_CQE_UB_JFS : HCA_CQE_UB_JETTY;
 }
@@ -48,7 +48,7 @@ add_cqe(struct completer *c, const struct hca_ub_record *r, uint8_t status)
 	const struct hca_qp *qp = c->qp;
 
 	c->cqe[c->n++] = (struct hca_ub_cqe){
-		.kind = kind_of(qp),
+		.kind = tai_cqe_kind(qp),
 		.status = status,
 		.opcode = r != NULL ? r->op : HCA_OP_NOP,
 		.is_send = true,
@@ -59,7 +59,7 @@ add_cqe(struct completer *c, const struct hca_ub_record *r, uint8_t status)
 }
 
 static void
-publish(struct completer *c, uint32_t tail)
+tai_publish_cqes(struct completer *c, uint32_t tail)
 {
 	struct hca_qp *qp = c->qp;
 	struct hca_cq_batch *batch = &hca_tai_ctx(c->h)->batch;
@@ -90,7 +90,7 @@ put_success(struct completer *c, const struct hca_ub_record *r)
 		if (!hca_cq_cursor_open(&c->h->core, c->qp->cfg.scqn, batch, HCA_STAGE_TAI, &c->cq))
 			return false;
 		c->local = hca_cpu_to_le32(
-			HCA_CQE_UB_MAKE_LOCAL(kind_of(c->qp), c->qp->cfg.local_qpn));
+			HCA_CQE_UB_MAKE_LOCAL(tai_cqe_kind(c->qp), c->qp->cfg.local_qpn));
 	}
 	cqe = (struct hca_cqe_ub *)hca_cq_cursor_take(&c->cq);
 	if (unlikely(cqe == NULL))
@@ -102,12 +102,12 @@ put_success(struct completer *c, const struct hca_ub_record *r)
 
 /* The record before `tail` failed, was flushed, or finds the CQ in other hands, or full. */
 static __rte_noinline void
-finish_general(struct completer *c, const struct hca_ub_record *r, uint32_t tail)
+tai_finish_general(struct completer *c, const struct hca_ub_record *r, uint32_t tail)
 {
 	uint8_t status = r->status;
 
 	if (c->cq.cq != NULL || c->n == CQES)
-		publish(c, tail);
+		tai_publish_cqes(c, tail);
 	if (status == HCA_UB_STATUS_OK && c->flushes)
 		status = HCA_UB_STATUS_FLUSHED;
 	c->done += status == HCA_UB_STATUS_OK;
@@ -119,17 +119,17 @@ finish_general(struct completer *c, const struct hca_ub_record *r, uint32_t tail
 
 /* The record at the tail is over. */
 static inline void
-finish(struct completer *c, const struct hca_ub_record *r, uint32_t tail)
+tai_finish_record(struct completer *c, const struct hca_ub_record *r, uint32_t tail)
 {
 	if (likely(r->status == HCA_UB_STATUS_OK && !c->flushes) &&
 	    (!(r->flags & HCA_REC_SIGNALED) || put_success(c, r)))
 		c->done++;
 	else
-		finish_general(c, r, tail);
+		tai_finish_general(c, r, tail);
 }
 
 static void
-finish_all(struct completer *c)
+tai_finish_records(struct completer *c)
 {
 	uint32_t tail = hca_una_tail(c->qp->sq_una), first = tail, end = c->qp->sq_next;
 
@@ -138,10 +138,10 @@ finish_all(struct completer *c)
 
 		if (r->open != 0)
 			break;
-		finish(c, r, tail);
+		tai_finish_record(c, r, tail);
 	}
 	if (tail != first)
-		publish(c, tail);
+		tai_publish_cqes(c, tail);
 }
 
 /* Open segments are at the peer, or in a lane, and are left there. */
@@ -184,7 +184,7 @@ say_once(struct completer *c, uint8_t flag, uint8_t status)
 		return;
 	c->qp->tai.flags |= flag;
 	add_cqe(c, NULL, status);
-	publish(c, hca_una_tail(c->qp->sq_una));
+	tai_publish_cqes(c, hca_una_tail(c->qp->sq_una));
 }
 
 static void
@@ -222,7 +222,7 @@ hca_tai_complete(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 	c.cq.cq = NULL;
 	if (unlikely(c.flushes))
 		give_up_all(h, qp, qpi);
-	finish_all(&c);
+	tai_finish_records(&c);
 	if (c.done != 0)
 		HCA_COUNT_N(h, TAI, req_completions, c.done);
 	if (unlikely(c.failed + c.flushed != 0)) {

@@ -38,7 +38,7 @@ find_among(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
 }
 
 static inline void
-find_payload(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
+tai_find_payload(const struct hca_ub_record *r, uint32_t from, struct hca_ta_op *op)
 {
 	op->source = HCA_TA_OP_NO_PAYLOAD;
 	if (op->payload == 0)
@@ -111,8 +111,8 @@ fill_signal(const struct hca_ub_record *r, struct hca_ta_op *op)
 
 /* Fill in the operation of a segment of the request r of qp. */
 static inline void
-fill_op(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
-	const struct hca_tai_piece *piece, struct hca_ta_op *op)
+tai_fill_op(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
+	    const struct hca_tai_piece *piece, struct hca_ta_op *op)
 {
 	/* word by word: a field that is not set here is not read for this kind of operation */
 	op->flags = 0;
@@ -135,7 +135,7 @@ fill_op(const struct hca_qp *qp, uint32_t qpi, const struct hca_ub_record *r,
 	fill_opcodes(r, piece, op);
 	fill_btah(qp, r, piece, op);
 	fill_signal(r, op);
-	find_payload(r, piece->offset, op);
+	tai_find_payload(r, piece->offset, op);
 }
 
 #endif

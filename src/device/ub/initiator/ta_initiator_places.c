@@ -50,7 +50,7 @@ hca_tai_given_up(struct hca_pipe *h, uint32_t tpi)
 
 /* Places of n that were given up are free. */
 static void
-release(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t n)
+tai_release_places(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t n)
 {
 	struct hca_tp_tai *tai = &tp->tai;
 
@@ -71,7 +71,7 @@ hca_tai_given_up_over(struct hca_pipe *h, uint32_t tpi, uint32_t n)
 	if (n > tp->tai.abandoned + late)
 		return false;
 	tp->tai.expired -= late;
-	release(h, tp, tpi, n - late);
+	tai_release_places(h, tp, tpi, n - late);
 	return true;
 }
 
@@ -106,7 +106,7 @@ tai_expire_places_of(struct hca_pipe *h, uint32_t tpi, uint64_t now)
 	if (tp->tai.expire_at > now)
 		return;
 	tp->tai.expired += n;
-	release(h, tp, tpi, n);
+	tai_release_places(h, tp, tpi, n);
 	HCA_COUNT_N(h, TAI, ub_places_lapsed, n);
 	tp->tai.aged = tp->tai.abandoned;
 	tp->tai.expire_at = now + hca_tai_life(tp);

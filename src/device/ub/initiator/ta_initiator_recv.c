@@ -24,11 +24,11 @@ struct response {
 	uint32_t qpi;
 	uint16_t tassn;
 	uint8_t rspst, rspinfo;
-	bool usual; /* is_usual() */
+	bool usual; /* tai_is_usual() */
 };
 
 static inline bool
-is_done(const struct response *p)
+tai_is_done(const struct response *p)
 {
 	return p->rspst == HCA_UB_RSP_DONE || p->rspst == HCA_UB_RSP_BUFFERED;
 }
@@ -37,7 +37,7 @@ is_done(const struct response *p)
 static uint32_t
 answered_by(const struct response *p)
 {
-	return p->ta.op->kind == HCA_UB_KIND_TAACK && is_done(p) ? p->rspinfo + 1u : 1;
+	return p->ta.op->kind == HCA_UB_KIND_TAACK && tai_is_done(p) ? p->rspinfo + 1u : 1;
 }
 
 static bool
@@ -48,7 +48,7 @@ is_open(const struct response *p, uint16_t tassn)
 
 /* The TP that the segment was sent to, or another one to the same peer. */
 static bool
-same_peer(const struct response *p, const struct hca_jetty_segment *s)
+tai_is_same_peer(const struct response *p, const struct hca_jetty_segment *s)
 {
 	const struct hca_tp *tp = hca_tai_tp(p->h, s->number);
 
@@ -77,7 +77,7 @@ end_abandoned(struct response *p, uint32_t n)
 }
 
 static enum hca_counter
-foreign(struct response *p, uint32_t n, enum hca_counter why)
+tai_foreign_response(struct response *p, uint32_t n, enum hca_counter why)
 {
 	enum hca_counter known =
 		p->tp->tai.expired != 0 ? HCA_CTR_ub_rsp_late : HCA_CTR_ub_rsp_abandoned;
@@ -89,8 +89,8 @@ foreign(struct response *p, uint32_t n, enum hca_counter why)
 
 /* Store to an SGE. 0; -EFAULT: its key does not allow it; -EAGAIN: not now. */
 static int
-scatter_sge(const struct response *p, const struct hca_sge *sge, uint32_t off, const uint8_t *src,
-	    uint32_t n)
+tai_scatter_sge(const struct response *p, const struct hca_sge *sge, uint32_t off,
+		const uint8_t *src, uint32_t n)
 {
 	struct hca_pipe *h = p->h;
 	uint32_t pd = p->qp->cfg.pd;
@@ -108,8 +108,8 @@ scatter_sge(const struct response *p, const struct hca_sge *sge, uint32_t off, c
 
 /* Store bytes [off, off + len) of the message, or of the result. */
 static int
-scatter(const struct response *p, const struct hca_ub_record *r, uint32_t off, const uint8_t *src,
-	uint32_t len)
+tai_scatter(const struct response *p, const struct hca_ub_record *r, uint32_t off,
+	    const uint8_t *src, uint32_t len)
 {
 	const struct hca_sge *sge = hca_ub_record_sges(r);
 
@@ -122,7 +122,7 @@ scatter(const struct response *p, const struct hca_ub_record *r, uint32_t off, c
 			continue;
 		}
 		n = RTE_MIN(sge[i].len - off, len);
-		rc = scatter_sge(p, &sge[i], off, src, n);
+		rc = tai_scatter_sge(p, &sge[i], off, src, n);
 		if (rc != 0)
 			return rc;
 		src += n;
@@ -178,7 +178,8 @@ end_read(struct response *p, struct hca_jetty_segment *s)
 }
 
 static enum hca_counter
-fail(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum hca_counter why)
+tai_fail_response(struct response *p, struct hca_jetty_segment *s, uint8_t status,
+		  enum hca_counter why)
 {
 	hca_tai_answered(p->h, p->qp, p->qpi, s, status);
 	return why;
@@ -186,7 +187,7 @@ fail(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum hca_c
 
 /* Until the last packet of its response the peer has the request, which fails here before. */
 static enum hca_counter
-fail_read(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum hca_counter why)
+tai_fail_read(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum hca_counter why)
 {
 	struct hca_tp_tai *tai = &hca_tai_tp(p->h, s->number)->tai;
 
@@ -194,11 +195,11 @@ fail_read(struct response *p, struct hca_jetty_segment *s, uint8_t status, enum 
 		hca_tai_given_up(p->h, s->number);
 		__atomic_store_n(&tai->open_out, tai->open_out + 1, __ATOMIC_RELAXED);
 	}
-	return fail(p, s, status, why);
+	return tai_fail_response(p, s, status, why);
 }
 
 static enum hca_counter
-take_data(struct response *p, struct hca_jetty_segment *s)
+tai_take_data(struct response *p, struct hca_jetty_segment *s)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(p->h);
 	const struct hca_ub_record *r = hca_tai_record(p->h, p->qp, s->cursor);
@@ -208,11 +209,12 @@ take_data(struct response *p, struct hca_jetty_segment *s)
 	int rc;
 
 	if (at == UINT32_MAX || !in_one_row(p, s, at))
-		return fail_read(p, s, HCA_UB_STATUS_REMOTE_RESPONSE_LENGTH,
-				 HCA_CTR_ub_rsp_bad_place);
-	rc = scatter(p, r, offset + at, p->atah + p->ta.payload, p->ta.payload_len);
+		return tai_fail_read(p, s, HCA_UB_STATUS_REMOTE_RESPONSE_LENGTH,
+				     HCA_CTR_ub_rsp_bad_place);
+	rc = tai_scatter(p, r, offset + at, p->atah + p->ta.payload, p->ta.payload_len);
 	if (unlikely(rc == -EFAULT))
-		return fail_read(p, s, HCA_UB_STATUS_LOCAL_ACCESS, HCA_CTR_ub_rsp_scatter_error);
+		return tai_fail_read(p, s, HCA_UB_STATUS_LOCAL_ACCESS,
+				     HCA_CTR_ub_rsp_scatter_error);
 	if (unlikely(rc != 0)) {
 		s->state = HCA_TAI_SEGMENT_LATE;
 		counter = HCA_CTR_ub_rsp_scatter_late;
@@ -226,7 +228,7 @@ take_data(struct response *p, struct hca_jetty_segment *s)
 
 /* The old value, least significant byte first whatever the TP says. */
 static enum hca_counter
-take_result(struct response *p, struct hca_jetty_segment *s)
+tai_take_result(struct response *p, struct hca_jetty_segment *s)
 {
 	const struct hca_ub_record *r = hca_tai_record(p->h, p->qp, s->cursor);
 	uint32_t n = r->atomic == HCA_UB_TA_STORE ? 0 : r->len;
@@ -234,12 +236,14 @@ take_result(struct response *p, struct hca_jetty_segment *s)
 	uint8_t value[HCA_UB_ATOMIC_MAX];
 
 	if (p->ta.payload_len != n)
-		return fail(p, s, HCA_UB_STATUS_REMOTE_RESPONSE_LENGTH, HCA_CTR_ub_rsp_bad_place);
+		return tai_fail_response(p, s, HCA_UB_STATUS_REMOTE_RESPONSE_LENGTH,
+					 HCA_CTR_ub_rsp_bad_place);
 	for (uint32_t i = 0; i < n; i++)
 		value[i] = from[p->tp->cfg.flags & HCA_TP_FLAG_RSP_BE ? n - 1 - i : i];
 	/* one that cannot be stored now is lost: the atomic must not be executed again */
-	if (n != 0 && scatter(p, r, 0, value, n) != 0)
-		return fail(p, s, HCA_UB_STATUS_LOCAL_ACCESS, HCA_CTR_ub_rsp_scatter_error);
+	if (n != 0 && tai_scatter(p, r, 0, value, n) != 0)
+		return tai_fail_response(p, s, HCA_UB_STATUS_LOCAL_ACCESS,
+					 HCA_CTR_ub_rsp_scatter_error);
 	hca_tai_answered(p->h, p->qp, p->qpi, s, 0);
 	return HCA_CTR_ub_responses;
 }
@@ -262,7 +266,7 @@ kind_fits(const struct response *p, const struct hca_jetty_segment *s)
 	const struct hca_ub_record *r = hca_tai_record(p->h, p->qp, s->cursor);
 	uint8_t kind = p->ta.op->kind;
 
-	return kind == kind_wanted(r) || (kind == HCA_UB_KIND_TAACK && !is_done(p));
+	return kind == kind_wanted(r) || (kind == HCA_UB_KIND_TAACK && !tai_is_done(p));
 }
 
 static bool
@@ -277,13 +281,13 @@ taid_fits(const struct response *p)
  * no other check is needed.
  */
 static inline bool
-is_usual(const struct response *p, uint32_t n)
+tai_is_usual(const struct response *p, uint32_t n)
 {
 	uint16_t una = hca_tai_una(p->qp), from = (uint16_t)(p->tassn - una);
 	const struct hca_jetty_segment *ring = p->qp->tai.segment;
 	uint32_t mask = p->qp->tai.segment_mask, tpi = p->tpi;
 
-	if (p->ta.op->kind != HCA_UB_KIND_TAACK || !is_done(p) ||
+	if (p->ta.op->kind != HCA_UB_KIND_TAACK || !tai_is_done(p) ||
 	    from + n > (uint16_t)(p->qp->tai.tassn - una))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
@@ -299,11 +303,11 @@ is_usual(const struct response *p, uint32_t n)
 
 /* Every request of an answer, before any of them is touched; HCA_CTR_N: it is right. */
 static enum hca_counter
-judge(struct response *p)
+tai_judge_response(struct response *p)
 {
 	uint32_t n = answered_by(p), unknown = 0;
 
-	p->usual = is_usual(p, n);
+	p->usual = tai_is_usual(p, n);
 	if (likely(p->usual))
 		return HCA_CTR_N;
 	for (uint32_t i = 0; i < n; i++) {
@@ -312,13 +316,13 @@ judge(struct response *p)
 
 		if (!is_open(p, tassn))
 			unknown++;
-		else if (!same_peer(p, s))
+		else if (!tai_is_same_peer(p, s))
 			return HCA_CTR_ub_rsp_other_peer;
 		else if (!kind_fits(p, s) || !taid_fits(p))
 			return HCA_CTR_ub_rsp_bad;
 	}
 	if (unknown == n)
-		return foreign(p, n, HCA_CTR_ub_rsp_unknown_request);
+		return tai_foreign_response(p, n, HCA_CTR_ub_rsp_unknown_request);
 	return end_abandoned(p, unknown) ? HCA_CTR_N : HCA_CTR_ub_rsp_unknown_request;
 }
 
@@ -330,7 +334,7 @@ status_of_error(uint8_t rspinfo)
 }
 
 static enum hca_counter
-answer(struct response *p)
+tai_take_response(struct response *p)
 {
 	struct hca_jetty_segment *s = hca_tai_segment(p->qp, p->tassn);
 
@@ -342,20 +346,21 @@ answer(struct response *p)
 		hca_tai_not_ready(p->h, p->qp, p->qpi, s, HCA_UB_RNR_NS(p->rspinfo));
 		return HCA_CTR_ub_responses;
 	}
-	if (!is_done(p))
-		return fail(p, s, status_of_error(p->rspinfo), HCA_CTR_ub_responses);
+	if (!tai_is_done(p))
+		return tai_fail_response(p, s, status_of_error(p->rspinfo), HCA_CTR_ub_responses);
 	if (p->ta.op->kind == HCA_UB_KIND_TAACK) {
 		hca_tai_done(p->h, p->qp, p->qpi, p->tassn, answered_by(p));
 		return HCA_CTR_ub_responses;
 	}
 	if (hca_ub_atah_poison(p->atah))
-		return fail(p, s, HCA_UB_STATUS_REMOTE_POISON, HCA_CTR_ub_rsp_poison);
-	return p->ta.op->kind == HCA_UB_KIND_READ_RESPONSE ? take_data(p, s) : take_result(p, s);
+		return tai_fail_response(p, s, HCA_UB_STATUS_REMOTE_POISON, HCA_CTR_ub_rsp_poison);
+	return p->ta.op->kind == HCA_UB_KIND_READ_RESPONSE ? tai_take_data(p, s)
+							   : tai_take_result(p, s);
 }
 
 /* Operations that TPS has returned: requests whose operations are not in a lane need less work. */
 static inline void
-take_back(struct response *p)
+tai_take_back_ops(struct response *p)
 {
 	uint32_t done = __atomic_load_n(&p->tp->tx.lane[HCA_TP_REQUESTS].done, __ATOMIC_ACQUIRE);
 
@@ -365,7 +370,7 @@ take_back(struct response *p)
 
 /* The Jetty that it names, in a state in which it has requests. */
 static bool
-find_jetty(struct response *p)
+tai_find_jetty(struct response *p)
 {
 	uint32_t rc = hca_ub_atah_rc_id(p->atah);
 
@@ -379,7 +384,7 @@ find_jetty(struct response *p)
 
 /* Returns the counter that says how the response was used or why it was dropped. */
 static enum hca_counter
-respond(struct response *p, struct rte_mbuf *m)
+tai_respond(struct response *p, struct rte_mbuf *m)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	const uint8_t *tph = hca_ub_rxd_tph(m);
@@ -398,14 +403,14 @@ respond(struct response *p, struct rte_mbuf *m)
 	p->tassn = (uint16_t)hca_ub_atah_tassn(p->atah);
 	p->rspst = (uint8_t)hca_ub_atah_rspst(p->atah);
 	p->rspinfo = (uint8_t)hca_ub_atah_rspinfo(p->atah);
-	take_back(p);
-	if (!find_jetty(p))
-		return foreign(p, answered_by(p), HCA_CTR_ub_rsp_unknown_queue);
-	counter = judge(p);
+	tai_take_back_ops(p);
+	if (!tai_find_jetty(p))
+		return tai_foreign_response(p, answered_by(p), HCA_CTR_ub_rsp_unknown_queue);
+	counter = tai_judge_response(p);
 	if (counter != HCA_CTR_N)
 		return counter;
 	hca_qp_stat_add(&p->qp->tai_wait.answers, 1);
-	counter = answer(p);
+	counter = tai_take_response(p);
 	hca_tai_settle(p->h, p->qp, p->qpi);
 	return counter;
 }
@@ -419,7 +424,7 @@ hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t 
 	for (unsigned int i = 0; i < n; i++) {
 		struct response p = {.h = h};
 
-		HCA_COUNT_AT(h, HCA_STAGE_TAI, respond(&p, objs[i]));
+		HCA_COUNT_AT(h, HCA_STAGE_TAI, tai_respond(&p, objs[i]));
 	}
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_TAI);

@@ -25,14 +25,14 @@ longest_plain(const struct hca_tai_ctx *ctx)
 
 /* Values that a record of a run has in common with the one before it, as a rule. */
 struct plain {
-	uint64_t kind; /* kind_of() it; UINT64_MAX: no record yet */
+	uint64_t kind; /* tai_record_kind() it; UINT64_MAX: no record yet */
 	uint8_t ta1, ta4, counted;
 	uint32_t rc;
 };
 
 /* Operation, flags, status and order. */
 static inline uint64_t
-kind_of(const struct hca_ub_record *r)
+tai_record_kind(const struct hca_ub_record *r)
 {
 	static const struct hca_ub_record which = {.op = UINT8_MAX,
 						   .flags = UINT8_MAX,
@@ -48,14 +48,14 @@ kind_of(const struct hca_ub_record *r)
 
 /* A plain Write of any length, to any TP. False: the general path has to look at it. */
 static inline bool
-begin_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
+tai_begin_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 {
 	uint32_t order = hca_tai_execution_order(r);
 
 	if (r->op != HCA_OP_RDMA_WRITE || r->status != 0 ||
 	    r->flags & (HCA_REC_FULL | HCA_REC_FENCE) || order == HCA_UB_ODR_STRONG)
 		return false;
-	p->kind = kind_of(r);
+	p->kind = tai_record_kind(r);
 	p->ta1 = (uint8_t)(HCA_FIELD(5, 4, HCA_UB_EE_NORMAL) |
 			   TV_EN((r->order & HCA_UB_HAS_TOKEN) != 0));
 	p->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) |
@@ -66,15 +66,15 @@ begin_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 }
 
 static inline bool
-is_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
+tai_is_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 {
-	return likely(kind_of(r) == p->kind) || begin_plain(r, qpn, p);
+	return likely(tai_record_kind(r) == p->kind) || tai_begin_plain(r, qpn, p);
 }
 
 /* fill_op() of a plain Write. */
 static inline void
-fill_plain(const struct hca_ub_record *r, const struct plain *p, uint32_t ref, uint16_t tassn,
-	   struct hca_ta_op *op)
+tai_fill_plain(const struct hca_ub_record *r, const struct plain *p, uint32_t ref, uint16_t tassn,
+	       struct hca_ta_op *op)
 {
 	op->opcode = op->last_opcode = HCA_UB_TA_WRITE;
 	op->ta1 = p->ta1;
@@ -109,9 +109,9 @@ longest_run(const struct visit *v)
 	return RTE_MIN(n, v->head - qp->sq_next);
 }
 
-/* n segments of this cost in sum, which send_run() has put into the lane of a TP. */
+/* n segments of this cost in sum, which tai_send_run() has put into the lane of a TP. */
 static inline void
-end_run(struct visit *v, uint32_t n, uint32_t cost, uint32_t ordered)
+tai_end_run(struct visit *v, uint32_t n, uint32_t cost, uint32_t ordered)
 {
 	struct hca_tp *tp = hca_tai_tp(v->h, v->member);
 	struct hca_tp_lane *lane = &tp->lane[HCA_TP_REQUESTS];
@@ -136,7 +136,7 @@ end_run(struct visit *v, uint32_t n, uint32_t cost, uint32_t ordered)
  * in this visit, to v->member. Returns how many.
  */
 static inline uint32_t
-send_run(struct visit *v)
+tai_send_run(struct visit *v)
 {
 	struct hca_tp *tp = hca_tai_tp(v->h, v->member);
 	struct hca_qp *qp = v->qp;
@@ -160,12 +160,12 @@ send_run(struct visit *v)
 
 		if (n + 2 < most)
 			rte_prefetch0(hca_tai_record(v->h, qp, next + n + 2));
-		if (unlikely(r->to != to || r->len - 1 >= longest || !is_plain(r, qpn, &plain)))
+		if (unlikely(r->to != to || r->len - 1 >= longest || !tai_is_plain(r, qpn, &plain)))
 			break;
 		op->flags = 0;
 		op->object = v->qpi;
 		op->generation = generation;
-		fill_plain(r, &plain, ref, tassn, op);
+		tai_fill_plain(r, &plain, ref, tassn, op);
 		s->cursor = next + n;
 		s->op = index;
 		s->number = v->member;
@@ -180,7 +180,7 @@ send_run(struct visit *v)
 		ordered += plain.counted != 0;
 	}
 	if (n != 0)
-		end_run(v, n, cost, ordered);
+		tai_end_run(v, n, cost, ordered);
 	return n;
 }
 

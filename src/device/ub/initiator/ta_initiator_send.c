@@ -69,15 +69,15 @@ tell_tps(struct visit *v, uint32_t tpi)
 }
 
 static inline void
-put(struct visit *v, struct hca_ub_record *r, const struct hca_tai_piece *piece, uint32_t tpi,
-    uint32_t index)
+tai_put_op(struct visit *v, struct hca_ub_record *r, const struct hca_tai_piece *piece,
+	   uint32_t tpi, uint32_t index)
 {
 	struct hca_jetty_segment *s = hca_tai_segment(v->qp, piece->tassn);
 	struct hca_ta_op *op = hca_tai_op(v->h, index);
 	struct hca_tp *tp = hca_tai_tp(v->h, tpi);
 	int32_t cost;
 
-	fill_op(v->qp, v->qpi, r, piece, op);
+	tai_fill_op(v->qp, v->qpi, r, piece, op);
 	s->op = index;
 	s->number = tpi;
 	s->state = HCA_TAI_SEGMENT_OPEN;
@@ -109,8 +109,8 @@ end_puts(struct visit *v)
 
 /* Put a segment into the lane of a TP. *dead: its request never gets one. */
 static inline enum stop
-send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_piece *piece,
-	     bool *dead)
+tai_send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_piece *piece,
+		 bool *dead)
 {
 	uint32_t tpi, index;
 	bool alive;
@@ -125,14 +125,14 @@ send_segment(struct visit *v, struct hca_ub_record *r, const struct hca_tai_piec
 		v->list = hca_tai_wait_op(v->h);
 		return STOP_ROOM;
 	}
-	put(v, r, piece, tpi, index);
+	tai_put_op(v, r, piece, tpi, index);
 	return STOP_NO;
 }
 
 /* ---- segments that were not ready ---- */
 
 static enum stop
-send_again(struct visit *v, uint16_t tassn)
+tai_send_again(struct visit *v, uint16_t tassn)
 {
 	struct hca_jetty_segment *s = hca_tai_segment(v->qp, tassn);
 	uint32_t ref = hca_tai_ref(v->qp, s->cursor);
@@ -144,7 +144,7 @@ send_again(struct visit *v, uint16_t tassn)
 	piece.offset = hca_tai_offset(v->ctx, r, tassn);
 	piece.length = hca_tai_length(v->ctx, r, piece.offset);
 	piece.last = piece.offset + piece.length == r->len;
-	stop = send_segment(v, r, &piece, &dead);
+	stop = tai_send_segment(v, r, &piece, &dead);
 	if (dead) {
 		hca_tai_answered(v->h, v->qp, v->qpi, s, HCA_UB_STATUS_ACK_TIMEOUT);
 		hca_tai_settle(v->h, v->qp, v->qpi);
@@ -159,7 +159,7 @@ send_again(struct visit *v, uint16_t tassn)
 
 /* One whose last operation is still in a lane waits until that is back. */
 static enum stop
-send_all_again(struct visit *v)
+tai_send_all_again(struct visit *v)
 {
 	enum stop stop = STOP_NO;
 
@@ -169,7 +169,7 @@ send_all_again(struct visit *v)
 		if (v->qp->tai_wait.again == 0)
 			break;
 		if (s->state == HCA_TAI_SEGMENT_AGAIN && s->op == HCA_TAI_NO_OP)
-			stop = v->left == 0 ? STOP_TURN : send_again(v, t);
+			stop = v->left == 0 ? STOP_TURN : tai_send_again(v, t);
 	}
 	return stop;
 }
@@ -230,7 +230,7 @@ is_for_peer(const struct visit *v, const struct hca_ub_record *r)
 
 /* The record at sq_next is over, or fails. */
 static inline void
-next_record(struct hca_qp *qp)
+tai_next_record(struct hca_qp *qp)
 {
 	qp->tai.sent = 0;
 	__atomic_store_n(&qp->sq_next, qp->sq_next + 1, __ATOMIC_RELEASE);
@@ -242,7 +242,7 @@ fail_next(struct visit *v, uint8_t status)
 	uint32_t cursor = v->qp->sq_next;
 
 	v->left--;
-	next_record(v->qp);
+	tai_next_record(v->qp);
 	hca_tai_fail(v->h, v->qp, v->qpi, cursor, status);
 	hca_tai_settle(v->h, v->qp, v->qpi);
 }
@@ -268,7 +268,7 @@ next_piece(const struct visit *v, const struct hca_ub_record *r, uint32_t ref)
 }
 
 static inline enum stop
-send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
+tai_send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 {
 	struct hca_qp_tai *q = &v->qp->tai;
 	struct hca_tai_piece piece = next_piece(v, r, ref);
@@ -286,7 +286,7 @@ send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 		r->first = piece.tassn;
 	s->cursor = v->qp->sq_next;
 	s->retries = 0;
-	stop = send_segment(v, r, &piece, &dead);
+	stop = tai_send_segment(v, r, &piece, &dead);
 	if (unlikely(dead))
 		fail_next(v, HCA_UB_STATUS_ACK_TIMEOUT);
 	if (unlikely(stop != STOP_NO || dead))
@@ -295,7 +295,7 @@ send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 	count_open(v->qp, r, s);
 	__atomic_store_n(&q->tassn, (uint16_t)(q->tassn + 1), __ATOMIC_RELEASE);
 	if (piece.last)
-		next_record(v->qp);
+		tai_next_record(v->qp);
 	else
 		q->sent += piece.length;
 	return STOP_NO;
@@ -310,7 +310,7 @@ may_run(const struct visit *v, const struct hca_ub_record *r)
 }
 
 static enum stop
-send_new(struct visit *v)
+tai_send_new(struct visit *v)
 {
 	enum stop stop = STOP_NO;
 
@@ -324,7 +324,7 @@ send_new(struct visit *v)
 			return STOP_TURN;
 		ref = hca_tai_ref(v->qp, v->qp->sq_next);
 		r = hca_ub_record(v->h, ref);
-		if (may_run(v, r) && send_run(v) != 0)
+		if (may_run(v, r) && tai_send_run(v) != 0)
 			continue;
 		if (unlikely(r->status != 0))
 			fail_next(v, r->status);
@@ -334,7 +334,7 @@ send_new(struct visit *v)
 			 !is_for_peer(v, r))
 			fail_stranger(v);
 		else
-			stop = send_next(v, r, ref);
+			stop = tai_send_next(v, r, ref);
 	}
 	return stop;
 }
@@ -370,9 +370,9 @@ hca_tai_visit(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 		return;
 	add_quantum(&v);
 	if (unlikely(qp->tai_wait.again != 0))
-		stop = send_all_again(&v);
+		stop = tai_send_all_again(&v);
 	if (stop == STOP_NO)
-		stop = send_new(&v);
+		stop = tai_send_new(&v);
 	end_puts(&v);
 	if (stop == STOP_TURN)
 		hca_tai_wake(h, qpi);

@@ -15,7 +15,7 @@
 /* ---- timer ---- */
 
 static void
-arm(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t deadline)
+tai_arm_timer(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t deadline)
 {
 	struct hca_qp_tai_wait *w = &qp->tai_wait;
 
@@ -39,7 +39,8 @@ timeout_of(const struct hca_qp *qp)
 void
 hca_tai_expect(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 {
-	arm(h, qp, qpi, hca_tai_ctx(h)->now + RTE_MIN(timeout_of(qp), HCA_TAI_OVERDUE_NS));
+	tai_arm_timer(h, qp, qpi,
+		      hca_tai_ctx(h)->now + RTE_MIN(timeout_of(qp), HCA_TAI_OVERDUE_NS));
 }
 
 /* ---- not ready ---- */
@@ -55,7 +56,7 @@ hca_tai_later(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, struct hca_je
 	s->state = HCA_TAI_SEGMENT_WAIT;
 	s->number = (uint32_t)(due >> TICK_LOG);
 	HCA_COUNT(h, TAI, ub_segments_not_ready);
-	arm(h, qp, qpi, due >> TICK_LOG << TICK_LOG);
+	tai_arm_timer(h, qp, qpi, due >> TICK_LOG << TICK_LOG);
 }
 
 void
@@ -170,7 +171,7 @@ hca_tai_expired(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 			due = check_answer(h, qp, qpi, s, excusable);
 		next = RTE_MIN(next, due);
 	}
-	arm(h, qp, qpi, next);
+	tai_arm_timer(h, qp, qpi, next);
 	hca_tai_settle(h, qp, qpi);
 	hca_tai_wake(h, qpi);
 }

@@ -18,7 +18,7 @@ struct rest {
 
 /* The next unit; NULL: it is not there. */
 static const void *
-take(struct rest *r, uint32_t bytes)
+wqe_ub_take(struct rest *r, uint32_t bytes)
 {
 	const uint8_t *unit = r->at;
 
@@ -30,13 +30,13 @@ take(struct rest *r, uint32_t bytes)
 }
 
 static bool
-is_power(uint32_t n)
+wqe_ub_is_power(uint32_t n)
 {
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
 static bool
-is_atomic(uint32_t opcode)
+wqe_ub_is_atomic(uint32_t opcode)
 {
 	return opcode >= HCA_UB_TA_COMPARE_SWAP && opcode <= HCA_UB_TA_FETCH_XOR;
 }
@@ -61,7 +61,8 @@ codes_fit(const struct hca_ub_wr *wr, const struct hca_ub_unit *u)
 		return false;
 	if (!(wr->flags & HCA_UB_WR_OPERANDS))
 		return true;
-	return is_atomic(opcode) && (!names_ud_op(opcode) || HCA_UB_UD_OP(order) < HCA_UB_UD_OPS);
+	return wqe_ub_is_atomic(opcode) &&
+	       (!names_ud_op(opcode) || HCA_UB_UD_OP(order) < HCA_UB_UD_OPS);
 }
 
 /* Bytes of the operands or byte enables of a WQE that has them; 0: no such length. */
@@ -70,7 +71,7 @@ operand_bytes(const struct hca_wqe_ub *w)
 {
 	uint32_t n = hca_le32_to_cpu(w->ub->operands);
 
-	if (!is_power(n))
+	if (!wqe_ub_is_power(n))
 		return 0;
 	if (w->wr->flags & HCA_UB_WR_ENABLES)
 		return n >= HCA_UB_BE_MIN / 8 && n <= HCA_UB_BE_MAX / 8 ? RTE_ALIGN_CEIL(n, UNIT)
@@ -80,29 +81,29 @@ operand_bytes(const struct hca_wqe_ub *w)
 
 /* Units up to the data. */
 static uint8_t
-decode_units(struct rest *r, struct hca_wqe_ub *w)
+wqe_ub_decode_units(struct rest *r, struct hca_wqe_ub *w)
 {
 	uint8_t flags = w->wr->flags;
 	uint32_t bytes;
 
-	if (flags & HCA_UB_WR_RADDR && (w->raddr = take(r, sizeof(*w->raddr))) == NULL)
+	if (flags & HCA_UB_WR_RADDR && (w->raddr = wqe_ub_take(r, sizeof(*w->raddr))) == NULL)
 		return HCA_UB_STATUS_LOCAL_LENGTH;
-	if (flags & HCA_UB_WR_NOTIFY && (w->notify = take(r, sizeof(*w->notify))) == NULL)
+	if (flags & HCA_UB_WR_NOTIFY && (w->notify = wqe_ub_take(r, sizeof(*w->notify))) == NULL)
 		return HCA_UB_STATUS_LOCAL_LENGTH;
 	if (flags & (HCA_UB_WR_OPERANDS | HCA_UB_WR_ENABLES)) {
 		bytes = operand_bytes(w);
-		w->operands = bytes != 0 ? take(r, bytes) : NULL;
+		w->operands = bytes != 0 ? wqe_ub_take(r, bytes) : NULL;
 		if (w->operands == NULL)
 			return HCA_UB_STATUS_LOCAL_LENGTH;
 	}
 	if (HCA_UB_TO(hca_le32_to_cpu(w->ub->number)) == HCA_UB_TO_ADDRESS &&
-	    (w->ud = take(r, sizeof(*w->ud))) == NULL)
+	    (w->ud = wqe_ub_take(r, sizeof(*w->ud))) == NULL)
 		return HCA_UB_STATUS_LOCAL_LENGTH;
 	return 0;
 }
 
 static uint8_t
-decode_inline(const struct rest *r, struct hca_wqe_ub *w)
+wqe_ub_decode_inline(const struct rest *r, struct hca_wqe_ub *w)
 {
 	uint32_t len = HCA_INLINE_LENGTH(hca_get_le32(r->at));
 
@@ -117,7 +118,7 @@ decode_inline(const struct rest *r, struct hca_wqe_ub *w)
 }
 
 static uint8_t
-decode_sges(const struct rest *r, struct hca_wqe_ub *w)
+wqe_ub_decode_sges(const struct rest *r, struct hca_wqe_ub *w)
 {
 	const struct hca_data_unit *d = (const struct hca_data_unit *)r->at;
 	uint32_t n = r->left / sizeof(*d);
@@ -161,23 +162,23 @@ length_fits(struct hca_wqe_ub *w)
 }
 
 static uint8_t
-decode(struct rest *r, struct hca_wqe_ub *w)
+wqe_ub_decode(struct rest *r, struct hca_wqe_ub *w)
 {
 	uint8_t status;
 
-	take(r, sizeof(struct hca_next_unit));
-	w->ub = take(r, sizeof(*w->ub));
+	wqe_ub_take(r, sizeof(struct hca_next_unit));
+	w->ub = wqe_ub_take(r, sizeof(*w->ub));
 	if (w->ub == NULL)
 		return HCA_UB_STATUS_LOCAL_LENGTH;
 	if (!codes_fit(w->wr, w->ub))
 		return HCA_UB_STATUS_UNSUPPORTED_OPCODE;
-	status = decode_units(r, w);
+	status = wqe_ub_decode_units(r, w);
 	if (status != 0)
 		return status;
 	if (r->left >= sizeof(struct hca_inline_unit) && hca_get_le32(r->at) & HCA_INLINE_FLAG)
-		status = decode_inline(r, w);
+		status = wqe_ub_decode_inline(r, w);
 	else
-		status = decode_sges(r, w);
+		status = wqe_ub_decode_sges(r, w);
 	if (status != 0)
 		return status;
 	return length_fits(w) ? 0 : HCA_UB_STATUS_LOCAL_LENGTH;
@@ -197,7 +198,7 @@ hca_wqe_ub_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op
 	else if (unlikely(size > stride))
 		out->status = HCA_UB_STATUS_LOCAL_LENGTH;
 	else
-		out->status = decode(&r, out);
+		out->status = wqe_ub_decode(&r, out);
 	if (unlikely(out->status != 0))
 		*out = (struct hca_wqe_ub){.status = out->status};
 }
@@ -226,7 +227,8 @@ fill_operands(const struct hca_wqe_ub *w, uint8_t *to)
 }
 
 static void
-fill_full(const struct hca_wqe_ub *w, const struct hca_ud_av *av, struct hca_ub_record_full *f)
+wqe_ub_fill_full(const struct hca_wqe_ub *w, const struct hca_ud_av *av,
+		 struct hca_ub_record_full *f)
 {
 	if (w->operands != NULL)
 		fill_operands(w, f->operand);
@@ -278,5 +280,5 @@ hca_wqe_ub_fill(const struct hca_wqe_ub *w, const struct hca_ud_av *av, struct h
 	r->sge = w->first;
 	fill_remote(w, r);
 	if (full)
-		fill_full(w, av, (struct hca_ub_record_full *)r);
+		wqe_ub_fill_full(w, av, (struct hca_ub_record_full *)r);
 }

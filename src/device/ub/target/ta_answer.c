@@ -13,7 +13,7 @@
 #define STATUS(answer) ((answer) >> 5)
 
 static void
-publish(struct hca_tp *tp)
+tat_publish_open(struct hca_tp *tp)
 {
 	__atomic_store_n(&tp->tat.open_in, (uint32_t)tp->tat.open + tp->tat.owed, __ATOMIC_RELAXED);
 }
@@ -21,7 +21,7 @@ publish(struct hca_tp *tp)
 /* ---- list of TPs ---- */
 
 static void
-list(struct hca_pipe *h, struct hca_tp *tp)
+tat_list_append(struct hca_pipe *h, struct hca_tp *tp)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 	uint32_t i = tat_tp_index(h, tp);
@@ -39,7 +39,7 @@ list(struct hca_pipe *h, struct hca_tp *tp)
 }
 
 static struct hca_tp *
-pop(struct hca_pipe *h)
+tat_list_pop(struct hca_pipe *h)
 {
 	struct tat_ctx *ctx = tat_ctx(h);
 	struct hca_tp *tp = &h->ub->tp[ctx->head];
@@ -51,20 +51,20 @@ pop(struct hca_pipe *h)
 }
 
 static void
-unlist(struct hca_pipe *h, struct hca_tp *tp)
+tat_list_remove(struct hca_pipe *h, struct hca_tp *tp)
 {
 	for (uint32_t n = tp->tat.listed ? tat_ctx(h)->listed : 0; n != 0; n--) {
-		struct hca_tp *other = pop(h);
+		struct hca_tp *other = tat_list_pop(h);
 
 		if (other != tp)
-			list(h, other);
+			tat_list_append(h, other);
 	}
 }
 
 /* ---- owing ---- */
 
 static void
-count_answer(struct hca_pipe *h, uint8_t answer)
+tat_count_answer(struct hca_pipe *h, uint8_t answer)
 {
 	static const enum hca_counter counter[] = {
 		[HCA_UB_RSP_DONE] = HCA_CTR_ub_requests_done,
@@ -112,9 +112,9 @@ tat_owe(struct tat_request *q)
 		e->length = o->answer == 0 ? q->op : TAT_NONE;
 	}
 	tp->tat.owed++;
-	publish(tp);
-	count_answer(q->h, o->answer);
-	list(q->h, tp);
+	tat_publish_open(tp);
+	tat_count_answer(q->h, o->answer);
+	tat_list_append(q->h, tp);
 }
 
 void
@@ -124,9 +124,9 @@ tat_owe_done(struct hca_pipe *h, struct hca_tp *tp, uint32_t n)
 
 	__atomic_store_n(&tat->requests, tat->requests + n, __ATOMIC_RELAXED);
 	tat->owed = (uint16_t)(tat->owed + n);
-	publish(tp);
+	tat_publish_open(tp);
 	if (!tat->listed)
-		list(h, tp);
+		tat_list_append(h, tp);
 }
 
 /* ---- operations ---- */
@@ -158,7 +158,7 @@ op_at(const struct hca_pipe *h, uint32_t index)
 
 /* Operations before `end` of the lane have come back. */
 static void
-take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t end)
+tat_take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t end)
 {
 	const struct hca_tp_lane *lane = &tp->lane[HCA_TP_RESPONSES];
 
@@ -167,9 +167,10 @@ take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t end)
 }
 
 static void
-take_back_done(struct hca_pipe *h, struct hca_tp *tp)
+tat_take_back_done(struct hca_pipe *h, struct hca_tp *tp)
 {
-	take_back(h, tp, __atomic_load_n(&tp->tx.lane[HCA_TP_RESPONSES].done, __ATOMIC_ACQUIRE));
+	tat_take_back(h, tp,
+		      __atomic_load_n(&tp->tx.lane[HCA_TP_RESPONSES].done, __ATOMIC_ACQUIRE));
 }
 
 /* As hca_tp_lane_room(), but operations that were not taken back count as in the lane. */
@@ -182,7 +183,7 @@ lane_room(const struct hca_tp *tp)
 /* ---- answering ---- */
 
 static void
-fill(struct hca_ta_op *op, const struct tat_owed *e)
+tat_fill_response_op(struct hca_ta_op *op, const struct tat_owed *e)
 {
 	*op = (struct hca_ta_op){
 		.opcode = e->opcode,
@@ -204,7 +205,7 @@ fill(struct hca_ta_op *op, const struct tat_owed *e)
 
 /* Number of answers behind the oldest one that its TAACK can also report. */
 static uint32_t
-neighbours(const struct hca_tp *tp)
+tat_count_neighbours(const struct hca_tp *tp)
 {
 	const struct tat_owed *e = tat_owed_at(tp, 0);
 	uint32_t n = 0;
@@ -236,7 +237,7 @@ count_response(struct hca_pipe *h, uint8_t opcode, uint32_t merged)
 }
 
 static void
-settle(struct hca_tp *tp, uint32_t n)
+tat_settle(struct hca_tp *tp, uint32_t n)
 {
 	uint32_t at = tp->tat.owed_at + n;
 
@@ -245,32 +246,32 @@ settle(struct hca_tp *tp, uint32_t n)
 	if (tp->tat.owed == 0)
 		at = 0;
 	tp->tat.owed_at = (uint16_t)(at < tp->cfg.requests ? at : at - tp->cfg.requests);
-	publish(tp);
+	tat_publish_open(tp);
 }
 
 /* The oldest answer, and those it speaks for, into the lane; false: there is no operation. */
 static bool
-send_one(struct hca_pipe *h, struct hca_tp *tp)
+tat_send_answer(struct hca_pipe *h, struct hca_tp *tp)
 {
 	const struct tat_owed *e = tat_owed_at(tp, 0);
 	bool ready = e->opcode == HCA_UB_TA_ATOMIC_RESPONSE && e->length != TAT_NONE;
-	uint32_t index = ready ? e->length : tat_op_take(h, tp), merged = neighbours(tp);
+	uint32_t index = ready ? e->length : tat_op_take(h, tp), merged = tat_count_neighbours(tp);
 	struct hca_ta_op *op;
 
 	if (unlikely(index == TAT_NONE))
 		return false;
 	op = op_at(h, index);
 	if (!ready)
-		fill(op, e);
+		tat_fill_response_op(op, e);
 	op->ta4 |= (uint8_t)merged;
 	count_response(h, e->opcode, merged);
-	settle(tp, merged + 1);
+	tat_settle(tp, merged + 1);
 	hca_tp_lane_put(tp, HCA_TP_RESPONSES, index);
 	return true;
 }
 
 static unsigned int
-visit(struct hca_pipe *h, struct hca_tp *tp)
+tat_visit(struct hca_pipe *h, struct hca_tp *tp)
 {
 	unsigned int n = 0;
 
@@ -278,10 +279,10 @@ visit(struct hca_pipe *h, struct hca_tp *tp)
 		tat_answer_drop(h, tp, false);
 		return 1;
 	}
-	take_back_done(h, tp);
+	tat_take_back_done(h, tp);
 	while (tp->tat.owed != 0 && lane_room(tp) != 0) {
-		if (!send_one(h, tp)) {
-			list(h, tp); /* until operations come back, of any TP */
+		if (!tat_send_answer(h, tp)) {
+			tat_list_append(h, tp); /* until operations come back, of any TP */
 			break;
 		}
 		n++;
@@ -298,16 +299,16 @@ tat_answer(struct hca_pipe *h, unsigned int budget)
 	unsigned int n = 0;
 
 	for (; visits != 0 && n < budget; visits--)
-		n += visit(h, pop(h));
+		n += tat_visit(h, tat_list_pop(h));
 	return n;
 }
 
 void
 tat_answer_room(struct hca_pipe *h, struct hca_tp *tp)
 {
-	take_back_done(h, tp);
+	tat_take_back_done(h, tp);
 	if (tp->tat.owed != 0)
-		list(h, tp);
+		tat_list_append(h, tp);
 }
 
 void
@@ -319,11 +320,11 @@ tat_answer_drop(struct hca_pipe *h, struct hca_tp *tp, bool all)
 		if (e->opcode == HCA_UB_TA_ATOMIC_RESPONSE && e->length != TAT_NONE)
 			tat_op_return(h, tp, e->length);
 		HCA_COUNT(h, TAT, ub_answers_abandoned);
-		settle(tp, 1);
+		tat_settle(tp, 1);
 	}
-	take_back_done(h, tp);
+	tat_take_back_done(h, tp);
 	if (!all)
 		return;
-	take_back(h, tp, tp->lane[HCA_TP_RESPONSES].head);
-	unlist(h, tp);
+	tat_take_back(h, tp, tp->lane[HCA_TP_RESPONSES].head);
+	tat_list_remove(h, tp);
 }

@@ -27,7 +27,7 @@ rc_of(const uint8_t *btah)
 }
 
 static void
-publish(struct hca_tp *tp)
+tat_publish_first(struct hca_tp *tp)
 {
 	__atomic_store_n(&tp->tat.open_in, (uint32_t)tp->tat.open + tp->tat.owed, __ATOMIC_RELAXED);
 }
@@ -80,14 +80,14 @@ tat_message_return(struct tat_ctx *ctx, uint32_t index)
 /* ---- finding ---- */
 
 static bool
-agrees(const struct tat_request *q, const struct tat_open *o)
+tat_open_agrees(const struct tat_request *q, const struct tat_open *o)
 {
 	return o->tpmsn == q->rxd->tpmsn && o->kind == q->v.op->kind && o->rc == rc_of(q->tah) &&
 	       o->tassn == hca_ub_btah_tassn(q->tah);
 }
 
 static bool
-begin(struct tat_request *q, struct tat_open *fresh)
+tat_open_begin(struct tat_request *q, struct tat_open *fresh)
 {
 	struct hca_tp_tat *tat = &q->tp->tat;
 
@@ -116,11 +116,11 @@ tat_open_find(struct tat_request *q, struct tat_open *fresh)
 
 	if (!(slot->flags & TAT_OPEN)) {
 		if (likely(!(slot->flags & TAT_CUT) || slot->tpmsn != q->rxd->tpmsn))
-			return begin(q, fresh);
+			return tat_open_begin(q, fresh);
 		HCA_COUNT(q->h, TAT, ub_ta_after_refusal);
 		return false;
 	}
-	if (unlikely(!agrees(q, slot))) {
+	if (unlikely(!tat_open_agrees(q, slot))) {
 		tat_fail(q->h, q->tp, HCA_CTR_ub_ta_disagree);
 		return false;
 	}
@@ -177,7 +177,7 @@ is_between(const struct tat_open *o, uint32_t psn)
 }
 
 static bool
-fits(struct tat_request *q)
+tat_open_fits(struct tat_request *q)
 {
 	struct tat_open *o = q->o;
 	uint32_t first;
@@ -201,7 +201,7 @@ fits(struct tat_request *q)
 bool
 tat_open_add(struct tat_request *q)
 {
-	if (likely(fits(q)))
+	if (likely(tat_open_fits(q)))
 		return true;
 	tat_fail(q->h, q->tp, HCA_CTR_ub_ta_disagree);
 	return false;
@@ -237,7 +237,7 @@ tat_open_keep(struct tat_request *q, const struct tat_open *fresh)
 	*slot = *fresh;
 	slot->flags |= TAT_OPEN;
 	q->tp->tat.open++;
-	publish(q->tp);
+	tat_publish_first(q->tp);
 }
 
 void
@@ -256,7 +256,7 @@ tat_open_end(struct tat_request *q, const struct tat_open *fresh)
 		slot->flags = TAT_CUT;
 		q->tp->tat.cut = true;
 	}
-	publish(q->tp);
+	tat_publish_first(q->tp);
 }
 
 void
@@ -279,5 +279,5 @@ tat_open_drop(struct hca_pipe *h, struct hca_tp *tp)
 		tp->tat.open--;
 		HCA_COUNT(h, TAT, ub_requests_abandoned);
 	}
-	publish(tp);
+	tat_publish_first(tp);
 }

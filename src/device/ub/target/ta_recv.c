@@ -27,7 +27,7 @@ struct tc {
 /* ---- finding ---- */
 
 static uint32_t
-resolve(const struct hca_ub *ub, uint32_t id)
+tat_resolve_queue(const struct hca_ub *ub, uint32_t id)
 {
 	if (id >= HCA_TC_WELL_KNOWN)
 		return id;
@@ -41,7 +41,7 @@ is_exported(const struct hca_tc *row)
 }
 
 static enum tat_why
-find_jfr(const struct hca_pipe *h, uint32_t srqn, struct tc *tc)
+tat_find_jfr(const struct hca_pipe *h, uint32_t srqn, struct tc *tc)
 {
 	tc->srq = hca_srq_find(&h->core, srqn);
 	if (tc->srq == NULL)
@@ -51,7 +51,7 @@ find_jfr(const struct hca_pipe *h, uint32_t srqn, struct tc *tc)
 }
 
 static enum tat_why
-find_jetty(const struct hca_pipe *h, uint32_t number, struct tc *tc)
+tat_find_jetty(const struct hca_pipe *h, uint32_t number, struct tc *tc)
 {
 	uint32_t qpi = hca_qp_index(&h->core, number), state;
 	struct hca_qp *qp = &h->qp[qpi];
@@ -71,17 +71,17 @@ find_jetty(const struct hca_pipe *h, uint32_t number, struct tc *tc)
 }
 
 static enum tat_why
-find(const struct hca_pipe *h, uint32_t mtetah, struct tc *tc)
+tat_find_queue(const struct hca_pipe *h, uint32_t mtetah, struct tc *tc)
 {
 	uint32_t id;
 
 	*tc = (struct tc){0};
 	if (HCA_BITS(mtetah, 21, 20) == HCA_UB_TC_GROUP)
 		return TAT_GROUP;
-	id = resolve(h->ub, HCA_BITS(mtetah, 19, 0));
+	id = tat_resolve_queue(h->ub, HCA_BITS(mtetah, 19, 0));
 	if (id & HCA_TC_JFR)
-		return find_jfr(h, HCA_TC_NUMBER(id), tc);
-	return find_jetty(h, id, tc);
+		return tat_find_jfr(h, HCA_TC_NUMBER(id), tc);
+	return tat_find_jetty(h, id, tc);
 }
 
 /* ---- taking ---- */
@@ -93,7 +93,7 @@ rq_offset(const struct hca_qp_ee *ee)
 }
 
 static void
-catas(struct hca_pipe *h, const struct tc *tc)
+tat_catas(struct hca_pipe *h, const struct tc *tc)
 {
 	if (tc->srq != NULL)
 		hca_srq_catas(&h->core, tc->srq, HCA_STAGE_TAT);
@@ -125,14 +125,14 @@ is_available(struct tat_request *q, const struct tc *tc)
 			hca_srq_check_limit(&q->h->core, tc->srq, HCA_STAGE_TAT);
 	} else {
 		tat_refuse(q, TAT_BAD_RECEIVE);
-		catas(q->h, tc);
+		tat_catas(q->h, tc);
 	}
 	return false;
 }
 
 /* The queue of the message and the CQ of its completion. */
 static void
-describe(const struct hca_pipe *h, const struct tc *tc, struct tat_message *m)
+tat_describe_queue(const struct hca_pipe *h, const struct tc *tc, struct tat_message *m)
 {
 	m->qpi = tc->qp != NULL ? (uint32_t)(tc->qp - h->qp) : TAT_NONE;
 	m->generation = tc->qp != NULL ? tc->qp->cfg.generation : 0;
@@ -146,7 +146,7 @@ describe(const struct hca_pipe *h, const struct tc *tc, struct tat_message *m)
 
 /* Copy the WQE; returns its link, and the number of its segments or -EINVAL. */
 static uint32_t
-fetch(const struct tc *tc, struct tat_message *m, int *n)
+tat_fetch_wqe(const struct tc *tc, struct tat_message *m, int *n)
 {
 	const struct hca_qp_ee *ee = tc->qp != NULL ? &tc->qp->ee : NULL;
 	const uint8_t *wqe;
@@ -163,7 +163,7 @@ fetch(const struct tc *tc, struct tat_message *m, int *n)
 }
 
 static void
-consume(struct hca_pipe *h, const struct tc *tc, uint32_t nda)
+tat_consume_wqe(struct hca_pipe *h, const struct tc *tc, uint32_t nda)
 {
 	struct hca_qp_ee *ee;
 
@@ -178,7 +178,7 @@ consume(struct hca_pipe *h, const struct tc *tc, uint32_t nda)
 }
 
 static bool
-take(struct tat_request *q, const struct tc *tc)
+tat_take_wqe(struct tat_request *q, const struct tc *tc)
 {
 	struct tat_message *m = q->msg;
 	uint32_t nda;
@@ -186,13 +186,13 @@ take(struct tat_request *q, const struct tc *tc)
 
 	if (!is_available(q, tc))
 		return false;
-	nda = fetch(tc, m, &n);
+	nda = tat_fetch_wqe(tc, m, &n);
 	if (n >= 0 && m->room < q->least) {
 		tat_refuse(q, TAT_TOO_LONG);
 		return false;
 	}
-	describe(q->h, tc, m);
-	consume(q->h, tc, nda);
+	tat_describe_queue(q->h, tc, m);
+	tat_consume_wqe(q->h, tc, nda);
 	m->held = true;
 	if (unlikely(n < 0)) {
 		tat_refuse(q, TAT_BAD_RECEIVE);
@@ -224,14 +224,14 @@ bool
 tat_recv_take(struct tat_request *q, uint32_t mtetah, bool has_value, uint32_t value)
 {
 	struct tc tc;
-	enum tat_why why = find(q->h, mtetah, &tc);
+	enum tat_why why = tat_find_queue(q->h, mtetah, &tc);
 
 	if (likely(why == TAT_FINE) && !hca_token_fits(&tc.row->token, has_value, value)) {
 		why = TAT_TC_TOKEN;
 		tat_mismatch(q);
 	}
 	if (likely(why == TAT_FINE))
-		return is_of_peer(q, &tc) && take(q, &tc);
+		return is_of_peer(q, &tc) && tat_take_wqe(q, &tc);
 	tat_refuse(q, why);
 	return false;
 }
@@ -377,7 +377,7 @@ flush_start(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t qpi)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	producer = hca_rq_posted(&ee->rq, bytes_log);
 	if (producer - ee->rq_consumed > 1u << ee->rq_size_log) {
-		catas(h, &tc);
+		tat_catas(h, &tc);
 		producer = ee->rq_consumed;
 	}
 	ee->rq_producer = producer;
@@ -451,7 +451,7 @@ flush_some(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t qpi)
 
 		complete_error(h, ctx, qp->cfg.rcqn, &cqe, HCA_UB_STATUS_FLUSHED);
 		hca_qp_stat_add32(&ee->resp_cqe_error, 1);
-		consume(h, &tc, 0);
+		tat_consume_wqe(h, &tc, 0);
 	}
 	if (ee->rq_consumed == ee->rq_producer)
 		flush_end(ctx, qpi);

@@ -178,7 +178,7 @@ fits_mtu(const struct tat_request *q)
 }
 
 static void
-execute(struct tat_request *q)
+tat_execute(struct tat_request *q)
 {
 	switch (q->v.op->kind) {
 	case HCA_UB_KIND_SEND:
@@ -210,7 +210,7 @@ passes_edge(const struct tat_request *q)
 
 /* Errors that do not depend on the opcode; rc: the codec's judgement of the headers. */
 static void
-judge(struct tat_request *q, int rc)
+tat_judge(struct tat_request *q, int rc)
 {
 	if (unlikely(rc != 0))
 		tat_refuse(q, why_codec(rc));
@@ -228,7 +228,7 @@ judge(struct tat_request *q, int rc)
 
 /* All packets have come: the effects that wait for that, the answer, the receive. */
 static void
-finish(struct tat_request *q)
+tat_finish(struct tat_request *q)
 {
 	struct tat_open *o = q->o;
 
@@ -245,7 +245,7 @@ finish(struct tat_request *q)
 }
 
 static void
-count(struct tat_request *q, bool refused_before)
+tat_count(struct tat_request *q, bool refused_before)
 {
 	if (unlikely(q->why != TAT_FINE))
 		HCA_COUNT_AT(q->h, HCA_STAGE_TAT, reasons[q->why].counter);
@@ -256,7 +256,7 @@ count(struct tat_request *q, bool refused_before)
 }
 
 static void
-request(struct tat_request *q, int rc)
+tat_request(struct tat_request *q, int rc)
 {
 	struct tat_open fresh;
 	bool refused;
@@ -269,21 +269,21 @@ request(struct tat_request *q, int rc)
 			HCA_COUNT(q->h, TAT, ub_requests_abandoned);
 		return;
 	}
-	judge(q, rc);
+	tat_judge(q, rc);
 	if (likely(q->o->answer == 0))
-		execute(q);
+		tat_execute(q);
 	if (likely(tat_open_is_complete(q))) {
-		finish(q);
+		tat_finish(q);
 		tat_open_end(q, &fresh);
 	} else {
 		tat_open_keep(q, &fresh);
 	}
-	count(q, refused);
+	tat_count(q, refused);
 }
 
 /* Without TP: one packet, no answer. */
 static void
-datagram(struct tat_request *q, int rc)
+tat_take_datagram(struct tat_request *q, int rc)
 {
 	if (unlikely(rc != 0))
 		tat_refuse(q, why_codec(rc));
@@ -297,14 +297,14 @@ datagram(struct tat_request *q, int rc)
 		tat_recv_fail(q->h, q->ctx, q->msg, q->msg->status);
 		tat_message_return(q->ctx, (uint32_t)(q->msg - q->ctx->message));
 	}
-	count(q, false);
+	tat_count(q, false);
 }
 
 /* ---- packets ---- */
 
 /* 0, or the codec's reason for a refusal. */
 static int
-parse(struct tat_request *q)
+tat_parse(struct tat_request *q)
 {
 	uint8_t *tph = (uint8_t *)(uintptr_t)q->tah - q->rxd->ta;
 	uint8_t form = q->tp->cfg.flags & (HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST);
@@ -325,14 +325,14 @@ parse(struct tat_request *q)
 }
 
 static bool
-is_stale(const struct tat_request *q)
+tat_is_stale(const struct tat_request *q)
 {
 	return tat_is_reliable(q) && (q->rxd->generation != q->tp->cfg.generation ||
 				      !hca_tp_receives(hca_tp_state(q->tp)));
 }
 
 static void
-packet(struct hca_pipe *h, struct tat_ctx *ctx, struct rte_mbuf *m, uint64_t now)
+tat_packet(struct hca_pipe *h, struct tat_ctx *ctx, struct rte_mbuf *m, uint64_t now)
 {
 	const struct hca_ub_rxd *rxd = hca_ub_rxd(m);
 	struct tat_request q = {
@@ -346,18 +346,18 @@ packet(struct hca_pipe *h, struct tat_ctx *ctx, struct rte_mbuf *m, uint64_t now
 	};
 	int rc;
 
-	if (unlikely(is_stale(&q))) {
+	if (unlikely(tat_is_stale(&q))) {
 		HCA_COUNT(h, TAT, ub_ta_stale);
 		return;
 	}
-	rc = parse(&q);
+	rc = tat_parse(&q);
 	if (unlikely(!tat_is_reliable(&q)))
-		datagram(&q, rc);
+		tat_take_datagram(&q, rc);
 	else if (unlikely(rc != 0 && (hca_ub_refusal_answer(rc) == 0 ||
 				      q.v.op->is & (HCA_UB_OP_RESPONSE | HCA_UB_OP_UNANSWERED))))
 		HCA_COUNT_AT(h, HCA_STAGE_TAT, reasons[why_codec(rc)].counter);
 	else
-		request(&q, rc);
+		tat_request(&q, rc);
 }
 
 void
@@ -371,7 +371,7 @@ hca_tat_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t 
 		run = tat_write_fast(h, m + i, n - i);
 		alone += run;
 		if (unlikely(run == 0)) {
-			packet(h, ctx, m[i], now);
+			tat_packet(h, ctx, m[i], now);
 			run = 1;
 		}
 	}
@@ -390,7 +390,7 @@ hca_tat_room(struct hca_pipe *h)
 /* ---- messages ---- */
 
 static void
-on_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+tat_on_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
 		tat_recv_forget(h, qpi);
@@ -402,7 +402,7 @@ on_qp(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64
 
 /* Whatever else the message says: operations may have come back, and the TP be dead. */
 static void
-on_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tat_on_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	if (flags & HCA_MSG_PURGE) {
 		forget_tp(h, tp, true);
@@ -416,7 +416,7 @@ on_tp(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64
 
 /* TPR has filled holes. Packets that it passed on before this message may still be in the ring. */
 static void
-on_given(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tat_on_given(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	uint32_t given = __atomic_load_n(&tp->rx.given, __ATOMIC_ACQUIRE);
 	struct hca_edge *e = &h->edge[HCA_EDGE_TPR_TAT];
@@ -430,25 +430,25 @@ on_given(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uin
 }
 
 static unsigned int
-messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
+tat_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	unsigned int n;
 
 	if (!hca_msg_due(h, HCA_STAGE_TAT))
 		return 0;
-	n = hca_tp_msg_drain(h, HCA_STAGE_TPS, HCA_STAGE_TAT, on_tp, now, budget);
-	n += hca_tp_msg_drain(h, HCA_STAGE_TPR, HCA_STAGE_TAT, on_given, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_TAT, on_qp, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_TAT, on_qp, now, budget);
-	n += hca_msg_drain(h, HCA_STAGE_TAI, HCA_STAGE_TAT, on_qp, now, budget);
-	n += hca_ub_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TAT, on_qp, on_tp, now, budget);
+	n = hca_tp_msg_drain(h, HCA_STAGE_TPS, HCA_STAGE_TAT, tat_on_tp, now, budget);
+	n += hca_tp_msg_drain(h, HCA_STAGE_TPR, HCA_STAGE_TAT, tat_on_given, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_TAT, tat_on_qp, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_TAT, tat_on_qp, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_TAI, HCA_STAGE_TAT, tat_on_qp, now, budget);
+	n += hca_ub_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TAT, tat_on_qp, tat_on_tp, now, budget);
 	return n;
 }
 
 /* ---- the stage ---- */
 
 static struct tat_ctx *
-create(struct hca_pipe *h, uint32_t messages_n)
+tat_create(struct hca_pipe *h, uint32_t messages_n)
 {
 	struct tat_ctx *ctx =
 		rte_zmalloc_socket("tat", sizeof(*ctx), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
@@ -473,7 +473,7 @@ hca_tat_init(struct hca_pipe *h)
 	if (h->ub == NULL)
 		return 0;
 	n = RTE_MIN(h->ub->pool[HCA_TP_RESPONSES].count, MESSAGES_MAX);
-	ctx = create(h, n);
+	ctx = tat_create(h, n);
 	h->stage_ctx[HCA_STAGE_TAT] = ctx;
 	if (ctx == NULL || ctx->message == NULL || ctx->free == NULL || ctx->flushing == NULL) {
 		hca_tat_fini(h);
@@ -507,7 +507,7 @@ hca_tat_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 
 	if (ctx == NULL)
 		return 0;
-	work = messages(h, now, budget);
+	work = tat_messages(h, now, budget);
 	work += hca_edge_drain(h, &h->edge[HCA_EDGE_TPR_TAT], budget, now);
 	work += tat_recv_flush(h, budget);
 	work += tat_answer(h, budget);

@@ -60,8 +60,8 @@ copy_out(struct tat_request *q, const struct hca_mpt_entry *e, uint64_t va, uint
  * CPUs. A request whose value will be stored later may not be repeated: that is no "late".
  */
 static void
-execute_in_steps(struct tat_request *q, const struct hca_mpt_entry *e,
-		 const struct hca_ub_atomic *a, uint64_t va, uint8_t *old)
+tat_execute_in_steps(struct tat_request *q, const struct hca_mpt_entry *e,
+		     const struct hca_ub_atomic *a, uint64_t va, uint8_t *old)
 {
 	uint8_t value[HCA_UB_ATOMIC_MAX];
 
@@ -77,7 +77,7 @@ execute_in_steps(struct tat_request *q, const struct hca_mpt_entry *e,
 }
 
 static void
-execute(struct tat_request *q, const struct hca_mpt_entry *e, uint8_t *old)
+tat_execute_atomic(struct tat_request *q, const struct hca_mpt_entry *e, uint8_t *old)
 {
 	struct hca_ub_atomic a = atomic_of(q);
 	uint64_t va = hca_ub_maetah_address(q->tah + q->v.at->maetah);
@@ -85,7 +85,7 @@ execute(struct tat_request *q, const struct hca_mpt_entry *e, uint8_t *old)
 	void *p;
 
 	if (e->foreign || a.len > HCA_UB_ATOMIC_CPU_MAX) {
-		execute_in_steps(q, e, &a, va, old);
+		tat_execute_in_steps(q, e, &a, va, old);
 		return;
 	}
 	p = hca_vtp_ptr(&q->h->vtp, e, va, a.len, &run);
@@ -127,7 +127,7 @@ tat_atomic(struct tat_request *q)
 		tat_refuse_for(q, TAT_NO_OP, TAT_TIMER_DEVICE);
 		return;
 	}
-	execute(q, e, old);
+	tat_execute_atomic(q, e, old);
 	if (q->o->answer != 0) {
 		tat_op_return(q->h, q->tp, index);
 		return;

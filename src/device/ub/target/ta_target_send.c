@@ -33,7 +33,7 @@ take_receive(struct tat_request *q)
 }
 
 static void
-place(struct tat_request *q)
+tat_place_payload(struct tat_request *q)
 {
 	uint64_t offset =
 		(uint64_t)hca_ub_ofstetah_offset(q->tah + q->v.at->ofstetah) * HCA_UB_OFFSET_UNIT;
@@ -58,7 +58,7 @@ tat_send(struct tat_request *q)
 	if (q->o->packets == 1 && !take_receive(q))
 		return;
 	if (likely(tat_recv_is_alive(q->h, q->msg)))
-		place(q);
+		tat_place_payload(q);
 	else
 		tat_refuse(q, q->msg->killed);
 }

@@ -100,7 +100,7 @@ keep_closing(struct tat_request *q)
 
 /* The length is that of the segment, the same in all of its packets; the last one has the rest. */
 static bool
-fits_length(const struct tat_request *q, uint32_t length)
+tat_fits_length(const struct tat_request *q, uint32_t length)
 {
 	const struct tat_open *o = q->o;
 	uint64_t before = (uint64_t)hca_tp_past(q->rxd->psn, o->first) << q->tp->cfg.mtu_log;
@@ -117,7 +117,7 @@ tat_write(struct tat_request *q)
 
 	if (o->packets == 1)
 		o->length = hca_ub_maetah_length(maetah);
-	if (unlikely(!fits_length(q, hca_ub_maetah_length(maetah)))) {
+	if (unlikely(!tat_fits_length(q, hca_ub_maetah_length(maetah)))) {
 		tat_refuse(q, TAT_SUM);
 		return;
 	}
@@ -188,7 +188,7 @@ store_notify(struct tat_request *q, const struct hca_mpt_entry *e, const struct 
 }
 
 static void
-notify(struct tat_request *q, const struct tat_closing *c)
+tat_notify(struct tat_request *q, const struct tat_closing *c)
 {
 	const struct hca_token_access a = {
 		.va = c->address,
@@ -225,7 +225,7 @@ tat_write_done(struct tat_request *q)
 	else
 		tat_closing_read(q, &c);
 	if (c.opcode == HCA_UB_TA_WRITE_NOTIFY)
-		notify(q, &c);
+		tat_notify(q, &c);
 	else
 		tat_immediate(q, &c);
 }

@@ -20,7 +20,7 @@
 #define RC_MASK UINT64_C(0x3fffff)
 
 static inline bool
-is_usual(uint64_t btah)
+tat_is_fast_write(uint64_t btah)
 {
 	return (btah & FIXED_MASK) == FIXED &&
 	       HCA_UB_ODR_EXECUTION(HCA_BITS(btah, 30, 28)) != HCA_UB_CODE_RESERVED;
@@ -37,7 +37,7 @@ struct run {
 
 /* False: no packet of the TP may be executed here. */
 static inline bool
-begin(const struct hca_pipe *h, const struct hca_ub_rxd *r, struct run *run)
+tat_run_begin(const struct hca_pipe *h, const struct hca_ub_rxd *r, struct run *run)
 {
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 
@@ -52,7 +52,7 @@ begin(const struct hca_pipe *h, const struct hca_ub_rxd *r, struct run *run)
 
 /* Requests that the peer may have more. */
 static inline uint32_t
-room(const struct hca_tp *tp)
+tat_run_room(const struct hca_tp *tp)
 {
 	uint32_t used = (uint32_t)tp->tat.open + tp->tat.owed;
 
@@ -61,7 +61,7 @@ room(const struct hca_tp *tp)
 
 /* Nothing is known of its TPMSN. */
 static inline bool
-is_new(const struct run *run, const struct hca_ub_rxd *r)
+tat_run_is_new(const struct run *run, const struct hca_ub_rxd *r)
 {
 	const struct tat_open *ring = run->tp->open;
 
@@ -70,7 +70,7 @@ is_new(const struct run *run, const struct hca_ub_rxd *r)
 
 /* Bytes of its payload; 0: none, or not as the length says. */
 static inline uint32_t
-payload_len(const struct run *run, const struct hca_ub_rxd *r, const uint8_t *tah)
+tat_run_payload_len(const struct run *run, const struct hca_ub_rxd *r, const uint8_t *tah)
 {
 	const struct hca_ub_layout *at = run->at;
 	uint32_t n = (uint32_t)r->end - r->ta, headers = at->beetah, len;
@@ -85,8 +85,8 @@ payload_len(const struct run *run, const struct hca_ub_rxd *r, const uint8_t *ta
 
 /* Its segment, if all is right. */
 static inline const struct hca_mpt_entry *
-segment(const struct hca_pipe *h, const struct run *run, const uint8_t *tah, uint64_t va,
-	uint32_t len)
+tat_run_segment(const struct hca_pipe *h, const struct run *run, const uint8_t *tah, uint64_t va,
+		uint32_t len)
 {
 	const struct hca_ub_layout *at = run->at;
 	const struct hca_token_access a = {
@@ -105,8 +105,8 @@ segment(const struct hca_pipe *h, const struct run *run, const uint8_t *tah, uin
 }
 
 static inline void
-store(const struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
-      uint32_t len)
+tat_run_store(const struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va,
+	      const uint8_t *src, uint32_t len)
 {
 	if (likely(e->base != NULL))
 		hca_copy_last_byte_last(h->icrc, e->base + (va - e->start), src, len);
@@ -116,7 +116,7 @@ store(const struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, cons
 
 /* The answer of a request, executed after i others. */
 static inline void
-owe(const struct run *run, uint64_t btah, unsigned int i)
+tat_run_owe(const struct run *run, uint64_t btah, unsigned int i)
 {
 	*tat_owed_at(run->tp, run->tp->tat.owed + i) =
 		(struct tat_owed){.opcode = HCA_UB_TA_TAACK,
@@ -126,7 +126,7 @@ owe(const struct run *run, uint64_t btah, unsigned int i)
 
 /* One packet, after i others. False: it is not the usual one. */
 static inline bool
-write_one(const struct hca_pipe *h, struct run *run, struct rte_mbuf *m, unsigned int i)
+tat_run_write(const struct hca_pipe *h, struct run *run, struct rte_mbuf *m, unsigned int i)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	const uint8_t *tah = hca_ub_rxd_tph(m) + r->ta;
@@ -138,21 +138,21 @@ write_one(const struct hca_pipe *h, struct run *run, struct rte_mbuf *m, unsigne
 		     !(r->flags & HCA_UB_RXD_LAST)))
 		return false;
 	btah = hca_get_be64(tah);
-	if (unlikely(!is_usual(btah) || !is_new(run, r)))
+	if (unlikely(!tat_is_fast_write(btah) || !tat_run_is_new(run, r)))
 		return false;
 	if (unlikely(run->at == NULL || run->ta1 != tah[1])) {
 		run->at = hca_ub_layout_of(HCA_UB_TA_WRITE, tah[1], run->tp->cfg.flags);
 		run->ta1 = tah[1];
 	}
-	len = payload_len(run, r, tah);
+	len = tat_run_payload_len(run, r, tah);
 	if (unlikely(len == 0))
 		return false;
 	va = hca_ub_maetah_address(tah + run->at->maetah);
-	e = segment(h, run, tah, va, len);
+	e = tat_run_segment(h, run, tah, va, len);
 	if (unlikely(e == NULL))
 		return false;
-	store(h, e, va, tah + run->at->beetah, len);
-	owe(run, btah, i);
+	tat_run_store(h, e, va, tah + run->at->beetah, len);
+	tat_run_owe(run, btah, i);
 	return true;
 }
 
@@ -163,13 +163,14 @@ tat_write_fast(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n)
 	struct run run;
 	unsigned int i;
 
-	if (hca_ub_rxd_tph(m[0])[first->ta] != HCA_UB_TA_WRITE || unlikely(!begin(h, first, &run)))
+	if (hca_ub_rxd_tph(m[0])[first->ta] != HCA_UB_TA_WRITE ||
+	    unlikely(!tat_run_begin(h, first, &run)))
 		return 0;
-	n = RTE_MIN(n, room(run.tp));
+	n = RTE_MIN(n, tat_run_room(run.tp));
 	for (i = 0; i < n; i++) {
 		if (i + 1 < n)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
-		if (unlikely(!write_one(h, &run, m[i], i)))
+		if (unlikely(!tat_run_write(h, &run, m[i], i)))
 			break;
 	}
 	if (i != 0)

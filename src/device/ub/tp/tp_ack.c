@@ -17,7 +17,7 @@ struct hearing {
 
 /* A packet sent once says how long it took; another one may have been answered before that. */
 static inline void
-note(struct hearing *hear, const struct hca_tp_slot *slot)
+tp_note_arrival(struct hearing *hear, const struct hca_tp_slot *slot)
 {
 	struct hca_tp_tx *tx = &hear->tp->tx;
 	uint64_t rtt = hear->now > slot->sent_at ? hear->now - slot->sent_at : 0;
@@ -39,28 +39,28 @@ mark_got(struct hca_tp *tp, uint32_t psn)
 }
 
 static void
-arrived(struct hearing *hear, uint32_t psn)
+tp_arrived(struct hearing *hear, uint32_t psn)
 {
 	struct hca_tp *tp = hear->tp;
 
 	if (hca_bit_test(tp->tx.got, tp_mask(tp), psn))
 		return;
 	mark_got(tp, psn);
-	note(hear, tp_slot(tp, psn));
+	tp_note_arrival(hear, tp_slot(tp, psn));
 }
 
 /* Everything before psn. */
 static void
-arrived_before(struct hearing *hear, uint32_t psn)
+tp_arrived_before(struct hearing *hear, uint32_t psn)
 {
 	for (uint32_t i = hear->tp->tx.una; hca_psn_diff(i, psn) < 0; i = hca_tp_psn(i, 1))
-		arrived(hear, i);
+		tp_arrived(hear, i);
 }
 
 /* ---- una ---- */
 
 static inline void
-op_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t ref)
+tp_op_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t ref)
 {
 	struct hca_ta_op *op = hca_ta_op_at(pools, ref);
 
@@ -103,7 +103,7 @@ hca_tp_advance(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t 
 		hca_bit_clear(tx->got, tp_mask(tp), una);
 		tx->got_n--;
 		if (slot->flags & HCA_TP_SLOT_LAST)
-			op_acked(tp, pools, slot->op);
+			tp_op_acked(tp, pools, slot->op);
 		una = hca_tp_psn(una, 1);
 	}
 	if (una != tx->una)
@@ -148,9 +148,9 @@ hca_tp_note_status(struct hca_tp *tp, const struct hca_ta_op_pools *pools,
 /* ---- kinds of answers ---- */
 
 static void
-hear_nak(struct hearing *hear, const struct hca_tp_answer *a)
+tp_hear_nak(struct hearing *hear, const struct hca_tp_answer *a)
 {
-	arrived_before(hear, a->psn);
+	tp_arrived_before(hear, a->psn);
 	hear->top = hca_tp_psn_before(a->psn);
 }
 
@@ -169,30 +169,30 @@ go_back(struct hca_tp *tp, const struct hca_tp_answer *a)
 
 /* Bits from k on: packets that were sent and are not acknowledged yet. */
 static void
-hear_word(struct hearing *hear, uint32_t psn, uint64_t word)
+tp_hear_word(struct hearing *hear, uint32_t psn, uint64_t word)
 {
 	const struct hca_tp *tp = hear->tp;
 
 	for (word &= ~hca_bits_at(tp->tx.got, tp_mask(tp), psn); word != 0; word &= word - 1)
-		arrived(hear, hca_tp_psn(psn, (uint32_t)__builtin_ctzll(word)));
+		tp_arrived(hear, hca_tp_psn(psn, (uint32_t)__builtin_ctzll(word)));
 }
 
 /* The bits between una and next - 1 count; before the first of them everything has arrived. */
 static void
-hear_sack(struct hearing *hear, const struct hca_tp_answer *a)
+tp_hear_sack(struct hearing *hear, const struct hca_tp_answer *a)
 {
 	const struct hca_tp_tx *tx = &hear->tp->tx;
 	uint32_t end = RTE_MIN(HCA_TP_SACK_BITS(a->sack_code), hca_tp_past(tx->next, a->psn));
 	uint32_t begin = hca_psn_diff(a->psn, tx->una) < 0 ? 1 : 0;
 
-	arrived_before(hear, a->psn);
+	tp_arrived_before(hear, a->psn);
 	hear->top = hca_tp_psn_before(a->psn);
 	for (uint32_t k = 0; k < end; k += 64) {
 		uint64_t word = hca_get_le64(a->bits + k / 8) & hca_bits_range(k, begin, end);
 
 		if (word == 0)
 			continue;
-		hear_word(hear, hca_tp_psn(a->psn, k), word);
+		tp_hear_word(hear, hca_tp_psn(a->psn, k), word);
 		hear->top = hca_tp_psn(a->psn, k + 63 - (uint32_t)__builtin_clzll(word));
 	}
 }
@@ -216,7 +216,7 @@ reach_of(const struct hearing *hear, const struct hca_tp_answer *a)
 
 /* An answer names the last packet in order; a TPNAK the one behind it, which was sent. */
 static enum hca_tp_heard
-judge(const struct hca_tp *tp, const struct hca_tp_answer *a)
+tp_judge_answer(const struct hca_tp *tp, const struct hca_tp_answer *a)
 {
 	bool nak = a->kind == HCA_TP_TPNAK;
 	uint32_t from = nak ? tp->tx.una : hca_tp_psn_before(tp->tx.una);
@@ -240,18 +240,18 @@ time_round_trip(struct hca_tp_tx *tx, const struct hearing *hear)
 }
 
 static void
-hear_kind(struct hearing *hear, const struct hca_tp_answer *a)
+tp_hear_kind(struct hearing *hear, const struct hca_tp_answer *a)
 {
 	switch (a->kind) {
 	case HCA_TP_TPNAK:
-		hear_nak(hear, a);
+		tp_hear_nak(hear, a);
 		break;
 	case HCA_TP_TPSACK:
-		hear_sack(hear, a);
+		tp_hear_sack(hear, a);
 		break;
 	default:
 		hear->top = a->psn;
-		arrived_before(hear, hca_tp_psn(a->psn, 1));
+		tp_arrived_before(hear, hca_tp_psn(a->psn, 1));
 		break;
 	}
 }
@@ -259,7 +259,8 @@ hear_kind(struct hearing *hear, const struct hca_tp_answer *a)
 /* ---- the usual answer ---- */
 
 static inline bool
-is_finished(const struct hca_ta_op_pools *pools, const struct hca_tp_slot *slot, uint32_t done_seq)
+tp_op_is_finished(const struct hca_ta_op_pools *pools, const struct hca_tp_slot *slot,
+		  uint32_t done_seq)
 {
 	return (int32_t)(done_seq - hca_ta_op_at(pools, slot->op)->tps.desc_seq) >= 0;
 }
@@ -271,14 +272,15 @@ is_finished(const struct hca_ta_op_pools *pools, const struct hca_tp_slot *slot,
  * at once and are not looked at.
  */
 static inline void
-ops_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t una, uint32_t n)
+tp_ops_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t una, uint32_t n)
 {
 	uint32_t seq = __atomic_load_n(&tp->encap.done_seq, __ATOMIC_ACQUIRE), mask = tp_mask(tp);
 	const struct hca_tp_slot *slot = tp_slot(tp, una);
 	uint32_t lane = slot->op >> HCA_TA_OPREF_LANE_SHIFT, mark = hca_ta_opref(lane, 0), i = 0;
 	uint32_t done = tp->tx.lane[lane].done;
 
-	if (is_finished(pools, slot, seq) && is_finished(pools, tp_slot(tp, una + n - 1), seq))
+	if (tp_op_is_finished(pools, slot, seq) &&
+	    tp_op_is_finished(pools, tp_slot(tp, una + n - 1), seq))
 		while (i < n && slot->flags & HCA_TP_SLOT_LAST &&
 		       slot->op == (tp->lane[lane].ring[done & mask] | mark)) {
 			done++;
@@ -288,7 +290,7 @@ ops_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t una, 
 	__atomic_store_n(&tp->tx.lane[lane].done, done, __ATOMIC_RELEASE);
 	for (; i < n; slot = tp_slot(tp, una + ++i))
 		if (slot->flags & HCA_TP_SLOT_LAST)
-			op_acked(tp, pools, slot->op);
+			tp_op_acked(tp, pools, slot->op);
 }
 
 /*
@@ -297,7 +299,8 @@ ops_acked(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t una, 
  * it is not so, and the TP is unchanged.
  */
 static inline bool
-hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const struct hca_tp_answer *a)
+tp_hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools,
+	      const struct hca_tp_answer *a)
 {
 	struct hca_tp *tp = hear->tp;
 	struct hca_tp_tx *tx = &tp->tx;
@@ -308,9 +311,9 @@ hear_usual(struct hearing *hear, const struct hca_ta_op_pools *pools, const stru
 	    tx->phase != HCA_TP_PHASE_NEW || n > tp->cfg.window ||
 	    tx->high != hca_tp_psn_before(una))
 		return false;
-	note(hear, tp_slot(tp, a->psn));
+	tp_note_arrival(hear, tp_slot(tp, a->psn));
 	time_round_trip(tx, hear);
-	ops_acked(tp, pools, una, n);
+	tp_ops_acked(tp, pools, una, n);
 	move_una(tp, hca_tp_psn(a->psn, 1), hear->now);
 	return true;
 }
@@ -320,7 +323,7 @@ hca_tp_ack(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct 
 	   uint64_t now)
 {
 	struct hearing hear = {.tp = tp, .now = now};
-	enum hca_tp_heard heard = judge(tp, a);
+	enum hca_tp_heard heard = tp_judge_answer(tp, a);
 	struct hca_tp_tx *tx = &tp->tx;
 	uint32_t from;
 
@@ -329,9 +332,9 @@ hca_tp_ack(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct 
 		tx->acks_bad += heard == HCA_TP_HEARD_BAD;
 		return heard;
 	}
-	if (likely(hear_usual(&hear, pools, a)))
+	if (likely(tp_hear_usual(&hear, pools, a)))
 		return heard;
-	hear_kind(&hear, a);
+	tp_hear_kind(&hear, a);
 	time_round_trip(tx, &hear);
 	hca_tp_advance(tp, pools, now);
 	from = hca_psn_diff(a->psn, tx->una) < 0 ? tx->una : a->psn;

@@ -8,14 +8,14 @@
 #include "ub/tp/tp_core.h"
 
 static void
-owe(struct hca_tp_rx *rx, enum hca_tp_debt debt)
+tp_owe_answer(struct hca_tp_rx *rx, enum hca_tp_debt debt)
 {
 	rx->debt = RTE_MAX(rx->debt, debt);
 }
 
 /* TPMSNs grow by one behind each `last`, and only there. seen: TPMSN and HCA_TP_SEEN_*. */
 static bool
-fits(struct hca_tp_rx *rx, uint32_t seen)
+tp_fits_window(struct hca_tp_rx *rx, uint32_t seen)
 {
 	if (seen & HCA_TP_SEEN_FAKE)
 		return true;
@@ -34,7 +34,7 @@ seen_of(const struct hca_tp_pkt *p)
 }
 
 static void
-broken(struct hca_tp *tp)
+tp_is_broken(struct hca_tp *tp)
 {
 	tp->rx.broken++;
 	hca_tp_fail(tp);
@@ -42,14 +42,14 @@ broken(struct hca_tp *tp)
 
 /* The packets behind epsn that came before it are in order now. */
 static uint32_t
-catch_up(struct hca_tp *tp, uint32_t epsn)
+tp_catch_up(struct hca_tp *tp, uint32_t epsn)
 {
 	struct hca_tp_rx *rx = &tp->rx;
 	uint32_t mask = tp->cfg.window - 1u;
 
 	while (hca_bit_test(rx->bits, mask, epsn)) {
-		if (!fits(rx, rx->seen[epsn & mask])) {
-			broken(tp);
+		if (!tp_fits_window(rx, rx->seen[epsn & mask])) {
+			tp_is_broken(tp);
 			break;
 		}
 		hca_bit_clear(rx->bits, mask, epsn);
@@ -60,7 +60,7 @@ catch_up(struct hca_tp *tp, uint32_t epsn)
 }
 
 static enum hca_tp_verdict
-good(struct hca_tp *tp, const struct hca_tp_pkt *p)
+tp_take_good(struct hca_tp *tp, const struct hca_tp_pkt *p)
 {
 	if (unlikely(hca_tp_state(tp) == HCA_TPS_PASSIVE))
 		hca_tp_state_cas(tp, HCA_TPS_PASSIVE, HCA_TPS_ACTIVE);
@@ -70,17 +70,17 @@ good(struct hca_tp *tp, const struct hca_tp_pkt *p)
 }
 
 static enum hca_tp_verdict
-in_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
+tp_take_in_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
 {
 	struct hca_tp_rx *rx = &tp->rx;
 	uint32_t epsn;
 
-	if (unlikely(!fits(rx, seen_of(p)))) {
-		broken(tp);
+	if (unlikely(!tp_fits_window(rx, seen_of(p)))) {
+		tp_is_broken(tp);
 		return HCA_TP_INVALID;
 	}
 	rx->unacked++;
-	epsn = catch_up(tp, hca_tp_psn(rx->epsn, 1));
+	epsn = tp_catch_up(tp, hca_tp_psn(rx->epsn, 1));
 	__atomic_store_n(&rx->epsn, epsn, __ATOMIC_RELEASE);
 	if (hca_psn_diff(rx->max_rcv, epsn) < 0)
 		__atomic_store_n(&rx->max_rcv, hca_tp_psn_before(epsn), __ATOMIC_RELAXED);
@@ -89,25 +89,26 @@ in_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
 	 */
 	if (unlikely(rx->nak == HCA_TP_NAK_SENT))
 		rx->nak = HCA_TP_NAK_NONE;
-	owe(rx, p->ask || p->last || rx->unacked >= tp->cfg.ack_every ? HCA_TP_OWES_NOW
-								      : HCA_TP_OWES_LATER);
-	return good(tp, p);
+	tp_owe_answer(rx, p->ask || p->last || rx->unacked >= tp->cfg.ack_every
+				  ? HCA_TP_OWES_NOW
+				  : HCA_TP_OWES_LATER);
+	return tp_take_good(tp, p);
 }
 
 /* Mode DROP: asks for epsn, once. */
 static enum hca_tp_verdict
-refuse(struct hca_tp_rx *rx)
+tp_refuse(struct hca_tp_rx *rx)
 {
 	if (rx->nak == HCA_TP_NAK_NONE) {
 		rx->nak = HCA_TP_NAK_DUE;
-		owe(rx, HCA_TP_OWES_NOW);
+		tp_owe_answer(rx, HCA_TP_OWES_NOW);
 	}
 	return HCA_TP_OUT_OF_ORDER;
 }
 
 /* Within the window, not in order. */
 static enum hca_tp_verdict
-out_of_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
+tp_take_out_of_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
 {
 	struct hca_tp_rx *rx = &tp->rx;
 	uint32_t mask = tp->cfg.window - 1u;
@@ -115,7 +116,7 @@ out_of_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
 
 	if (hca_bit_test(rx->bits, mask, p->psn)) {
 		if (sack)
-			owe(rx, HCA_TP_OWES_NOW);
+			tp_owe_answer(rx, HCA_TP_OWES_NOW);
 		return HCA_TP_DUPLICATE;
 	}
 	hca_bit_set(rx->bits, mask, p->psn);
@@ -125,32 +126,32 @@ out_of_order(struct hca_tp *tp, const struct hca_tp_pkt *p)
 	rx->accepted_ooo++;
 	rx->ooo++;
 	if (sack)
-		owe(rx, p->ask || rx->ooo % tp->cfg.ooo_every == 0 ? HCA_TP_OWES_NOW
-								   : HCA_TP_OWES_LATER);
-	return good(tp, p);
+		tp_owe_answer(rx, p->ask || rx->ooo % tp->cfg.ooo_every == 0 ? HCA_TP_OWES_NOW
+									     : HCA_TP_OWES_LATER);
+	return tp_take_good(tp, p);
 }
 
 static enum hca_tp_verdict
-judge(struct hca_tp *tp, const struct hca_tp_pkt *p)
+tp_judge_packet(struct hca_tp *tp, const struct hca_tp_pkt *p)
 {
 	struct hca_tp_rx *rx = &tp->rx;
 	uint32_t d = hca_tp_past(p->psn, rx->epsn);
 
 	if (likely(d == 0))
-		return in_order(tp, p);
+		return tp_take_in_order(tp, p);
 	if (d >= HCA_PSN_HALF) {
-		owe(rx, HCA_TP_OWES_NOW);
+		tp_owe_answer(rx, HCA_TP_OWES_NOW);
 		return HCA_TP_DUPLICATE;
 	}
 	if (d > tp->cfg.window)
 		return HCA_TP_INVALID;
 	if (tp->cfg.mode == HCA_TP_MODE_DROP)
-		return refuse(rx);
-	return out_of_order(tp, p);
+		return tp_refuse(rx);
+	return tp_take_out_of_order(tp, p);
 }
 
 static void
-count(struct hca_tp_rx *rx, enum hca_tp_verdict verdict)
+tp_count_verdict(struct hca_tp_rx *rx, enum hca_tp_verdict verdict)
 {
 	rx->packets++;
 	switch (verdict) {
@@ -166,11 +167,11 @@ count(struct hca_tp_rx *rx, enum hca_tp_verdict verdict)
 enum hca_tp_verdict
 hca_tp_accept(struct hca_tp *tp, const struct hca_tp_pkt *p)
 {
-	enum hca_tp_verdict verdict = judge(tp, p);
+	enum hca_tp_verdict verdict = tp_judge_packet(tp, p);
 
 	if (likely(verdict != HCA_TP_INVALID))
 		tp->rx.port = p->port;
-	count(&tp->rx, verdict);
+	tp_count_verdict(&tp->rx, verdict);
 	return verdict;
 }
 

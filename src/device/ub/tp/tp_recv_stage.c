@@ -67,7 +67,7 @@ hca_tpr_fini(struct hca_pipe *h)
 /* ---- answers that are due ---- */
 
 static uint32_t *
-link_of(struct hca_pipe *h, enum list l, uint32_t tpi)
+tpr_link_of(struct hca_pipe *h, enum list l, uint32_t tpi)
 {
 	struct hca_tp_rx *rx = &h->ub->tp[tpi].rx;
 
@@ -75,7 +75,7 @@ link_of(struct hca_pipe *h, enum list l, uint32_t tpi)
 }
 
 static void
-append(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
+tpr_list_append(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 {
 	struct hca_tp_rx *rx = &h->ub->tp[tpi].rx;
 	struct tp_list *list = &c->list[l];
@@ -84,21 +84,21 @@ append(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 		return;
 	rx->lists |= 1u << l;
 	c->due += l == DUE;
-	*link_of(h, l, tpi) = NONE;
+	*tpr_link_of(h, l, tpi) = NONE;
 	if (list->head == NONE)
 		list->head = tpi;
 	else
-		*link_of(h, l, list->tail) = tpi;
+		*tpr_link_of(h, l, list->tail) = tpi;
 	list->tail = tpi;
 }
 
 /* The list is not empty. */
 static uint32_t
-pop(struct hca_pipe *h, struct tpr_ctx *c, enum list l)
+tpr_list_pop(struct hca_pipe *h, struct tpr_ctx *c, enum list l)
 {
 	uint32_t tpi = c->list[l].head;
 
-	c->list[l].head = *link_of(h, l, tpi);
+	c->list[l].head = *tpr_link_of(h, l, tpi);
 	h->ub->tp[tpi].rx.lists &= (uint8_t) ~(1u << l);
 	c->due -= l == DUE;
 	return tpi;
@@ -106,17 +106,17 @@ pop(struct hca_pipe *h, struct tpr_ctx *c, enum list l)
 
 /* For a purge. */
 static void
-take_off(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
+tpr_list_remove(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi)
 {
 	uint32_t last = c->list[l].tail;
 	bool end = !(h->ub->tp[tpi].rx.lists & 1u << l);
 
 	while (!end) {
-		uint32_t at = pop(h, c, l);
+		uint32_t at = tpr_list_pop(h, c, l);
 
 		end = at == last;
 		if (at != tpi)
-			append(h, c, l, at);
+			tpr_list_append(h, c, l, at);
 	}
 }
 
@@ -126,7 +126,7 @@ note_debt(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_tp *tp, uint32
 	enum list l = tp->rx.debt == HCA_TP_OWES_NOW ? DUE : LAZY;
 
 	if (tp->rx.debt != HCA_TP_OWES_NOTHING && !(tp->rx.lists & 1u << l))
-		append(h, c, l, tpi);
+		tpr_list_append(h, c, l, tpi);
 }
 
 /* ---- packets ---- */
@@ -170,7 +170,7 @@ pkt_of(const struct hca_ub_rxd *r)
 
 /* True: the TP accepts the packet and TAI or TAT gets it. */
 static bool
-accept(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
+tpr_accept(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
 {
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 	struct hca_tp_pkt p = pkt_of(r);
@@ -192,7 +192,7 @@ accept(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
 }
 
 static inline void
-pass_on(struct sorted *s, struct rte_mbuf *m, const struct hca_ub_rxd *r)
+tpr_pass_on(struct sorted *s, struct rte_mbuf *m, const struct hca_ub_rxd *r)
 {
 	if (is_response(r))
 		s->to_tai[s->n_tai++] = m;
@@ -202,7 +202,7 @@ pass_on(struct sorted *s, struct rte_mbuf *m, const struct hca_ub_rxd *r)
 
 /* A packet in the general way. */
 static __rte_noinline void
-sort(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
+tpr_sort(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m)
 {
 	struct hca_ub_rxd *r = hca_ub_rxd(m);
 	struct hca_tp *tp = &h->ub->tp[r->tp];
@@ -213,7 +213,7 @@ sort(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m
 		s->to_tat[s->n_tat++] = m;
 		return;
 	}
-	passes = accept(h, c, r);
+	passes = tpr_accept(h, c, r);
 	if (hca_tp_past(tp->rx.epsn, before) > 1 || (!passes && tp->rx.epsn != before))
 		s->filled[s->n_filled++] = r->tp;
 	if (!passes) {
@@ -224,7 +224,7 @@ sort(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbuf *m
 		r->flags |= HCA_UB_RXD_AHEAD;
 		*hca_ub_rxd_expected(r) = before;
 	}
-	pass_on(s, m, r);
+	tpr_pass_on(s, m, r);
 }
 
 /* Holes are filled, and the packets behind them have been passed on. */
@@ -241,7 +241,8 @@ tell_given(struct hca_pipe *h, const struct sorted *s)
 
 /* The first packets, as far as they are the expected ones of one TP. Returns how many. */
 static inline unsigned int
-sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *objs, unsigned int n)
+tpr_sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *objs,
+	     unsigned int n)
 {
 	const struct hca_ub_rxd *first = hca_ub_rxd(objs[0]), *r;
 	struct hca_tp *tp = &h->ub->tp[first->tp];
@@ -259,7 +260,7 @@ sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *o
 		if (r->tp != tpi || unlikely(r->generation != generation) ||
 		    !hca_tp_run_take(&run, &p))
 			break;
-		pass_on(s, objs[i], r);
+		tpr_pass_on(s, objs[i], r);
 	}
 	hca_tp_run_end(tp, &run);
 	note_debt(h, c, tp, tpi);
@@ -267,17 +268,17 @@ sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *const *o
 }
 
 static void
-burst(struct hca_pipe *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint64_t now)
+tpr_burst(struct hca_pipe *h, struct tpr_ctx *c, void *const *objs, unsigned int n, uint64_t now)
 {
 	unsigned int usual = 0;
 	struct sorted s;
 
 	s.n_tai = s.n_tat = s.n_dead = s.n_filled = 0;
 	for (unsigned int i = 0, run; i < n; i += run) {
-		run = sort_run(h, c, &s, objs + i, n - i);
+		run = tpr_sort_run(h, c, &s, objs + i, n - i);
 		usual += run;
 		if (unlikely(run == 0)) {
-			sort(h, c, &s, objs[i]);
+			tpr_sort(h, c, &s, objs[i]);
 			run = 1;
 		}
 	}
@@ -306,14 +307,14 @@ hca_tpr_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t 
 
 	c->seen = true;
 	for (unsigned int i = 0; i < n; i += HCA_BURST)
-		burst(h, c, objs + i, RTE_MIN(n - i, HCA_BURST), now);
+		tpr_burst(h, c, objs + i, RTE_MIN(n - i, HCA_BURST), now);
 }
 
 /* ---- answers ---- */
 
 /* The answer of a TP in a descriptor; the bitmap is kept in the frame's own memory. */
 static bool
-make_answer(struct hca_pipe *h, uint32_t tpi, struct rte_mbuf *m)
+tpr_make_answer(struct hca_pipe *h, uint32_t tpi, struct rte_mbuf *m)
 {
 	struct hca_tp *tp = &h->ub->tp[tpi];
 	struct hca_ub_answer *a = hca_ub_answer(m);
@@ -326,7 +327,7 @@ make_answer(struct hca_pipe *h, uint32_t tpi, struct rte_mbuf *m)
 
 /* Send due answers, as far as encap has room. */
 static unsigned int
-answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
+tpr_answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
 {
 	struct hca_edge *e = &h->edge[HCA_EDGE_TPR_ENCAP];
 	unsigned int room = RTE_MIN(RTE_MIN(hca_edge_room(h, e), budget), HCA_BURST), n = 0;
@@ -339,7 +340,7 @@ answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
 			HCA_COUNT(h, TPR, ub_no_mbuf);
 			break;
 		}
-		if (make_answer(h, pop(h, c, DUE), m))
+		if (tpr_make_answer(h, tpr_list_pop(h, c, DUE), m))
 			out[n++] = m;
 		else
 			rte_mbuf_raw_free(m);
@@ -353,30 +354,30 @@ answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
 
 /* Answers that may wait are due when nothing came since the last poll, or enough polls went by. */
 static void
-end_waiting(struct hca_pipe *h, struct tpr_ctx *c)
+tpr_end_waiting(struct hca_pipe *h, struct tpr_ctx *c)
 {
 	if (c->list[LAZY].head == NONE || (c->seen && ++c->busy < LAZY_POLLS))
 		return;
 	c->busy = 0;
 	while (c->list[LAZY].head != NONE) {
-		uint32_t tpi = pop(h, c, LAZY);
+		uint32_t tpi = tpr_list_pop(h, c, LAZY);
 
 		if (h->ub->tp[tpi].rx.debt != HCA_TP_OWES_NOTHING)
-			append(h, c, DUE, tpi);
+			tpr_list_append(h, c, DUE, tpi);
 	}
 }
 
 /* ---- polls ---- */
 
 static void
-on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tpr_on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)tp;
 	(void)now;
 	if (!(flags & HCA_MSG_PURGE))
 		return;
-	take_off(h, h->stage_ctx[HCA_STAGE_TPR], DUE, tpi);
-	take_off(h, h->stage_ctx[HCA_STAGE_TPR], LAZY, tpi);
+	tpr_list_remove(h, h->stage_ctx[HCA_STAGE_TPR], DUE, tpi);
+	tpr_list_remove(h, h->stage_ctx[HCA_STAGE_TPR], LAZY, tpi);
 	hca_purge_ack(h, HCA_STAGE_TPR);
 }
 
@@ -389,12 +390,12 @@ hca_tpr_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	if (c == NULL)
 		return 0;
 	if (hca_msg_due(h, HCA_STAGE_TPR))
-		n += hca_tp_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TPR, on_ceu, now, budget);
+		n += hca_tp_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TPR, tpr_on_ceu, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_TPR], RTE_MIN(budget, hca_tpr_room(h)), now);
-	end_waiting(h, c);
+	tpr_end_waiting(h, c);
 	c->seen = false;
 	if (c->due != 0)
-		n += answer(h, c, now, budget);
+		n += tpr_answer(h, c, now, budget);
 	return n;
 }
 

@@ -60,7 +60,7 @@ hca_tp_again_first(const struct hca_tp *tp)
 }
 
 static bool
-is_lost(const struct hca_tp *tp, uint32_t psn, bool marked)
+tp_is_lost(const struct hca_tp *tp, uint32_t psn, bool marked)
 {
 	const struct hca_tp_tx *tx = &tp->tx;
 
@@ -85,7 +85,7 @@ judge_word(struct hca_tp *tp, uint32_t from, uint64_t missing, bool marked)
 	for (; missing != 0; missing &= missing - 1) {
 		uint32_t psn = hca_tp_psn(from, (uint32_t)__builtin_ctzll(missing));
 
-		if (is_lost(tp, psn, marked))
+		if (tp_is_lost(tp, psn, marked))
 			hca_tp_again_add(tp, psn, why[tp->cfg.rule]);
 	}
 }

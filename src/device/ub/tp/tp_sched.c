@@ -15,7 +15,7 @@ hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp, const struct hca_ta
 }
 
 static void
-append(struct hca_tp_sched *s, uint32_t i)
+sched_append(struct hca_tp_sched *s, uint32_t i)
 {
 	s->tp[i].tx.list_next = HCA_TP_SCHED_NONE;
 	if (s->head == HCA_TP_SCHED_NONE)
@@ -26,7 +26,7 @@ append(struct hca_tp_sched *s, uint32_t i)
 }
 
 static uint32_t
-pop(struct hca_tp_sched *s)
+sched_pop(struct hca_tp_sched *s)
 {
 	uint32_t i = s->head;
 
@@ -35,7 +35,7 @@ pop(struct hca_tp_sched *s)
 }
 
 static void
-leave(struct hca_tp_sched *s, uint32_t i)
+sched_leave(struct hca_tp_sched *s, uint32_t i)
 {
 	s->tp[i].tx.ready = false;
 	s->tp[i].tx.deficit = 0;
@@ -49,7 +49,7 @@ hca_tp_sched_wake(struct hca_tp_sched *s, uint32_t i)
 		return;
 	s->tp[i].tx.ready = true;
 	s->count++;
-	append(s, i);
+	sched_append(s, i);
 }
 
 /* ---- congestion control ---- */
@@ -69,7 +69,7 @@ sched_release(struct hca_tp_sched *s, uint32_t i)
 {
 	s->tp[i].tx.held = false;
 	s->count++;
-	append(s, i);
+	sched_append(s, i);
 }
 
 void
@@ -105,12 +105,12 @@ hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i)
 		return;
 	}
 	while (n-- > 0) {
-		uint32_t at = pop(s);
+		uint32_t at = sched_pop(s);
 
 		if (at == i)
-			leave(s, at);
+			sched_leave(s, at);
 		else
-			append(s, at);
+			sched_append(s, at);
 	}
 }
 
@@ -138,8 +138,8 @@ sched_pick_allowed(struct hca_tp_sched *s, uint32_t i, uint64_t now, uint64_t *u
  * number of packets; *until: as of sched_pick_allowed().
  */
 static inline uint32_t
-turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, uint64_t *until, struct hca_tp_txd *const *d,
-     uint32_t room)
+sched_turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, uint64_t *until,
+	   struct hca_tp_txd *const *d, uint32_t room)
 {
 	uint32_t n = unlikely(s->allow != NULL)
 			     ? sched_pick_allowed(s, i, now, until, d, room)
@@ -158,19 +158,19 @@ hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *const 
 	uint32_t n = 0;
 
 	while (n < room && s->count != 0) {
-		uint32_t i = pop(s);
+		uint32_t i = sched_pop(s);
 		struct hca_tp_tx *tx = &s->tp[i].tx;
 		uint64_t until = UINT64_MAX;
 
 		if (tx->deficit <= 0)
 			tx->deficit += HCA_TP_SCHED_QUANTUM;
-		n += turn(s, i, now, &until, d + n, room - n);
+		n += sched_turn(s, i, now, &until, d + n, room - n);
 		if (unlikely(until != UINT64_MAX)) {
 			sched_hold(s, i, until);
 			if (s->idle != NULL)
 				s->idle(s->arg, i);
 		} else if (tx->deficit > 0 && n < room) {
-			leave(s, i);
+			sched_leave(s, i);
 			if (s->idle != NULL)
 				s->idle(s->arg, i);
 		} else if (tx->deficit > 0) {
@@ -180,7 +180,7 @@ hca_tp_sched_run(struct hca_tp_sched *s, uint64_t now, struct hca_tp_txd *const 
 			if (tx->list_next == HCA_TP_SCHED_NONE)
 				s->tail = i;
 		} else {
-			append(s, i);
+			sched_append(s, i);
 		}
 	}
 	return n;

@@ -71,7 +71,7 @@ choose_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 
 /* No two packets of a TP leave at the same time, so the order of their times is that of sending. */
 static inline uint64_t
-stamp(struct hca_tp_tx *tx, uint64_t now)
+tp_stamp(struct hca_tp_tx *tx, uint64_t now)
 {
 	tx->sent_at = RTE_MAX(now, tx->sent_at + 1);
 	return tx->sent_at;
@@ -87,14 +87,14 @@ choose_port(struct hca_tp *tp)
 
 /* Send the packet of a slot now; its operation and flags are set. */
 static inline void
-send_slot(struct hca_tp *tp, struct hca_ta_op *op, uint32_t psn, bool ask, uint64_t now,
-	  struct hca_tp_txd *d)
+tp_send_slot(struct hca_tp *tp, struct hca_ta_op *op, uint32_t psn, bool ask, uint64_t now,
+	     struct hca_tp_txd *d)
 {
 	struct hca_tp_slot *slot = tp_slot(tp, psn);
 	struct hca_tp_tx *tx = &tp->tx;
 
 	slot->port = choose_port(tp);
-	slot->sent_at = stamp(tx, now);
+	slot->sent_at = tp_stamp(tx, now);
 	op->tps.desc_seq = ++tx->desc_seq;
 	tx->since_ask = ask ? 0 : tx->since_ask + 1;
 	if (tx->deadline == HCA_TP_NEVER)
@@ -139,7 +139,7 @@ step_lane(struct hca_tp *tp, uint32_t lane, const struct hca_ta_op *op)
 
 /* An answer is wanted: at the end of an operation or of the window, and often enough between. */
 static inline bool
-asks(const struct hca_tp *tp, bool last)
+tp_asks(const struct hca_tp *tp, bool last)
 {
 	uint32_t every = RTE_MAX(tp->cfg.ack_every / 2u, 1u);
 
@@ -147,8 +147,8 @@ asks(const struct hca_tp *tp, bool last)
 }
 
 static inline void
-send_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane, uint64_t now,
-	 struct hca_tp_txd *d)
+tp_send_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane, uint64_t now,
+	    struct hca_tp_txd *d)
 {
 	struct hca_tp_tx *tx = &tp->tx;
 	uint32_t ref = lane_ref(tp, lane, tx->lane[lane].next), psn = tx->next;
@@ -159,14 +159,14 @@ send_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t lane, 
 		begin_op(tp, op);
 	last = step_lane(tp, lane, op);
 	*tp_slot(tp, psn) = (struct hca_tp_slot){.op = ref, .flags = last ? HCA_TP_SLOT_LAST : 0};
-	send_slot(tp, op, psn, asks(tp, last), now, d);
+	tp_send_slot(tp, op, psn, tp_asks(tp, last), now, d);
 	tx->packets++;
 	__atomic_store_n(&tx->next, hca_tp_psn(psn, 1), __ATOMIC_RELEASE);
 }
 
 static void
-send_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t psn, uint64_t now,
-	   struct hca_tp_txd *d)
+tp_send_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t psn, uint64_t now,
+	      struct hca_tp_txd *d)
 {
 	struct hca_tp_slot *slot = tp_slot(tp, psn);
 	struct hca_tp_tx *tx = &tp->tx;
@@ -177,7 +177,7 @@ send_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t psn,
 		tx->high = psn;
 	tx->resent[slot->why]++;
 	slot->flags |= HCA_TP_SLOT_RESENT;
-	send_slot(tp, hca_ta_op_at(pools, slot->op), psn, true, now, d);
+	tp_send_slot(tp, hca_ta_op_at(pools, slot->op), psn, true, now, d);
 	hca_tp_mark_settle(tp);
 }
 
@@ -208,8 +208,8 @@ tp_fits(const struct hca_tp *tp, const struct hca_ta_op *op, uint32_t packet, ui
 
 /* A packet whose operation was answered is received and is not sent again. */
 static enum pick
-pick_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, bool fresh, uint64_t now,
-	   uint32_t leave, struct hca_tp_txd *d)
+tp_pick_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, bool fresh, uint64_t now,
+	      uint32_t leave, struct hca_tp_txd *d)
 {
 	while (may_resend(tp, fresh)) {
 		uint32_t psn = hca_tp_again_first(tp);
@@ -220,7 +220,7 @@ pick_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, bool fresh, u
 		if (likely(!hca_tp_answered(tp, pools, psn))) {
 			if (!tp_fits(tp, op, hca_tp_past(psn, op->tps.psn), leave))
 				return PICK_HELD;
-			send_again(tp, pools, psn, now, d);
+			tp_send_again(tp, pools, psn, now, d);
 			return PICK_DONE;
 		}
 		hca_tp_advance(tp, pools, now);
@@ -234,7 +234,7 @@ pick_again(struct hca_tp *tp, const struct hca_ta_op_pools *pools, bool fresh, u
  * they go back when encap has finished them.
  */
 static bool
-pick_unreliable(struct hca_tp *tp, const struct hca_ta_op_pools *pools, struct hca_tp_txd *d)
+tp_pick_unreliable(struct hca_tp *tp, const struct hca_ta_op_pools *pools, struct hca_tp_txd *d)
 {
 	struct hca_tp_lane_tx *l = &tp->tx.lane[HCA_TP_REQUESTS];
 	struct hca_ta_op *op;
@@ -257,8 +257,8 @@ pick_unreliable(struct hca_tp *tp, const struct hca_ta_op_pools *pools, struct h
 
 /* leave: bytes that congestion control allows, UINT32_MAX: any number. */
 static enum pick
-pick_within(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, uint32_t leave,
-	    struct hca_tp_txd *d)
+tp_pick_within(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now, uint32_t leave,
+	       struct hca_tp_txd *d)
 {
 	uint32_t lane = HCA_TP_LANES;
 	const struct hca_ta_op *op;
@@ -267,11 +267,11 @@ pick_within(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now
 	if (unlikely(!hca_tp_sends(hca_tp_state(tp))))
 		return PICK_NONE;
 	if (unlikely(tp->cfg.mode == HCA_TP_MODE_UNRELIABLE))
-		return pick_unreliable(tp, pools, d) ? PICK_DONE : PICK_NONE;
+		return tp_pick_unreliable(tp, pools, d) ? PICK_DONE : PICK_NONE;
 	if (tp_in_flight(tp) < tp->cfg.window)
 		lane = choose_lane(tp, pools);
 	if (unlikely(tp->tx.again_n != 0)) {
-		again = pick_again(tp, pools, lane != HCA_TP_LANES, now, leave, d);
+		again = tp_pick_again(tp, pools, lane != HCA_TP_LANES, now, leave, d);
 		if (again != PICK_NONE)
 			return again;
 	}
@@ -280,7 +280,7 @@ pick_within(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now
 	op = hca_ta_op_at(pools, lane_ref(tp, lane, tp->tx.lane[lane].next));
 	if (!tp_fits(tp, op, tp->tx.lane[lane].sent, leave))
 		return PICK_HELD;
-	send_new(tp, pools, lane, now, d);
+	tp_send_new(tp, pools, lane, now, d);
 	return PICK_DONE;
 }
 
@@ -288,11 +288,11 @@ bool
 hca_tp_pick(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
 	    struct hca_tp_txd *d)
 {
-	return pick_within(tp, pools, now, UINT32_MAX, d) == PICK_DONE;
+	return tp_pick_within(tp, pools, now, UINT32_MAX, d) == PICK_DONE;
 }
 
 static inline void
-charge(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct hca_tp_txd *d)
+tp_charge(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct hca_tp_txd *d)
 {
 	const struct hca_ta_op *op = hca_ta_op_at(pools, d->op);
 
@@ -305,15 +305,15 @@ charge(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct hca_
  * d->tp is left to the caller.
  */
 static inline uint32_t
-pick_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
-	 struct hca_tp_txd *const *d, uint32_t room)
+tp_pick_new(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+	    struct hca_tp_txd *const *d, uint32_t room)
 {
 	uint32_t n = 0, lane;
 
 	while (n < room && tp->tx.deficit > 0 && tp_in_flight(tp) < tp->cfg.window &&
 	       (lane = choose_lane(tp, pools)) != HCA_TP_LANES) {
-		send_new(tp, pools, lane, now, d[n]);
-		charge(tp, pools, d[n++]);
+		tp_send_new(tp, pools, lane, now, d[n]);
+		tp_charge(tp, pools, d[n++]);
 	}
 	return n;
 }
@@ -332,12 +332,12 @@ only_lane(const struct hca_tp *tp)
 }
 
 /*
- * A run of operations of one packet each, as pick_new() sends them, with changing values in locals.
- * Ends before the first other operation.
+ * A run of operations of one packet each, as tp_pick_new() sends them, with changing values in
+ * locals. Ends before the first other operation.
  */
 static inline uint32_t
-pick_run(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
-	 struct hca_tp_txd *const *d, uint32_t room)
+tp_pick_run(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64_t now,
+	    struct hca_tp_txd *const *d, uint32_t room)
 {
 	uint32_t lane = only_lane(tp), n, psn, tpmsn, seq, next, mask = tp_mask(tp);
 	uint32_t generation = tp->cfg.generation, mtu = UINT32_C(1) << tp->cfg.mtu_log;
@@ -407,11 +407,11 @@ hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64
 
 	if (likely(hca_tp_sends(hca_tp_state(tp)) && tp->tx.again_n == 0 &&
 		   tp->cfg.mode != HCA_TP_MODE_UNRELIABLE)) {
-		n = pick_run(tp, pools, now, d, room);
-		return n + pick_new(tp, pools, now, d + n, room - n);
+		n = tp_pick_run(tp, pools, now, d, room);
+		return n + tp_pick_new(tp, pools, now, d + n, room - n);
 	}
 	while (n < room && tp->tx.deficit > 0 && hca_tp_pick(tp, pools, now, d[n]))
-		charge(tp, pools, d[n++]);
+		tp_charge(tp, pools, d[n++]);
 	return n;
 }
 
@@ -422,12 +422,12 @@ hca_tp_pick_allowed(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint
 	uint32_t largest = (UINT32_C(1) << tp->cfg.mtu_log) + HCA_CC_FRAME_OVERHEAD, n = 0, bytes;
 
 	while (n < room && tp->tx.deficit > 0) {
-		enum pick picked = pick_within(tp, pools, now, leave->bytes, d[n]);
+		enum pick picked = tp_pick_within(tp, pools, now, leave->bytes, d[n]);
 
 		leave->held = picked == PICK_HELD;
 		if (picked != PICK_DONE)
 			break;
-		charge(tp, pools, d[n]);
+		tp_charge(tp, pools, d[n]);
 		bytes = hca_ta_op_packet_len(hca_ta_op_at(pools, d[n]->op), d[n]->packet,
 					     tp->cfg.mtu_log) +
 			HCA_CC_FRAME_OVERHEAD;
@@ -448,7 +448,7 @@ hca_tp_pick_allowed(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint
 
 /* TPS needs the operation no more; dead: its TP is given up. */
 static inline bool
-is_over(uint32_t done_seq, const struct hca_ta_op *op, bool dead)
+tp_op_is_over(uint32_t done_seq, const struct hca_ta_op *op, bool dead)
 {
 	if (!(op->tps.flags & HCA_TA_OP_SENT))
 		return dead || op->tps.flags & HCA_TA_OP_SKIPPED;
@@ -467,7 +467,7 @@ release_lane(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint32_t la
 		const struct hca_ta_op *op = hca_ta_op_at(pools, lane_ref(tp, lane, done));
 		uint32_t flags = op->tps.flags;
 
-		if (!is_over(done_seq, op, dead))
+		if (!tp_op_is_over(done_seq, op, dead))
 			break;
 		tp->tx.ops_given_up += (flags & HCA_TA_OP_SENT) && !(flags & HCA_TA_OP_ACKED);
 		tp->tx.ops_skipped += flags == 0;

@@ -27,10 +27,10 @@ struct tps_ctx {
 #define UNRELIABLE_WINDOW 128u
 #define UNRELIABLE_PORT 0xc000u
 
-static void tp_sent(void *arg, uint32_t tpi);
-static void tp_idle(void *arg, uint32_t tpi);
-static uint32_t tp_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again);
-static void tp_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now);
+static void tps_sent(void *arg, uint32_t tpi);
+static void tps_idle(void *arg, uint32_t tpi);
+static uint32_t tps_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again);
+static void tps_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now);
 
 /* The lane of unreliable packets, which is there as long as the device. */
 static int
@@ -58,8 +58,8 @@ open_congestion(struct hca_pipe *h, struct hca_tp_sched *s)
 {
 	if (h->cc == NULL)
 		return 0;
-	s->allow = tp_allow;
-	s->left = tp_left;
+	s->allow = tps_allow;
+	s->left = tps_left;
 	return hca_pace_init(&s->pace, h->ub->tp_mask + 1, h->cfg.socket_id);
 }
 
@@ -75,8 +75,8 @@ hca_tps_init(struct hca_pipe *h)
 	if (c == NULL)
 		return -ENOMEM;
 	hca_tp_sched_init(&c->sched, h->ub->tp, &h->ub->ops);
-	c->sched.sent = tp_sent;
-	c->sched.idle = tp_idle;
+	c->sched.sent = tps_sent;
+	c->sched.idle = tps_idle;
 	c->sched.arg = h;
 	hca_timer_watch(h, HCA_OBJECT_TP, HCA_STAGE_TPS, &h->ub->tp[0].tx.timer_armed,
 			&h->ub->tp[0].tx.timer_deadline, sizeof(h->ub->tp[0]));
@@ -112,7 +112,7 @@ tps_ctx(const struct hca_pipe *h)
 /* ---- timer ---- */
 
 static void
-arm(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
+tps_arm_timer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	__atomic_store_n(&tp->tx.timer_deadline, tp->tx.deadline, __ATOMIC_RELAXED);
 	__atomic_store_n(&tp->tx.timer_armed, 1, __ATOMIC_RELEASE);
@@ -121,25 +121,25 @@ arm(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 
 /* An entry that expires too early is put back then; one that expires too late is moved now. */
 static inline void
-arm_if_needed(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
+tps_arm_if_needed(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	const struct hca_tp_tx *tx = &tp->tx;
 
 	if (tx->deadline != HCA_TP_NEVER &&
 	    (!tx->timer_armed || unlikely(tx->deadline < tx->timer_deadline)))
-		arm(h, tp, tpi);
+		tps_arm_timer(h, tp, tpi);
 }
 
 /* ---- congestion control: called only where there is an algorithm ---- */
 
 static inline uint32_t
-object_of(const struct hca_pipe *h, uint32_t tpi)
+tps_object_of(const struct hca_pipe *h, uint32_t tpi)
 {
 	return h->object[HCA_OBJECT_TP].first + tpi;
 }
 
 static uint32_t
-tp_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
+tps_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
 {
 	struct hca_pipe *h = arg;
 	const struct hca_tp *tp = &h->ub->tp[tpi];
@@ -148,28 +148,28 @@ tp_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
 	if (unlikely(tpi == HCA_TP_UNRELIABLE))
 		return UINT32_MAX;
 	open = hca_tp_unanswered(tp) - tp->tx.again_n;
-	return RTE_MIN(h->cc->may_send(h, object_of(h, tpi), open, now, again), UINT32_MAX - 1);
+	return RTE_MIN(h->cc->may_send(h, tps_object_of(h, tpi), open, now, again), UINT32_MAX - 1);
 }
 
 /* fresh: packets sent for the first time since it was told last. */
 static void
-tell_acked(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t fresh, uint64_t now)
+tps_tell_acked(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t fresh, uint64_t now)
 {
 	uint32_t open = hca_tp_unanswered(tp), n = tp->tx.open + fresh - open;
 
 	tp->tx.open = open;
 	if (n != 0)
-		h->cc->acked(h, object_of(h, tpi), n, now);
+		h->cc->acked(h, tps_object_of(h, tpi), n, now);
 }
 
 static void
-tp_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now)
+tps_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now)
 {
 	struct hca_pipe *h = arg;
 
-	tell_acked(h, &h->ub->tp[tpi], tpi, leave->fresh, now);
+	tps_tell_acked(h, &h->ub->tp[tpi], tpi, leave->fresh, now);
 	if (leave->frames != 0)
-		h->cc->sent(h, object_of(h, tpi), leave->frames, leave->sent, now);
+		h->cc->sent(h, tps_object_of(h, tpi), leave->frames, leave->sent, now);
 }
 
 /* missing: packets in the resend set before the answer. */
@@ -177,17 +177,17 @@ static void
 tell_answer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t missing, uint64_t now)
 {
 	if (tp->tx.rtt != 0)
-		h->cc->round_trip(h, object_of(h, tpi), tp->tx.rtt, now);
-	tell_acked(h, tp, tpi, 0, now);
+		h->cc->round_trip(h, tps_object_of(h, tpi), tp->tx.rtt, now);
+	tps_tell_acked(h, tp, tpi, 0, now);
 	if (tp->tx.again_n > missing)
-		h->cc->lost(h, object_of(h, tpi), HCA_CC_GAP, now);
+		h->cc->lost(h, tps_object_of(h, tpi), HCA_CC_GAP, now);
 }
 
 static void
 tell_timeout(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 {
-	tell_acked(h, tp, tpi, 0, now);
-	h->cc->lost(h, object_of(h, tpi), HCA_CC_TIMEOUT, now);
+	tps_tell_acked(h, tp, tpi, 0, now);
+	h->cc->lost(h, tps_object_of(h, tpi), HCA_CC_TIMEOUT, now);
 }
 
 /* ---- operations go back ---- */
@@ -216,7 +216,7 @@ released_of(const struct hca_tp *tp)
 
 /* Owners of the lanes that have moved since then are told. */
 static inline void
-release_since(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, struct released before)
+tps_release_since(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, struct released before)
 {
 	static const uint8_t owner[HCA_TP_LANES] =
 		{[HCA_TP_RESPONSES] = HCA_STAGE_TAT, [HCA_TP_REQUESTS] = HCA_STAGE_TAI};
@@ -229,9 +229,9 @@ release_since(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, struct releas
 }
 
 static inline void
-release(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
+tps_release(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
-	release_since(h, tp, tpi, released_of(tp));
+	tps_release_since(h, tp, tpi, released_of(tp));
 }
 
 /* Why it is in ERROR */
@@ -246,7 +246,7 @@ reason_of(const struct hca_tp *tp)
 
 /* The TP is in ERROR: its owners are told, and get everything back; software is told once. */
 static void
-bury(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
+tps_bury(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	if (!tp->tx.buried)
 		hca_eq_raise_tp(&h->core, HCA_STAGE_TPS, tpi, tp->cfg.own_tpn, reason_of(tp));
@@ -254,24 +254,24 @@ bury(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 	tp->tx.deadline = HCA_TP_NEVER;
 	hca_tp_msg_send(h, HCA_STAGE_TPS, HCA_STAGE_TAI, tpi, HCA_MSG_DEAD);
 	hca_tp_msg_send(h, HCA_STAGE_TPS, HCA_STAGE_TAT, tpi, HCA_MSG_DEAD);
-	release(h, tp, tpi);
+	tps_release(h, tp, tpi);
 }
 
 /* Orphans that hca_tp_pick() has skipped also go back. */
 static void
-tp_idle(void *arg, uint32_t tpi)
+tps_idle(void *arg, uint32_t tpi)
 {
 	struct hca_pipe *h = arg;
 
-	release(h, &h->ub->tp[tpi], tpi);
+	tps_release(h, &h->ub->tp[tpi], tpi);
 }
 
 /* Something about the TP has changed that may let it send. */
 static void
-attend(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
+tps_attend(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi)
 {
 	if (unlikely(hca_tp_state(tp) == HCA_TPS_ERROR))
-		bury(h, tp, tpi);
+		tps_bury(h, tp, tpi);
 	else
 		hca_tp_sched_wake(&tps_ctx(h)->sched, tpi);
 }
@@ -305,7 +305,7 @@ count_heard(struct hca_pipe *h, enum hca_tp_heard heard)
 }
 
 static void
-hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
+tps_hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 {
 	const struct hca_ub_rxd *r = hca_ub_rxd(m);
 	struct hca_tp *tp = &h->ub->tp[r->tp];
@@ -329,9 +329,9 @@ hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 		return;
 	if (unlikely(h->cc != NULL))
 		tell_answer(h, tp, r->tp, missing, now);
-	release_since(h, tp, r->tp, before);
+	tps_release_since(h, tp, r->tp, before);
 	hca_tp_sched_heard(&tps_ctx(h)->sched, r->tp);
-	arm_if_needed(h, tp, r->tp);
+	tps_arm_if_needed(h, tp, r->tp);
 }
 
 unsigned int
@@ -345,7 +345,7 @@ void
 hca_tps_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	for (unsigned int i = 0; i < n; i++)
-		hear(h, objs[i], now);
+		tps_hear(h, objs[i], now);
 	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
 }
 
@@ -369,7 +369,7 @@ count_resent(struct hca_pipe *h, struct hca_tp_tx *tx)
 
 /* The TP has sent something, again or for the first time. */
 static void
-tp_sent(void *arg, uint32_t tpi)
+tps_sent(void *arg, uint32_t tpi)
 {
 	struct hca_pipe *h = arg;
 	struct hca_tp *tp = &h->ub->tp[tpi];
@@ -386,11 +386,11 @@ tp_sent(void *arg, uint32_t tpi)
 	}
 	tx->packets_counted = tx->packets;
 	tx->sent_counted = tx->ops_sent;
-	arm_if_needed(h, tp, tpi);
+	tps_arm_if_needed(h, tp, tpi);
 }
 
 static unsigned int
-send(struct hca_pipe *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
+tps_send(struct hca_pipe *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
 {
 	struct hca_edge *e = &h->edge[HCA_EDGE_TPS_ENCAP];
 	unsigned int room = RTE_MIN(RTE_MIN(hca_edge_room(h, e), budget), HCA_BURST), n;
@@ -416,7 +416,7 @@ send(struct hca_pipe *h, struct tps_ctx *c, uint64_t now, unsigned int budget)
 	hca_edge_push(h, e, (void *const *)m, n, now);
 	/* encap may have finished unreliable ones already, and no answer of a peer follows */
 	if (unlikely(tp0->lane[HCA_TP_REQUESTS].head != tp0->tx.lane[HCA_TP_REQUESTS].done))
-		release(h, &h->ub->tp[HCA_TP_UNRELIABLE], HCA_TP_UNRELIABLE);
+		tps_release(h, &h->ub->tp[HCA_TP_UNRELIABLE], HCA_TP_UNRELIABLE);
 	return n;
 }
 
@@ -430,30 +430,30 @@ is_gone(const struct hca_tp *tp)
 }
 
 static void
-on_lane(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tps_on_lane(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
 	if (likely(!is_gone(tp)))
-		attend(h, tp, tpi);
+		tps_attend(h, tp, tpi);
 }
 
 /* A passive one has its first good packet: requests may wait for that. */
 static void
-on_tpr(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tps_on_tpr(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	if (unlikely(flags & HCA_MSG_STATE) && !is_gone(tp))
 		hca_tp_msg_send(h, HCA_STAGE_TPS, HCA_STAGE_TAI, tpi, HCA_MSG_ROOM);
-	on_lane(h, tp, tpi, flags, now);
+	tps_on_lane(h, tp, tpi, flags, now);
 }
 
 static void
-on_copied(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tps_on_copied(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	(void)now;
 	if (likely(!is_gone(tp)))
-		release(h, tp, tpi);
+		tps_release(h, tp, tpi);
 }
 
 /*
@@ -468,7 +468,7 @@ tps_was_stalled(const struct tps_ctx *c, const struct hca_tp *tp)
 
 /* How much longer an answer may take because frames wait for our own port; 0: no longer. */
 static uint64_t
-port_owes(const struct hca_pipe *h, const struct hca_tp *tp, uint64_t now)
+tps_port_owes(const struct hca_pipe *h, const struct hca_tp *tp, uint64_t now)
 {
 	uint64_t since = __atomic_load_n(&h->tx_wait.since, __ATOMIC_ACQUIRE);
 	uint64_t rto = hca_tp_rto(tp);
@@ -477,9 +477,9 @@ port_owes(const struct hca_pipe *h, const struct hca_tp *tp, uint64_t now)
 }
 
 static void
-expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
+tps_expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 {
-	uint64_t more = now >= tp->tx.deadline ? port_owes(h, tp, now) : 0;
+	uint64_t more = now >= tp->tx.deadline ? tps_port_owes(h, tp, now) : 0;
 
 	if (unlikely(more != 0)) {
 		tp->tx.deadline = now + more;
@@ -495,7 +495,7 @@ expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 	case HCA_TP_EXPIRY_DEAD:
 		HCA_COUNT(h, TPS, ub_tp_timeouts);
 		HCA_COUNT(h, TPS, ub_tp_retries_exceeded);
-		bury(h, tp, tpi);
+		tps_bury(h, tp, tpi);
 		break;
 	case HCA_TP_EXPIRY_AGAIN:
 		HCA_COUNT(h, TPS, ub_tp_timeouts);
@@ -505,17 +505,17 @@ expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 		break;
 	case HCA_TP_EXPIRY_NONE:
 		if (unlikely(h->cc != NULL)) {
-			tell_acked(h, tp, tpi, 0, now);
+			tps_tell_acked(h, tp, tpi, 0, now);
 			hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
 		}
-		release(h, tp, tpi);
+		tps_release(h, tp, tpi);
 		break;
 	}
 }
 
 /* The entry has left the wheel. */
 static void
-on_timer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tps_on_timer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
 	if (!tp->tx.timer_armed || is_gone(tp))
@@ -523,17 +523,17 @@ on_timer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uin
 	__atomic_store_n(&tp->tx.timer_armed, 0, __ATOMIC_RELAXED);
 	if (tp->tx.deadline == HCA_TP_NEVER || !hca_tp_sends(hca_tp_state(tp)))
 		return;
-	expire(h, tp, tpi, now);
-	arm_if_needed(h, tp, tpi);
+	tps_expire(h, tp, tpi, now);
+	tps_arm_if_needed(h, tp, tpi);
 }
 
 static void
-on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+tps_on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)now;
 	if (!(flags & HCA_MSG_PURGE)) {
 		if (!is_gone(tp))
-			attend(h, tp, tpi);
+			tps_attend(h, tp, tpi);
 		return;
 	}
 	hca_tp_sched_forget(&tps_ctx(h)->sched, tpi);
@@ -544,14 +544,15 @@ on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint6
 }
 
 static unsigned int
-messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
+tps_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
 	static const struct {
 		enum hca_stage_id from;
 		hca_tp_msg_fn fn;
 	} channels[] = {
-		{HCA_STAGE_CEU, on_ceu}, {HCA_STAGE_ENCAP, on_copied}, {HCA_STAGE_TIMER, on_timer},
-		{HCA_STAGE_TPR, on_tpr}, {HCA_STAGE_TAT, on_lane},     {HCA_STAGE_TAI, on_lane},
+		{HCA_STAGE_CEU, tps_on_ceu},	 {HCA_STAGE_ENCAP, tps_on_copied},
+		{HCA_STAGE_TIMER, tps_on_timer}, {HCA_STAGE_TPR, tps_on_tpr},
+		{HCA_STAGE_TAT, tps_on_lane},	 {HCA_STAGE_TAI, tps_on_lane},
 	};
 	unsigned int n = 0;
 
@@ -571,12 +572,12 @@ hca_tps_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 		return 0;
 	hca_ub_stall_note(h, &c->stall, now);
 	if (hca_msg_due(h, HCA_STAGE_TPS))
-		n += messages(h, now, budget);
+		n += tps_messages(h, now, budget);
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_TPS], budget, now);
 	if (unlikely(now >= c->sched.pace.next))
 		hca_tp_sched_due(&c->sched, now);
 	if (c->sched.count != 0)
-		n += send(h, c, now, budget);
+		n += tps_send(h, c, now, budget);
 	return n;
 }
 
