@@ -8,10 +8,10 @@
  * wherever `source` says.
  *
  * Life: its owner (the initiator for requests, the target for responses) takes it from its pool,
- * fills it in, with `tps` and `encap` 0, and puts the reference into a lane of a TP. TPS sends it,
- * perhaps several times. When all of its PSNs are acknowledged and encap has finished its last
- * descriptor, tx.lane[].done moves past it and the owner has it back. While it is in a lane the
- * owner writes `flags` only, TPS the members of `tps` only, and encap `encap`.
+ * fills it in, with `tps` and `encap` 0, and puts the reference into a lane of a TP. TPS, the TP
+ * sender, sends it, perhaps several times. When all of its PSNs are acknowledged and encap has
+ * finished its last descriptor, tx.lane[].done moves past it and the owner has it back. While it is
+ * in a lane the owner writes `flags` only, TPS the members of `tps` only, and encap `encap`.
  *
  * Numbers are in the CPU's order; the codec puts them on the wire.
  */

@@ -4,8 +4,9 @@
 
 /*
  * TP: one end of a transport channel of UB between two hosts. Its context is divided into cache
- * lines by writer, as the key-QPC store is: the CEU configures, TPS sends, TPR receives, TAI and
- * TAT put operations into the lanes, encap reports the packets that it has finished.
+ * lines by writer, as the key-QPC store is: the CEU configures, TPS (TP sender) sends, TPR (TP
+ * receiver) receives, TAI (transaction initiator) and TAT (transaction target) put operations into
+ * the lanes, encap reports the packets that it has finished.
  *
  * Words marked [pub] are read by other lcores: stored with release, loaded with acquire. The state
  * is changed by compare and swap. All others are private to the line's writer. PSNs, TPMSNs and

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ta_initiator (TAI): the stage. Jettys with something to send take turns; those that find no room
- * in a lane, or no operation, wait in the order in which they came.
+ * ta_initiator (TAI, transaction initiator): the stage. Jettys with something to send take turns;
+ * those that find no room in a lane, or no operation, wait in the order in which they came.
  */
 
 #include "ub/initiator/ta_initiator.h"

@@ -3,7 +3,7 @@
 #define UB_INITIATOR_TA_INITIATOR_H
 
 /*
- * TAI: requests of Jettys. Private to
+ * TAI, the transaction initiator: requests of Jettys. Private to
  *	ta_initiator.c		the stage: messages, which Jetty is served
  *	ta_initiator_send.c	requests become segments: order, choice of the TP
  *	ta_initiator_op.h	a segment becomes an operation

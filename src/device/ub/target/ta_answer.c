@@ -3,7 +3,8 @@
 /*
  * Answers that are due, per TP a ring in the order in which requests were executed, and the
  * operations that carry them in the TP's lane of responses. TPs with answers to give are in one
- * list and take turns; one whose lane is full leaves it until TPS says that there is room.
+ * list and take turns; one whose lane is full leaves it until TPS, the TP sender, says that there
+ * is room.
  */
 
 #include <string.h>

@@ -3,9 +3,9 @@
 /*
  * Receives that complete in the order of sending, ODR[2]. A TP sends the requests of a queue in
  * their order, so one whose sender asks for that completes when no packet before its first one is
- * missing on its TP. Until then its message waits in the TP's list, in the order of PSNs. TPR marks
- * the packets that it passes on in front of a hole, and reports when a hole is filled. The answer
- * does not wait.
+ * missing on its TP. Until then its message waits in the TP's list, in the order of PSNs. TPR, the
+ * TP receiver, marks the packets that it passes on in front of a hole, and reports when a hole is
+ * filled. The answer does not wait.
  *
  * Other TPs of a group are not looked at: no header says which requests they carry.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * ta_target (TAT): the stage that executes the requests of UB's peers. State that the packets of
- * one request share: ta_open.c; effect of each packet: ta_target_write.c, ta_target_send.c,
- * ta_target_read.c; receives: ta_recv.c; answers: ta_answer.c.
+ * ta_target (TAT, transaction target): the stage that executes the requests of UB's peers. State
+ * that the packets of one request share: ta_open.c; effect of each packet: ta_target_write.c,
+ * ta_target_send.c, ta_target_read.c; receives: ta_recv.c; answers: ta_answer.c.
  */
 
 #include "ub/target/ta_target.h"

@@ -3,7 +3,7 @@
 #define UB_TARGET_TA_TARGET_H
 
 /*
- * Shared by the files of TAT only, the target of UB's transactions.
+ * Shared by the files of TAT only, the transaction target of UB.
  *
  * TAT gets each packet that a TP has accepted once, in the order in which they come. Packets of one
  * request belong together by their TPMSN. A request of one packet is executed at once; another has

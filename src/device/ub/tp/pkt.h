@@ -5,8 +5,9 @@
 /*
  * Descriptors of UB's packets, in the private area of the mbuf, where those of RoCE
  * (engine/pkt.h) have theirs. Decap fills in struct hca_ub_rxd after it has judged the frame up to
- * the transport header and its TP; TPR passes the same descriptor on to TAI (responses) or TAT
- * (requests). TPS fills in a struct hca_tp_txd (tp_core.h) for encap.
+ * the transport header and its TP. TPR, the TP receiver, passes the same descriptor on to the
+ * transaction initiator TAI (responses) or the transaction target TAT (requests). TPS, the TP
+ * sender, fills in a struct hca_tp_txd (tp_core.h) for encap.
  */
 
 #include <stdint.h>

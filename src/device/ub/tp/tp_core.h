@@ -5,7 +5,8 @@
 /*
  * The reliable transport of UB: the work of a TP, without frames, edges and clocks. It takes packet
  * fields that the codec has read and the time, and gives descriptors and answers to send. Every
- * function works on one TP and allocates nothing; the stages TPR and TPS call them.
+ * function works on one TP and allocates nothing; the stages TPR (TP receiver) and TPS (TP
+ * sender) call them.
  *
  * TPR: hca_tp_accept() for every TP Packet, at the end of a poll hca_tp_make_answer().
  * TPS: hca_tp_ack() for every answer, hca_tp_expire() when the deadline has come, hca_tp_pick() for

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * tp_recv (TPR): packets of the peer's TPs, each passed on once: requests to TAT, responses to TAI.
- * It takes only packets for which both have room. Answers of the transport are made at the end of a
- * poll, one for each TP; those that are not due at once wait until the stage has nothing to do.
+ * tp_recv (TPR, TP receiver): packets of the peer's TPs, each passed on once: requests to the
+ * transaction target (TAT), responses to the transaction initiator (TAI). It takes only packets for
+ * which both have room. Answers of the transport are made at the end of a poll, one for each TP;
+ * those that are not due at once wait until the stage has nothing to do.
  */
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * tp_send (TPS): operations from the lanes of TPs become packet descriptors for encap, as answers,
- * windows and the scheduler allow; operations go back to their owners. Every TP has at most one
- * entry in the timing wheel, whose deadline is moved lazily.
+ * tp_send (TPS, TP sender): operations from the lanes of TPs become packet descriptors for encap,
+ * as answers, windows and the scheduler allow; operations go back to their owners. Every TP has at
+ * most one entry in the timing wheel, whose deadline is moved lazily.
  */
 
 #include <errno.h>
