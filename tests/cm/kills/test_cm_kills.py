@@ -42,7 +42,7 @@ class Program:
     def __init__(self, build, path, daemon, *words):
         self.name = '%s of %s' % (' '.join(map(str, words)), os.path.basename(path))
         self.lines, self.changed = [], threading.Condition()
-        environment = dict(os.environ, SOFTHCA_DEVICE=daemon.socket, LD_LIBRARY_PATH=':'.join(
+        environment = dict(os.environ, SOFTHCA_DEBUG='1', SOFTHCA_DEVICE=daemon.socket, LD_LIBRARY_PATH=':'.join(
             filter(None, (os.path.join(build, 'src/verbs'), os.environ.get('LD_LIBRARY_PATH')))))
         self.process = subprocess.Popen([path, daemon.socket, *map(str, words)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
