@@ -193,7 +193,7 @@ congestion_by_name(void **state)
 	config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
 	cfg.congestion = "bbr";
 	assert_int_equal(softhca_embed_create(&cfg, &embed), -EINVAL);
-	assert_string_equal(softhca_embed_last_error(), "congestion = \"bbr\": one of: none");
+	assert_non_null(strstr(softhca_embed_last_error(), "congestion = \"bbr\": one of: none"));
 	cfg.congestion = "none";
 	assert_int_equal(softhca_embed_create(&cfg, &embed), 0);
 	assert_int_equal(softhca_embed_open(embed, 7, &ctx), -EINVAL);
