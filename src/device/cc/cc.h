@@ -48,13 +48,13 @@ struct hca_cc_ops {
 	/* A new life of the object begins: nothing is unanswered. */
 	void (*begin)(struct hca_pipe *h, uint32_t obj);
 	/*
-	 * Bytes that may leave now; unanswered: PSNs sent and not acknowledged, without those that
-	 * are to be sent again. If the next frame
-	 * needs more, the object waits until acked or lost was called for it, or until *again (ns),
-	 * which is UINT64_MAX before the call. While nothing is unanswered the answer must allow a
-	 * frame of the path MTU or set *again, because then no ACK wakes the object. One frame may
-	 * leave beyond the answer, where the responder would not be asked for an ACK otherwise. It
-	 * may be asked again before any of that.
+	 * Bytes that may leave now, UINT32_MAX: no limit. unanswered: PSNs sent and not
+	 * acknowledged, without those that are to be sent again. If the next frame needs more, the
+	 * object waits until acked or lost was called for it, or until *again (ns), which is
+	 * UINT64_MAX before the call. While nothing is unanswered the answer must allow a frame of
+	 * the path MTU or set *again, because then no ACK wakes the object. One frame may leave
+	 * beyond the answer, where the responder would not be asked for an ACK otherwise. It may be
+	 * asked again before any of that.
 	 */
 	uint32_t (*may_send)(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now,
 			     uint64_t *again);
