@@ -154,7 +154,7 @@ describe_burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, struct rte_m
 {
 	unsigned int i;
 
-	if (unlikely(mixed)) {
+	if (mixed) {
 		describe_mixed(h, d, m, n);
 		return;
 	}
@@ -269,11 +269,11 @@ room_of_all(struct hca_pipe *h, const struct hca_decap *d, bool mixed, unsigned 
 {
 	unsigned int room = RTE_MIN(budget, HCA_BURST);
 
-	if (unlikely(mixed && room == HCA_BURST))
+	if (mixed && room == HCA_BURST)
 		room = HCA_DECAP_BURST;
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_EE]));
 	room = RTE_MIN(room, hca_edge_room(h, &h->edge[HCA_EDGE_DECAP_REQ_RX]));
-	if (likely(!mixed))
+	if (!mixed)
 		return room;
 	for (unsigned int i = 0; i < d->n_edges; i++)
 		room = RTE_MIN(room, hca_edge_room(h, d->edge[i]));
@@ -318,11 +318,11 @@ burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, unsigned int room, ui
 	return n;
 }
 
-unsigned int
-hca_decap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
+/* One copy for each kind of device: its checks are made once, not for each frame. */
+static __rte_always_inline unsigned int
+poll(struct hca_pipe *h, bool mixed, uint64_t now, unsigned int budget)
 {
 	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
-	bool mixed = h->mixed;
 	unsigned int room = room_of_all(h, d, mixed, budget);
 
 	d->stuck = room == 0;
@@ -331,6 +331,18 @@ hca_decap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	if (unlikely(d->roce.mcast_n != 0))
 		return continue_multicast(h, d, room, now);
 	return burst(h, d, mixed, room, now);
+}
+
+static __rte_noinline unsigned int
+poll_mixed(struct hca_pipe *h, uint64_t now, unsigned int budget)
+{
+	return poll(h, true, now, budget);
+}
+
+unsigned int
+hca_decap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
+{
+	return likely(!h->mixed) ? poll(h, false, now, budget) : poll_mixed(h, now, budget);
 }
 
 /* The port announces its frames itself: graph/sleep.c. */
