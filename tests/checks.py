@@ -17,6 +17,7 @@ import comments
 import coverage
 import headers
 import interface
+import mirror
 import pages
 import rooms
 import words
@@ -321,6 +322,7 @@ def checks():
     yield 'check-maintainers', pages.maintainers
     yield 'check-pictures', pages.pictures
     yield 'check-classes', check_classes
+    yield 'check-unit-folders', mirror.complaints
     yield 'check-comment-names', check_comment_names
     yield 'check-page-names', check_page_names
     yield 'check-words', words.complaints

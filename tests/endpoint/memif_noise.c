@@ -9,7 +9,7 @@
 
 #include <time.h>
 
-#include "../unit/port/memif_fake.h"
+#include "../unit/device/port/memif_fake.h"
 
 #define KINDS 1024u
 #define FRAME_MAX 2048u

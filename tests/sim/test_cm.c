@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cm_rig.h"
+#include "../unit/cm/ib/cm_rig.h"
 
 #define CLIENT 5u
 #define SERVER 6u

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "frame_rig.h"
+#include "../unit/device/frame/frame_rig.h"
 
 static void
 put32(FILE *f, uint32_t v)

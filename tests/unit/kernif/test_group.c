@@ -15,7 +15,7 @@
 #include <rte_ip.h>
 
 #include "../../test_eal.h"
-#include "fake_hw.h"
+#include "../driver/fake_hw.h"
 #include "kernif_impl.h"
 #include "lan.h"
 

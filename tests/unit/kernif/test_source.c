@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../../test_eal.h"
-#include "fake_hw.h"
+#include "../driver/fake_hw.h"
 #include "kernif_impl.h"
 #include "lan.h"
 

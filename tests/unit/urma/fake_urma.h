@@ -7,7 +7,7 @@
  * Jettys that keeps the last request of each kind.
  */
 
-#include "fake_ctl.h"
+#include "../lib/fake_ctl.h"
 #include "urma_impl.h"
 
 #define FAKE_TPG 5u
