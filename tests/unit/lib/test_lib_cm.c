@@ -12,16 +12,17 @@
 #include <unistd.h>
 
 #include "fake_cm.h"
+#include "lib_rig.h"
 
-static struct fake_ctl *fake;
-static struct softhca_context *ctx;
+const struct rig_wanted rig_wanted = {0}; /* no QP */
+
 static struct softhca_cm_channel *channel;
 static struct softhca_cm_id *id;
 
 static int
 setup(void **state)
 {
-	fake = fake_open(&ctx, false);
+	rig_setup(state);
 	fake_cm_begin(fake);
 	channel = softhca_cm_create_channel(ctx);
 	assert_non_null(channel);
@@ -35,8 +36,7 @@ teardown(void **state)
 {
 	assert_int_equal(softhca_cm_destroy_channel(channel), 0);
 	assert_int_equal(fake_cm.ids, 0);
-	fake_close(fake, ctx);
-	return 0;
+	return rig_teardown(state);
 }
 
 static struct sockaddr_storage
@@ -467,23 +467,23 @@ static void
 modify_qp(void **state)
 {
 	const struct softhca_qp_cap cap = {.max_send_wr = 1, .max_recv_wr = 1};
-	struct fake_qp q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RESET, 4);
+	struct fake_qp made = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RESET, 4);
 
 	fake_cm.attr.mask = INIT_MASK;
-	assert_int_equal(softhca_cm_modify_qp(id, q.qp, SOFTHCA_QPS_INIT), 0);
+	assert_int_equal(softhca_cm_modify_qp(id, made.qp, SOFTHCA_QPS_INIT), 0);
 	assert_int_equal(fake_cm.num_asked, 1);
 	assert_int_equal(fake_cm.asked[0], HCA_QPS_INIT);
-	assert_int_equal(q.qp->state, SOFTHCA_QPS_INIT);
+	assert_int_equal(made.qp->state, SOFTHCA_QPS_INIT);
 	/* the attributes of the fake are not enough for RTR, which the reason says */
-	assert_int_equal(softhca_cm_modify_qp(id, q.qp, SOFTHCA_QPS_RTS), -EINVAL);
+	assert_int_equal(softhca_cm_modify_qp(id, made.qp, SOFTHCA_QPS_RTS), -EINVAL);
 	assert_int_equal(fake_cm.asked[1], HCA_QPS_RTR);
 	assert_int_equal(fake_cm.num_asked, 2);
-	assert_int_equal(q.qp->state, SOFTHCA_QPS_INIT);
-	assert_int_equal(softhca_cm_modify_qp(id, q.qp, SOFTHCA_QPS_INIT), -EINVAL);
+	assert_int_equal(made.qp->state, SOFTHCA_QPS_INIT);
+	assert_int_equal(softhca_cm_modify_qp(id, made.qp, SOFTHCA_QPS_INIT), -EINVAL);
 	assert_non_null(strstr(softhca_last_error(ctx), "INIT"));
-	assert_int_equal(softhca_cm_modify_qp(id, q.qp, SOFTHCA_QPS_SQE), -EINVAL);
+	assert_int_equal(softhca_cm_modify_qp(id, made.qp, SOFTHCA_QPS_SQE), -EINVAL);
 	assert_int_equal(fake_cm.num_asked, 2);
-	fake_drop_qp(&q);
+	fake_drop_qp(&made);
 }
 
 /* A QP of datagrams needs the connection manager for INIT only. */
@@ -492,17 +492,17 @@ modify_ud_qp(void **state)
 {
 	struct softhca_cq_init_attr cq_attr = {.cqe = 4};
 	struct softhca_qp_init_attr attr = {.qp_type = SOFTHCA_QPT_UD, .cap = {1, 1, 1, 1, 0}};
-	struct fake_qp q = {.pd = softhca_alloc_pd(ctx), .cq = softhca_create_cq(ctx, &cq_attr)};
+	struct fake_qp made = {.pd = softhca_alloc_pd(ctx), .cq = softhca_create_cq(ctx, &cq_attr)};
 
-	attr.send_cq = attr.recv_cq = q.cq;
-	q.qp = softhca_create_qp(q.pd, &attr);
-	assert_non_null(q.qp);
+	attr.send_cq = attr.recv_cq = made.cq;
+	made.qp = softhca_create_qp(made.pd, &attr);
+	assert_non_null(made.qp);
 	fake_cm.attr.mask = SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT | SOFTHCA_QP_QKEY;
 	fake_cm.attr.qkey = 0x01234567;
-	assert_int_equal(softhca_cm_modify_qp(id, q.qp, SOFTHCA_QPS_RTS), 0);
-	assert_int_equal(q.qp->state, SOFTHCA_QPS_RTS);
+	assert_int_equal(softhca_cm_modify_qp(id, made.qp, SOFTHCA_QPS_RTS), 0);
+	assert_int_equal(made.qp->state, SOFTHCA_QPS_RTS);
 	assert_int_equal(fake_cm.num_asked, 1);
-	fake_drop_qp(&q);
+	fake_drop_qp(&made);
 }
 
 /* The reason of the daemon reaches the program from each call. */

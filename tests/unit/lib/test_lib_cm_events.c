@@ -14,20 +14,18 @@
 #include <unistd.h>
 
 #include "fake_cm.h"
+#include "lib_rig.h"
 
-#define SECONDS 240
 #define IDS 1000u
 #define THREADS 4u
 
-static struct fake_ctl *fake;
-static struct softhca_context *ctx;
+const struct rig_wanted rig_wanted = {0}; /* no QP */
+
 static struct softhca_cm_channel *channel;
 
 static int
-setup_fake(bool manual)
+setup_channel(void)
 {
-	alarm(SECONDS);
-	fake = fake_open(&ctx, manual);
 	fake_cm_begin(fake);
 	channel = softhca_cm_create_channel(ctx);
 	assert_non_null(channel);
@@ -37,13 +35,13 @@ setup_fake(bool manual)
 static int
 setup(void **state)
 {
-	return setup_fake(false);
+	return rig_setup(state) == 0 ? setup_channel() : -1;
 }
 
 static int
 setup_manual(void **state)
 {
-	return setup_fake(true);
+	return rig_setup_manual(state) == 0 ? setup_channel() : -1;
 }
 
 static int
@@ -51,10 +49,7 @@ teardown(void **state)
 {
 	if (channel != NULL)
 		assert_int_equal(softhca_cm_destroy_channel(channel), 0);
-	if (ctx != NULL)
-		fake_close(fake, ctx);
-	alarm(0);
-	return 0;
+	return rig_teardown(state);
 }
 
 static struct softhca_cm_id *

@@ -7,28 +7,17 @@
 #include <sched.h>
 #include <string.h>
 
-#include "fake_ctl.h"
 #include "lib_doorbell.h"
+#include "lib_rig.h"
 
 #define PRODUCERS 4u
 #define PER_PRODUCER 20000u
 
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-
-static int
-setup(void **state)
-{
-	fake = fake_open(&ctx, false);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_close(fake, ctx);
-	return 0;
-}
+const struct rig_wanted rig_wanted = {
+	.cap = {.max_send_wr = 512, .max_send_sge = 1},
+	.cqe = 4,
+	.state = SOFTHCA_QPS_RTS,
+};
 
 /* QPN = producer + 2; sq_head and size hold the producer's sequence number */
 static uint64_t
@@ -131,8 +120,6 @@ take_mark(const struct lib_qp *qp)
 static void
 test_full(void **state)
 {
-	static const struct softhca_qp_cap cap = {.max_send_wr = 512, .max_send_sge = 1};
-	struct fake_qp q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
 	struct softhca_send_wr last = {.opcode = SOFTHCA_WR_SEND};
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_RDMA_READ,
 				     .send_flags = SOFTHCA_SEND_FENCE,
@@ -162,38 +149,32 @@ test_full(void **state)
 	__atomic_store_n(&qp->sq_polled.tail, qp->sq.head, __ATOMIC_RELEASE);
 	assert_int_equal(softhca_post_send(q.qp, &last, NULL), 0);
 	assert_false(take_mark(qp));
-	fake_drop_qp(&q);
 }
 
 /* Requests announced before a reset are not read after it. */
 static void
 test_reset_forgets(void **state)
 {
-	static const struct softhca_qp_cap cap = {.max_send_wr = 16, .max_send_sge = 1};
 	struct softhca_qp_attr attr = {.qp_state = SOFTHCA_QPS_RESET};
-	struct fake_qp q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
 	struct lib_qp *qp = (struct lib_qp *)q.qp;
 	uint32_t number;
 
 	while (lib_doorbell_try(&lib_ctx(ctx)->uar, &number))
 		lib_doorbell_fill(&lib_ctx(ctx)->uar, number, 1);
-	for (uint32_t i = 0; i < 16; i++)
+	for (uint32_t i = 0; i <= qp->sq.mask; i++)
 		assert_int_equal(softhca_post_send(q.qp, &wr, NULL), 0);
 	assert_int_equal(softhca_post_send(q.qp, &wr, NULL), -ENOMEM);
 	assert_int_not_equal(flags_at(qp, 0) >> 16, 0);
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, SOFTHCA_QP_STATE), 0);
-	for (uint32_t i = 0; i < 16; i++)
+	for (uint32_t i = 0; i <= qp->sq.mask; i++)
 		assert_int_equal(flags_at(qp, i) >> 16, 0);
-	fake_drop_qp(&q);
 }
 
 /* Dead device: nothing is posted, and bad_wr is the first request. */
 static void
 test_full_and_dead(void **state)
 {
-	static const struct softhca_qp_cap cap = {.max_send_wr = 512, .max_send_sge = 1};
-	struct fake_qp q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
 	struct lib_qp *qp = (struct lib_qp *)q.qp;
 	struct softhca_send_wr wr = {.opcode = SOFTHCA_WR_SEND};
 	struct softhca_send_wr *bad = NULL;
@@ -205,19 +186,18 @@ test_full_and_dead(void **state)
 	assert_ptr_equal(bad, &wr);
 	assert_int_equal(qp->sq.head, HCA_UAR_FIFO_SLOTS);
 	assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -EIO);
-	fake_drop_qp(&q);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_lossless, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unfilled_slot_is_not_given_again, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reset_forgets, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full_and_dead, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lossless, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_unfilled_slot_is_not_given_again, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_full, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_reset_forgets, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_full_and_dead, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,13 +12,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fake_ctl.h"
+#include "lib_rig.h"
 
-#define SECONDS 240
 #define ROUNDS 300
 
-static struct fake_ctl *fake;
-static struct softhca_context *ctx;
+const struct rig_wanted rig_wanted = {0}; /* no QP */
+
 static struct softhca_comp_channel *channel;
 static struct softhca_cq *cq;
 
@@ -31,29 +30,25 @@ make_cq(void)
 	assert_non_null(cq);
 }
 
-static void
-open_fake(bool manual)
+static int
+setup_channel(void)
 {
-	fake = fake_open(&ctx, manual);
 	channel = softhca_create_comp_channel(ctx);
 	assert_non_null(channel);
 	make_cq();
+	return 0;
 }
 
 static int
 setup(void **state)
 {
-	alarm(SECONDS);
-	open_fake(false);
-	return 0;
+	return rig_setup(state) == 0 ? setup_channel() : -1;
 }
 
 static int
 setup_manual(void **state)
 {
-	alarm(SECONDS);
-	open_fake(true);
-	return 0;
+	return rig_setup_manual(state) == 0 ? setup_channel() : -1;
 }
 
 static int
@@ -62,10 +57,8 @@ teardown(void **state)
 	if (ctx != NULL) {
 		assert_int_equal(softhca_destroy_cq(cq), 0);
 		assert_int_equal(softhca_destroy_comp_channel(channel), 0);
-		fake_close(fake, ctx);
 	}
-	alarm(0);
-	return 0;
+	return rig_teardown(state);
 }
 
 /* As the driver does */

@@ -9,7 +9,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "fake_ctl.h"
+#include "lib_rig.h"
 
 #define SIZE_OF(type, member) sizeof(((struct type *)0)->member)
 
@@ -129,27 +129,11 @@ _Static_assert(offsetof(struct softhca_mr, user) >= sizeof(struct ibv_mr) &&
 
 WC_FIELDS(SAME_FIELD)
 
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-static struct fake_qp q;
-
-static int
-setup(void **state)
-{
-	const struct softhca_qp_cap cap = {.max_send_wr = 8, .max_recv_wr = 4, .max_send_sge = 2};
-
-	fake = fake_open(&ctx, false);
-	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 32);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_drop_qp(&q);
-	fake_close(fake, ctx);
-	return 0;
-}
+const struct rig_wanted rig_wanted = {
+	.cap = {.max_send_wr = 8, .max_recv_wr = 4, .max_send_sge = 2},
+	.cqe = 32,
+	.state = SOFTHCA_QPS_RTS,
+};
 
 /* Not objects of the library */
 static struct ibv_context front_context;
@@ -250,9 +234,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_bind_list, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_datagram_list, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_user, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bind_list, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_datagram_list, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_user, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,35 +8,20 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fake_ctl.h"
+#include "lib_rig.h"
 
-static const struct softhca_qp_cap cap = {
-	.max_send_wr = 16,
-	.max_recv_wr = 16,
-	.max_send_sge = 4,
-	.max_recv_sge = 2,
-	.max_inline_data = 32,
+const struct rig_wanted rig_wanted = {
+	.cap =
+		{
+			.max_send_wr = 16,
+			.max_recv_wr = 16,
+			.max_send_sge = 4,
+			.max_recv_sge = 2,
+			.max_inline_data = 32,
+		},
+	.cqe = 64,
+	.state = SOFTHCA_QPS_RTS,
 };
-
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-static struct fake_qp q;
-
-static int
-setup(void **state)
-{
-	fake = fake_open(&ctx, false);
-	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 64);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_drop_qp(&q);
-	fake_close(fake, ctx);
-	return 0;
-}
 
 /* SGEs of a length that several of them exceed together, or one alone */
 static struct softhca_sge small[4] = {{0x1000, 8, 1},
@@ -169,7 +154,7 @@ test_datagrams_in_list(void **state)
 	struct softhca_pd *foreign = softhca_alloc_pd(ctx);
 	struct softhca_qp_init_attr attr = {
 		.qp_type = SOFTHCA_QPT_UD,
-		.cap = cap,
+		.cap = rig_wanted.cap,
 		.send_cq = q.cq,
 		.recv_cq = q.cq,
 	};
@@ -315,12 +300,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_send_lists, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_atomic_in_list, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_datagrams_in_list, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_first_is_bad, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_receive_lists, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_shared_receive_lists, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_send_lists, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_atomic_in_list, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_datagrams_in_list, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_first_is_bad, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_receive_lists, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_shared_receive_lists, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

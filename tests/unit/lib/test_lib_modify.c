@@ -7,14 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fake_ctl.h"
+#include "lib_rig.h"
 #include "lib_types.h"
 
-static const struct softhca_qp_cap cap = {
-	.max_send_wr = 4,
-	.max_recv_wr = 4,
-	.max_send_sge = 1,
-	.max_recv_sge = 1,
+const struct rig_wanted rig_wanted = {
+	.cap =
+		{
+			.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+	.cqe = 4,
+	.state = SOFTHCA_QPS_RESET,
 };
 
 #define INIT_MASK \
@@ -25,10 +30,6 @@ static const struct softhca_qp_cap cap = {
 #define RTS_MASK \
 	(SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY | \
 	 SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC)
-
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-static struct fake_qp q;
 
 static const struct softhca_qp_attr full = {
 	.path_mtu = SOFTHCA_MTU_4096,
@@ -48,22 +49,6 @@ static const struct softhca_qp_attr full = {
 	.retry_cnt = 7,
 	.rnr_retry = 6,
 };
-
-static int
-setup(void **state)
-{
-	fake = fake_open(&ctx, false);
-	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RESET, 4);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_drop_qp(&q);
-	fake_close(fake, ctx);
-	return 0;
-}
 
 static int
 move(uint32_t to, uint32_t mask)
@@ -517,20 +502,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_connect, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refusals_name_the_attribute, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused_values, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cut_values, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unnamed_members, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_device_refuses, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reset_rewinds, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_state_is_refreshed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_create_limits, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_number_of_the_dead, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_address_handles, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_moved_neighbour, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_connect, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_refusals_name_the_attribute, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_refused_values, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_cut_values, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_unnamed_members, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_device_refuses, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_reset_rewinds, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_state_is_refreshed, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_query, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_create_limits, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_number_of_the_dead, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_regions, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_address_handles, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_moved_neighbour, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

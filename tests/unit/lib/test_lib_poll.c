@@ -12,35 +12,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake_ctl.h"
+#include "lib_rig.h"
 #include "lib_wait.h"
 
-static const struct softhca_qp_cap cap = {
-	.max_send_wr = 4,
-	.max_recv_wr = 4,
-	.max_send_sge = 1,
-	.max_recv_sge = 1,
+const struct rig_wanted rig_wanted = {
+	.cap =
+		{
+			.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+	.cqe = 4,
+	.state = SOFTHCA_QPS_RTS,
 };
-
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-static struct fake_qp q;
-
-static int
-setup(void **state)
-{
-	fake = fake_open(&ctx, false);
-	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_drop_qp(&q);
-	fake_close(fake, ctx);
-	return 0;
-}
 
 static struct lib_cq *
 cq(void)
@@ -382,7 +367,7 @@ test_destroy_cleans(void **state)
 {
 	struct softhca_qp_init_attr attr = {
 		.qp_type = SOFTHCA_QPT_RC,
-		.cap = cap,
+		.cap = rig_wanted.cap,
 		.send_cq = q.cq,
 		.recv_cq = q.cq,
 	};
@@ -418,7 +403,7 @@ test_manual_progress(void **state)
 	struct fake_qp saved = q;
 	struct softhca_wc wc;
 
-	q = fake_make_qp(manual, &cap, SOFTHCA_QPS_RTS, 4);
+	q = fake_make_qp(manual, &rig_wanted.cap, SOFTHCA_QPS_RTS, 4);
 	f->on_progress = complete_once;
 	assert_int_equal(softhca_poll_cq(q.cq, 1, &wc), 1);
 	assert_int_equal(f->progressed, 1);
@@ -459,7 +444,7 @@ test_manual_does_not(void **state)
 	struct fake_qp saved = q;
 	struct softhca_wc wc;
 
-	q = fake_make_qp(manual, &cap, SOFTHCA_QPS_RTS, 4);
+	q = fake_make_qp(manual, &rig_wanted.cap, SOFTHCA_QPS_RTS, 4);
 	yields = 0;
 	for (uint32_t i = 0; i < 1000000; i++)
 		softhca_poll_cq(q.cq, 1, &wc);
@@ -480,7 +465,7 @@ setup_worker(void **state)
 {
 	struct lib_uar *uar;
 
-	setup(state);
+	rig_setup(state);
 	uar = &((struct lib_context *)ctx)->uar;
 	worker.word = 0;
 	worker.fd = eventfd(0, EFD_NONBLOCK);
@@ -495,7 +480,7 @@ teardown_worker(void **state)
 {
 	close(worker.fd);
 	lib_wait.cpu_yield.hogged_until = 0;
-	return teardown(state);
+	return rig_teardown(state);
 }
 
 static uint64_t
@@ -575,28 +560,30 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_owner_protocol, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_more_than_asked, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_send_opcodes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_receives, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_posted_by_another_thread, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fork_amid_calls, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unknown_qpn, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wild_offset, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_arm, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_channel_of_another_context, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_async, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_destroy_cleans, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_manual_progress, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_waiting_gives_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_owner_protocol, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_no_more_than_asked, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_send_opcodes, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_receives, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_posted_by_another_thread, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_fork_amid_calls, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_errors, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_qpn, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_wild_offset, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_arm, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_channel_of_another_context, rig_setup,
+						rig_teardown),
+		cmocka_unit_test_setup_teardown(test_async, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_destroy_cleans, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_manual_progress, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_waiting_gives_way, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_post_that_wakes_gives_way, setup_worker,
 						teardown_worker),
 		cmocka_unit_test_setup_teardown(test_batch_and_receive_that_wake_give_way,
 						setup_worker, teardown_worker),
 		cmocka_unit_test_setup_teardown(test_no_yield_to_a_hog, setup_worker,
 						teardown_worker),
-		cmocka_unit_test_setup_teardown(test_manual_does_not, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_manual_does_not, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

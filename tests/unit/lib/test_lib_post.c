@@ -5,35 +5,20 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fake_ctl.h"
+#include "lib_rig.h"
 
-static const struct softhca_qp_cap cap = {
-	.max_send_wr = 8,
-	.max_recv_wr = 4,
-	.max_send_sge = 4,
-	.max_recv_sge = 3,
-	.max_inline_data = 32,
+const struct rig_wanted rig_wanted = {
+	.cap =
+		{
+			.max_send_wr = 8,
+			.max_recv_wr = 4,
+			.max_send_sge = 4,
+			.max_recv_sge = 3,
+			.max_inline_data = 32,
+		},
+	.cqe = 32,
+	.state = SOFTHCA_QPS_RTS,
 };
-
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-static struct fake_qp q;
-
-static int
-setup(void **state)
-{
-	fake = fake_open(&ctx, false);
-	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 32);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_drop_qp(&q);
-	fake_close(fake, ctx);
-	return 0;
-}
 
 static struct lib_qp *
 qp(void)
@@ -649,25 +634,25 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_write_golden, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_local_golden, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_chain, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_compare_and_swap, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_atomic_sges, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_atomic_write_golden, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_atomic_write_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_flush_golden, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_flush_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unknown_flags, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_send_overflow, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wr_ids_apart, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_batch, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_batch_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_recv, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_queue_layout, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_write_golden, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_local_golden, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_chain, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_compare_and_swap, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_atomic_sges, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_atomic_write_golden, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_atomic_write_refused, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_flush_golden, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_flush_refused, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_inline, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_flags, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_bad_in_the_middle, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_send_overflow, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_wr_ids_apart, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_batch, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_batch_refused, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_states, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_recv, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_queue_layout, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,24 +4,9 @@
 
 #include <errno.h>
 
-#include "fake_ctl.h"
+#include "lib_rig.h"
 
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-
-static int
-setup(void **state)
-{
-	fake = fake_open(&ctx, false);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_close(fake, ctx);
-	return 0;
-}
+const struct rig_wanted rig_wanted = {0}; /* no QP */
 
 static void
 test_device(void **state)
@@ -146,13 +131,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_device, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_clock, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_large_totals, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_link_speeds, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_phys_state, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pkey_index, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_gid_entry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_device, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_clock, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_large_totals, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_link_speeds, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_phys_state, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_pkey_index, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_gid_entry, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,36 +8,19 @@
 #include <unistd.h>
 
 #include "abi_roce.h"
-#include "fake_ctl.h"
+#include "lib_rig.h"
 
-static const struct softhca_qp_cap cap = {
-	.max_send_wr = 4,
-	.max_recv_wr = 4,
-	.max_send_sge = 1,
-	.max_recv_sge = 1,
+const struct rig_wanted rig_wanted = {
+	.cap =
+		{
+			.max_send_wr = 4,
+			.max_recv_wr = 4,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+	.cqe = 4,
+	.state = SOFTHCA_QPS_RTS,
 };
-
-static struct softhca_context *ctx;
-static struct fake_ctl *fake;
-static struct fake_qp q;
-
-static int
-setup(void **state)
-{
-	alarm(240); /* for calls that wait for a lock */
-	fake = fake_open(&ctx, false);
-	q = fake_make_qp(ctx, &cap, SOFTHCA_QPS_RTS, 4);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	fake_drop_qp(&q);
-	fake_close(fake, ctx);
-	alarm(0);
-	return 0;
-}
 
 static struct lib_cq *
 cq(void)
@@ -360,7 +343,7 @@ test_qp_of_two_ends_meanwhile(void **state)
 		struct softhca_cq *other = softhca_create_cq(ctx, &init);
 		struct softhca_qp_init_attr attr = {
 			.qp_type = SOFTHCA_QPT_RC,
-			.cap = cap,
+			.cap = rig_wanted.cap,
 			.send_cq = i == 0 ? other : q.cq,
 			.recv_cq = i == 0 ? q.cq : other,
 		};
@@ -394,7 +377,7 @@ test_manual_progress(void **state)
 	struct fake_ctl *f = fake_open(&manual, true);
 	struct fake_qp saved = q;
 
-	q = fake_make_qp(manual, &cap, SOFTHCA_QPS_RTS, 4);
+	q = fake_make_qp(manual, &rig_wanted.cap, SOFTHCA_QPS_RTS, 4);
 	f->on_progress = complete_once;
 	assert_int_equal(softhca_start_poll(q.cq), 0);
 	assert_int_equal(f->progressed, 1);
@@ -543,7 +526,7 @@ test_small_has_no_time(void **state)
 int
 main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_every_opcode),
 		T(test_one_after_another),
