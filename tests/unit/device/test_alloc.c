@@ -34,13 +34,13 @@ fails(void)
 }
 
 /* Its value that means failure is not NULL. */
-void *__real_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t at);
-void *__wrap_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t at);
+void *__real_mmap64(void *addr, size_t n, int prot, int flags, int fd, off_t at);
+void *__wrap_mmap64(void *addr, size_t n, int prot, int flags, int fd, off_t at);
 
 void *
-__wrap_mmap(void *addr, size_t n, int prot, int flags, int fd, off_t at)
+__wrap_mmap64(void *addr, size_t n, int prot, int flags, int fd, off_t at)
 {
-	return fails() ? MAP_FAILED : __real_mmap(addr, n, prot, flags, fd, at);
+	return fails() ? MAP_FAILED : __real_mmap64(addr, n, prot, flags, fd, at);
 }
 
 #define WRAP(type, name, params, args) \
