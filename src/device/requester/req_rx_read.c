@@ -184,8 +184,7 @@ take_confirmation(struct hca_req_rx_run *run, struct rte_mbuf *m)
 {
 	const struct hca_rxd *d = hca_rxd(m);
 
-	if (HCA_BTH_OPERATION(d->opcode) != HCA_BTH_RC_READ_RESP_ONLY || d->payload_len != 0 ||
-	    !aeth_fits(m)) {
+	if (HCA_BTH_OPERATION(d->opcode) != HCA_BTH_RC_READ_RESP_ONLY || !aeth_fits(m)) {
 		hca_req_rx_drop(run, HCA_CTR_req_bad_response);
 		hca_req_rx_fail(run, HCA_SYND_BAD_RESP);
 		return;
@@ -229,13 +228,15 @@ hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_
 {
 	uint8_t opcode = HCA_BTH_OPERATION(hca_rxd(m)->opcode);
 	bool begins = opcode == HCA_BTH_RC_READ_RESP_FIRST || opcode == HCA_BTH_RC_READ_RESP_ONLY;
+	bool empty = unlikely(hca_rxd(m)->payload_len == 0);
+	uint32_t kinds = 1u << HCA_KIND_READ | (uint32_t)empty << HCA_KIND_CONFIRM;
 
-	if (!bring_to_tail(run, d, begins, 1u << HCA_KIND_READ | 1u << HCA_KIND_CONFIRM))
+	if (!bring_to_tail(run, d, begins, kinds))
 		return;
-	if (likely(hca_record_is(hca_req_rx_record(run, run->tail), 1u << HCA_KIND_READ)))
-		take_data(run, m);
-	else
+	if (empty && hca_record_is(hca_req_rx_record(run, run->tail), 1u << HCA_KIND_CONFIRM))
 		take_confirmation(run, m);
+	else
+		take_data(run, m);
 }
 
 void

@@ -229,6 +229,16 @@ emit_payload(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *
 		v->pkt++;
 }
 
+/* The 8 bytes of an ATOMIC WRITE; a FLUSH has none. Not inline: READs save no registers for it. */
+static __rte_noinline void
+put_confirmed(struct hca_req_tx_visit *v, struct hca_txd *d, const struct hca_record *r)
+{
+	if (r->nsge == 0 && !(r->flags & HCA_REC_INLINE))
+		return;
+	put_payload(d, r, 0, r->len);
+	v->deficit -= (int32_t)r->len;
+}
+
 /*
  * Send a READ from packet v->pkt on, or another request that has a response, which is its
  * acknowledgement.
@@ -245,9 +255,8 @@ emit_request(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *
 		__atomic_store_n(&r->imm, v->pkt, __ATOMIC_RELAXED);
 		d->reth.raddr += off;
 		d->reth.dma_len -= off;
-	} else if (op->kind == HCA_KIND_CONFIRM && (r->nsge != 0 || r->flags & HCA_REC_INLINE)) {
-		put_payload(d, r, 0, r->len);
-		v->deficit -= (int32_t)r->len;
+	} else if (op->kind == HCA_KIND_CONFIRM) {
+		put_confirmed(v, d, r);
 	}
 	v->deficit -= HCA_REQ_TX_FRAME_OVERHEAD + HCA_REQ_TX_OVERHEAD;
 	v->since_ackreq = 0;

@@ -79,7 +79,7 @@ ee_add_job(struct ee_request *q, uint64_t va)
 		.va = va,
 		.rkey = q->rkey,
 		.pd = q->pd,
-		.left = q->op->runs == HCA_KIND_READ ? q->dma_len : 0,
+		.left = q->dma_len,
 		.first = q->rxd->psn,
 		.psn = q->rxd->psn,
 		.msn = ee->msn,

@@ -391,6 +391,7 @@ execute(struct ee_request *q)
 	case HCA_KIND_CONFIRM:
 		ee_count_message(ee);
 		execute_confirmed(q);
+		q->dma_len = 0; /* the answer has no data */
 		ee_add_job(q, 0);
 		break;
 	default:
