@@ -16,7 +16,7 @@ import unittest
 import tools
 
 PROGRAM, EXAMPLE, THREADS = [os.path.abspath(sys.argv.pop(3)) for _ in range(3)]
-UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'unit', 'verbs')
+UNIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'unit', 'verbs', 'ucma')
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGES = '/usr/share/man/man3/ibv_*.3*'
 HEADER = '/usr/include/infiniband/verbs.h'
