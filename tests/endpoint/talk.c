@@ -29,7 +29,7 @@
 
 #include "talk.h"
 
-#define MEET_SECONDS RIG_PATIENCE_S
+#define MEET_SECONDS RIG_TIMEOUT_S
 #define ROUNDS 4u /* at least: every kind of window with every operation, even on a busy machine */
 
 struct talk {
@@ -136,7 +136,7 @@ await_port(struct peer *p)
 {
 	struct pollfd f = {.fd = p->ctx->async_fd, .events = POLLIN};
 
-	while (seen.port_active == 0 && poll(&f, 1, RIG_PATIENCE_MS) == 1)
+	while (seen.port_active == 0 && poll(&f, 1, RIG_TIMEOUT_MS) == 1)
 		look_for_events(p);
 }
 

@@ -80,7 +80,7 @@ struct talk_place {
 #define TALK_IN TALK_QUARTER
 #define TALK_REACHED (2 * TALK_QUARTER)
 #define TALK_WINDOW (3 * TALK_QUARTER)
-#define TALK_WAIT_S RIG_PATIENCE_S
+#define TALK_WAIT_S RIG_TIMEOUT_S
 
 int talk_failed(const char *what, int err);
 /* Exchange bytes with the other end. */

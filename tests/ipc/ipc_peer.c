@@ -376,7 +376,7 @@ swap_sends(struct peer *p, int sock, uint32_t round)
 	if (err == 0)
 		err = peer_post(p, SOFTHCA_WR_SEND, round, AT_SEND, bytes, 0);
 	for (int i = 0; i < 2 && err == 0; i++) {
-		err = peer_wait(p, &wc, RIG_PATIENCE_S);
+		err = peer_wait(p, &wc, RIG_TIMEOUT_S);
 		if (err != 0)
 			return complain(err, softhca_wc_status_str((uint32_t)err));
 		if (wc.opcode != SOFTHCA_WC_RECV)
@@ -395,7 +395,7 @@ one(struct peer *p, uint32_t opcode, uint64_t offset, uint32_t length, uint64_t 
 	int err = peer_post(p, opcode, opcode, offset, length, remote);
 
 	if (err == 0)
-		err = peer_wait(p, &wc, RIG_PATIENCE_S);
+		err = peer_wait(p, &wc, RIG_TIMEOUT_S);
 	if (err == 0 && wc.wr_id != opcode)
 		err = -EILSEQ;
 	return err;

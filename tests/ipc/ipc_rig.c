@@ -70,7 +70,7 @@ read_line(struct rig *rig, char *line, size_t room)
 	size_t n = 0;
 
 	for (;;) {
-		assert_int_equal(poll(&p, 1, RIG_PATIENCE_MS), 1);
+		assert_int_equal(poll(&p, 1, RIG_TIMEOUT_MS), 1);
 		assert_int_equal(read(rig->from, &line[n], 1), 1);
 		if (line[n] == '\n')
 			break;
@@ -206,7 +206,7 @@ rig_wait_empty(struct rig *rig, unsigned int side)
 		took = rig_now_ns() - start;
 		if (all_zero(answer))
 			return (int64_t)took;
-		if (took > RIG_PATIENCE_S * UINT64_C(1000000000))
+		if (took > RIG_TIMEOUT_S * UINT64_C(1000000000))
 			break;
 		poll(NULL, 0, 1);
 	}

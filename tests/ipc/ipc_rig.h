@@ -20,8 +20,8 @@
 
 #define RIG_PATH_MAX 96 /* of a socket, below TMPDIR */
 /* Limit of waits for another process: on a busy machine it may have no CPU for seconds. */
-#define RIG_PATIENCE_S 240
-#define RIG_PATIENCE_MS (RIG_PATIENCE_S * 1000)
+#define RIG_TIMEOUT_S 240
+#define RIG_TIMEOUT_MS (RIG_TIMEOUT_S * 1000)
 
 struct rig {
 	pid_t pid;
@@ -55,7 +55,7 @@ void rig_forget(struct rig *rig);
 int64_t rig_ask(struct rig *rig, const char *question, unsigned int side, const char *name);
 /*
  * Wait until nothing is in use on that side. Returns the time it took in ns, or -1 after
- * RIG_PATIENCE_S and after printing the objects in use.
+ * RIG_TIMEOUT_S and after printing the objects in use.
  */
 int64_t rig_wait_empty(struct rig *rig, unsigned int side);
 

@@ -113,7 +113,7 @@ answered(struct raw *r, int err)
 {
 	if (err != 0)
 		return err == -ECONNRESET ? -EPIPE : err;
-	switch (raw_reply(r, RIG_PATIENCE_MS)) {
+	switch (raw_reply(r, RIG_TIMEOUT_MS)) {
 	case 1:
 		return r->head.err;
 	case 0:

@@ -29,7 +29,7 @@
 #include "raw.h"
 
 /* A daemon that waits for these sockets does not end in time. */
-#define LINGER_S (4 * RIG_PATIENCE_S)
+#define LINGER_S (4 * RIG_TIMEOUT_S)
 
 static struct rig rig;
 
@@ -47,7 +47,7 @@ static int
 shut_down(void **state)
 {
 	assert_int_equal(write(rig.to, "quit\n", 5), 5);
-	for (int ms = 0; ms < RIG_PATIENCE_MS; ms += 10) {
+	for (int ms = 0; ms < RIG_TIMEOUT_MS; ms += 10) {
 		int status;
 
 		if (waitpid(rig.pid, &status, WNOHANG) == rig.pid) {
@@ -138,7 +138,7 @@ attack(const char *path, unsigned int packets, bool nested)
 static void
 open_soon(struct raw *r)
 {
-	for (int i = 0; i < RIG_PATIENCE_MS; i++) {
+	for (int i = 0; i < RIG_TIMEOUT_MS; i++) {
 		raw_connect(r, rig.path[0]);
 		if (raw_greet(r) == 0)
 			return;
@@ -175,7 +175,7 @@ linger_refused(void **state)
 	assert_int_equal(raw_request(&r, HCA_CTL_ATTACH, &segment, sizeof(segment), p.full), 0);
 	close(p.full);
 	kill(rig.pid, SIGCONT);
-	assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 1);
+	assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 1);
 	assert_int_equal(r.head.err, -EBADF);
 	assert_int_equal(raw_call(&r, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
 	others_attach();
@@ -318,7 +318,7 @@ punched_large(void **state)
 		memset(mem, (int)i + 1, 65536);
 		assert_int_not_equal(madvise(mem, bytes, MADV_REMOVE), 0);
 		assert_int_equal(peer_post(&p, SOFTHCA_WR_RDMA_WRITE, i, 0, 65536, 0), 0);
-		assert_int_equal(peer_wait(&p, &wc, RIG_PATIENCE_S), 0);
+		assert_int_equal(peer_wait(&p, &wc, RIG_TIMEOUT_S), 0);
 		assert_int_equal(q.buf[0], i + 1);
 	}
 	peer_close(&p);
@@ -335,7 +335,7 @@ punched_large(void **state)
 static int
 puncher(int sock, void *arg)
 {
-	uint64_t give_up = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
+	uint64_t give_up = rig_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 	struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
 	uint64_t bytes = *(const uint64_t *)arg;
 	int fd = full_file(bytes), err;
@@ -354,10 +354,10 @@ puncher(int sock, void *arg)
 			return -1;
 		err = peer_post(&p, SOFTHCA_WR_RDMA_WRITE, 1, 0, 65536, 0);
 		if (err == 0)
-			err = peer_wait(&p, &wc, RIG_PATIENCE_S);
+			err = peer_wait(&p, &wc, RIG_TIMEOUT_S);
 	}
 	while (err > 0) /* its QP ends with the session, and may flush before the end is seen */
-		err = peer_wait(&p, &wc, RIG_PATIENCE_S);
+		err = peer_wait(&p, &wc, RIG_TIMEOUT_S);
 	if (err != -EIO)
 		fprintf(stderr, "puncher: %d\n", err);
 	return err == -EIO ? 0 : -1;
@@ -394,7 +394,7 @@ punched_doorbell(void **state)
 		assert_int_equal(fallocate(r.uar_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 					   HCA_UAR_PAGE_SIZE),
 				 0);
-		assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
+		assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 0);
 		raw_close(&r);
 	}
 	for (unsigned int side = 0; side < 2; side++)

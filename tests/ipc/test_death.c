@@ -24,7 +24,7 @@
 #define SOME_QPS 3u
 #define PAIRS 32u
 #define VICTIM_QPS 8u
-#define GIVE_UP_NS (RIG_PATIENCE_S * UINT64_C(1000000000))
+#define GIVE_UP_NS (RIG_TIMEOUT_S * UINT64_C(1000000000))
 
 RIG_OF_ALL(rig)
 static uint64_t seed = 1;

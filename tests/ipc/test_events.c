@@ -16,7 +16,7 @@
 
 #include "ipc_rig.h"
 
-#define SECONDS (2 * RIG_PATIENCE_S) /* a hanging thread ends the process */
+#define SECONDS (2 * RIG_TIMEOUT_S) /* a hanging thread ends the process */
 #define MANY 300u
 #define EVENT_BYTES 16
 
@@ -104,7 +104,7 @@ post(struct line *l)
 static void
 wait_unread(int n)
 {
-	uint64_t end = rig_now_ns() + RIG_PATIENCE_MS * UINT64_C(1000000);
+	uint64_t end = rig_now_ns() + RIG_TIMEOUT_MS * UINT64_C(1000000);
 	int bytes = 0;
 
 	while (bytes != n * EVENT_BYTES) {
@@ -153,7 +153,7 @@ descriptors(void **state)
 	assert_int_equal(polled(a.channel->fd, 0), 0);
 	assert_int_equal(polled(a.ctx->async_fd, 0), 0);
 	post(&l);
-	assert_int_equal(polled(copy, RIG_PATIENCE_MS), POLLIN);
+	assert_int_equal(polled(copy, RIG_TIMEOUT_MS), POLLIN);
 	assert_int_equal(polled(a.channel->fd, 0), POLLIN);
 	/* the flag belongs to the open file of both descriptors */
 	assert_int_equal(fcntl(copy, F_SETFL, O_NONBLOCK), 0);
@@ -170,7 +170,7 @@ descriptors(void **state)
 	a.qp = NULL;
 	a.cq = NULL;
 	a.channel = NULL;
-	assert_int_equal(polled(copy, RIG_PATIENCE_MS), POLLHUP);
+	assert_int_equal(polled(copy, RIG_TIMEOUT_MS), POLLHUP);
 	close(copy);
 }
 
@@ -188,7 +188,7 @@ edges(void **state)
 	assert_int_equal(epoll_wait(set, &e, 1, 0), 0);
 	for (int i = 0; i < 2; i++) {
 		post(&l[i]);
-		assert_int_equal(epoll_wait(set, &e, 1, RIG_PATIENCE_MS), 1);
+		assert_int_equal(epoll_wait(set, &e, 1, RIG_TIMEOUT_MS), 1);
 		assert_int_equal(e.events, EPOLLIN);
 		assert_int_equal(epoll_wait(set, &e, 1, 0), 0);
 	}

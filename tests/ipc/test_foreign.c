@@ -243,7 +243,7 @@ operate(struct pair *p, uint32_t opcode, uint32_t length, uint64_t remote)
 	int err = peer_post(&p->a, opcode, 1, 0, length, remote);
 
 	assert_int_equal(err, 0);
-	err = peer_wait(&p->a, &wc, RIG_PATIENCE_S);
+	err = peer_wait(&p->a, &wc, RIG_TIMEOUT_S);
 	assert_true(err >= 0);
 	return (uint32_t)err;
 }
@@ -340,7 +340,7 @@ windows(void **state)
 
 	pair_open(&p, LW | SOFTHCA_ACCESS_MW_BIND);
 	expect(peer_post(&p.a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 0, 0) == 0
-		       ? peer_wait(&p.a, &wc, RIG_PATIENCE_S)
+		       ? peer_wait(&p.a, &wc, RIG_TIMEOUT_S)
 		       : 1,
 	       SOFTHCA_WC_SUCCESS);
 	for (int i = 0; i < 2; i++) {
@@ -350,12 +350,12 @@ windows(void **state)
 	bind.bind_info = (struct softhca_mw_bind_info){p.mr, (uintptr_t)p.mem + 1000, 2 * PAGE,
 						       SOFTHCA_ACCESS_REMOTE_WRITE};
 	assert_int_equal(softhca_bind_mw(p.b.qp, mw[0], &bind), 0);
-	assert_int_equal(peer_wait(&p.b, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&p.b, &wc, RIG_TIMEOUT_S), 0);
 	wr.bind_mw.mw = mw[1];
 	wr.bind_mw.rkey = mw[1]->rkey = softhca_inc_rkey(mw[1]->rkey);
 	wr.bind_mw.bind_info = bind.bind_info;
 	assert_int_equal(softhca_post_send(p.b.qp, &wr, &bad), 0);
-	assert_int_equal(peer_wait(&p.b, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&p.b, &wc, RIG_TIMEOUT_S), 0);
 	for (int i = 0; i < 2; i++) {
 		p.a.other.rkey = mw[i]->rkey;
 		peer_fill(p.a.buf, 2 * PAGE, 10 + (uint32_t)i);
@@ -548,7 +548,7 @@ unmapped_locally(void **state)
 			munmap(p.mem, PAGE);
 			assert_int_equal(softhca_post_recv(p.b.qp, &rr, &bad_recv), 0);
 			expect(operate(&p, SOFTHCA_WR_SEND, 64, 0), SOFTHCA_WC_REM_OP_ERR);
-			expect((uint32_t)peer_wait(&p.b, &wc, RIG_PATIENCE_S),
+			expect((uint32_t)peer_wait(&p.b, &wc, RIG_TIMEOUT_S),
 			       SOFTHCA_WC_LOC_PROT_ERR);
 		} else {
 			uint8_t *mem = private_memory(2 * PAGE);
@@ -561,7 +561,7 @@ unmapped_locally(void **state)
 			wr.wr.rdma.remote_addr = p.a.other.addr;
 			wr.wr.rdma.rkey = p.a.other.rkey;
 			assert_int_equal(softhca_post_send(p.a.qp, &wr, &bad), 0);
-			expect((uint32_t)peer_wait(&p.a, &wc, RIG_PATIENCE_S),
+			expect((uint32_t)peer_wait(&p.a, &wc, RIG_TIMEOUT_S),
 			       SOFTHCA_WC_LOC_PROT_ERR);
 			munmap(mem, PAGE);
 		}
@@ -625,7 +625,7 @@ victim(int sock, void *arg)
 		if (peer_post(&a, n % 2 ? SOFTHCA_WR_RDMA_WRITE : SOFTHCA_WR_RDMA_READ, 1, 0,
 			      PEER_BYTES / 2, PEER_BYTES / 2) != 0)
 			return -1;
-		status = peer_wait(&a, &wc, RIG_PATIENCE_S);
+		status = peer_wait(&a, &wc, RIG_TIMEOUT_S);
 		if (status != 0) {
 			fprintf(stderr, "victim: operation %d: %s\n", n,
 				status < 0 ? strerror(-status)
@@ -702,7 +702,7 @@ silent_memory(void **state)
 		zero = (struct uffdio_zeropage){.range = {(uintptr_t)p.mem + 4 * PAGE, 4 * PAGE}};
 		assert_int_equal(ioctl(fd, UFFDIO_ZEROPAGE, &zero), 0);
 		if (err == -ETIMEDOUT)
-			err = peer_wait(&p.a, &wc, RIG_PATIENCE_S);
+			err = peer_wait(&p.a, &wc, RIG_TIMEOUT_S);
 		if (err != SOFTHCA_WC_REM_ACCESS_ERR) {
 			expect((uint32_t)err, SOFTHCA_WC_SUCCESS);
 			assert_true(peer_verify(p.mem, 8 * PAGE, 77));

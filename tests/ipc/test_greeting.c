@@ -46,7 +46,7 @@ other_versions(void **state)
 
 		raw_connect(&r, rig.path[0]);
 		assert_int_equal(raw_packet(&r, &m, sizeof(m), NULL, 0), 0);
-		assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 1);
+		assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 1);
 		assert_int_equal(r.head.version, versions[i]);
 		assert_int_equal(r.head.op, HCA_CTL_HELLO);
 		assert_int_equal(r.head.seq, 7);
@@ -58,7 +58,7 @@ other_versions(void **state)
 		assert_non_null(strstr(r.head.reason, versions[i] < HCA_CTL_VERSION
 							      ? "upgrade libsofthca"
 							      : "upgrade the daemon"));
-		assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
+		assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 0);
 		raw_close(&r);
 	}
 	assert_int_equal(rig_ask(&rig, "counters", 0, "refused_version") - before, 4);
@@ -156,7 +156,7 @@ open_fails(const char *path, int error, const char *words)
 	struct softhca_context *ctx;
 	int err;
 
-	for (int i = 0; (err = softhca_open(path, &ctx)) == -ENOENT && i < RIG_PATIENCE_MS; i++)
+	for (int i = 0; (err = softhca_open(path, &ctx)) == -ENOENT && i < RIG_TIMEOUT_MS; i++)
 		usleep(1000);
 	if (err == 0)
 		softhca_close(ctx);
@@ -220,7 +220,7 @@ opens_again(const char *path)
 	struct softhca_context *ctx;
 	int err;
 
-	for (int i = 0; (err = softhca_open(path, &ctx)) == -ENOMEM && i < RIG_PATIENCE_MS; i++)
+	for (int i = 0; (err = softhca_open(path, &ctx)) == -ENOMEM && i < RIG_TIMEOUT_MS; i++)
 		usleep(1000);
 	assert_int_equal(err, 0);
 	assert_int_equal(softhca_close(ctx), 0);

@@ -18,7 +18,7 @@
 #include "hooks.h"
 #include "ipc_rig.h"
 
-#define SECONDS RIG_PATIENCE_S /* a store that hangs ends the process */
+#define SECONDS RIG_TIMEOUT_S /* a store that hangs ends the process */
 #define ROUNDS 3
 #define PRELOADED "SOFTHCA_TEST_PRELOADED"
 

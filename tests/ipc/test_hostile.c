@@ -25,7 +25,7 @@
 #define MEMORY ((uint64_t)MEMORY_MB << 20)
 #define VA UINT64_C(0x10000000)
 #define MIB UINT64_C(0x100000)
-#define HANG_NS (RIG_PATIENCE_S * UINT64_C(1000000000))
+#define HANG_NS (RIG_TIMEOUT_S * UINT64_C(1000000000))
 
 static struct rig rig;
 static struct bystanders by;
@@ -96,7 +96,7 @@ ends(const void *bytes, size_t len, const int *fds, unsigned int num_fds)
 	raw_open(&r, rig.path[0]);
 	((struct ipc_request *)(uintptr_t)bytes)->seq += r.seq;
 	raw_packet(&r, bytes, len, fds, num_fds);
-	assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
+	assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 0);
 	raw_close(&r);
 }
 
@@ -205,7 +205,7 @@ empty_packets(void **state)
 	for (unsigned int i = 0; i < 20; i++) {
 		raw_open(&r, rig.path[0]);
 		assert_int_equal(raw_packet(&r, "", 0, fds, 1 + i % 2), 0);
-		assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
+		assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 0);
 		raw_close(&r);
 	}
 	close(fds[0]);
@@ -226,7 +226,7 @@ bad_hello(void **state)
 
 	raw_connect(&r, rig.path[0]);
 	assert_int_equal(raw_call(&r, HCA_CTL_HELLO, &hello, sizeof(hello), -1), -EPROTO);
-	assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
+	assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 0);
 	raw_close(&r);
 
 	raw_connect(&r, rig.path[0]);
@@ -234,7 +234,7 @@ bad_hello(void **state)
 	raw_close(&r);
 
 	raw_connect(&r, rig.path[0]); /* and nothing more */
-	assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
+	assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 0);
 	raw_close(&r);
 	assert_int_equal(counted("ended_silent") - silent, 1);
 	settled();
@@ -617,7 +617,7 @@ doorbells_of_others(void **state)
 			((volatile uint32_t *)uar)[k] = random32();
 	peer_fill(p.buf, 65536, 8);
 	assert_int_equal(peer_post(&p, SOFTHCA_WR_RDMA_WRITE, 1, 0, 65536, 0), 0);
-	assert_int_equal(peer_wait(&p, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&p, &wc, RIG_TIMEOUT_S), 0);
 	assert_true(peer_verify(q.buf, 65536, 8));
 	printf("doorbells for another's QP refused: %ld, for none: %ld\n",
 	       (long)(rig_ask(&rig, "device", 0, "db_foreign_qpn") - foreign),
@@ -727,11 +727,11 @@ too_many_clients(void **state)
 	for (int i = 0; i < 7; i++)
 		raw_open(&r[i], rig.path[0]);
 	raw_connect(&r[7], rig.path[0]);
-	assert_int_equal(raw_reply(&r[7], RIG_PATIENCE_MS), 1);
+	assert_int_equal(raw_reply(&r[7], RIG_TIMEOUT_MS), 1);
 	assert_int_equal(r[7].head.err, -EMFILE);
 	assert_int_equal(r[7].head.seq, 0);
 	assert_non_null(strstr(r[7].head.reason, "the limit of a user"));
-	assert_int_equal(raw_reply(&r[7], RIG_PATIENCE_MS), 0);
+	assert_int_equal(raw_reply(&r[7], RIG_TIMEOUT_MS), 0);
 	assert_int_equal(counted("refused_clients_per_uid") - before, 1);
 	for (int i = 0; i < 8; i++)
 		raw_close(&r[i]);
@@ -749,7 +749,7 @@ come_and_go(void **state)
 		raw_connect(&r, rig.path[0]);
 		if (i % 3 != 0)
 			raw_request(&r, HCA_CTL_HELLO, &hello, sizeof(hello), -1);
-		if (i % 3 == 2 && raw_reply(&r, RIG_PATIENCE_MS) == 1) {
+		if (i % 3 == 2 && raw_reply(&r, RIG_TIMEOUT_MS) == 1) {
 			r.uar_fd = r.fds[0];
 			r.sleep_fd = r.fds[1];
 			r.seq = r.welcome.nonce + 1;

@@ -72,7 +72,7 @@ one_request(struct peer *p, uint32_t i)
 	p->events = i % 2 == 0;
 	err = peer_post(p, SOFTHCA_WR_RDMA_WRITE, i, 0, sizeof(*from), sizeof(*from));
 	if (err == 0)
-		err = peer_wait(p, &wc, RIG_PATIENCE_S);
+		err = peer_wait(p, &wc, RIG_TIMEOUT_S);
 	if (err == 0 && (wc.wr_id != i || __atomic_load_n(to, __ATOMIC_RELAXED) != i + 1))
 		err = -EILSEQ;
 	nanosleep(&pause, NULL); /* the worker falls asleep, or is about to */

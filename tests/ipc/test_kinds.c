@@ -91,10 +91,10 @@ exchange(const struct rig *rig, uint8_t *mem)
 	peer_fill(q.buf, BYTES / 2, 5);
 	peer_fill(mem + BYTES / 2, BYTES / 2, 6);
 	assert_int_equal(peer_post(&q, SOFTHCA_WR_RDMA_WRITE, 1, 0, BYTES / 2, 0), 0);
-	assert_int_equal(peer_wait(&q, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&q, &wc, RIG_TIMEOUT_S), 0);
 	assert_true(peer_verify(mem, BYTES / 2, 5));
 	assert_int_equal(peer_post(&q, SOFTHCA_WR_RDMA_READ, 2, 0, BYTES / 2, BYTES / 2), 0);
-	assert_int_equal(peer_wait(&q, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&q, &wc, RIG_TIMEOUT_S), 0);
 	assert_true(peer_verify(q.buf, BYTES / 2, 6));
 	peer_close(&p);
 	peer_close(&q);
@@ -236,13 +236,13 @@ read_only(void **state)
 	q.other.addr = (uintptr_t)mem;
 	q.other.rkey = mr->rkey;
 	assert_int_equal(peer_post(&q, SOFTHCA_WR_RDMA_READ, 2, 0, BYTES, 0), 0);
-	assert_int_equal(peer_wait(&q, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&q, &wc, RIG_TIMEOUT_S), 0);
 	assert_true(peer_verify(q.buf, BYTES, 3));
 	assert_int_equal(softhca_rereg_mr(mr, SOFTHCA_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 					  WRITES),
 			 -EFAULT);
 	assert_int_equal(peer_post(&q, SOFTHCA_WR_RDMA_WRITE, 3, 0, BYTES, 0), 0);
-	assert_int_equal(peer_wait(&q, &wc, RIG_PATIENCE_S), SOFTHCA_WC_REM_ACCESS_ERR);
+	assert_int_equal(peer_wait(&q, &wc, RIG_TIMEOUT_S), SOFTHCA_WC_REM_ACCESS_ERR);
 	assert_true(peer_verify(mem, BYTES, 3));
 	assert_int_equal(softhca_dereg_mr(mr), 0);
 	peer_close(&p);
@@ -384,7 +384,7 @@ many_mappings(void **state)
 static int
 truncates(int sock, void *arg)
 {
-	uint64_t give_up = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
+	uint64_t give_up = rig_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 	const struct rig *rig = arg;
 	struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
 	int fd = file_in(rig == &trusting ? "." : "/dev/shm", BYTES), err;
@@ -402,10 +402,10 @@ truncates(int sock, void *arg)
 	while (err == 0 && rig_now_ns() < give_up) {
 		err = peer_post(&p, SOFTHCA_WR_RDMA_WRITE, 1, 0, 65536, 0);
 		if (err == 0)
-			err = peer_wait(&p, &wc, RIG_PATIENCE_S);
+			err = peer_wait(&p, &wc, RIG_TIMEOUT_S);
 	}
 	while (err > 0) /* its QP ends with the session, and may flush before the end is seen */
-		err = peer_wait(&p, &wc, RIG_PATIENCE_S);
+		err = peer_wait(&p, &wc, RIG_TIMEOUT_S);
 	return err == -EIO ? 0 : -1;
 }
 

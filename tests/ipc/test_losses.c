@@ -33,7 +33,7 @@ lose_one(void)
 	assert_int_equal(fallocate(r.uar_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
 				   HCA_UAR_PAGE_SIZE),
 			 0);
-	assert_int_equal(raw_reply(&r, RIG_PATIENCE_MS), 0);
+	assert_int_equal(raw_reply(&r, RIG_TIMEOUT_MS), 0);
 	raw_close(&r);
 }
 

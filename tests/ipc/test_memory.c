@@ -451,7 +451,7 @@ fork_after_open(void **state)
 
 	assert_true(peer_verify(buf, PEER_BYTES, 31));
 	assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 65536, 0), 0);
-	assert_int_equal(peer_wait(&a, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&a, &wc, RIG_TIMEOUT_S), 0);
 	assert_true(peer_verify(b.buf, 65536, 31));
 	peer_close(&a);
 	peer_close(&b);
@@ -532,7 +532,7 @@ fork_while_registering(void **state)
 			struct softhca_context *ctx;
 			struct softhca_mr *mr;
 
-			alarm(2 * RIG_PATIENCE_S);
+			alarm(2 * RIG_TIMEOUT_S);
 			mr = softhca_reg_mr(open_pd(&ctx), softhca_alloc(4096), 4096, 0);
 			_exit(mr == NULL);
 		}

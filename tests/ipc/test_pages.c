@@ -174,7 +174,7 @@ whole(void **state)
 static int
 write_and_punch(int fd, unsigned int pages)
 {
-	uint64_t give_up = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
+	uint64_t give_up = rig_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 	struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
 	const uint64_t bytes = pages * HUGE;
 	uint8_t *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -192,10 +192,10 @@ write_and_punch(int fd, unsigned int pages)
 			return -EBADE;
 		err = peer_post(&p, SOFTHCA_WR_RDMA_WRITE, i, 0, 65536, 0);
 		if (err == 0)
-			err = peer_wait(&p, &wc, RIG_PATIENCE_S);
+			err = peer_wait(&p, &wc, RIG_TIMEOUT_S);
 	}
 	while (err > 0) /* its QP ends with the session, and may flush before the end is seen */
-		err = peer_wait(&p, &wc, RIG_PATIENCE_S);
+		err = peer_wait(&p, &wc, RIG_TIMEOUT_S);
 	if (err == 0) {
 		peer_close(&p);
 		peer_close(&q);

@@ -28,7 +28,7 @@
 #include "../test_threads.h"
 #include "ipc_rig.h"
 
-#define SECONDS (2 * RIG_PATIENCE_S) /* a program that hangs ends */
+#define SECONDS (2 * RIG_TIMEOUT_S) /* a program that hangs ends */
 #define BYTES 65536u
 #define PROGRAM "SOFTHCA_TEST_PROGRAM"
 #define FILES "SOFTHCA_TEST_FILES"
@@ -283,7 +283,7 @@ carry(struct pair *p, uint32_t seed)
 
 	peer_fill(p->a.buf, BYTES, seed);
 	if (peer_post(&p->a, SOFTHCA_WR_RDMA_WRITE, seed, 0, BYTES, 0) != 0 ||
-	    peer_wait(&p->a, &wc, RIG_PATIENCE_S) != SOFTHCA_WC_SUCCESS)
+	    peer_wait(&p->a, &wc, RIG_TIMEOUT_S) != SOFTHCA_WC_SUCCESS)
 		return differs("write", (long)seed, -1);
 	return !peer_verify(p->b.buf, BYTES, seed);
 }

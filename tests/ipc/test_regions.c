@@ -56,7 +56,7 @@ operate(struct pair *p, uint32_t opcode, const struct softhca_mr *mr, uint64_t a
 	p->a.other.rkey = mr->rkey;
 	err = peer_post(&p->a, opcode, 1, 0, length, 0);
 	assert_int_equal(err, 0);
-	err = peer_wait(&p->a, &wc, RIG_PATIENCE_S);
+	err = peer_wait(&p->a, &wc, RIG_TIMEOUT_S);
 	assert_true(err >= 0);
 	return (uint32_t)err;
 }
@@ -139,11 +139,11 @@ null_region(void **state)
 	wr.wr.rdma.remote_addr = (uintptr_t)p.mem;
 	wr.wr.rdma.rkey = mr->rkey;
 	assert_int_equal(softhca_post_send(p.a.qp, &wr, &bad), 0);
-	assert_int_equal(peer_wait(&p.a, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&p.a, &wc, RIG_TIMEOUT_S), 0);
 	memset(p.mem, 1, PAGE);
 	wr.opcode = SOFTHCA_WR_RDMA_WRITE;
 	assert_int_equal(softhca_post_send(p.a.qp, &wr, &bad), 0);
-	assert_int_equal(peer_wait(&p.a, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&p.a, &wc, RIG_TIMEOUT_S), 0);
 	assert_true(p.mem[0] == 0 && p.mem[PAGE - 1] == 0);
 	assert_int_equal(operate(&p, SOFTHCA_WR_RDMA_WRITE, null[1], 0, 8),
 			 SOFTHCA_WC_REM_ACCESS_ERR);
@@ -447,9 +447,9 @@ xrc_on_demand(void **state)
 			assert_int_equal(softhca_post_srq_recv(x.srq, &rr, &bad_recv), 0);
 		}
 		assert_int_equal(softhca_post_send(x.tx, &wr, &bad), 0);
-		assert_int_equal(peer_wait(&p.a, &wc, RIG_PATIENCE_S), 0);
+		assert_int_equal(peer_wait(&p.a, &wc, RIG_TIMEOUT_S), 0);
 		if (i == 0)
-			assert_int_equal(peer_wait(&p.b, &wc, RIG_PATIENCE_S), 0);
+			assert_int_equal(peer_wait(&p.b, &wc, RIG_TIMEOUT_S), 0);
 		if (i == 3)
 			assert_true(p.mem[0] == 7 && p.mem[8 * PAGE] == 8);
 		else

@@ -88,7 +88,7 @@ fetch(struct world *w, const struct softhca_mr *mr, const void *at, uint32_t byt
 	w->a.other.rkey = mr->rkey;
 	memset(w->a.buf, 0xee, bytes);
 	assert_int_equal(peer_post(&w->a, SOFTHCA_WR_RDMA_READ, 1, 0, bytes, 0), 0);
-	assert_int_equal(peer_wait(&w->a, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&w->a, &wc, RIG_TIMEOUT_S), 0);
 	return w->a.buf;
 }
 
@@ -101,7 +101,7 @@ store(struct world *w, const struct softhca_mr *mr, void *at, uint32_t bytes, ui
 	w->a.other.rkey = mr->rkey;
 	peer_fill(w->a.buf, bytes, seed);
 	assert_int_equal(peer_post(&w->a, SOFTHCA_WR_RDMA_WRITE, 1, 0, bytes, 0), 0);
-	assert_int_equal(peer_wait(&w->a, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&w->a, &wc, RIG_TIMEOUT_S), 0);
 }
 
 static bool

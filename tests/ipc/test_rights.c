@@ -93,7 +93,7 @@ send_to(struct peer *p, uint32_t qpn, uint32_t qkey)
 	struct softhca_wc wc;
 	int err = softhca_post_send(p->qp, &wr, &bad);
 
-	return err == 0 ? peer_wait(p, &wc, RIG_PATIENCE_S) : err;
+	return err == 0 ? peer_wait(p, &wc, RIG_TIMEOUT_S) : err;
 }
 
 static int

@@ -112,7 +112,7 @@ nothing_added(const struct counts *before, const struct counts *after)
 static void
 judge(const struct counts *before)
 {
-	uint64_t end = rig_now_ns() + RIG_PATIENCE_MS * UINT64_C(1000000);
+	uint64_t end = rig_now_ns() + RIG_TIMEOUT_MS * UINT64_C(1000000);
 	struct counts after = count();
 
 	print_counts("before", before);

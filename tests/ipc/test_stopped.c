@@ -19,7 +19,7 @@
 #define QPS 512u
 #define DEPTH 16u
 #define SLOT 8u
-#define GIVE_UP_NS (RIG_PATIENCE_S * UINT64_C(1000000000))
+#define GIVE_UP_NS (RIG_TIMEOUT_S * UINT64_C(1000000000))
 #define ALARM_US 10000
 #define LATE 3000 /* alarms: less than the limit of a reply */
 

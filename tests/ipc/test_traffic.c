@@ -114,7 +114,7 @@ events_beside_control(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, churn, &end), 0);
 	for (unsigned int i = 0; i < MESSAGES; i++) {
 		assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, i, 0, 64, 0), 0);
-		assert_int_equal(peer_wait(&a, &wc, RIG_PATIENCE_S), 0);
+		assert_int_equal(peer_wait(&a, &wc, RIG_TIMEOUT_S), 0);
 	}
 	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
 	for (unsigned int i = 0; i < CHURNERS; i++) {
@@ -160,7 +160,7 @@ two_contexts(void **state)
 	assert_int_equal(peer_connect_pair(&a, &b), 0);
 	peer_fill(a.buf, 4096, 5);
 	assert_int_equal(peer_post(&a, SOFTHCA_WR_RDMA_WRITE, 1, 0, 4096, 8192), 0);
-	assert_int_equal(peer_wait(&a, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(&a, &wc, RIG_TIMEOUT_S), 0);
 	assert_true(peer_verify((uint8_t *)shared.buf + 8192, 4096, 5));
 	queue.pd = b.pd;
 	mixed.send_cq = a.cq;
@@ -287,7 +287,7 @@ read_clocks(struct softhca_context *ctx)
 static struct clocks
 write_times(struct peer *p)
 {
-	uint64_t end = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
+	uint64_t end = rig_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 	struct clocks c;
 	int err;
 

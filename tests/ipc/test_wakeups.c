@@ -157,7 +157,7 @@ open_to_itself(struct peer *p)
 static int
 wait_for(struct peer *p)
 {
-	uint64_t end = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
+	uint64_t end = rig_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 	struct softhca_wc wc;
 	int n;
 
@@ -263,7 +263,7 @@ with_event(struct peer *p, uint32_t i)
 	struct softhca_wc wc;
 
 	ring(p, i);
-	assert_int_equal(peer_wait(p, &wc, RIG_PATIENCE_S), 0);
+	assert_int_equal(peer_wait(p, &wc, RIG_TIMEOUT_S), 0);
 	note_wait();
 }
 
@@ -406,7 +406,7 @@ shared_buffer(int *fd)
 static void
 wait_for_byte(const uint8_t *byte)
 {
-	uint64_t end = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
+	uint64_t end = rig_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 
 	while (__atomic_load_n(byte, __ATOMIC_RELAXED) == 0) {
 		assert_true(rig_now_ns() < end);
@@ -418,7 +418,7 @@ wait_for_byte(const uint8_t *byte)
 static void
 wait_for_missed(void)
 {
-	uint64_t end = rig_now_ns() + RIG_PATIENCE_S * UINT64_C(1000000000);
+	uint64_t end = rig_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 
 	while (rig_ask(&rig, "device", 0, "wake_missed") +
 		       rig_ask(&rig, "device", 1, "wake_missed") ==

@@ -162,7 +162,7 @@ receive_all(struct peer *p, struct softhca_srq *srq, const struct softhca_qp *qp
 	softhca_get_srq_num(srq, &srqn);
 	for (uint32_t i = 0; i < MESSAGES; i++) {
 		struct softhca_wc wc;
-		int err = peer_wait(p, &wc, RIG_PATIENCE_S);
+		int err = peer_wait(p, &wc, RIG_TIMEOUT_S);
 
 		if (err != 0 || wc.opcode != SOFTHCA_WC_RECV || wc.byte_len != BYTES ||
 		    wc.wr_id != i || wc.qp_num != qp->qp_num ||
@@ -281,7 +281,7 @@ send_all(struct peer *p, struct softhca_qp *qp, uint32_t srqn)
 		assert_int_equal(softhca_post_send(qp, &wr, &bad), 0);
 	}
 	for (uint32_t i = 0; i < MESSAGES; i++)
-		assert_int_equal(peer_wait(p, &wc, RIG_PATIENCE_S), 0);
+		assert_int_equal(peer_wait(p, &wc, RIG_TIMEOUT_S), 0);
 }
 
 static void
