@@ -296,7 +296,7 @@ enum hca_qp_attr_mask {
 enum hca_qp_attr_rule {
 	HCA_QP_ATTR_RANGE,  /* refuses them */
 	HCA_QP_ATTR_OPTION, /* refuses them, except 0: none */
-	HCA_QP_ATTR_CUT,    /* limit is a mask: drops other bits; the device refuses them */
+	HCA_QP_ATTR_CUT,    /* max and limit are masks: drops other bits; the device refuses them */
 };
 
 #define HCA_ATTR_ANY UINT32_MAX

@@ -359,10 +359,10 @@ services(void **state)
 	assert_int_equal(softhca_query_device(ctx, &attr), 0);
 	assert_int_equal(softhca_close(ctx), 0);
 	assert_int_equal(attr.odp_caps.general_caps, SOFTHCA_ODP_SUPPORT);
-	assert_int_equal(attr.odp_caps.rc_odp_caps, 0x3f);
+	assert_int_equal(attr.odp_caps.rc_odp_caps, 0xff);
 	assert_int_equal(attr.odp_caps.uc_odp_caps, 0x07);
 	assert_int_equal(attr.odp_caps.ud_odp_caps, 0x23);
-	assert_int_equal(attr.odp_caps.xrc_odp_caps, 0x3d);
+	assert_int_equal(attr.odp_caps.xrc_odp_caps, 0xfd);
 }
 
 struct xrc {

@@ -51,7 +51,7 @@ resize_often(const struct sim_config *cfg, const struct sim_pair_attr *attr)
 static void
 resize_in(const struct sim_config *cfg)
 {
-	const struct sim_pair_attr attr = {.sq_depth = 64, .rq_depth = 64, .region = 8 << 20};
+	const struct sim_pair_attr attr = {.sq_depth = 128, .rq_depth = 64, .region = 8 << 20};
 
 	resize_often(cfg, &attr);
 }
@@ -62,7 +62,7 @@ static void
 resize_large_in(const struct sim_config *cfg)
 {
 	const struct sim_pair_attr attr = {
-		.sq_depth = 64,
+		.sq_depth = 128,
 		.rq_depth = 64,
 		.region = 8 << 20,
 		.read = true,

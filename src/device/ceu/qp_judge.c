@@ -32,17 +32,19 @@ static const struct qp_field {
 	uint32_t attr, bits;
 	uint32_t min, max;
 	uint16_t off;
-	bool option; /* 0 is as good as min..max */
+	uint8_t rule; /* enum hca_qp_attr_rule */
 } fields[] = {
 #define FIELD(attr, member, word, field, min, max, limit, rule, verbs) \
-	{HCA_QP_ATTR_##attr, \
-	 HCA_BITS_OF(HCA_QPC_##field), \
-	 min, \
-	 max, \
-	 offsetof(struct hca_qpc, word), \
-	 HCA_QP_ATTR_##rule == HCA_QP_ATTR_OPTION},
+	{ \
+		HCA_QP_ATTR_##attr, \
+		HCA_BITS_OF(HCA_QPC_##field), \
+		min, \
+		max, \
+		offsetof(struct hca_qpc, word), \
+		HCA_QP_ATTR_##rule},
 #define WHOLE(attr, word, bits) \
-	{HCA_QP_ATTR_##attr, bits, 0, HCA_ATTR_ANY, offsetof(struct hca_qpc, word), false},
+	{HCA_QP_ATTR_##attr, bits, 0, HCA_ATTR_ANY, offsetof(struct hca_qpc, word), \
+	 HCA_QP_ATTR_RANGE},
 	HCA_QP_VALUE_LIST(FIELD) HCA_QP_WORD_LIST(WHOLE)
 #undef FIELD
 #undef WHOLE
@@ -100,6 +102,15 @@ attr_alt(const struct hca_core *h, const struct hca_qpc *q)
 }
 
 static bool
+fits(const struct qp_field *f, uint32_t value)
+{
+	if (f->rule == HCA_QP_ATTR_CUT)
+		return (value & ~f->max) == 0;
+	return (value >= f->min && value <= f->max) ||
+	       (f->rule == HCA_QP_ATTR_OPTION && value == 0);
+}
+
+static bool
 within_limits(const struct hca_qpc *q, uint32_t mask)
 {
 	for (unsigned int i = 0; i < RTE_DIM(fields); i++) {
@@ -107,8 +118,7 @@ within_limits(const struct hca_qpc *q, uint32_t mask)
 		uint32_t word = hca_get_be32((const uint8_t *)q + f->off);
 		uint32_t value = (word & f->bits) >> rte_bsf32(f->bits);
 
-		if ((mask & f->attr) && (value < f->min || value > f->max) &&
-		    !(f->option && value == 0))
+		if ((mask & f->attr) && !fits(f, value))
 			return false;
 	}
 	return true;

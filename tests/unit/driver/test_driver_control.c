@@ -273,7 +273,8 @@ test_refused_regions(void **state)
 	REFUSED(-EINVAL, mr.npages = 2);
 	REFUSED(-EINVAL, mr.length = PAGE + 1);
 	REFUSED(-EINVAL, mr.pdn ^= 1 << 11);
-	REFUSED(-EINVAL, mr.access = 1 << 9);
+	REFUSED(-EINVAL, mr.access = 1 << 10);
+	REFUSED(-EOPNOTSUPP, mr.access = HCA_ACCESS_FLUSH_PERSISTENT);
 	REFUSED(-EINVAL, page = (uintptr_t)memory + 8);
 	REFUSED(-EPERM, page = (uintptr_t)memory + MEM_PAGES * PAGE);
 	page = (uintptr_t)memory;

@@ -186,7 +186,8 @@ rights_of_queue_regions(void **state)
 	X(q->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(2, 0))) \
 	X(q->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 1))) \
 	X(q->path.port_pkey = hca_cpu_to_be32(HCA_QPC_MAKE_PORT_PKEY(1, 99))) \
-	X(q->access_flags = hca_cpu_to_be32(0x100)) \
+	X(q->access_flags = hca_cpu_to_be32(0x80)) \
+	X(q->access_flags = hca_cpu_to_be32(0x400)) \
 	X(q->opt_param_mask &= ~hca_cpu_to_be32(HCA_QP_ATTR_PORT)) \
 	X(q->opt_param_mask |= hca_cpu_to_be32(HCA_QP_ATTR_SQ_PSN)) \
 	X(q->opt_param_mask |= hca_cpu_to_be32(1u << 25)) \

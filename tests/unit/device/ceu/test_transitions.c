@@ -102,20 +102,23 @@ random_path(struct hca_qpc_path *p)
 }
 
 static void
-random_field(hca_be32 *word, uint32_t bits, uint32_t min, uint32_t max)
+random_field(hca_be32 *word, uint32_t bits, uint32_t min, uint32_t max, uint32_t rule)
 {
-	uint32_t others = hca_be32_to_cpu(*word) & ~bits;
+	uint32_t others = hca_be32_to_cpu(*word) & ~bits, value;
 
-	if (max != HCA_ATTR_ANY)
-		*word = hca_cpu_to_be32(others | (min + next_value(max - min + 1))
-							 << rte_bsf32(bits));
+	if (max == HCA_ATTR_ANY)
+		return;
+	value = min + next_value(max - min + 1);
+	if (rule == HCA_QP_ATTR_CUT)
+		value &= max;
+	*word = hca_cpu_to_be32(others | value << rte_bsf32(bits));
 }
 
 static void
 random_fields(struct hca_qpc *q)
 {
-#define RANDOM(attr, member, word, field, min, max, ...) \
-	random_field(&q->word, HCA_BITS_OF(HCA_QPC_##field), min, max);
+#define RANDOM(attr, member, word, field, min, max, limit, rule, verbs) \
+	random_field(&q->word, HCA_BITS_OF(HCA_QPC_##field), min, max, HCA_QP_ATTR_##rule);
 	HCA_QP_FIELD_LIST(RANDOM)
 #undef RANDOM
 }
