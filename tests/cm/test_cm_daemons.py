@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two daemons joined by memif, and programs that connect by address.
 
-test_cm_daemons.py TESTS/ENDPOINT SOFTHCAD HELLO-CM CONNECT
+test_cm_daemons.py TESTS/ENDPOINT SOFTHCAD HELLO-CM CONNECT REBIND
 """
 import os
 import signal
@@ -14,7 +14,7 @@ import unittest
 sys.path.insert(0, sys.argv[1])
 from daemon import Daemon, ended, folder  # noqa: E402
 
-BINARY, HELLO, CONNECT = [os.path.abspath(path) for path in sys.argv[2:5]]
+BINARY, HELLO, CONNECT, REBIND = [os.path.abspath(path) for path in sys.argv[2:6]]
 LIMIT_S = 240  # a longer run counts as hung
 ADDRESSES = [('10.68.0.%d' % n, '2001:db8:68::%d' % n) for n in (1, 2)]
 TEXT = 'hello over a connection\n'
@@ -81,6 +81,12 @@ class Daemons(Case):
 
     def connect(self, count, *sides):
         return [CONNECT, '--count', str(count), '--alive', '50'] + [self.daemons[side].socket for side in sides]
+
+    def test_restart(self):
+        """The port of a process that has ended is free, though the daemon has not released it yet."""
+        run = subprocess.run([REBIND, self.daemons[0].socket, '20'], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, encoding='utf-8', timeout=LIMIT_S, check=False)
+        self.assertEqual((run.returncode, run.stdout), (0, ''))
 
     def test_many(self):
         """Each is used, and verified; when TIMEWAIT is over nothing is left."""

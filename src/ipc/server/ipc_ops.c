@@ -606,6 +606,21 @@ op_create(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *
 	return bind_hold(s, hold, err, holder, r.resize.cqn);
 }
 
+/*
+ * Ports of connection management. A program that is restarted finds the port of its last process
+ * free: that process has ended, but the daemon may not have released it yet.
+ */
+static int
+op_port(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	struct hca_ctl_extra *extra)
+{
+	int err = op_driver(s, op, request, answer, extra);
+
+	if (err == -EADDRINUSE && ipc_wait_for_ended(s))
+		err = op_driver(s, op, request, answer, extra);
+	return err;
+}
+
 /* ---- dispatch ---- */
 
 /* Operations that are not the driver's alone */
@@ -621,6 +636,7 @@ static const op_fn ops[HCA_CTL_OP_COUNT] = {
 	[HCA_CTL_MODIFY_QP] = op_release,  [HCA_CTL_DESTROY_QP] = op_release,
 	[HCA_CTL_CREATE_SRQ] = op_create,  [HCA_CTL_CREATE_JETTY] = op_create,
 	[HCA_CTL_CREATE_JFR] = op_create,  [HCA_CTL_DESTROY_SRQ] = op_release,
+	[HCA_CTL_CM_BIND] = op_port,	   [HCA_CTL_CM_LISTEN] = op_port,
 };
 
 int

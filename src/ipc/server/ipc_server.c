@@ -24,6 +24,7 @@
 #define BACKLOG 64
 #define SESSION_STACK (256u << 10)
 #define OWED_MAX 2u	/* limit of threads that a user may block in close() */
+#define RELEASE_MS 1000 /* limit of a wait for clients that have ended */
 #define INTERRUPT_MS 50 /* interval of interrupts of a session that must end but blocks */
 
 static const char *const counter_names[] = {
@@ -390,6 +391,16 @@ listener_main(void *arg)
 	}
 }
 
+/* The time at which a wait of ms ends; ms below 1000. */
+static void
+after_ms(struct timespec *until, unsigned int ms)
+{
+	clock_gettime(CLOCK_MONOTONIC, until);
+	until->tv_nsec += ms * 1000000;
+	until->tv_sec += until->tv_nsec / 1000000000;
+	until->tv_nsec %= 1000000000;
+}
+
 /* The last call of a session's thread. */
 void
 ipc_session_gone(struct ipc_session *session, uint64_t ns)
@@ -414,6 +425,46 @@ ipc_session_gone(struct ipc_session *session, uint64_t ns)
 	server->num_sessions--;
 	pthread_cond_broadcast(&server->ended);
 	pthread_mutex_unlock(&server->lock);
+}
+
+/* A client that has ended, or closed its socket, and is not released yet. */
+static bool
+is_ending(const struct ipc_session *session)
+{
+	struct pollfd fd = {.fd = session->sock};
+
+	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLHUP) != 0;
+}
+
+static bool
+others_are_ending(const struct ipc_server *server, const struct ipc_session *self)
+{
+	for (const struct ipc_session *s = server->sessions; s != NULL; s = s->next)
+		if (s != self && is_ending(s))
+			return true;
+	return false;
+}
+
+bool
+ipc_wait_for_ended(struct ipc_session *self)
+{
+	struct ipc_server *server = self->server;
+	struct pollfd stop = {.fd = server->stop_fd, .events = POLLIN};
+	bool waited = false;
+
+	pthread_mutex_lock(&server->lock);
+	for (unsigned int ms = 0; ms < RELEASE_MS && others_are_ending(server, self);
+	     ms += INTERRUPT_MS) {
+		struct timespec until;
+
+		waited = true;
+		if (poll(&stop, 1, 0) > 0)
+			break;
+		after_ms(&until, INTERRUPT_MS);
+		pthread_cond_timedwait(&server->ended, &server->lock, &until);
+	}
+	pthread_mutex_unlock(&server->lock);
+	return waited;
 }
 
 /* ---- life ---- */
@@ -516,10 +567,7 @@ end_sessions(struct ipc_server *server)
 	while (server->num_sessions != 0) {
 		struct timespec until;
 
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += INTERRUPT_MS * 1000000;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
+		after_ms(&until, INTERRUPT_MS);
 		if (pthread_cond_timedwait(&server->ended, &server->lock, &until) != ETIMEDOUT)
 			continue;
 		for (struct ipc_session *s = server->sessions; s != NULL; s = s->next)

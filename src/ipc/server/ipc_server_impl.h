@@ -145,6 +145,11 @@ void ipc_tell_unknown(struct ipc_session *session);
  */
 int ipc_kick_open(struct ipc_session *session, int *fds);
 void ipc_kick_close(struct ipc_session *session);
+/*
+ * ipc_server.c: waits until the daemon has released the clients that have ended before this call,
+ * for at most a second. Returns whether there was one: a resource may have become free.
+ */
+bool ipc_wait_for_ended(struct ipc_session *self);
 /* ipc_ops.c: destroy everything the client has, in the right order. */
 void ipc_session_release(struct ipc_session *session);
 
