@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -18,6 +20,7 @@
 
 #define ARGS_MAX 48
 #define TEXT_MAX 1024
+#define HOLD_TRIES 1000u
 
 /* Growing list of EAL arguments */
 struct args {
@@ -138,10 +141,63 @@ remove_runtime_dir(void)
 		rmdir(runtime_dir);
 }
 
+/*
+ * While DPDK starts, a file of this process in the runtime folder of that name: a daemon of the
+ * same name that ends meanwhile cannot remove the folder between the time when DPDK makes it and
+ * the time when DPDK has a socket in it.
+ */
+struct hold {
+	char dir[128], file[160];
+};
+
+/* The folder is chosen as DPDK does. */
+static void
+hold_runtime_dir(struct hold *hold, const char *name)
+{
+	const char *base = getenv("RUNTIME_DIRECTORY"), *own = getenv("XDG_RUNTIME_DIR");
+	char parent[sizeof(hold->dir)];
+
+	if (base == NULL)
+		base = getuid() == 0 ? "/var/run" : own != NULL ? own : "/tmp";
+	hold->file[0] = '\0';
+	if (snprintf(parent, sizeof(parent), "%s/dpdk", base) >= (int)sizeof(parent) ||
+	    snprintf(hold->dir, sizeof(hold->dir), "%s/dpdk/%s", base, name) >=
+		    (int)sizeof(hold->dir))
+		return;
+	snprintf(hold->file, sizeof(hold->file), "%s/starting.%d", hold->dir, (int)getpid());
+	for (unsigned int i = 0; i < HOLD_TRIES; i++) {
+		int fd;
+
+		mkdir(parent, 0700);
+		if (mkdir(hold->dir, 0700) != 0 && errno != EEXIST)
+			break;
+		fd = open(hold->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (fd >= 0) {
+			close(fd);
+			return;
+		}
+		if (errno != ENOENT)
+			break;
+	}
+	hold->file[0] = '\0'; /* without it DPDK starts as well */
+}
+
+/* runtime_dir is that of DPDK: another one goes. */
+static void
+release_runtime_dir(const struct hold *hold)
+{
+	if (hold->file[0] == '\0')
+		return;
+	unlink(hold->file);
+	if (strcmp(hold->dir, runtime_dir) != 0)
+		rmdir(hold->dir);
+}
+
 int
 endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device *d)
 {
 	static struct args a; /* the EAL keeps pointers to its arguments */
+	struct hold hold;
 	cpu_set_t set;
 	int err;
 
@@ -158,11 +214,13 @@ endpoint_eal_start(const struct endpoint_config *c, const struct endpoint_device
 				     ARGS_MAX, TEXT_MAX);
 	/* registered before the EAL's handlers, hence runs after them */
 	atexit(remove_runtime_dir);
+	hold_runtime_dir(&hold, c->name);
 	if (rte_eal_init(a.n, a.v) < 0)
 		err = endpoint_fail(-rte_errno, "DPDK did not start: %s", rte_strerror(rte_errno));
 	/* the EAL creates it early, so it exists even after a failure */
 	if (rte_eal_get_runtime_dir() != NULL)
 		snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
+	release_runtime_dir(&hold);
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	return err;
 }

@@ -239,6 +239,28 @@ class Life(Case):
                 for each in visitors:
                     each.join()
 
+    def test_end_of_a_namesake(self):
+        """A daemon of the same name that ends removes the runtime folder if it is empty, at any time."""
+        place = '/var/run' if os.getuid() == 0 else os.environ.get('XDG_RUNTIME_DIR', '/tmp')
+        ended_now = threading.Event()
+
+        def remove():
+            while not ended_now.is_set():
+                try:
+                    os.rmdir(os.path.join(place, 'dpdk', name_of('n')))
+                except OSError:
+                    pass
+
+        thread = threading.Thread(target=remove)
+        thread.start()
+        try:
+            d = self.daemon('n', 'net_null0').start()
+        finally:
+            ended_now.set()
+            thread.join()
+        self.assertIsNotNone(d.ask('/softhca/usage'))
+        self.clean_end(d)
+
     def test_socket_of_another(self):
         """A daemon removes its own socket at the end, not one that another process has put there."""
         first = self.daemon('g', 'net_null0').start()
