@@ -455,6 +455,12 @@ flush_in(const struct sim_config *cfg)
 	ub_pair_done(p, 0, 0, URMA_CR_WR_FLUSH_ERR_DONE);
 	cr = ub_pair_next(p, p->side[0].recv_jfc, UB_PAIR_MS);
 	UB_PAIR_EQ(p, cr.status, URMA_CR_WR_FLUSH_ERR);
+	for (uint32_t i = 2; i < 5; i++) { /* and those that are posted now */
+		ub_pair_recv(p, 0, false, RECV, 100, i);
+		cr = ub_pair_next(p, p->side[0].recv_jfc, UB_PAIR_MS);
+		UB_PAIR_EQ(p, cr.status, URMA_CR_WR_FLUSH_ERR);
+		UB_PAIR_EQ(p, cr.user_ctx, i);
+	}
 	ub_pair_good_write(p, 1, 3);
 	ub_pair_close(p);
 }

@@ -85,6 +85,8 @@ struct hca_wire_ops {
 	uint32_t qp_stages;
 	/* the stage that takes records of its QPs from the parser; that has their timeouts */
 	uint8_t records_to, timeouts_to;
+	/* the stage that flushes receives of its QPs: it gets the doorbell KICK */
+	uint8_t receives_to;
 	const struct hca_wire_edge *edges;
 	unsigned int num_edges;
 	/* Fills in sizes that are 0. */

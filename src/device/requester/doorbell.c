@@ -19,6 +19,7 @@
 #include "ctxmgt/ctxmgt.h"
 #include "requester/doorbell.h"
 #include "engine/impl.h"
+#include "engine/wire_ops.h"
 #include "ub/record.h"
 #include "requester/wqe_unit.h"
 
@@ -257,6 +258,15 @@ is_jetty_op(const struct hca_qp *qp, uint8_t op)
 	return hca_ub_wrs[op & 31].known && hca_is_jetty(qp->cfg.service);
 }
 
+/* Receives were posted to a QP in ERR: the stage that has them flushes them. */
+static void
+kick(struct hca_pipe *h, uint32_t qpi)
+{
+	const struct hca_wire_ops *wire = hca_wire_of_qp(&h->core, &h->qp[qpi]);
+
+	hca_msg_send(h, HCA_STAGE_DOORBELL, wire->receives_to, qpi, HCA_MSG_KICK);
+}
+
 /*
  * Check a word: returns it for the parser, or NULL if it was dropped (and counted) or is not for
  * the parser.
@@ -289,7 +299,7 @@ doorbell_judge(struct hca_pipe *h, uint32_t page, uint64_t w)
 	}
 	if (unlikely(op == HCA_DB_OPCODE_KICK)) {
 		HCA_COUNT(h, DOORBELL, db_kicks);
-		hca_msg_send(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, qpi, HCA_MSG_KICK);
+		kick(h, qpi);
 		return NULL;
 	}
 	if (unlikely(!state_takes_wqes(state))) {
@@ -389,7 +399,7 @@ judge_marked(struct hca_pipe *h, uint32_t page, uint32_t qpi, void **obj, bool *
 	}
 	*own = true;
 	if (state == HCA_QPS_ERR)
-		hca_msg_send(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, qpi, HCA_MSG_KICK);
+		kick(h, qpi);
 	if (!state_takes_wqes(state) || qp->parser.sq.bytes == 0)
 		return 0;
 	*obj = hca_dbw_make(HCA_DB_MAKE(0, 0, HCA_DBW_LOOK, 0, 0), qpi, qp->cfg.generation);

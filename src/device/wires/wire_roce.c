@@ -20,6 +20,7 @@ const struct hca_wire_ops hca_wire_roce = {
 	.qp_stages = 1u << HCA_STAGE_REQ_TX | 1u << HCA_STAGE_REQ_RX | 1u << HCA_STAGE_EE,
 	.records_to = HCA_STAGE_REQ_TX,
 	.timeouts_to = HCA_STAGE_REQ_RX,
+	.receives_to = HCA_STAGE_EE,
 	.edges = edges,
 	.num_edges = RTE_DIM(edges),
 	.take = hca_decap_roce_take,

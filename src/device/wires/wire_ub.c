@@ -57,6 +57,7 @@ const struct hca_wire_ops hca_wire_ub = {
 	.qp_stages = 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT,
 	.records_to = HCA_STAGE_TAI,
 	.timeouts_to = HCA_STAGE_TAI,
+	.receives_to = HCA_STAGE_TAT,
 	.edges = edges,
 	.num_edges = RTE_DIM(edges),
 	.defaults = defaults,

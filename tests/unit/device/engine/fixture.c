@@ -71,11 +71,13 @@ static const struct hca_wire_ops wires[HCA_WIRES] = {
 			   .qp_stages = 1u << HCA_STAGE_REQ_TX | 1u << HCA_STAGE_REQ_RX |
 					1u << HCA_STAGE_EE,
 			   .records_to = HCA_STAGE_REQ_TX,
-			   .timeouts_to = HCA_STAGE_REQ_RX},
+			   .timeouts_to = HCA_STAGE_REQ_RX,
+			   .receives_to = HCA_STAGE_EE},
 	[HCA_WIRE_UB] = {.wire = HCA_WIRE_UB,
 			 .qp_stages = 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT,
 			 .records_to = HCA_STAGE_TAI,
-			 .timeouts_to = HCA_STAGE_TAI},
+			 .timeouts_to = HCA_STAGE_TAI,
+			 .receives_to = HCA_STAGE_TAT},
 };
 
 /* Only those of RoCE are in use. */

@@ -274,6 +274,21 @@ test_kick(void **state)
 	assert_int_equal(fx_take_msgs(fx, HCA_STAGE_DOORBELL, HCA_STAGE_EE, QPI), HCA_MSG_KICK);
 }
 
+/* Of a Jetty TAT has the receives: EE must not see it, which is not told when it ends. */
+static void
+test_kick_of_a_jetty(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+
+	fx->h->qp[QPI].cfg.service = HCA_ST_JETTY;
+	fx->h->qp[QPI].cfg.state = HCA_QPS_ERR;
+	ring(&c, word(0, HCA_DB_OPCODE_KICK, fx_qpn(QPI)));
+	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 1);
+	assert_int_equal(fx_take_msgs(fx, HCA_STAGE_DOORBELL, HCA_STAGE_TAT, QPI), HCA_MSG_KICK);
+	assert_int_equal(fx_take_msgs(fx, HCA_STAGE_DOORBELL, HCA_STAGE_EE, QPI), 0);
+}
+
 static void
 test_closed_page_is_not_looked_at(void **state)
 {
@@ -445,6 +460,20 @@ test_mark_kicks(void **state)
 	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 1);
 }
 
+static void
+test_mark_kicks_a_jetty(void **state)
+{
+	struct fx *fx = *state;
+	struct client c = client_open(fx, PAGE);
+
+	fx->h->qp[QPI].cfg.service = HCA_ST_JETTY;
+	fx->h->qp[QPI].cfg.state = HCA_QPS_ERR;
+	mark(&c, fx_qpn(QPI));
+	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 1);
+	assert_int_equal(fx_take_msgs(fx, HCA_STAGE_DOORBELL, HCA_STAGE_TAT, QPI), HCA_MSG_KICK);
+	assert_int_equal(fx_take_msgs(fx, HCA_STAGE_DOORBELL, HCA_STAGE_EE, QPI), 0);
+}
+
 /* A FIFO that is always full does not hide marks, and no mark hides another. */
 static void
 test_marks_take_turns(void **state)
@@ -487,6 +516,7 @@ main(void)
 		T(test_opcodes),
 		T(test_opcodes_of_jettys),
 		T(test_kick),
+		T(test_kick_of_a_jetty),
 		T(test_closed_page_is_not_looked_at),
 		T(test_page_of_qp1_is_scanned),
 		T(test_idle_pages_are_scanned),
@@ -495,6 +525,7 @@ main(void)
 		T(test_marks_of_others),
 		T(test_marks_beyond_a_visit),
 		T(test_mark_kicks),
+		T(test_mark_kicks_a_jetty),
 		T(test_marks_take_turns),
 #undef T
 	};
