@@ -329,7 +329,7 @@ punched_large(void **state)
 }
 
 /*
- * A hole in a file of its own ends the client that punched it, when the device has accessed it and
+ * A client that punches a hole in its file is ended when the device has accessed the hole and
  * the thread of the session has had a CPU.
  */
 static int

@@ -16,8 +16,8 @@
 #define HCA_LAYOUTS (HCA_LAYOUT_FULL + 1)
 
 /*
- * The worker of a stage. A stage that none of the wires needs is on worker 0 if it would have a
- * worker of its own; its polls return at once.
+ * The worker of a stage. A stage that none of the wires needs is on worker 0 if no other stage
+ * would be on its worker; its polls return at once.
  *
  * @param layout
  *   Less than HCA_LAYOUTS.

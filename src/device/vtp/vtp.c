@@ -266,7 +266,7 @@ window_dying(struct hca_core *h, struct hca_mpt_entry *e)
 		__atomic_store_n(&e->doomed, 1, __ATOMIC_RELEASE);
 		return HCA_MPT_AGAIN;
 	}
-	/* the region is freed after an RCU round of its own, which includes the rest of this one */
+	/* the region is freed after a later RCU round, which includes the rest of this one */
 	hca_window_unpin(h, e);
 	return HCA_STAT_OK;
 }

@@ -23,8 +23,8 @@ state_of(const struct hca_mpt_entry *e)
 }
 
 /*
- * A bind uses windows and regions of its own client only: those of another client of the PD may be
- * freed at any time, without waiting for the round of a bind.
+ * A bind uses windows and regions of the client that posts it: those of another client of the PD
+ * may be freed at any time, without waiting for the round of a bind.
  */
 static bool
 own_domain(const struct hca_core *h, const struct hca_mpt_entry *e, const struct hca_qp_cfg *qp)

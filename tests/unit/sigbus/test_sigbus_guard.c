@@ -83,7 +83,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* cmocka has handlers of its own around each function of a test. */
+/* cmocka installs its signal handlers around each function of a test. */
 static void
 begin(void)
 {
