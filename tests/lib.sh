@@ -60,6 +60,10 @@ matches_filter() {
 	[ -z "$filter" ] || [[ $1 == *$filter* ]]
 }
 
+# No test may run longer in any stage: meson's limits are multiplied for slow stages, and one test that
+# hangs could take up the time of the whole run.
+TEST_SECONDS_MAX=900
+
 # run_meson_tests BUILD-DIR TAG TIMEOUT-MULTIPLIER GLOBS MESON-OPTION...: the tests whose names
 # match one of the globs (-GLOB: and not this one), with room for a machine that is busy with other
 # things: a time-out is for hung tests. meson prints a line per test and the log of each that fails.
@@ -79,7 +83,7 @@ run_meson_tests() {
 	rm -f "$logs"*.json
 	# two more than there are CPUs: many wait most of the time
 	# the lock on descriptor 9 must not survive in a test that does not end
-	meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 2)) \
+	TIDY_SECONDS=$TEST_SECONDS_MAX meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 2)) \
 		--timeout-multiplier "$multiplier" --logbase "testlog-$tag" "$@" "${selected[@]}" \
 		</dev/null 9>&-
 	python3 "$root/tests/meson_results.py" record "$(echo "$logs"*.json)" "$tag" "$results" "${selected[@]}" ||

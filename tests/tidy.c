@@ -12,9 +12,11 @@
  *  /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems private to
  *                           the test, if the caller may mount them
  *
- * The exit status is the test's, or 128 and the signal that ended it.
+ * The exit status is the test's, or 128 and the signal that ended it. If $TIDY_SECONDS is set, a
+ * test that runs longer is killed after its threads were listed, and the exit status is 124.
  */
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -29,9 +31,11 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define FOLDER_MAX 64 /* less than the 108 bytes of a socket's path */
+#define FOLDER_MAX 64	/* less than the 108 bytes of a socket's path */
+#define LATE (124 << 8) /* status of a test that ran too long */
 
 static char folder[FOLDER_MAX];
 
@@ -123,21 +127,97 @@ kill_children(bool tell)
 	return n;
 }
 
-/* Wait until the test ends or the starting program is gone; the test's status, or -1. */
+/* The first line of a file of a thread, or its words if NULs separate them. */
+static void
+tell_file(const char *process, const char *thread, const char *name)
+{
+	char path[128], text[160];
+	ssize_t n, i;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/task/%s/%s", process, thread, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, text, sizeof(text));
+	close(fd);
+	for (i = 0; i < n && text[i] != '\n'; i++)
+		fputc(text[i] == '\0' ? ' ' : text[i], stderr);
+	fputs("; ", stderr);
+}
+
+/* What the threads of a process wait for, and of the processes that it started. */
+static void
+tell_threads(const char *process)
+{
+	char path[300], child[32];
+	struct dirent *entry;
+	DIR *threads;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", process);
+	threads = opendir(path);
+	if (threads == NULL)
+		return;
+	while ((entry = readdir(threads)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		fprintf(stderr, "tidy: %s/%s ", process, entry->d_name);
+		tell_file(process, entry->d_name, "comm");
+		tell_file(process, entry->d_name, "wchan");
+		tell_file(process, entry->d_name, "syscall");
+		tell_file(process, entry->d_name, "cmdline");
+		fputc('\n', stderr);
+		snprintf(path, sizeof(path), "/proc/%s/task/%s/children", process, entry->d_name);
+		f = fopen(path, "re");
+		while (f != NULL && fscanf(f, "%31s", child) == 1)
+			tell_threads(child);
+		if (f != NULL)
+			fclose(f);
+	}
+	closedir(threads);
+}
+
+static double
+seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/*
+ * Wait until the test ends, the starting program is gone, or the test has run for too long. Returns
+ * the test's status, -1, or LATE.
+ */
 static int
 wait_for(pid_t test, int lifeline)
 {
+	const char *limit = getenv("TIDY_SECONDS");
+	double end = limit != NULL ? seconds() + atof(limit) : 0;
 	struct pollfd p = {.fd = lifeline};
 	sigset_t none;
+	char self[32];
 	int status;
 	pid_t pid;
 
 	sigemptyset(&none);
 	for (;;) {
+		double left = end - seconds();
+		struct timespec t = {.tv_sec = left > 0 ? (time_t)left + 1 : 0};
+
 		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 			if (pid == test)
 				return status;
-		if (pid < 0 || ppoll(&p, 1, NULL, &none) > 0)
+		if (limit != NULL && left <= 0) {
+			fprintf(stderr, "tidy: the test is killed: it ran for more than %s s\n",
+				limit);
+			snprintf(self, sizeof(self), "%d", (int)getpid());
+			tell_threads(self);
+			return LATE;
+		}
+		if (pid < 0 || ppoll(&p, 1, limit != NULL ? &t : NULL, &none) > 0)
 			return -1;
 	}
 }
@@ -173,7 +253,7 @@ keep(char **command, int lifeline, int report, sigset_t *mask)
 		_exit(127);
 	}
 	status = test > 0 ? wait_for(test, lifeline) : -1;
-	sweep(status >= 0);
+	sweep(status >= 0 && status != LATE);
 	nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	if (status >= 0 && write(report, &status, sizeof(status)) < 0)
 		_exit(1);

@@ -65,6 +65,15 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.leftovers('1000', lambda tidy, test: os.kill(tidy, signal.SIGKILL)),
                          -signal.SIGKILL)
 
+    def test_runs_too_long(self):
+        test = 'import subprocess; subprocess.Popen(["sleep", "1000"]).wait()'
+        late = subprocess.run([TIDY, sys.executable, '-c', test], encoding='utf-8', check=False,
+                              stderr=subprocess.PIPE, timeout=TIMEOUT_S,
+                              env=dict(os.environ, TIDY_SECONDS='2'))
+        self.assertEqual(late.returncode, 124)
+        self.assertIn('it ran for more than 2 s', late.stderr)
+        self.assertRegex(late.stderr, r'(?m)^tidy: \d+/\d+ sleep; .*sleep 1000')
+
 
 if __name__ == '__main__':
     unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)
