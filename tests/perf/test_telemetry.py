@@ -69,9 +69,9 @@ def until_ready(client):
     """The socket is there before the HCAs are."""
     end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
-        known = [command for command in client.ask('/') if command.startswith('/softhca')]
-        names = client.ask('/softhca/hca/list') if known else []
+        names = client.ask('/softhca/hca/list')
         if names:
+            known = [command for command in client.ask('/') if command.startswith('/softhca')]
             check(sorted(known) == sorted(COMMANDS), 'commands: %r' % known)
             return names
         time.sleep(0.05)
