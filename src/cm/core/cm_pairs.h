@@ -22,22 +22,85 @@ struct cm_pairs {
 	uint32_t *next;	 /* of an entry, in its bucket */
 };
 
-/* The memory for entries with indexes below n, at most 2^24. */
+/**
+ * Size of the memory of a table.
+ *
+ * @param n
+ *   Indexes are below n, which is at most 2^24.
+ * @return
+ *   Bytes.
+ */
 size_t cm_pairs_bytes(uint32_t n);
-/* mem: zeroed, aligned to 4 bytes. */
+
+/**
+ * Begin with an empty table.
+ *
+ * @param p
+ *   The table.
+ * @param n
+ *   Indexes are below n, which is at most 2^24.
+ * @param key
+ *   Random numbers, unknown to peers.
+ * @param mem
+ *   cm_pairs_bytes() zeroed bytes, aligned to 4, which the table uses until its end.
+ */
 void cm_pairs_init(struct cm_pairs *p, uint32_t n, const uint64_t key[2], void *mem);
 
+/**
+ * Add an entry.
+ *
+ * @param p
+ *   The table.
+ * @param index
+ *   The entry, which is not in the table.
+ * @param own
+ *   Its own address, network order.
+ * @param peer
+ *   Its peer's address, network order.
+ */
 void cm_pairs_add(struct cm_pairs *p, uint32_t index, const uint8_t own[16],
 		  const uint8_t peer[16]);
-/* An entry that was added with this pair. */
+
+/**
+ * Remove an entry; one that is not in the table is no error.
+ *
+ * @param p
+ *   The table.
+ * @param index
+ *   The entry.
+ * @param own
+ *   The own address that it was added with.
+ * @param peer
+ *   The peer's address that it was added with.
+ */
 void cm_pairs_remove(struct cm_pairs *p, uint32_t index, const uint8_t own[16],
 		     const uint8_t peer[16]);
 
-/*
- * The first entry that may have the pair, and the one after index; CM_PAIRS_NONE. Others are among
- * them: the caller compares the addresses.
+/**
+ * The first entry that may have the pair. Entries with other pairs are among the results: the
+ * caller compares the addresses.
+ *
+ * @param p
+ *   The table.
+ * @param own
+ *   Own address, network order.
+ * @param peer
+ *   Peer's address, network order.
+ * @return
+ *   Its index, or CM_PAIRS_NONE.
  */
 uint32_t cm_pairs_first(const struct cm_pairs *p, const uint8_t own[16], const uint8_t peer[16]);
+
+/**
+ * The entry after one that cm_pairs_first() or this function has returned.
+ *
+ * @param p
+ *   The table, not changed since.
+ * @param index
+ *   The entry.
+ * @return
+ *   The next index, ascending, or CM_PAIRS_NONE.
+ */
 static inline uint32_t
 cm_pairs_next(const struct cm_pairs *p, uint32_t index)
 {

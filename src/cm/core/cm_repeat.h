@@ -25,6 +25,20 @@ struct cm_repeat {
 	uint32_t tries; /* repetitions that count */
 };
 
+/**
+ * Wait for a given time, at most rule->longest.
+ *
+ * @param rule
+ *   The rule of the message.
+ * @param r
+ *   Its state, which keeps the wait.
+ * @param wait
+ *   Time in ns.
+ * @param now
+ *   Time in ns, monotonic.
+ * @return
+ *   When the message is due, ns.
+ */
 static inline uint64_t
 cm_repeat_wait(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t wait, uint64_t now)
 {
@@ -32,7 +46,18 @@ cm_repeat_wait(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t 
 	return now + r->wait;
 }
 
-/* The message has been sent for the first time at now: when it is due again. */
+/**
+ * Begin: the message has been sent for the first time.
+ *
+ * @param rule
+ *   The rule of the message.
+ * @param r
+ *   Its state, which is set.
+ * @param now
+ *   Time in ns, monotonic.
+ * @return
+ *   When the message is due again, ns.
+ */
 static inline uint64_t
 cm_repeat_begin(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t now)
 {
@@ -40,7 +65,19 @@ cm_repeat_begin(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t
 	return cm_repeat_wait(rule, r, rule->first, now);
 }
 
-/* The receiver has asked for time: the next wait, of a repetition that does not count. */
+/**
+ * Wait twice as long as before, in a repetition that does not count: the receiver has asked for
+ * time.
+ *
+ * @param rule
+ *   The rule of the message.
+ * @param r
+ *   Its state.
+ * @param now
+ *   Time in ns, monotonic.
+ * @return
+ *   When the message is due again, ns.
+ */
 static inline uint64_t
 cm_repeat_later(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t now)
 {
@@ -48,12 +85,18 @@ cm_repeat_later(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t
 }
 
 /**
- * The message is due and has no answer.
+ * Decide about a message that is due and has no answer.
  *
+ * @param rule
+ *   The rule of the message.
+ * @param r
+ *   Its state.
+ * @param now
+ *   Time in ns, monotonic.
  * @param due
- *   When it is due again.
+ *   Set to the time in ns at which the message is due again; not changed if it is given up.
  * @return
- *   False: it is given up.
+ *   True: the caller sends it again. False: rule->repeats are used up, the message is given up.
  */
 static inline bool
 cm_repeat_again(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t now, uint64_t *due)
@@ -65,7 +108,14 @@ cm_repeat_again(const struct cm_repeat_rule *rule, struct cm_repeat *r, uint64_t
 	return true;
 }
 
-/* From the first time it is sent until it is given up, of a rule without a longest wait. */
+/**
+ * Time from the first sending of a message until it is given up.
+ *
+ * @param rule
+ *   A rule whose longest wait is CM_REPEAT_UNBOUNDED.
+ * @return
+ *   Time in ns.
+ */
 static inline uint64_t
 cm_repeat_whole(const struct cm_repeat_rule *rule)
 {

@@ -65,44 +65,122 @@ struct cm_share {
 	uint32_t *bucket;
 };
 
-/*
- * The limits of a stock of `all` units, of which a link takes up to `link`: a quarter is the
- * reserve of local users, a quarter may be halves, a quarter one address's. A half may be a whole
- * link, and an address may have two, if the share of peers is large enough.
+/**
+ * The limits of a stock: a quarter is the reserve of local users, a quarter may be halves, a
+ * quarter may belong to one address. A half may be a whole link, and an address may have two, if
+ * the share of peers is large enough.
+ *
+ * @param all
+ *   Units of the stock.
+ * @param link
+ *   Largest number of units of a link.
+ * @return
+ *   The limits.
  */
 struct cm_share_limits cm_share_limits(uint32_t all, uint32_t link);
 
-/* Bytes of a table with limits.peers rows. */
+/**
+ * Size of the memory of a table with limits->peers rows.
+ *
+ * @param limits
+ *   Its limits.
+ * @return
+ *   Bytes.
+ */
 size_t cm_share_bytes(const struct cm_share_limits *limits);
-/* key: random numbers, unknown to peers. mem: zeroed, aligned to 4 bytes. */
+
+/**
+ * Begin without accounts.
+ *
+ * @param s
+ *   The table.
+ * @param limits
+ *   Its limits, which are copied.
+ * @param key
+ *   Random numbers, unknown to peers.
+ * @param mem
+ *   cm_share_bytes() zeroed bytes, aligned to 4, which the table uses until its end.
+ */
 void cm_share_init(struct cm_share *s, const struct cm_share_limits *limits, const uint64_t key[2],
 		   void *mem);
 
 /**
  * Rest of an account in halves.
  *
+ * @param s
+ *   The table.
+ * @param address
+ *   The peer's address, network order.
  * @param user
  *   Of this host, at which the address has the units; 0 where all users share them.
  * @param full
- *   The limit that allows no more than that.
+ *   Set to the limit that allows no more than that.
+ * @return
+ *   Number of units that the account may take as halves.
  */
 uint32_t cm_share_left(const struct cm_share *s, const uint8_t address[16], uint32_t user,
 		       enum cm_share_full *full);
 
-/*
- * The account has n more, at most as many as cm_share_left() says. Returns its row, which stays in
- * its place as long as the account has units; NULL: it has none, and n is 0.
+/**
+ * Give units to an account.
+ *
+ * @param s
+ *   The table.
+ * @param address
+ *   The peer's address, network order.
+ * @param user
+ *   As in cm_share_left().
+ * @param kind
+ *   Halves or open ones.
+ * @param n
+ *   Number of units, at most the result of cm_share_left().
+ * @return
+ *   The row of the account, which stays in its place as long as the account has units; NULL: the
+ *   account has no units, and n is 0.
  */
 struct cm_share_row *cm_share_take(struct cm_share *s, const uint8_t address[16], uint32_t user,
 				   enum cm_share_kind kind, uint32_t n);
-/* n fewer, of those it has. */
+
+/**
+ * Take units back from an account; no effect on an account without units.
+ *
+ * @param s
+ *   The table.
+ * @param address
+ *   The peer's address, network order.
+ * @param user
+ *   As in cm_share_left().
+ * @param kind
+ *   Halves or open ones.
+ * @param n
+ *   Number of units, at most those of this kind that the account has.
+ */
 void cm_share_give(struct cm_share *s, const uint8_t address[16], uint32_t user,
 		   enum cm_share_kind kind, uint32_t n);
 
-/* The row of an account; NULL: it has no units. */
+/**
+ * Find an account.
+ *
+ * @param s
+ *   The table.
+ * @param address
+ *   The peer's address, network order.
+ * @param user
+ *   As in cm_share_left().
+ * @return
+ *   Its row, or NULL: the account has no units.
+ */
 struct cm_share_row *cm_share_find(const struct cm_share *s, const uint8_t address[16],
 				   uint32_t user);
-/* The account with the most halves; of equal ones the oldest; NULL: no halves. */
+
+/**
+ * The account with the most halves.
+ *
+ * @param s
+ *   The table.
+ * @return
+ *   Its row, of equal ones the oldest; NULL: no account has halves.
+ */
 struct cm_share_row *cm_share_most(const struct cm_share *s);
 
 #endif

@@ -94,55 +94,178 @@ struct ibcm;
 #define IBCM_WHY_PORTS \
 	"no port of 32768 to 60999 is left in the share of the user ([quota] user_share)"
 
-/* NULL: no memory, or a value of *config out of range. */
+/**
+ * Create a connection manager. Allocates memory.
+ *
+ * @param config
+ *   Its configuration, which is copied.
+ * @return
+ *   The connection manager, without ids; NULL: no memory, or config->mtu is not 1..5.
+ */
 struct ibcm *ibcm_create(const struct ibcm_config *config);
-/* Tell all peers (best effort) and end everything. */
+
+/**
+ * Destroy a connection manager: send a DREQ or REJ for each connection, without a wait for the
+ * answers, and free all memory.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param now
+ *   Time in ns.
+ */
 void ibcm_destroy(struct ibcm *cm, uint64_t now);
 
-/*
- * One of the operations HCA_CTL_CM_* (abi_ops.h says the types of request and answer). The client
- * may name only ids of its own (-ENOENT).
+/**
+ * Execute an operation of a client.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param client
+ *   The client, which may name only ids of its own.
+ * @param op
+ *   One of HCA_CTL_CM_* (abi_ops.h).
+ * @param request
+ *   Of the type in the row of op; not trusted.
+ * @param answer
+ *   Of the type in the row of op; written if 0 is returned.
+ * @param now
+ *   Time in ns.
+ * @param why
+ *   Set to the reason of an error in words, a constant string; "" without one.
  * @return
- *   0 or a negative errno, with *why in words.
+ *   - 0: done.
+ *   - -ENOENT: the client has no id of this number.
+ *   - -EINVAL: a value is wrong, or the id is not in a state for the operation.
+ *   - -EADDRINUSE, -EADDRNOTAVAIL: the port, or the address, cannot be bound.
+ *   - -ENOMEM: a limit of ids, or no memory.
+ *   - -ENODEV: ibcm_dead() was called.
+ *   - -EOPNOTSUPP: op is no operation of connection management.
+ *   - another negative errno that the operation's row names.
  */
 int ibcm_call(struct ibcm *cm, const struct ibcm_client *client, enum hca_ctl_op op,
 	      const void *request, void *answer, uint64_t now, const char **why);
-/* The client has ended: its ids and listeners go, its peers are told. */
+
+/**
+ * End a client: destroy its ids and listeners, and send a DREQ or REJ to its peers.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param owner
+ *   The client; one without ids is no error.
+ * @param now
+ *   Time in ns.
+ */
 void ibcm_forget(struct ibcm *cm, uint32_t owner, uint64_t now);
-/*
- * A channel of the client ends, and its number may be another one's soon: the same for the ids that
- * are in it now. Ids that were moved to another channel stay.
+
+/**
+ * End a channel of a client, whose number may be used again: destroy the ids that are in it now,
+ * as ibcm_forget(). Ids that were moved to another channel stay.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param owner
+ *   The client.
+ * @param channel
+ *   Number of the channel; one without ids is no error.
+ * @param now
+ *   Time in ns.
  */
 void ibcm_forget_channel(struct ibcm *cm, uint32_t owner, uint32_t channel, uint64_t now);
 
-/*
- * An entry of the GID table (valid 0: empty). Ids bound to an address that goes or moves get
+/**
+ * Set an entry of the GID table. Ids bound to an address that goes or moves get the event
  * ADDR_CHANGE.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param index
+ *   Index of the entry.
+ * @param gid
+ *   The entry, which is copied; valid 0: it is empty.
+ * @param now
+ *   Time in ns.
  */
 void ibcm_set_gid(struct ibcm *cm, uint32_t index, const struct hca_ctl_gid *gid, uint64_t now);
 
-/*
- * The answer to resolve(): err 0: *way; else -ENODEV, -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT. A
- * ticket that is not awaited any more: nothing.
+/**
+ * The answer to resolve() of struct ibcm_ops.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param ticket
+ *   The ticket of the call; one that no id waits for has no effect.
+ * @param err
+ *   0, or -ENODEV, -ENETUNREACH, -EHOSTUNREACH, -ETIMEDOUT.
+ * @param way
+ *   The way, if err is 0.
+ * @param now
+ *   Time in ns.
  */
 void ibcm_resolved(struct ibcm *cm, uint64_t ticket, int err, const struct ibcm_way *way,
 		   uint64_t now);
 
-/* A datagram of the GSI. from: own and peer as in its IP header; dmac: its sender's. */
+/**
+ * Handle a datagram of QP 1. Malformed and unknown ones are dropped and counted.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param from
+ *   own and peer as in its IP header, dmac of its sender.
+ * @param mad
+ *   The datagram; not trusted.
+ * @param len
+ *   Its bytes.
+ * @param now
+ *   Time in ns.
+ */
 void ibcm_input(struct ibcm *cm, const struct ibcm_way *from, const uint8_t *mad, size_t len,
 		uint64_t now);
 
-/* The HCA is dead: DEVICE_REMOVAL for all ids. */
+/**
+ * Report the death of the HCA: all ids get the event DEVICE_REMOVAL, no message is sent any more.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param now
+ *   Time in ns.
+ */
 void ibcm_dead(struct ibcm *cm, uint64_t now);
 
-/* Do the work that is due; ibcm_deadline(): the time of the next work, or IBCM_NEVER. */
+/**
+ * Do the work that is due: repetitions, timeouts, ends of TIMEWAIT.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param now
+ *   Time in ns.
+ */
 void ibcm_tick(struct ibcm *cm, uint64_t now);
+
+/**
+ * When ibcm_tick() has work.
+ *
+ * @param cm
+ *   The connection manager.
+ * @return
+ *   Time in ns, or IBCM_NEVER.
+ */
 uint64_t ibcm_deadline(const struct ibcm *cm);
 
-/* Counter i with its name; NULL: i is too large. Gauges of present numbers are among them. */
+/**
+ * Counters, and gauges of present numbers, by index.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param i
+ *   Index, from 0.
+ * @param value
+ *   Set to the value.
+ * @return
+ *   The name, or NULL: i is beyond the last one.
+ */
 const char *ibcm_counter(const struct ibcm *cm, uint32_t i, uint64_t *value);
 
-/* For operators: ids and connections with indexes from `from` on, ascending; returns how many. */
+/* An id or connection, as shown to operators */
 struct ibcm_entry {
 	uint32_t index;
 	uint32_t id;	/* 0: its id has gone; state is DISCONNECTING or ENDED */
@@ -159,6 +282,21 @@ struct ibcm_entry {
 	uint32_t events; /* that wait in its channel */
 	uint32_t repeats;
 };
+
+/**
+ * List ids and connections, piecewise: continue with the last index + 1.
+ *
+ * @param cm
+ *   The connection manager.
+ * @param from
+ *   Lowest index of an entry.
+ * @param out
+ *   Room for max entries, ascending by index.
+ * @param max
+ *   Largest number of entries.
+ * @return
+ *   Number of entries written; less than max: these are the last.
+ */
 unsigned int ibcm_list(const struct ibcm *cm, uint32_t from, struct ibcm_entry *out,
 		       unsigned int max);
 
