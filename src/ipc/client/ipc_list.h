@@ -9,7 +9,12 @@
 
 #define IPC_SOCKET_SUFFIX ".sock"
 
-/* The folder with the sockets */
+/**
+ * The folder with the sockets.
+ *
+ * @return
+ *   SOFTHCA_DIRECTORY of the environment, or IPC_DIRECTORY.
+ */
 const char *ipc_folder(void);
 
 #endif

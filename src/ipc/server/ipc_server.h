@@ -85,23 +85,71 @@ struct ipc_server_config {
 	uint32_t turn_ms;
 };
 
+/**
+ * Create a server: make the socket, start the listener.
+ *
+ * @param config
+ *   The configuration, which is copied; what it points to must outlive the server.
+ * @param server
+ *   Set to the server; not changed on error.
+ * @return
+ *   - 0: clients can connect.
+ *   - -EINVAL, -ENAMETOOLONG: a value of config.
+ *   - -EADDRINUSE: a daemon listens on the path.
+ *   - -EEXIST: the path is another file than a socket.
+ *   - -ENOMEM: no memory.
+ *   - another negative errno of a system call, with the reason.
+ */
 int ipc_server_create(const struct ipc_server_config *config, struct ipc_server **server);
-/* End all clients, wait for them, and free the server. */
+
+/**
+ * End all clients, wait for them, and free the server. The device still runs; no other call is in
+ * progress.
+ *
+ * @param server
+ *   The server.
+ */
 void ipc_server_destroy(struct ipc_server *server);
-/*
- * hca_config.foreign: access memory that is not attached of the client with this doorbell page.
- * Called by workers of the device; waits at most a few milliseconds.
+
+/**
+ * hca_config.foreign: access memory of a client that it has not attached. Called by workers of the
+ * device; waits at most a few milliseconds.
+ *
+ * @param server
+ *   The server.
+ * @param domain
+ *   UAR page of the client.
+ * @param write
+ *   Whether bytes are written to the client.
+ * @param addr
+ *   Address in the client.
+ * @param bytes
+ *   Source or destination here.
+ * @param len
+ *   Number of bytes.
+ * @return
+ *   - 0: done.
+ *   - -EAGAIN: not in time; the packet counts as lost.
+ *   - -EINPROGRESS: the write will still be executed; until then all accesses of this client return
+ *     -EAGAIN.
+ *   - -EFAULT: the client has no such memory, or has not allowed this use.
  */
 int ipc_server_access(struct ipc_server *server, uint32_t domain, bool write, uint64_t addr,
 		      void *bytes, uint32_t len);
-/* The reason of the last failed call of this thread; never NULL. */
+
+/**
+ * The reason of the last failed call of this thread.
+ *
+ * @return
+ *   Text, valid until the thread's next call; never NULL.
+ */
 const char *ipc_server_reason(void);
 
 /*
  * Counters by name. Each refusal counts under one name that begins with "refused_", each ended
- * client under one of "ended_", one that waited for its turn (ipc_turns.h) under clients_delayed, and threads that block in close() of a client's descriptors under
- * closes_lost. Accesses to memory that is not attached: succeeded, nothing mapped, or no answer in
- * time.
+ * client under one of "ended_", one that waited for its turn (ipc_turns.h) under clients_delayed,
+ * and threads that block in close() of a client's descriptors under closes_lost. Accesses to memory
+ * that is not attached: succeeded, nothing mapped, or no answer in time.
  */
 #define IPC_COUNTERS(X) \
 	X(clients_accepted) \
@@ -129,8 +177,34 @@ const char *ipc_server_reason(void);
 	X(ended_server) \
 	X(closes_lost)
 
+/**
+ * Number of counters: those of IPC_COUNTERS, then one for the calls of each operation.
+ *
+ * @return
+ *   Their number.
+ */
 unsigned int ipc_server_counter_count(void);
+
+/**
+ * Name of a counter.
+ *
+ * @param i
+ *   Less than ipc_server_counter_count().
+ * @return
+ *   The name; "unknown" of others.
+ */
 const char *ipc_server_counter_name(unsigned int i);
+
+/**
+ * Value of a counter. May lag.
+ *
+ * @param server
+ *   The server.
+ * @param i
+ *   Less than ipc_server_counter_count().
+ * @return
+ *   The value; 0 of others.
+ */
 uint64_t ipc_server_counter(const struct ipc_server *server, unsigned int i);
 
 /* A client, as shown to operators */
@@ -143,7 +217,18 @@ struct ipc_client_info {
 	uint64_t muted; /* number of times its kicks were ignored */
 };
 
-/* Write at most max entries; returns the number of clients. */
+/**
+ * List clients.
+ *
+ * @param server
+ *   The server.
+ * @param out
+ *   Room for max entries.
+ * @param max
+ *   Largest number of entries.
+ * @return
+ *   Number of clients, which may be more than max.
+ */
 unsigned int ipc_server_clients(struct ipc_server *server, struct ipc_client_info *out,
 				unsigned int max);
 
@@ -153,6 +238,15 @@ struct ipc_clean_ups {
 	uint64_t longest_ns;
 	uint64_t sum_ns;
 };
+
+/**
+ * Read how long the clean-up of clients took.
+ *
+ * @param server
+ *   The server.
+ * @param out
+ *   Set to the values.
+ */
 void ipc_server_clean_ups(struct ipc_server *server, struct ipc_clean_ups *out);
 
 #endif
