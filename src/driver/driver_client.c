@@ -86,7 +86,8 @@ clear_uar(struct hca_client *client)
 }
 
 int
-hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct hca_client **out)
+hca_client_open(struct hca_driver *drv, const struct hca_client_who *identity,
+		struct hca_client **out)
 {
 	struct hca_client *client = calloc(1, sizeof(*client));
 	uint32_t channel;
@@ -95,9 +96,9 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *who, struct
 	if (client == NULL)
 		return driver_fail(-ENOMEM, "no memory for a client");
 	client->drv = drv;
-	client->privileged = who != NULL && who->privileged;
-	client->host = who != NULL && who->host;
-	client->user = who != NULL ? who->user : 0;
+	client->privileged = identity != NULL && identity->privileged;
+	client->host = identity != NULL && identity->host;
+	client->user = identity != NULL ? identity->user : 0;
 	client->async_read_fd = -1;
 	driver_lock_take(&drv->lock);
 	err = driver_ids_take(&drv->uar_ids, &client->uar);
