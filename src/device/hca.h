@@ -278,16 +278,52 @@ void hca_worker_offline(struct hca *h, unsigned int worker);
  */
 void hca_wait_workers(struct hca *h);
 
-/*
- * Counters by name (core/counters.h), summed over stages. Any thread; values may lag. An index
- * beyond the last one has the name NULL and the value 0.
+/**
+ * Number of counters of the HCA (core/counters.h). Any thread.
+ *
+ * @return
+ *   Their number.
  */
 unsigned int hca_counter_count(void);
+
+/**
+ * Name of a counter. Any thread.
+ *
+ * @param i
+ *   Less than hca_counter_count().
+ * @return
+ *   The name; NULL of others.
+ */
 const char *hca_counter_name(unsigned int i);
+
+/**
+ * Value of a counter, summed over stages. Any thread; may lag.
+ *
+ * @param h
+ *   The HCA.
+ * @param i
+ *   Less than hca_counter_count().
+ * @return
+ *   The value; 0 of others.
+ */
 uint64_t hca_counter_value(const struct hca *h, unsigned int i);
 
-/* Names of the values of hca_qp_counters(). Any thread. */
+/**
+ * Number of values of hca_qp_counters(). Any thread.
+ *
+ * @return
+ *   Their number.
+ */
 unsigned int hca_qp_counter_count(void);
+
+/**
+ * Name of a value of hca_qp_counters(). Any thread.
+ *
+ * @param i
+ *   Less than hca_qp_counter_count().
+ * @return
+ *   The name; NULL of others.
+ */
 const char *hca_qp_counter_name(unsigned int i);
 
 /**
@@ -304,8 +340,22 @@ const char *hca_qp_counter_name(unsigned int i);
  */
 int hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values);
 
-/* Names of the values of hca_jetty_values(). Any thread. */
+/**
+ * Number of values of hca_jetty_values(). Any thread.
+ *
+ * @return
+ *   Their number.
+ */
 unsigned int hca_jetty_value_count(void);
+
+/**
+ * Name of a value of hca_jetty_values(). Any thread.
+ *
+ * @param i
+ *   Less than hca_jetty_value_count().
+ * @return
+ *   The name; NULL of others.
+ */
 const char *hca_jetty_value_name(unsigned int i);
 
 /**
@@ -343,8 +393,22 @@ struct hca_round_trips {
  */
 int hca_qp_round_trips(const struct hca *h, uint32_t qpn, struct hca_round_trips *out);
 
-/* Names of the values of hca_port_counters(). Any thread. */
+/**
+ * Number of values of hca_port_counters(). Any thread.
+ *
+ * @return
+ *   Their number.
+ */
 unsigned int hca_port_counter_count(void);
+
+/**
+ * Name of a value of hca_port_counters(). Any thread.
+ *
+ * @param i
+ *   Less than hca_port_counter_count().
+ * @return
+ *   The name; NULL of others.
+ */
 const char *hca_port_counter_name(unsigned int i);
 
 /**
@@ -427,10 +491,33 @@ bool hca_port_discarding(const struct hca *h);
  *   True: values of the following functions count from now on; false: no measurement.
  */
 void hca_stage_times_enable(struct hca *h, bool on);
+
+/**
+ * Whether the time of stages is measured. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   The last value of hca_stage_times_enable().
+ */
 bool hca_stage_times_enabled(const struct hca *h);
 
-/* Stages are numbered from 0 in the order of the pipeline; the name of another number is NULL. */
+/**
+ * Name of a stage. Any thread.
+ *
+ * @param stage
+ *   Less than hca_stage_count(); stages are numbered in the order of the pipeline.
+ * @return
+ *   The name; NULL of others.
+ */
 const char *hca_stage_name(unsigned int stage);
+
+/**
+ * Number of stages. Any thread.
+ *
+ * @return
+ *   Their number.
+ */
 unsigned int hca_stage_count(void);
 
 /**
@@ -457,7 +544,16 @@ unsigned int hca_stage_on(const struct hca *h, unsigned int stage);
  */
 uint32_t hca_stage_waiting(const struct hca *h, unsigned int stage);
 
-/* Time of the busy polls of a stage since hca_stage_times_enable(), TSC cycles. Any thread. */
+/**
+ * Time of the busy polls of a stage since hca_stage_times_enable(). Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param stage
+ *   Less than hca_stage_count().
+ * @return
+ *   TSC cycles.
+ */
 uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
 
 /**
@@ -475,7 +571,16 @@ uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
  */
 uint64_t hca_stage_polls(const struct hca *h, unsigned int stage, bool busy);
 
-/* hca_stage_cycles() in ns. */
+/**
+ * hca_stage_cycles() in ns. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param stage
+ *   Less than hca_stage_count().
+ * @return
+ *   ns.
+ */
 uint64_t hca_stage_time_ns(const struct hca *h, unsigned int stage);
 
 #endif
