@@ -269,7 +269,7 @@ next_request(struct remote_door *d, int device, struct softhca_cm_id **id)
 		if (err == 0 && event.id != d->listener) /* a request that has gone meanwhile */
 			softhca_cm_destroy_id(event.id);
 		if (err == -EIO)
-			return failed("the device is gone");
+			return failed("the device is gone, and the server ends");
 		if (perf_interrupted())
 			return -EINTR;
 		if (err != 0 && poll(p, 2, SLICE_MS) > 0 && p[1].revents != 0)

@@ -199,7 +199,8 @@ device_lives(const struct remote *r)
 
 	if (softhca_query_port(r->s.ctx[0], 1, &port) == 0)
 		return true;
-	fprintf(stderr, "softhca-perf: the device is gone: %s\n", softhca_last_error(NULL));
+	fprintf(stderr, "softhca-perf: the device is gone, and the server ends: %s\n",
+		softhca_last_error(NULL));
 	return false;
 }
 

@@ -34,4 +34,12 @@
 		return fail##_text; \
 	}
 
+/*
+ * The format of the reason for an allocation of ordinary memory that has failed; its arguments are
+ * the object, as a text, and its bytes, as size_t. process: the process without memory, a literal.
+ */
+#define HCA_NO_MEMORY(process) \
+	"no memory for %s: " process \
+	" cannot allocate %zu bytes: raise its limit (ulimit -v, cgroup), or free memory of the host"
+
 #endif

@@ -16,6 +16,13 @@ table_len(hca_be32 device, uint32_t own)
 	return len < own ? len : own;
 }
 
+static int
+no_gid(const struct hca_driver *drv, uint32_t index)
+{
+	return driver_fail(-EINVAL, "GID index %u: the table has %u entries", index,
+			   table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS));
+}
+
 /* The default P_Key exists from the start. */
 int
 driver_addr_init(struct hca_driver *drv)
@@ -64,7 +71,7 @@ hca_driver_set_gid_of(struct hca_driver *drv, uint32_t index, const uint8_t gid[
 	int err;
 
 	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
-		return driver_fail(-EINVAL, "GID index %u", index);
+		return no_gid(drv, index);
 	memcpy(entry.gid, gid, sizeof(entry.gid));
 	memcpy(entry.mac, mac, sizeof(entry.mac));
 	driver_lock_take(&drv->lock);
@@ -105,7 +112,7 @@ hca_driver_clear_gid(struct hca_driver *drv, uint32_t index)
 	int err = 0;
 
 	if (index >= table_len(drv->lim.gid_table_len, DRIVER_MAX_GIDS))
-		return driver_fail(-EINVAL, "GID index %u", index);
+		return no_gid(drv, index);
 	driver_lock_take(&drv->lock);
 	if (drv->gids[index].valid) {
 		mailbox = driver_mailbox(drv);
@@ -149,7 +156,8 @@ set_neigh(struct hca_driver *drv, const uint8_t gid[16], const uint8_t mac[6])
 	int err;
 
 	if (neigh == NULL && drv->num_neighs == DRIVER_MAX_NEIGH)
-		return driver_fail(-ENOMEM, "the neighbour table is full");
+		return driver_fail(-ENOMEM, "the table of static neighbours has its %u entries",
+				   DRIVER_MAX_NEIGH);
 	err = tell_neigh(drv, gid, mac, HCA_NEIGH_VALID);
 	if (err != 0)
 		return err;
@@ -381,7 +389,7 @@ int
 driver_query_gid(const struct hca_driver *drv, uint32_t index, struct hca_ctl_gid *out)
 {
 	if (index >= hca_driver_gid_entries(drv))
-		return driver_fail(-EINVAL, "GID index %u", index);
+		return no_gid(drv, index);
 	memset(out, 0, sizeof(*out));
 	memcpy(out->gid, drv->gids[index].gid, sizeof(out->gid));
 	memcpy(out->mac, drv->gids[index].mac, sizeof(out->mac));
@@ -420,7 +428,8 @@ driver_op_query_pkey(struct hca_client *client, const uint32_t *index, uint16_t 
 	const struct hca_driver *drv = client->drv;
 
 	if (*index >= table_len(drv->lim.pkey_table_len, DRIVER_MAX_PKEYS))
-		return driver_fail(-EINVAL, "P_Key index %u", *index);
+		return driver_fail(-EINVAL, "P_Key index %u: the table has %u entries", *index,
+				   table_len(drv->lim.pkey_table_len, DRIVER_MAX_PKEYS));
 	*pkey = drv->pkeys[*index];
 	return 0;
 }

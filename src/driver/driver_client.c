@@ -36,10 +36,11 @@ find_slot(struct hca_client *client, uint32_t *slot)
 		}
 	}
 	if (n >= DRIVER_MAX_CHANNELS)
-		return driver_fail(-ENOMEM, "the client has %u channels", n);
+		return driver_fail(-ENOMEM, "the client has %u channels, the limit: destroy some",
+				   n);
 	grown = realloc(client->channels, (n + 8) * sizeof(*grown));
 	if (grown == NULL)
-		return driver_fail(-ENOMEM, "no memory for a channel");
+		return driver_no_memory("a channel", (n + 8) * sizeof(*grown));
 	for (uint32_t i = n; i < n + 8; i++)
 		grown[i] = (struct driver_channel){.write_fd = -1};
 	client->channels = grown;
@@ -94,7 +95,7 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *identity,
 	int err;
 
 	if (client == NULL)
-		return driver_fail(-ENOMEM, "no memory for a client");
+		return driver_no_memory("a client", sizeof(*client));
 	client->drv = drv;
 	client->privileged = identity != NULL && identity->privileged;
 	client->host = identity != NULL && identity->host;
@@ -103,7 +104,9 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *identity,
 	driver_lock_take(&drv->lock);
 	err = driver_ids_take(&drv->uar_ids, &client->uar);
 	if (err != 0) {
-		driver_fail(err, "all doorbell pages are in use");
+		driver_fail(err,
+			    "all %u doorbell pages of the device are in use, one by each client",
+			    drv->uar_ids.count - 1);
 		goto err_unlock;
 	}
 	err = open_channel(client, &channel, &client->async_read_fd);
@@ -226,11 +229,12 @@ hca_client_attach(struct hca_client *client, uint64_t bus, uint64_t len)
 	int err = 0;
 
 	if (((bus | len) & (DRIVER_PAGE - 1)) != 0 || len == 0 || bus + len - 1 < bus)
-		return driver_fail(-EINVAL, "a segment of %llu bytes at %#llx",
+		return driver_fail(-EINVAL,
+				   "a segment of %llu bytes at %#llx: must be whole pages of 4 KiB",
 				   (unsigned long long)len, (unsigned long long)bus);
 	segment = calloc(1, sizeof(*segment));
 	if (segment == NULL)
-		return driver_fail(-ENOMEM, "no memory for a segment");
+		return driver_no_memory("a segment", sizeof(*segment));
 	segment->bus = bus;
 	segment->len = len;
 	driver_lock_take(&drv->lock);
@@ -351,7 +355,7 @@ driver_op_query_port(struct hca_client *client, const uint32_t *port, struct hca
 	struct hca_driver *drv = client->drv;
 
 	if (*port != 1)
-		return driver_fail(-EINVAL, "port %u does not exist", *port);
+		return driver_fail(-EINVAL, "port %u does not exist: the device has port 1", *port);
 	pthread_mutex_lock(&drv->event_lock);
 	*answer = drv->port;
 	pthread_mutex_unlock(&drv->event_lock);
@@ -427,7 +431,7 @@ driver_op_destroy_channel(struct hca_client *client, const uint32_t *channel,
 	if (*channel == 0 || c == NULL || c->write_fd < 0)
 		return driver_fail(-EINVAL, "channel %u does not exist", *channel);
 	if (c->users != 0)
-		return driver_fail(-EBUSY, "%u CQs use the channel", c->users);
+		return driver_fail(-EBUSY, "%u CQs use the channel: destroy them first", c->users);
 	driver_cm_channel(client, *channel);
 	pthread_mutex_lock(&client->drv->event_lock);
 	close_fd(&c->write_fd);

@@ -12,6 +12,19 @@
 
 HCA_REASON_DEFINE(driver_fail, hca_driver_reason, 256, 0)
 
+int
+driver_all_used(int err, const char *kind, uint32_t count, const char *limit)
+{
+	return driver_fail(err, "all %u %s of the device are in use: destroy some, or raise %s",
+			   count, kind, limit);
+}
+
+int
+driver_no_memory(const char *object, size_t bytes)
+{
+	return driver_fail(-ENOMEM, HCA_NO_MEMORY("the device's process"), object, bytes);
+}
+
 #define ASYNC_EQ_MAX_LOG 12u
 #define XRCDS_LOG 14u
 
@@ -36,7 +49,7 @@ alloc_arena(struct hca_driver *drv, size_t bytes)
 		drv->arena_bus = (uintptr_t)mem;
 	}
 	if (drv->arena == NULL)
-		return driver_fail(-ENOMEM, "no memory for the driver's %zu bytes", bytes);
+		return driver_no_memory("the driver", bytes);
 	if (drv->hw.dma_attach == NULL)
 		return 0;
 	return drv->hw.dma_attach(drv->hw.dma_arg, DRIVER_DOMAIN, drv->arena_bus, bytes);
@@ -182,7 +195,10 @@ init_numbers(struct hca_driver *drv)
 	drv->mrs = calloc(drv->mpt_ids.count, sizeof(*drv->mrs));
 	if (err != 0 || drv->qps == NULL || drv->cqs == NULL || drv->srqs == NULL ||
 	    drv->mrs == NULL)
-		return driver_fail(-ENOMEM, "no memory for the driver's tables");
+		return driver_no_memory("the driver's tables",
+					((size_t)drv->qp_ids.count + drv->srq_ids.count +
+					 drv->cq_ids.count + drv->mpt_ids.count) *
+						sizeof(void *));
 	return 0;
 }
 
@@ -268,7 +284,7 @@ hca_driver_create(const struct hca_hw *hw, const struct hca_driver_config *confi
 	int err;
 
 	if (drv == NULL)
-		return driver_fail(-ENOMEM, "no memory for a driver");
+		return driver_no_memory("a driver", sizeof(*drv));
 	drv->hw = *hw;
 	if (config != NULL)
 		drv->config = *config;

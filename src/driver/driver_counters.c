@@ -93,9 +93,10 @@ driver_op_query_counters(struct hca_client *client, const struct hca_ctl_count *
 	int err;
 
 	if (of >= sizeof(sets))
-		return driver_fail(-EINVAL, "no such set of counters");
+		return driver_fail(-EINVAL, "no set of counters has the number %u", of);
 	if (of == HCA_CTL_COUNTERS_PORT && number != 1)
-		return driver_fail(-EINVAL, "port %u does not exist", number);
+		return driver_fail(-EINVAL, "port %u does not exist: the device has port 1",
+				   number);
 	if (of == HCA_CTL_COUNTERS_QP) {
 		const struct driver_qp *qp = driver_qp_of(client, number);
 

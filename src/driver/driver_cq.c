@@ -30,13 +30,15 @@ check_cq(const struct hca_client *client, const struct hca_ctl_cq *request)
 	uint32_t channel = request->channel;
 
 	if (request->log_size > max_log)
-		return driver_fail(-EINVAL, "a CQ of 2^%u entries", request->log_size);
+		return driver_fail(-EINVAL, "a CQ of 2^%u entries: at most 2^%u", request->log_size,
+				   max_log);
 	if ((request->flags & ~HCA_CTL_CQ_FLAGS) != 0)
 		return driver_fail(-EINVAL, "CQ flags %#x are not known", request->flags);
 	if ((request->flags & (HCA_CTL_CQ_LARGE | HCA_CTL_CQ_WALL)) == HCA_CTL_CQ_WALL)
-		return driver_fail(-EINVAL, "small CQEs have no time");
+		return driver_fail(-EINVAL, "CQEs with the time of day must be large ones");
 	if (vector_eqn(request->vector) >= drv->num_eqs)
-		return driver_fail(-EINVAL, "completion vector %u", request->vector);
+		return driver_fail(-EINVAL, "completion vector %u: the device has %u",
+				   request->vector, drv->num_eqs - 1);
 	if (channel != HCA_CTL_NO_CHANNEL && (channel == 0 || channel >= client->num_channels ||
 					      client->channels[channel].write_fd < 0))
 		return driver_fail(-EINVAL, "channel %u does not exist", channel);
@@ -123,14 +125,14 @@ driver_op_create_cq(struct hca_client *client, const struct hca_ctl_cq *request,
 		return err;
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
-		return driver_fail(-ENOMEM, "no memory for a CQ");
+		return driver_no_memory("a CQ", sizeof(*cq));
 	cq->owner = client;
 	cq->channel = request->channel;
 	cq->tag = request->tag;
 	cq->flags = request->flags;
 	err = driver_ids_take(&drv->cq_ids, &cq->cqn);
 	if (err != 0) {
-		driver_fail(err, "all CQs are in use");
+		driver_all_used(err, "CQs", drv->cq_ids.count - 1, "[limits] log_cqs");
 		goto err_free;
 	}
 	bytes = cqe_bytes(cq, request->log_size) + sizeof(struct hca_cq_record);
@@ -180,7 +182,8 @@ driver_op_destroy_cq(struct hca_client *client, const uint32_t *cqn, struct hca_
 	if (cq == NULL)
 		return driver_fail(-EINVAL, "CQ %#x does not exist", *cqn);
 	if (cq->users != 0)
-		return driver_fail(-EBUSY, "%u queues complete to the CQ", cq->users);
+		return driver_fail(-EBUSY, "%u queues complete to the CQ: destroy them first",
+				   cq->users);
 	return driver_cq_release(client->drv, cq, false);
 }
 
@@ -195,7 +198,8 @@ resize_cq(struct hca_driver *drv, struct driver_cq *cq, uint64_t addr, uint32_t 
 	int err;
 
 	if (log_size > HCA_LIM_CQ_SZ_LOG(hca_be32_to_cpu(drv->lim.max_sz)))
-		return driver_fail(-EINVAL, "a CQ of 2^%u entries", log_size);
+		return driver_fail(-EINVAL, "a CQ of 2^%u entries: at most 2^%u", log_size,
+				   HCA_LIM_CQ_SZ_LOG(hca_be32_to_cpu(drv->lim.max_sz)));
 	record = cqe_bytes(cq, log_size);
 	err = driver_mr_queue(drv, cq->owner, HCA_PD_MAKE(0, cq->owner->uar), addr,
 			      record + sizeof(struct hca_cq_record), HCA_ACCESS_LOCAL_WRITE, &mr);

@@ -49,7 +49,7 @@ driver_icm_alloc(struct hca_driver *drv)
 	for (uint32_t area = 0; area < ICM_AREAS; area++) {
 		drv->icm[area].mapped = calloc(drv->icm[area].chunks, 1);
 		if (drv->icm[area].mapped == NULL)
-			return driver_fail(-ENOMEM, "no memory for ICM tables");
+			return driver_no_memory("ICM tables", drv->icm[area].chunks);
 	}
 	return 0;
 }

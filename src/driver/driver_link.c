@@ -54,7 +54,7 @@ driver_link_take(struct hca_client *client, const uint8_t own[16], const uint8_t
 		return -ENOMEM;
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
-		return driver_fail(-ENOMEM, "out of memory");
+		return driver_no_memory("a link", sizeof(*l));
 	memcpy(l->own, own, sizeof(l->own));
 	memcpy(l->peer, peer, sizeof(l->peer));
 	l->imports = 1;

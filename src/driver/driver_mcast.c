@@ -166,7 +166,7 @@ enter(struct hca_driver *drv, struct driver_qp *qp, struct driver_group *g)
 		return err;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
-		return driver_fail(-ENOMEM, "no memory for a member of a group");
+		return driver_no_memory("a member of a group", sizeof(*m));
 	err = command(drv, qp, g->mgid, HCA_CMD_MCAST_ATTACH);
 	if (err != 0) {
 		free(m);
@@ -190,7 +190,7 @@ attach(struct hca_driver *drv, struct driver_qp *qp, const uint8_t mgid[16])
 	if (g == NULL)
 		g = new_group(drv, mgid);
 	if (g == NULL)
-		return driver_fail(-ENOMEM, "no memory for a group");
+		return driver_no_memory("a group", sizeof(*g));
 	err = enter(drv, qp, g);
 	drop_group(drv, g);
 	return err;

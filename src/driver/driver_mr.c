@@ -47,8 +47,9 @@ check_range(uint64_t start, uint64_t length)
 {
 	if (length == 0 || start + length - 1 >= start)
 		return 0;
-	return driver_fail(-EINVAL, "a region of %llu bytes at %#llx", (unsigned long long)length,
-			   (unsigned long long)start);
+	return driver_fail(-EINVAL,
+			   "a region of %llu bytes at %#llx passes the end of the address space",
+			   (unsigned long long)length, (unsigned long long)start);
 }
 
 int
@@ -68,7 +69,8 @@ driver_mr_check(const struct hca_ctl_mr *mr)
 	if ((mr->access & HCA_ACCESS_FLUSH_PERSISTENT) != 0)
 		return driver_fail(-EOPNOTSUPP, "no memory of the device is persistent");
 	if ((mr->access & ~(HCA_ACCESS_MASK | HCA_ACCESS_FLUSH_GLOBAL)) != 0)
-		return driver_fail(-EINVAL, "access flags %#x", mr->access);
+		return driver_fail(-EINVAL, "access flags %#x: known are %#x", mr->access,
+				   HCA_ACCESS_MASK | HCA_ACCESS_FLUSH_GLOBAL);
 	if ((mr->access & writes) != 0 && (mr->access & HCA_ACCESS_LOCAL_WRITE) == 0)
 		return driver_fail(-EINVAL, "remote write and atomic access need local write");
 	return 0;
@@ -100,7 +102,9 @@ check_list(const struct hca_ctl_mr *mr, const uint64_t *list, struct page_source
 	uint64_t size = mr->page_size;
 
 	if (size < 1u << MIN_PAGE_LOG || size > 1u << MAX_PAGE_LOG || (size & (size - 1)) != 0)
-		return driver_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+		return driver_fail(-EINVAL,
+				   "pages of %llu bytes: must be a power of two from 2^%u to 2^%u",
+				   (unsigned long long)size, MIN_PAGE_LOG, MAX_PAGE_LOG);
 	pages->list = list;
 	pages->log = driver_log2_up(size);
 	pages->count = pages_of(mr->va, mr->length, pages->log);
@@ -162,8 +166,11 @@ driver_mr_pages(struct hca_driver *drv, const struct hca_client *owner, const st
 	else
 		err = check_list(mr, list, pages);
 	if (err == 0 && pages->count > UINT64_C(1) << drv->mtt_ranges.max_log)
-		err = driver_fail(-ENOMEM, "a region of %llu pages",
-				  (unsigned long long)pages->count);
+		err = driver_fail(
+			-ENOMEM,
+			"a region of %llu pages: the device has 2^%u translation entries; "
+			"use larger pages",
+			(unsigned long long)pages->count, drv->mtt_ranges.max_log);
 	if (err == 0)
 		err = check_on_demand(mr, pages);
 	return err != 0 ? err : check_pages(owner, pages);
@@ -239,7 +246,8 @@ driver_mpt_take(struct hca_driver *drv, uint32_t *key)
 	int err = driver_ids_take(&drv->mpt_ids, &index);
 
 	if (err != 0)
-		return driver_fail(err, "all memory protection entries are in use");
+		return driver_all_used(err, "memory protection entries", drv->mpt_ids.count - 1,
+				       "[limits] log_mpts");
 	err = driver_icm_need(drv, ICM_MPT, index, 1);
 	if (err != 0) {
 		driver_ids_give(&drv->mpt_ids, index);
@@ -255,7 +263,10 @@ driver_mr_take_mtts(struct hca_driver *drv, uint32_t count, uint32_t *mtt)
 	int err = driver_ranges_take(&drv->mtt_ranges, count, mtt);
 
 	if (err != 0)
-		return driver_fail(err, "no %u translation entries in one piece", count);
+		return driver_fail(err,
+				   "no %u translation entries in one piece are left: deregister "
+				   "regions, or use larger pages",
+				   count);
 	err = driver_icm_need(drv, ICM_MTT, *mtt, count);
 	if (err != 0)
 		driver_ranges_give(&drv->mtt_ranges, *mtt, count);
@@ -368,7 +379,7 @@ create_mr(struct hca_driver *drv, struct hca_client *owner, const struct hca_ctl
 		return err;
 	region = calloc(1, sizeof(*region));
 	if (region == NULL)
-		return driver_fail(-ENOMEM, "no memory for a region");
+		return driver_no_memory("a region", sizeof(*region));
 	region->owner = owner;
 	region->null = null;
 	driver_mr_describe(region, mr, &pages);

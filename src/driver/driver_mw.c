@@ -33,7 +33,7 @@ create(struct hca_client *client, uint32_t pdn, uint32_t type, struct driver_mr 
 		return err;
 	window = calloc(1, sizeof(*window));
 	if (window == NULL)
-		return driver_fail(-ENOMEM, "no memory for a window");
+		return driver_no_memory("a window", sizeof(*window));
 	window->owner = client;
 	window->pdn = pdn;
 	window->window = true;

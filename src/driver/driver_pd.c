@@ -42,7 +42,7 @@ enter(struct hca_client *client, uint32_t pdn, struct driver_shared_pd *shared)
 	struct driver_pd *pd = calloc(1, sizeof(*pd)), **link = pd_link(client, pdn);
 
 	if (pd == NULL)
-		return driver_fail(-ENOMEM, "no memory for a PD");
+		return driver_no_memory("a PD", sizeof(*pd));
 	pd->pdn = pdn;
 	pd->shared = shared;
 	*link = pd;
@@ -112,7 +112,7 @@ driver_op_dealloc_pd(struct hca_client *client, const uint32_t *pdn, struct hca_
 		return 0;
 	}
 	if (pd->users != 0)
-		return driver_fail(-EBUSY, "%u objects use the PD", pd->users);
+		return driver_fail(-EBUSY, "%u objects use the PD: destroy them first", pd->users);
 	drop(client, link);
 	return 0;
 }
@@ -181,7 +181,7 @@ find_shared(struct hca_client *client, uint32_t pdn, struct driver_shared_pd **o
 	if (pd->shared == NULL) {
 		shared = calloc(1, sizeof(*shared));
 		if (shared == NULL)
-			return driver_fail(-ENOMEM, "no memory for a PD");
+			return driver_no_memory("a PD", sizeof(*shared));
 		*shared = (struct driver_shared_pd){drv->shared_pds, pdn, 1};
 		drv->shared_pds = shared;
 		pd->shared = shared;

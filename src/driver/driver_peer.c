@@ -55,7 +55,10 @@ need_agent(const struct hca_driver *drv)
 {
 	if (!driver_has_cap(drv, HCA_CAP_UB))
 		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
-	return drv->agent != NULL ? 0 : driver_fail(-EOPNOTSUPP, "nobody sets channels up");
+	return drv->agent != NULL
+		       ? 0
+		       : driver_fail(-EOPNOTSUPP, "the device has no agent that sets up channels "
+						  "of UB: set [ub] enable = yes");
 }
 
 /* An address of one host; other invalid addresses have no MAC address. */
@@ -136,7 +139,8 @@ use_group(struct hca_client *client, uint32_t group)
 	if (client->tpgs == NULL)
 		client->tpgs = calloc(drv->tpg_ids.count, sizeof(*client->tpgs));
 	if (client->tpgs == NULL)
-		return driver_fail(-ENOMEM, "out of memory");
+		return driver_no_memory("groups of TPs of a client",
+					drv->tpg_ids.count * sizeof(*client->tpgs));
 	/* its channels may have died meanwhile: then requests fail, as they would have */
 	if (client->tpgs[group] == 0)
 		err = driver_permit_tpg(drv, client->uar, group, true);

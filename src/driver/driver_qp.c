@@ -147,7 +147,7 @@ take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
 	int err = driver_ids_take(&drv->qp_ids, &index);
 
 	if (err != 0)
-		return driver_fail(err, "all QPs are in use");
+		return driver_all_used(err, "QPs", drv->qp_ids.count, "[limits] log_qps");
 	err = driver_icm_need(drv, ICM_QPC, index, 1);
 	if (err != 0) {
 		driver_ids_give(&drv->qp_ids, index);
@@ -272,13 +272,15 @@ driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
 	struct hca_driver *drv = client->drv;
 	bool jetty = hca_service_is_ub(request->service);
 	struct driver_qp *qp;
+	size_t bytes;
 	int err = check_qp(client, request);
 
 	if (err != 0)
 		return err;
-	qp = calloc(1, sizeof(*qp) + (jetty ? sizeof(qp->jetty[0]) : 0));
+	bytes = sizeof(*qp) + (jetty ? sizeof(qp->jetty[0]) : 0);
+	qp = calloc(1, bytes);
 	if (qp == NULL)
-		return driver_fail(-ENOMEM, "no memory for a QP");
+		return driver_no_memory(jetty ? "a Jetty" : "a QP", bytes);
 	qp->owner = client;
 	find_objects(client, qp, request);
 	qp->service = (uint8_t)request->service;

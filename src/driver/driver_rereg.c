@@ -138,7 +138,8 @@ driver_op_rereg_mr(struct hca_client *client, const struct hca_ctl_rereg *reques
 	if (region->segment)
 		return driver_fail(-EBUSY, "a segment of UB cannot change: revoke its token first");
 	if (request->flags == 0 || (request->flags & ~FLAGS) != 0)
-		return driver_fail(-EINVAL, "flags %#x", request->flags);
+		return driver_fail(-EINVAL, "flags %#x of a change: must be of %#x, not 0",
+				   request->flags, FLAGS);
 	err = change(client, region, request->flags, &request->mr,
 		     extra != NULL ? extra->pages : NULL);
 	if (err == 0)

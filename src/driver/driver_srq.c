@@ -53,7 +53,7 @@ take_srqn(struct hca_driver *drv, bool jfr, uint32_t *srqn)
 	int err = driver_ids_take(&drv->srq_ids, &index);
 
 	if (err != 0)
-		return driver_fail(err, "all SRQs are in use");
+		return driver_all_used(err, "SRQs", drv->srq_ids.count, "[limits] log_srqs");
 	err = driver_icm_need(drv, ICM_SRQC, index, 1);
 	if (err != 0) {
 		driver_ids_give(&drv->srq_ids, index);
@@ -163,7 +163,7 @@ create_srq(struct hca_client *client, const struct hca_ctl_srq *request,
 		return err;
 	srq = calloc(1, sizeof(*srq));
 	if (srq == NULL)
-		return driver_fail(-ENOMEM, "no memory for an SRQ");
+		return driver_no_memory("an SRQ", sizeof(*srq));
 	srq->owner = client;
 	srq->pd = driver_pd_of(client, request->pdn);
 	srq->jfr = jfr != NULL;
@@ -265,6 +265,6 @@ driver_op_destroy_srq(struct hca_client *client, const uint32_t *srqn, struct hc
 	if (srq == NULL)
 		return driver_fail(-EINVAL, "SRQ %#x does not exist", *srqn);
 	if (srq->users != 0)
-		return driver_fail(-EBUSY, "%u QPs use the SRQ", srq->users);
+		return driver_fail(-EBUSY, "%u QPs use the SRQ: destroy them first", srq->users);
 	return driver_srq_release(client->drv, srq, false);
 }

@@ -75,11 +75,14 @@ take_tpn(struct hca_driver *drv, uint32_t *tpn)
 		err = *tpn <= HCA_TPN_MASK
 			      ? driver_ids_take_at(&drv->tp_ids, *tpn & (drv->tp_ids.count - 1))
 			      : -EINVAL;
-		return err == 0 ? 0 : driver_fail(err, "TP %#x cannot be made", *tpn);
+		return err == 0 ? 0
+				: driver_fail(err, "TP %#x: %s", *tpn,
+					      err == -EBUSY ? "a TP with the same index exists"
+							    : "not the number of a TP");
 	}
 	err = driver_ids_take(&drv->tp_ids, &index);
 	if (err != 0)
-		return driver_fail(err, "all TPs are in use");
+		return driver_all_used(err, "TPs", drv->tp_ids.count - 1, "[limits] log_tps");
 	*tpn = driver_ids_new_tag(&drv->tp_ids, index, TPN_BITS - log, &drv->random) << log | index;
 	return 0;
 }
@@ -228,7 +231,8 @@ check_group(struct hca_driver *drv, uint32_t count)
 	if (drv->tps == NULL)
 		return driver_fail(-EOPNOTSUPP, "the device does not speak UB");
 	if (count == 0 || count > HCA_TPG_MAX_TPS)
-		return driver_fail(-EINVAL, "a group of %u TPs", count);
+		return driver_fail(-EINVAL, "a group of %u TPs: must be 1 to %u", count,
+				   HCA_TPG_MAX_TPS);
 	return 0;
 }
 

@@ -402,6 +402,10 @@ struct hca_driver {
 
 /* Record the reason for this thread (hca_driver_reason()) and return err. */
 int driver_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* All numbers of a kind are in use: limit: the configuration of a daemon. Returns err. */
+int driver_all_used(int err, const char *kind, uint32_t count, const char *limit);
+/* An allocation for this object has failed. Returns -ENOMEM. */
+int driver_no_memory(const char *object, size_t bytes);
 
 /*
  * The operations of clients (abi_ops.h), called by hca_client_call() with the lock held. Each is in

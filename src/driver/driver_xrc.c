@@ -87,7 +87,9 @@ take_number(struct hca_driver *drv, uint32_t *number)
 {
 	int err = driver_ids_take(&drv->xrcd_ids, number);
 
-	return err == 0 ? 0 : driver_fail(err, "all XRC domains are in use");
+	return err == 0
+		       ? 0
+		       : driver_fail(err, "all %u XRC domains are in use", drv->xrcd_ids.count - 1);
 }
 
 static int
@@ -97,7 +99,7 @@ new_file(struct hca_driver *drv, const struct statx *file, int fd, struct driver
 	int err;
 
 	if (f == NULL)
-		return driver_fail(-ENOMEM, "no memory for an XRC domain");
+		return driver_no_memory("an XRC domain", sizeof(*f));
 	f->dev_major = file->stx_dev_major;
 	f->dev_minor = file->stx_dev_minor;
 	f->inode = file->stx_ino;
@@ -162,7 +164,7 @@ new_xrcd(struct hca_client *client, struct driver_xrcd **out)
 	if (err != 0)
 		return err;
 	*out = calloc(1, sizeof(**out));
-	return *out != NULL ? 0 : driver_fail(-ENOMEM, "no memory for an XRC domain");
+	return *out != NULL ? 0 : driver_no_memory("an XRC domain", sizeof(**out));
 }
 
 int
@@ -285,7 +287,8 @@ driver_op_dealloc_xrcd(struct hca_client *client, const uint32_t *number, struct
 		return 0;
 	}
 	if (xrcd->users != 0)
-		return driver_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", xrcd->users);
+		return driver_fail(-EBUSY, "%u QPs and SRQs use the XRC domain: destroy them first",
+				   xrcd->users);
 	driver_xrcd_release(client->drv, client, xrcd);
 	return 0;
 }
@@ -355,7 +358,7 @@ open_first(struct hca_client *client, struct driver_qp *qp, uint32_t xrcd)
 		return err;
 	o = calloc(1, sizeof(*o));
 	if (o == NULL)
-		return driver_fail(-ENOMEM, "no memory for a QP");
+		return driver_no_memory("a QP", sizeof(*o));
 	o->client = client;
 	o->qp = qp;
 	o->xrcd = driver_xrcd_of(client, xrcd);

@@ -117,7 +117,10 @@ endpoint_kernel_open(struct endpoint_kernif *k, const struct endpoint_config *c,
 	memcpy(dc.mac, port->mac, sizeof(dc.mac));
 	err = hca_port_divert_open(&dc, port->top, &k->divert);
 	if (err != 0)
-		return endpoint_fail(err, "no memory for frames of the kernel interface");
+		return endpoint_fail(err,
+				     "no memory for frames of the kernel interface: raise [memory] "
+				     "size_mb = %u",
+				     c->memory_mb);
 	port->top = k->divert;
 	return 0;
 }

@@ -34,7 +34,8 @@ add_pcap(struct endpoint *e)
 		e->port.top = e->pcap;
 	}
 	return err == 0 ? 0
-			: endpoint_fail(err, "no memory to capture with ([memory] size_mb = %u)",
+			: endpoint_fail(err,
+					"no memory to capture with: raise [memory] size_mb = %u",
 					e->cfg.memory_mb);
 }
 
@@ -80,9 +81,10 @@ add_impair(struct endpoint *e)
 	if (err == 0)
 		e->stall = e->port.top;
 	return err == 0 ? 0
-			: endpoint_fail(err,
-					"no memory to inject faults with ([memory] size_mb = %u)",
-					e->cfg.memory_mb);
+			: endpoint_fail(
+				  err,
+				  "no memory to inject faults with: raise [memory] size_mb = %u",
+				  e->cfg.memory_mb);
 }
 
 int

@@ -252,7 +252,8 @@ kernif_create(const struct kernif_config *cfg, struct kernif **out)
 	int err;
 
 	if (k == NULL)
-		return kernif_fail(-ENOMEM, "no memory");
+		return kernif_fail(-ENOMEM, HCA_NO_MEMORY("the daemon"), "the kernel interface",
+				   sizeof(*k));
 	err = init_waiting(k);
 	if (err == 0)
 		err = copy_config(k, cfg);

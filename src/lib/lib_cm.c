@@ -147,7 +147,7 @@ cm_begin(struct lib_context *ctx)
 		ctx->cm = cm_new();
 	cm = ctx->cm;
 	pthread_mutex_unlock(&ctx->lock);
-	return cm != NULL ? 0 : lib_fail(-ENOMEM, "no memory for connection management");
+	return cm != NULL ? 0 : lib_no_memory("connection management", sizeof(*cm));
 }
 
 void

@@ -24,7 +24,7 @@ lib_object_new(struct lib_context *ctx, size_t bytes, const char *what)
 	struct lib_object *o = calloc(1, sizeof(*o) + bytes);
 
 	if (o == NULL) {
-		lib_fail(-ENOMEM, "no memory for %s", what);
+		lib_no_memory(what, sizeof(*o) + bytes);
 		return NULL;
 	}
 	o->fd = -1;
@@ -89,7 +89,8 @@ alloc_tables(struct lib_context *ctx)
 	ctx->qps = calloc(qps, sizeof(struct lib_qp *));
 	ctx->cqs = calloc(cqs, sizeof(struct lib_cq *));
 	if (ctx->qps == NULL || ctx->cqs == NULL || ctx->srqs == NULL)
-		return lib_fail(-ENOMEM, "no memory for the tables of a context");
+		return lib_no_memory("the tables of a context",
+				     (qps + cqs + srqs) * sizeof(void *));
 	return 0;
 }
 
@@ -103,7 +104,7 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 	int err;
 
 	if (ctx == NULL)
-		return lib_fail(-ENOMEM, "no memory for a context");
+		return lib_no_memory("a context", sizeof(*ctx));
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->ops = ops;
 	ctx->ctl = arg;

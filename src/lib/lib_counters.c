@@ -22,7 +22,7 @@ query(struct lib_context *ctx, uint32_t of, uint32_t number, struct softhca_coun
 	int n;
 
 	if (got == NULL)
-		return lib_fail(-ENOMEM, "no memory for counters");
+		return lib_no_memory("counters", sizeof(*got));
 	n = LIB_CALL(ctx, QUERY_COUNTERS, &request, got);
 	if (n == 0)
 		n = (int)got->total;

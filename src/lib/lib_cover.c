@@ -103,7 +103,7 @@ cover_reserve(struct lib_cover *cover)
 		return 0;
 	grown = realloc(cover->part, room * sizeof(*grown));
 	if (grown == NULL)
-		return lib_fail(-ENOMEM, "no memory for a region");
+		return lib_no_memory("a region", room * sizeof(*grown));
 	cover->part = grown;
 	cover->room = room;
 	return 0;
@@ -151,7 +151,7 @@ cover_new(void)
 	struct lib_cover *cover = calloc(1, sizeof(*cover));
 
 	if (cover == NULL)
-		lib_fail(-ENOMEM, "no memory for a region");
+		lib_no_memory("a region", sizeof(*cover));
 	return cover;
 }
 
@@ -456,7 +456,8 @@ lib_cover_name(const struct lib_cover *cover, bool listed, struct hca_ctl_mr *re
 	request->page_size = LIB_PAGE;
 	request->npages = (in_page + (request->length - 1)) / LIB_PAGE + 1;
 	*list = cover_list(cover, request->npages, skip, LIB_PAGE, &whole);
-	return *list != NULL ? 0 : lib_fail(-ENOMEM, "no memory for a list of pages");
+	return *list != NULL ? 0
+			     : lib_no_memory("a list of pages", request->npages * sizeof(**list));
 }
 
 /* ---- memory that is reached where it is ---- */

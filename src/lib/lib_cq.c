@@ -38,7 +38,11 @@ alloc_ring(struct lib_context *ctx, struct lib_cq *cq, uint32_t log_size)
 	if (cq->ring == NULL && errno == EMFILE)
 		return -EMFILE;
 	if (cq->ring == NULL)
-		return lib_fail(-ENOMEM, "no memory for a CQ of %zu entries", entries);
+		return lib_fail(
+			-ENOMEM,
+			"no memory for a CQ of %zu entries: %zu bytes cannot be mapped: make "
+			"it smaller, or raise the memory limit (ulimit -v, cgroup)",
+			entries, cq->bytes);
 	cq->record = (struct hca_cq_record *)(cq->ring + cqes);
 	cq->mask = (uint32_t)entries - 1;
 	for (uint32_t i = 0; i < entries; i++)
@@ -128,7 +132,7 @@ softhca_create_cq(struct softhca_context *pub, const struct softhca_cq_init_attr
 		return NULL;
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL) {
-		lib_fail(-ENOMEM, "no memory for a CQ");
+		lib_no_memory("a CQ", sizeof(*cq));
 		return NULL;
 	}
 	cq->large = (attr->wc_flags & WC_LARGE_FIELDS) != 0;

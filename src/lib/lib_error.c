@@ -5,6 +5,12 @@
 
 HCA_REASON_DEFINE(lib_fail, lib_reason, 256, 1)
 
+int
+lib_no_memory(const char *object, size_t bytes)
+{
+	return lib_fail(-ENOMEM, HCA_NO_MEMORY("this process"), object, bytes);
+}
+
 void
 lib_error_keep(struct lib_error *error)
 {

@@ -2,9 +2,13 @@
 #ifndef LIB_ERROR_H
 #define LIB_ERROR_H
 
+#include <stddef.h>
+
 /* Record the reason for this thread (softhca_last_error()), set errno and return err (negative). */
 int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *lib_reason(void);
+/* An allocation for this object has failed in this process. As lib_fail(); returns -ENOMEM. */
+int lib_no_memory(const char *object, size_t bytes);
 
 /* The reason and errno that this thread has recorded: saved across a cleanup that may also fail. */
 struct lib_error {

@@ -373,7 +373,7 @@ softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64
 		return NULL;
 	list = malloc(npages * sizeof(*list));
 	if (list == NULL) {
-		lib_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)npages);
+		lib_no_memory("a list of pages", npages * sizeof(*list));
 		return NULL;
 	}
 	for (uint64_t i = 0; i < npages; i++)

@@ -81,7 +81,7 @@ make_file(uint64_t bytes, uint32_t page, bool own)
 	struct stat st;
 
 	if (f == NULL || (e == NULL && !own)) {
-		lib_fail(-ENOMEM, "no memory");
+		lib_no_memory("a shared file", sizeof(*f) + sizeof(*e));
 		goto err_free;
 	}
 	f->fd = make_fd(bytes, page);
@@ -276,9 +276,14 @@ map_piece(struct lib_share *piece)
 			 lib_pool_fd(piece->file), piece->offset) == MAP_FAILED ||
 	    (lib_sys_madvise(at, piece->length, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) ||
 	    lib_sys_madvise(at, piece->length, MADV_DONTFORK) != 0) {
+		int number = errno;
+
 		lib_sys_munmap(at, piece->length);
-		return lib_fail(-ENOMEM, "no memory for %llu bytes",
-				(unsigned long long)piece->length);
+		return lib_fail(
+			-ENOMEM,
+			"no memory for %llu bytes that the device reads and writes: %s: use "
+			"smaller queues, or raise the memory limit (ulimit -v, cgroup)",
+			(unsigned long long)piece->length, strerror(number));
 	}
 	piece->va = (uintptr_t)at;
 	return 0;

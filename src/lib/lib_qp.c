@@ -222,7 +222,10 @@ lib_wq_map(struct lib_context *ctx, struct lib_wq *wq, uint32_t log_size, uint32
 	if (wq->buf == NULL && errno == EMFILE)
 		return -EMFILE;
 	if (wq->buf == NULL)
-		return lib_fail(-ENOMEM, "no memory for a queue of %u requests", wq->mask + 1);
+		return lib_fail(-ENOMEM,
+				"no memory for a queue of %u requests: %zu bytes cannot be mapped: "
+				"make it smaller, or raise the memory limit (ulimit -v, cgroup)",
+				wq->mask + 1, wq->bytes);
 	return 0;
 }
 
@@ -344,8 +347,10 @@ alloc_object(const struct softhca_qp_init_attr_ex *attr)
 	if ((has & HCA_HAS_RQ) != 0)
 		receives = (size_t)1 << lib_wq_log(attr->cap.max_recv_wr);
 	bytes = sizeof(*qp) + (sends + receives) * sizeof(qp->wr_ids[0]);
-	if (posix_memalign(&mem, HCA_CACHE_LINE, bytes) != 0)
+	if (posix_memalign(&mem, HCA_CACHE_LINE, bytes) != 0) {
+		lib_no_memory("a QP", bytes);
 		return NULL;
+	}
 	qp = memset(mem, 0, bytes);
 	if (sends != 0)
 		qp->sq.wr_id = qp->wr_ids;
@@ -360,10 +365,8 @@ lib_qp_new(struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 	struct lib_qp *qp = alloc_object(attr);
 	int err = 0;
 
-	if (qp == NULL) {
-		lib_fail(-ENOMEM, "no memory for a QP");
+	if (qp == NULL)
 		return NULL;
-	}
 	qp->pub.context = &ctx->pub;
 	qp->pub.pd = attr->pd;
 	qp->pub.send_cq = attr->send_cq;

@@ -182,7 +182,7 @@ lib_share_enter(const struct lib_share *piece)
 		if (share != NULL)
 			free(share->pins);
 		free(share);
-		lib_fail(-ENOMEM, "no memory for the list of shared memory");
+		lib_no_memory("the list of shared memory", sizeof(*share));
 		return NULL;
 	}
 	order_insert(&by_name, index_by_name(share->name), share);
@@ -287,7 +287,7 @@ lib_share_attach(struct lib_context *ctx, struct lib_share *share)
 				(unsigned long long)HCA_CTL_SMALL_FILE >> 20);
 	a = malloc(sizeof(*a));
 	if (a == NULL)
-		return lib_fail(-ENOMEM, "no memory");
+		return lib_no_memory("an attachment", sizeof(*a));
 	err = attach_new(ctx, share, a);
 	if (err != 0) {
 		free(a);

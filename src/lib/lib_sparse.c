@@ -119,7 +119,7 @@ sparse_add(void)
 	int err;
 
 	if (f == NULL)
-		return lib_fail(-ENOMEM, "no memory for a file");
+		return lib_no_memory("a file", sizeof(*f));
 	err = sparse_open(f);
 	if (err != 0) {
 		free(f);

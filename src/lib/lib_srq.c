@@ -26,11 +26,13 @@ static struct lib_srq *
 alloc_object(uint32_t log_size)
 {
 	size_t n = (size_t)1 << log_size;
-	struct lib_srq *srq =
-		calloc(1, sizeof(*srq) + n * (sizeof(*srq->wq.wr_id) + sizeof(*srq->next)));
+	size_t bytes = sizeof(struct lib_srq) + n * (sizeof(uint64_t) + sizeof(uint32_t));
+	struct lib_srq *srq = calloc(1, bytes);
 
-	if (srq == NULL)
+	if (srq == NULL) {
+		lib_no_memory("an SRQ", bytes);
 		return NULL;
+	}
 	srq->wq.wr_id = (uint64_t *)(srq + 1);
 	srq->next = (uint32_t *)(srq->wq.wr_id + n);
 	return srq;
@@ -44,10 +46,8 @@ alloc_srq(struct lib_context *ctx, const struct softhca_srq_init_attr_ex *attr)
 	uint32_t log_size = lib_wq_log(attr->attr.max_wr + 1);
 	struct lib_srq *srq = alloc_object(log_size);
 
-	if (srq == NULL) {
-		lib_fail(-ENOMEM, "no memory for an SRQ");
+	if (srq == NULL)
 		return NULL;
-	}
 	srq->ctx = ctx;
 	if (log_stride < HCA_WQE_MIN_STRIDE_LOG)
 		log_stride = HCA_WQE_MIN_STRIDE_LOG;

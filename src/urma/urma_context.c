@@ -104,7 +104,7 @@ urma_get_device_list(int *num_devices)
 		return NULL;
 	list = alloc_list(n);
 	if (list == NULL)
-		urma_fail(-ENOMEM, "no memory for a list of %d devices", n);
+		urma_no_memory("a list of devices", (size_t)n * sizeof(**list));
 	for (int i = 0; list != NULL && i < n; i++)
 		name_device(list[i], softhca_get_device_name(found[i]));
 	if (list != NULL)
@@ -165,7 +165,7 @@ urma_get_device_by_name(char *name)
 		d = add_named(name);
 	pthread_mutex_unlock(&named_lock);
 	if (d == NULL)
-		urma_fail(-ENOMEM, "no memory for a device");
+		urma_no_memory("a device", sizeof(*d));
 	return d == NULL ? NULL : &d->device;
 }
 
@@ -202,7 +202,7 @@ read_eids(struct softhca_context *lib, uint32_t *cnt)
 		return NULL;
 	list = calloc(port.gid_tbl_len + 1u, sizeof(*list));
 	if (list == NULL) {
-		urma_fail(-ENOMEM, "no memory for %u addresses", port.gid_tbl_len);
+		urma_no_memory("a list of EIDs", (port.gid_tbl_len + 1u) * sizeof(*list));
 		return NULL;
 	}
 	for (uint32_t i = 0; i < port.gid_tbl_len; i++) {
@@ -315,8 +315,11 @@ alloc_tables(struct urma_ctx *c)
 	c->jfrq_mask = c->lib->srq_mask;
 	c->queue = calloc(c->queue_mask + 1u, sizeof(*c->queue));
 	c->jfrq = calloc(c->jfrq_mask + 1u, sizeof(*c->jfrq));
-	return c->queue != NULL && c->jfrq != NULL ? 0
-						   : urma_fail(-ENOMEM, "no memory for a context");
+	if (c->queue != NULL && c->jfrq != NULL)
+		return 0;
+	return urma_no_memory("the tables of a context",
+			      (c->queue_mask + 1u) * sizeof(*c->queue) +
+				      (c->jfrq_mask + 1u) * sizeof(*c->jfrq));
 }
 
 static void
@@ -336,7 +339,7 @@ urma_context_new(struct softhca_context *lib, uint32_t eid_index, bool owned,
 	int err;
 
 	if (c == NULL) {
-		urma_fail(-ENOMEM, "no memory for a context");
+		urma_no_memory("a context", sizeof(*c));
 		return NULL;
 	}
 	pthread_mutex_init(&c->lock, NULL);
@@ -442,7 +445,7 @@ urma_object_new(struct urma_ctx *ctx, size_t bytes, const char *what)
 	void *object = calloc(1, bytes);
 
 	if (object == NULL) {
-		urma_fail(-ENOMEM, "no memory for %s", what);
+		urma_no_memory(what, bytes);
 		return NULL;
 	}
 	pthread_mutex_lock(&ctx->lock);

@@ -43,7 +43,7 @@ urma_get_async_event(urma_context_t *ctx, urma_async_event_t *event)
 		return urma_status(urma_fail(-EINVAL, "no context, or no place for an event"));
 	e = malloc(sizeof(*e));
 	if (e == NULL)
-		return urma_status(urma_fail(-ENOMEM, "no memory for an event"));
+		return urma_status(urma_no_memory("an event", sizeof(*e)));
 	*event = (urma_async_event_t){.urma_ctx = ctx, .priv = e};
 	for (;;) {
 		err = softhca_get_async_event(&urma_ctx_of(ctx)->lib->pub, e);

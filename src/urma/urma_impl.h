@@ -6,6 +6,7 @@
 
 #include <softhca/urma.h>
 
+#include "abi_reason.h"
 #include "abi_ub.h"
 #include "lib_inside.h"
 #include "urma_ctl.h"
@@ -115,6 +116,9 @@ struct urma_target {
 
 #define urma_inside() softhca_inside()
 #define urma_fail(err, ...) softhca_inside()->failed(err, __VA_ARGS__)
+/* An allocation for this object has failed: -ENOMEM. */
+#define urma_no_memory(object, bytes) \
+	urma_fail(-ENOMEM, HCA_NO_MEMORY("this process"), object, (size_t)(bytes))
 
 static inline struct urma_ctx *
 urma_ctx_of(const urma_context_t *ctx)

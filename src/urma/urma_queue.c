@@ -55,7 +55,11 @@ map(struct urma_ctx *ctx, struct lib_wq *wq, uint32_t log_size, uint32_t log_str
 	if (wq->buf == NULL) {
 		free(wq->wr_id);
 		wq->wr_id = NULL;
-		return urma_fail(-ENOMEM, "no memory for a queue of %u requests", wq->mask + 1);
+		return urma_fail(
+			-ENOMEM,
+			"no memory for a queue of %u requests: %zu bytes: make it smaller, "
+			"or raise the memory limit (ulimit -v, cgroup)",
+			wq->mask + 1, wq->bytes);
 	}
 	return 0;
 }
@@ -114,7 +118,7 @@ list_all(struct urma_rq *rq)
 {
 	rq->next = calloc((size_t)rq->wq.mask + 1, sizeof(*rq->next));
 	if (rq->next == NULL)
-		return urma_fail(-ENOMEM, "no memory for a JFR");
+		return urma_no_memory("a JFR", ((size_t)rq->wq.mask + 1) * sizeof(*rq->next));
 	for (uint32_t i = 0; i <= rq->wq.mask; i++)
 		rq->next[i] = i + 1;
 	rq->free_tail = rq->wq.mask;
@@ -125,7 +129,9 @@ static int
 mark_none(struct urma_rq *rq)
 {
 	rq->done = calloc((size_t)rq->wq.mask + 1, sizeof(*rq->done));
-	return rq->done != NULL ? 0 : urma_fail(-ENOMEM, "no memory for a receive queue");
+	return rq->done != NULL ? 0
+				: urma_no_memory("a receive queue",
+						 ((size_t)rq->wq.mask + 1) * sizeof(*rq->done));
 }
 
 /* The first SGE of each receive is the library's. */
@@ -137,8 +143,7 @@ map_heads(struct urma_ctx *ctx, struct urma_rq *rq)
 	rq->wq.max_sge--;
 	rq->heads = urma_inside()->map(ctx->lib, bytes);
 	if (rq->heads == NULL)
-		return urma_fail(-ENOMEM, "no memory for the addresses of %u messages",
-				 rq->wq.mask + 1);
+		return urma_no_memory("the addresses of messages", bytes);
 	rq->heads_mr = softhca_reg_mr(ctx->pd, rq->heads, bytes, SOFTHCA_ACCESS_LOCAL_WRITE);
 	return rq->heads_mr != NULL ? 0 : -errno;
 }

@@ -122,7 +122,10 @@ judge_rereg(int flags, const void *addr, size_t length, int access)
 		return front_refuse(EINVAL, "ibv_rereg_mr", "flags %#x are not known",
 				    (unsigned int)flags);
 	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (addr == NULL || length == 0))
-		return front_refuse(EINVAL, "ibv_rereg_mr", "no memory");
+		return front_refuse(EINVAL, "ibv_rereg_mr",
+				    "a new translation needs an address and a length, not %p and "
+				    "%zu",
+				    addr, length);
 	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) == 0 && access != 0)
 		return front_refuse(EINVAL, "ibv_rereg_mr", "access flags that are not to change");
 	return 0;

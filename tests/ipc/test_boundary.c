@@ -436,7 +436,7 @@ no_descriptors(void **state)
 	resources = counted("refused_resources");
 	assert_int_equal(prlimit(rig.pid, RLIMIT_NOFILE, &low, NULL), 0);
 	assert_int_equal(raw_attach(&more, file, VA, MIB, 0), -EMFILE);
-	assert_string_equal(more.head.reason, "the daemon has no free descriptors");
+	assert_non_null(strstr(more.head.reason, "the daemon has no free descriptors"));
 	assert_int_equal(raw_call(&more, HCA_CTL_ALLOC_PD, NULL, 0, -1), 0);
 	for (int i = 0; i < 5; i++)
 		raw_close(&r[i]);

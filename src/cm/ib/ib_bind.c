@@ -108,7 +108,7 @@ port_join(struct ib_op *op, struct ib_id *id, uint16_t number)
 	if (port == NULL) {
 		port = calloc(1, sizeof(*port));
 		if (port == NULL)
-			return ib_op_fail(op, -ENOMEM, "no memory for a port");
+			return ib_op_fail(op, -ENOMEM, IB_NO_MEMORY("a port"));
 		port->space = id->port_space;
 		port->number = number;
 		ib_node_init(&port->ids);

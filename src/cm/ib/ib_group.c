@@ -144,11 +144,11 @@ ib_join(struct ib_op *op, const struct hca_ctl_cm_join *request, uint32_t *numbe
 		return err;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
-		return ib_op_fail(op, -ENOMEM, "no memory for a membership");
+		return ib_op_fail(op, -ENOMEM, IB_NO_MEMORY("a membership"));
 	m->group = group_get(cm, id->gid_index, request->addr.gid);
 	if (m->group == NULL) {
 		free(m);
-		return ib_op_fail(op, -ENOMEM, "no memory for a group");
+		return ib_op_fail(op, -ENOMEM, IB_NO_MEMORY("a group"));
 	}
 	if (++cm->next_member == 0)
 		cm->next_member = 1;

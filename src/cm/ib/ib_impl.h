@@ -284,6 +284,11 @@ struct ib_op {
 };
 
 int ib_op_fail(struct ib_op *op, int err, const char *why);
+/* The reason for an allocation that has failed: a literal. */
+#define IB_NO_MEMORY(object) \
+	"no memory for " object \
+	": raise the limit of the device's process (ulimit -v, cgroup), or " \
+	"free memory of the host"
 
 /* ib_id.c: ids, their clients and numbers */
 struct ib_id *ib_id_new(struct ibcm *cm, struct ib_account *account, struct ib_channel *channel,

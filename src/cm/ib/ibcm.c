@@ -211,7 +211,7 @@ op_create(struct ib_op *op, const struct hca_ctl_cm_create *r, uint32_t *number)
 		return ib_op_fail(op, -EINVAL, "not a port space, or not a service of a QP");
 	account = ib_account_get(cm, op->client);
 	if (account == NULL)
-		return ib_op_fail(op, -ENOMEM, "no memory for a client");
+		return ib_op_fail(op, -ENOMEM, IB_NO_MEMORY("a client"));
 	if (ib_account_may(cm, account))
 		channel = ib_channel_get(cm, account, r->channel);
 	if (channel != NULL)
@@ -379,7 +379,7 @@ op_move(struct ib_op *op, const struct hca_ctl_cm_move *r, struct hca_ctl_none *
 		return -ENOENT;
 	to = ib_channel_get(op->cm, id->account, r->channel);
 	if (to == NULL)
-		return ib_op_fail(op, -ENOMEM, "no memory for a channel");
+		return ib_op_fail(op, -ENOMEM, IB_NO_MEMORY("a channel"));
 	if (to == id->channel)
 		return 0;
 	ib_event_move(op->cm, id, to);

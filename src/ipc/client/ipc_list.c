@@ -99,7 +99,7 @@ make_list(int folder, struct dirent **entries, int n, int *found)
 
 	*found = 0;
 	if (list == NULL)
-		lib_fail(-ENOMEM, "no memory for a list of %d devices", n);
+		lib_no_memory("a list of devices", (size_t)n * sizeof(**list));
 	for (int i = 0; list != NULL && i < n; i++) {
 		int rc = describe(folder, entries[i]->d_name, &device[*found]);
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -277,7 +278,7 @@ ipc_closer_create(struct ipc_closer **out)
 	int err;
 
 	if (c == NULL)
-		return ipc_fail(-ENOMEM, "no memory for the threads that close descriptors");
+		return ipc_no_memory("the threads that close descriptors", sizeof(*c));
 	c->last = &c->first;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -300,7 +301,10 @@ ipc_closer_create(struct ipc_closer **out)
 	}
 	c->refs--; /* the keeper does not exist */
 	release(c);
-	return ipc_fail(err, "no thread that closes descriptors");
+	return ipc_fail(err,
+			"no thread that closes descriptors: %s: see ulimit -u and the limit of "
+			"tasks (cgroup)",
+			strerror(-err));
 }
 
 void

@@ -92,7 +92,7 @@ ipc_foreign_create(int mem, int maps, int peer, uid_t uid, int stop_fd, struct i
 		return err;
 	f = calloc(1, sizeof(*f));
 	if (f == NULL)
-		return ipc_fail(-ENOMEM, "no memory for a client's memory");
+		return ipc_no_memory("memory of a client", sizeof(*f));
 	f->mem = keep(mem);
 	f->maps = keep(maps);
 	f->stop_fd = stop_fd;
@@ -216,7 +216,8 @@ judge_ranges(const struct ipc_foreign *f, struct range *r, uint32_t n, bool writ
 	if (maps == NULL) {
 		if (fd >= 0)
 			close(fd);
-		return ipc_fail(-ENOMEM, "no memory to read what is mapped");
+		return ipc_fail(-ENOMEM, "the mappings of the client cannot be read: %s",
+				strerror(errno));
 	}
 	rewind(maps);
 	err = judge_lines(f, maps, r, r + ranges_tidy(r, n), writes);
@@ -263,8 +264,7 @@ pages_of_range(struct hca_ctl_mr *mr, uint64_t **out)
 	mr->npages = pages_of(mr->va, mr->length, log);
 	page = malloc(mr->npages * sizeof(*page));
 	if (page == NULL)
-		return ipc_fail(-ENOMEM, "no memory for %llu pages",
-				(unsigned long long)mr->npages);
+		return ipc_no_memory("a list of pages", mr->npages * sizeof(*page));
 	for (uint64_t i = 0; i < mr->npages; i++)
 		page[i] = HCA_BUS_FOREIGN | (first + (i << log));
 	*out = page;
@@ -285,7 +285,10 @@ pieces_of_list(const struct hca_ctl_mr *mr, const uint64_t *page, struct range *
 			bytes += size;
 		err = check_range(page[i], bytes);
 		if (err == 0 && *n == RUNS_MAX)
-			err = ipc_fail(-ENOMEM, "more than %u pieces of memory", RUNS_MAX);
+			err = ipc_fail(-ENOMEM,
+				       "a region of more than %u pieces of memory that is not "
+				       "shared",
+				       RUNS_MAX);
 		if (err == 0)
 			r[(*n)++] = (struct range){page[i], page[i] + bytes};
 	}
@@ -302,10 +305,12 @@ pages_of_list(struct ipc_foreign *f, const struct hca_ctl_mr *mr, bool writes, u
 
 	if (size < 1u << HCA_MIN_PAGE_LOG || size > 1u << HCA_MAX_PAGE_LOG ||
 	    (size & (size - 1)) != 0)
-		return ipc_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+		return ipc_fail(-EINVAL,
+				"pages of %llu bytes: must be a power of two, 2^%u to 2^%u",
+				(unsigned long long)size, HCA_MIN_PAGE_LOG, HCA_MAX_PAGE_LOG);
 	r = malloc(RUNS_MAX * sizeof(*r));
 	if (r == NULL)
-		return ipc_fail(-ENOMEM, "no memory for a list of pages");
+		return ipc_no_memory("a list of pages", RUNS_MAX * sizeof(*r));
 	err = pieces_of_list(mr, page, r, &n);
 	if (err == 0)
 		err = judge_ranges(f, r, n, writes);

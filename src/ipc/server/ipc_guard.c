@@ -93,3 +93,9 @@ ipc_memory_guard(void)
 }
 
 HCA_REASON_DEFINE(ipc_fail, ipc_reason, sizeof(((struct ipc_reply *)NULL)->reason), 0)
+
+int
+ipc_no_memory(const char *object, size_t bytes)
+{
+	return ipc_fail(-ENOMEM, HCA_NO_MEMORY("the daemon"), object, bytes);
+}

@@ -59,7 +59,7 @@ ipc_memory_create(const struct ipc_memory_config *config, struct ipc_memory **ou
 	int err = -ENOMEM;
 
 	if (m == NULL)
-		return ipc_fail(err, "no memory for a client");
+		return ipc_no_memory("a client", sizeof(*m));
 	m->config = *config;
 	m->bytes = config->bytes_max * 2 + ARENA_SLACK;
 	if (make_tables(m) != 0)
@@ -80,7 +80,9 @@ err_unmap:
 err_free:
 	free_tables(m);
 	free(m);
-	return ipc_fail(err, "no addresses for a client's memory");
+	return ipc_fail(err,
+			"no addresses of the daemon are left for a client's memory: see ulimit -v, "
+			"vm.max_map_count and vm.overcommit_memory");
 }
 
 void

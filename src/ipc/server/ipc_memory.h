@@ -114,5 +114,7 @@ int ipc_memory_guard(void);
 /* Record the reason for this thread; returns err. */
 int ipc_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *ipc_reason(void);
+/* An allocation for this object has failed. Returns -ENOMEM. */
+int ipc_no_memory(const char *object, size_t bytes);
 
 #endif

@@ -53,13 +53,18 @@ map_uar(struct ipc_session *s, int *out)
 	int fd = memfd_create("softhca-uar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
-		return ipc_fail(-errno, "memfd_create: %s", strerror(errno));
+		return ipc_fail(-errno,
+				"no memfd for a doorbell page: %s: see the daemon's limit of open "
+				"files (ulimit -n)",
+				strerror(errno));
 	if (ftruncate(fd, HCA_UAR_PAGE_SIZE) != 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
 	    mmap(page, HCA_UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
-		int err =
-			ipc_fail(-errno, "the doorbell page cannot be shared: %s", strerror(errno));
+		int err = ipc_fail(-errno,
+				   "the doorbell page of process %d cannot be shared: %s: see the "
+				   "daemon's memory limit (cgroup) and vm.max_map_count",
+				   (int)s->pid, strerror(errno));
 
 		close(fd);
 		return err;
@@ -291,12 +296,13 @@ op_pages(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *a
 
 	if (total > STAGED_PAGES_MAX) {
 		forget_pages(s);
-		return ipc_fail(-ENOMEM, "a list of %llu pages", (unsigned long long)total);
+		return ipc_fail(-ENOMEM, "a list of %llu pages: at most %llu; use larger pages",
+				(unsigned long long)total, (unsigned long long)STAGED_PAGES_MAX);
 	}
 	grown = realloc(s->pages, total * sizeof(*grown) + 1);
 	if (grown == NULL) {
 		forget_pages(s); /* an incomplete list would become the beginning of the next one */
-		return ipc_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)total);
+		return ipc_no_memory("a list of pages", total * sizeof(*grown));
 	}
 	memcpy(grown + s->num_pages, r->page, r->count * sizeof(*grown));
 	s->pages = grown;
@@ -523,7 +529,8 @@ queue_memory(struct ipc_session *s, struct ipc_hold *hold, uint64_t *addr, uint3
 	     uint32_t element, uint32_t record)
 {
 	if (log > QUEUE_LOG_MAX)
-		return ipc_fail(-EINVAL, "a queue of 2^%u", log);
+		return ipc_fail(-EINVAL, "a queue of 2^%u entries: at most 2^%u", log,
+				QUEUE_LOG_MAX);
 	return ipc_translate(s->memory, hold, *addr, ((uint64_t)element << log) + record, addr);
 }
 
@@ -544,8 +551,8 @@ qp_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_qp *r)
 	int err = 0;
 
 	if (r->log_sq_stride > QUEUE_LOG_MAX || r->log_rq_stride > QUEUE_LOG_MAX)
-		return ipc_fail(-EINVAL, "WQEs of 2^%u and 2^%u bytes", r->log_sq_stride,
-				r->log_rq_stride);
+		return ipc_fail(-EINVAL, "WQEs of 2^%u and 2^%u bytes: at most 2^%u",
+				r->log_sq_stride, r->log_rq_stride, QUEUE_LOG_MAX);
 	if ((has & HCA_HAS_SQ) != 0)
 		err = queue_memory(s, hold, &r->sq_addr, r->log_sq, 1u << r->log_sq_stride, 0);
 	else
@@ -562,7 +569,8 @@ static int
 srq_memory(struct ipc_session *s, struct ipc_hold *hold, struct hca_ctl_srq *r)
 {
 	if (r->log_stride > QUEUE_LOG_MAX)
-		return ipc_fail(-EINVAL, "WQEs of 2^%u bytes", r->log_stride);
+		return ipc_fail(-EINVAL, "WQEs of 2^%u bytes: at most 2^%u", r->log_stride,
+				QUEUE_LOG_MAX);
 	return queue_memory(s, hold, &r->addr, r->log_size, 1u << r->log_stride,
 			    sizeof(struct hca_rq_record));
 }

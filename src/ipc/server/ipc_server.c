@@ -511,7 +511,7 @@ ipc_server_create(const struct ipc_server_config *config, struct ipc_server **ou
 	int err;
 
 	if (server == NULL)
-		return ipc_fail(-ENOMEM, "no memory for a server");
+		return ipc_no_memory("a server", sizeof(*server));
 	server->listen_fd = -1;
 	server->device_fd = -1;
 	server->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -194,7 +194,11 @@ refuse_descriptors(struct ipc_session *s, struct desk *d, unsigned int num_fds)
 	    !framed(s, &d->in, sizeof(*h) + h->len))
 		return IPC_COUNTER_ended_protocol;
 	ipc_count(s->server, IPC_COUNTER_refused_resources);
-	return answer(s, d, ipc_fail(-EMFILE, "the daemon has no free descriptors"));
+	return answer(
+		s, d,
+		ipc_fail(
+			-EMFILE,
+			"the daemon has no free descriptors: raise its limit of open files (ulimit -n)"));
 }
 
 static enum ipc_counter

@@ -21,7 +21,7 @@ ipc_hold_new(void)
 	struct ipc_hold *hold = calloc(1, sizeof(*hold));
 
 	if (hold == NULL)
-		ipc_fail(-ENOMEM, "no memory");
+		ipc_no_memory("an object", sizeof(*hold));
 	else
 		hold->id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	return hold;
@@ -96,7 +96,7 @@ hold_grow(struct ipc_hold *hold)
 		return 0;
 	grown = realloc(hold->segment, room * sizeof(struct ipc_segment *));
 	if (grown == NULL)
-		return ipc_fail(-ENOMEM, "no memory");
+		return ipc_no_memory("an object", room * sizeof(*grown));
 	hold->segment = grown;
 	hold->room = room;
 	return 0;
@@ -179,8 +179,10 @@ ipc_translate(struct ipc_memory *m, struct ipc_hold *hold, uint64_t va, uint64_t
 	int err;
 
 	if (bytes == 0 || va + bytes - 1 < va || (va & (IPC_PAGE - 1)) != 0)
-		return ipc_fail(-EINVAL, "a queue of %llu bytes at %#llx",
-				(unsigned long long)bytes, (unsigned long long)va);
+		return ipc_fail(
+			-EINVAL,
+			"a queue of %llu bytes at %#llx: must begin at a page, not be empty",
+			(unsigned long long)bytes, (unsigned long long)va);
 	err = translate(m, hold, va, bytes, &last, bus);
 	return err != 0 ? err : populate(last, *bus, (bytes + IPC_PAGE - 1) & ~(IPC_PAGE - 1));
 }
@@ -246,10 +248,11 @@ translate_range(struct ipc_memory *m, struct ipc_hold *hold, const struct hca_ct
 	int err;
 
 	if (count > PAGES_MAX)
-		return ipc_fail(-ENOMEM, "a region of %llu pages", (unsigned long long)count);
+		return ipc_fail(-ENOMEM, "a region of %llu pages: at most %llu; use larger pages",
+				(unsigned long long)count, (unsigned long long)PAGES_MAX);
 	page = malloc(count * sizeof(*page));
 	if (page == NULL)
-		return ipc_fail(-ENOMEM, "no memory for %llu pages", (unsigned long long)count);
+		return ipc_no_memory("a list of pages", count * sizeof(*page));
 	for (uint64_t i = 0; i < count; i++)
 		page[i] = first + (i << log);
 	err = translate_pages(m, hold, page, count, UINT64_C(1) << log);
@@ -270,14 +273,18 @@ ipc_translate_mr(struct ipc_memory *m, struct ipc_hold *hold, struct hca_ctl_mr 
 	if (mr->length == 0 && mr->npages == 0)
 		return 0; /* no memory */
 	if (mr->length == 0 || mr->va + mr->length - 1 < mr->va)
-		return ipc_fail(-EINVAL, "a region of %llu bytes at %#llx",
-				(unsigned long long)mr->length, (unsigned long long)mr->va);
+		return ipc_fail(
+			-EINVAL,
+			"a region of %llu bytes at %#llx passes the end of the address space",
+			(unsigned long long)mr->length, (unsigned long long)mr->va);
 	if (mr->npages != 0) {
 		*out = list;
 		if (mr->page_size < IPC_PAGE || mr->page_size > UINT64_C(1) << IPC_GIANT_LOG ||
 		    (mr->page_size & (mr->page_size - 1)) != 0)
-			return ipc_fail(-EINVAL, "pages of %llu bytes",
-					(unsigned long long)mr->page_size);
+			return ipc_fail(
+				-EINVAL,
+				"pages of %llu bytes: must be a power of two, 4 KiB to 1 GiB",
+				(unsigned long long)mr->page_size);
 		return translate_pages(m, hold, list, mr->npages, mr->page_size);
 	}
 	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]) && err == -EPERM; i++) {
