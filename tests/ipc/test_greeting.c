@@ -177,7 +177,7 @@ other_daemons(void **state)
 		{FULL, -EIO, "ended the connection at the greeting"},
 		{CLOSES, -EIO, "ended the connection at the greeting"},
 		{SPILLS, -EIO, "ended the connection at the greeting"},
-		{DEAF, -ETIMEDOUT, "does not read the greeting"},
+		{DEAF, -ETIMEDOUT, "has not read the greeting"},
 	};
 
 	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -275,7 +275,7 @@ stopped_daemon(void **state)
 
 	rig_start(&other, NULL);
 	rig_suspend(&other);
-	open_fails(other.path[0], -ETIMEDOUT, "its process is stopped");
+	open_fails(other.path[0], -ETIMEDOUT, "is stopped: resume it");
 	strcpy(addr.sun_path, other.path[0]);
 	while (err == 0 && n < 200) {
 		sock[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -283,7 +283,7 @@ stopped_daemon(void **state)
 		err = connect(sock[n++], (struct sockaddr *)&addr, sizeof(addr));
 	}
 	assert_int_equal(errno, EAGAIN);
-	open_fails(other.path[0], -ETIMEDOUT, "it has accepted no connection");
+	open_fails(other.path[0], -ETIMEDOUT, "accepted no connection");
 	while (n > 0)
 		close(sock[--n]);
 	assert_int_equal(kill(other.pid, SIGCONT), 0);

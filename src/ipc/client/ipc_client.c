@@ -63,7 +63,7 @@ static int
 gone(struct ipc_channel *c)
 {
 	__atomic_store_n(&c->broken, true, __ATOMIC_RELEASE);
-	return fail(-EIO, "the daemon is gone");
+	return fail(-EIO, "the daemon is gone: start it, and open the device again");
 }
 
 /* ---- one call ---- */
@@ -158,6 +158,20 @@ reply_comes(const struct ipc_channel *c, enum hca_ctl_op op)
 	return false;
 }
 
+/* The daemon has not answered the greeting; its number is 0 in another PID namespace. */
+static int
+unanswered(const struct ipc_channel *c, const char *why, unsigned int seconds)
+{
+	char text[sizeof(reason)], number[32] = "";
+
+	if (c->daemon != 0)
+		snprintf(number, sizeof(number), " %d", (int)c->daemon);
+	snprintf(text, sizeof(text),
+		 "the daemon does not answer: after %u seconds its process%s %s", seconds, number,
+		 why);
+	return fail(-ETIMEDOUT, text);
+}
+
 /* No reply has come in time. */
 static int
 silent(struct ipc_channel *c, enum hca_ctl_op op)
@@ -167,10 +181,11 @@ silent(struct ipc_channel *c, enum hca_ctl_op op)
 	if (op != HCA_CTL_HELLO)
 		return err;
 	if (is_stopped(c->daemon))
-		return fail(-ETIMEDOUT, "the daemon does not answer: its process is stopped");
-	return fail(-ETIMEDOUT,
-		    is_unread(c->sock) ? "the daemon does not answer: it does not read the greeting"
-				       : "the daemon does not answer the greeting");
+		return unanswered(c, "is stopped: resume it (kill -CONT)", IPC_GREETING_SECONDS);
+	if (is_unread(c->sock))
+		return unanswered(c, "has not read the greeting: it has no CPU, or hangs",
+				  IPC_GREETING_SECONDS);
+	return unanswered(c, "has read the greeting, and hangs", IPC_REPLY_SECONDS);
 }
 
 static int
@@ -502,7 +517,7 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 	int err;
 
 	if (c == NULL)
-		return lib_fail(-ENOMEM, "no memory for a context");
+		return lib_no_memory("a context", sizeof(*c));
 	c->sock = -1;
 	c->kick_fd = -1;
 	c->pid = getpid();

@@ -82,8 +82,8 @@ connect_soon(int sock, const struct sockaddr_un *addr)
 	}
 	if (errno == EAGAIN)
 		return lib_fail(-ETIMEDOUT,
-				"%s: the daemon does not answer: it has accepted no connection in "
-				"%d seconds",
+				"%s: the daemon does not answer: after %d seconds it has accepted "
+				"no connection: it has no CPU, hangs, or is stopped",
 				addr->sun_path, IPC_GREETING_SECONDS);
 	err = errno == ECONNREFUSED ? -ENOENT : -errno;
 	return lib_fail(err, "%s: %s", addr->sun_path,
