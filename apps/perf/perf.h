@@ -33,7 +33,9 @@
 	X("atomic-fa", FETCH_ADD, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD) \
 	X("atomic-cas", CMP_SWAP, SOFTHCA_WR_ATOMIC_CMP_AND_SWP) \
 	X("swap", SWAP, PERF_UB_ONLY | 0x21) \
-	X("notify", NOTIFY, PERF_UB_ONLY | 0x02)
+	X("notify", NOTIFY, PERF_UB_ONLY | 0x02) \
+	X("atomic-write", ATOMIC_WRITE, SOFTHCA_WR_ATOMIC_WRITE) \
+	X("flush", FLUSH, SOFTHCA_WR_FLUSH)
 
 /* Opcodes of URMA that verbs has no like of */
 #define PERF_UB_ONLY 0x100u
@@ -171,6 +173,7 @@ struct perf_ring {
 	uint32_t group;
 	struct perf_ub_ring *ub; /* NULL: RoCE */
 	struct softhca_send_wr *wr;
+	struct softhca_send_wr *flush; /* --op flush: behind the WRITE of wr; otherwise NULL */
 	struct softhca_recv_wr *recv; /* SEND only: those of the peer, when it is of this process */
 	struct softhca_sge *sge;      /* count for wr, twice that for recv */
 };
@@ -325,10 +328,24 @@ perf_is_lossy(const struct perf_options *opt)
 {
 	return opt->service == PERF_SERVICE_UC || opt->service == PERF_SERVICE_UD;
 }
+/* Atomics that return the old value. */
 static inline bool
 perf_is_atomic(enum perf_op op)
 {
 	return op == PERF_OP_FETCH_ADD || op == PERF_OP_CMP_SWAP || op == PERF_OP_SWAP;
+}
+
+/* Operations of 8 bytes at addresses that are multiples of 8. */
+static inline bool
+perf_has_word(enum perf_op op)
+{
+	return perf_is_atomic(op) || op == PERF_OP_ATOMIC_WRITE;
+}
+/* Operations that RoCE alone has. */
+static inline bool
+perf_is_of_roce(enum perf_op op)
+{
+	return op == PERF_OP_ATOMIC_WRITE || op == PERF_OP_FLUSH;
 }
 
 /* --- perf_setup.c -------------------- */

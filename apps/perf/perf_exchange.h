@@ -21,7 +21,7 @@
 #define PERF_EXCHANGE_FIELDS(X) \
 	X(version) \
 	X(service)  /* enum ibv_qp_type */ \
-	X(op)	    /* enum ibv_wr_opcode; of URMA: 256 + urma_opcode_t */ \
+	X(op)	    /* enum ibv_wr_opcode, 16: WRITE and FLUSH; of URMA: 256 + urma_opcode_t */ \
 	X(wire)	    /* 0 RoCE, 1 UB */ \
 	X(size)	    /* bytes of the largest message */ \
 	X(count)    /* messages */ \

@@ -3,7 +3,7 @@
 /*
  * Latency: one message under way. WRITE and SEND are a ping-pong (half the round trip counts): a
  * WRITE is seen by its last byte in memory, a SEND by its completion; the server answers until it
- * receives "done". READ and atomics: post to completion.
+ * receives "done". Others: post to completion.
  */
 
 #include <errno.h>

@@ -109,7 +109,8 @@ static int print_usage(char *text, struct perf_options *opt);
 
 static const struct option_row rows[] = {
 	{"op", "OP",
-	 "write, read, send, atomic-fa or atomic-cas; ub also swap and notify [write; ud: send]",
+	 "write, read, send, atomic-fa, atomic-cas; roce also atomic-write, flush; ub also swap, "
+	 "notify [write; ud: send]",
 	 NAME(op, perf_op_names)},
 	{"wire", "W", "roce or ub [roce]", NAME(wire, perf_wire_names)},
 	{"service", "S", "rc, uc, ud or xrc [rc]", NAME(service, perf_service_names)},
@@ -122,7 +123,7 @@ static const struct option_row rows[] = {
 	 "watch the memory, calling nothing, as ib_write_lat does (write, lat)", FLAG(memory_poll)},
 	{"test", "TEST", "bw: many outstanding; lat: one at a time, ping-pong [bw]",
 	 NAME(test, test_names)},
-	{"size", "BYTES", "message size, suffix K or M allowed [64K; atomics always 8]",
+	{"size", "BYTES", "message size, suffix K or M allowed [64K; atomics, atomic-write: 8]",
 	 U64(size, 1, MAX_SIZE)},
 	{"all-sizes", NULL, "a row for every power of two from 2 B to 8 MiB", FLAG(all_sizes)},
 	{"qps", "N", "connected pairs of QPs [1]", U32(qps, 1, 16380)},
@@ -142,7 +143,7 @@ static const struct option_row rows[] = {
 	{"mtu", "BYTES", "256, 512, 1024, 2048 or 4096 [4096]", U32(mtu, 256, 4096)},
 	{"post-list", "N", "requests per doorbell [32]", U32(post_list, 1, 32768)},
 	{"signal-every", "N", "a completion every N requests [1]", U32(signal_every, 1, 32768)},
-	{"inline", "N", "messages up to N bytes in the WQE (write, send) [0]",
+	{"inline", "N", "messages up to N bytes in the WQE (write, send, atomic-write, flush) [0]",
 	 U32(inline_max, 0, 1024)},
 	{"duration", "S", "seconds per size, 0.5 is fine [1; fabric: 0.1 simulated]",
 	 REAL(duration, 0.001)},
@@ -267,7 +268,8 @@ print_usage(char *text, struct perf_options *opt)
 		       arg != NULL ? arg : "", rows[i].help);
 	}
 	printf("\nbw:  Gb/s and messages per second; peak is the best 10 ms.\n"
-	       "lat: us; write and send: half a round trip; read and atomics: post to completion.\n"
+	       "lat: us; write and send: half a round trip; others: post to completion.\n"
+	       "flush: a message is a WRITE and the FLUSH of its bytes, which completes.\n"
 	       "Exit status: 0 success, 1 a run failed or data was wrong, 2 an invalid option, "
 	       "130 interrupted.\n");
 	return 1;

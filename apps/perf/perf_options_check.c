@@ -9,6 +9,7 @@
 #define DEFAULT_SIZE 65536
 #define DEFAULT_DURATION 1.0
 #define SIMULATED_DURATION 0.1 /* takes seconds */
+#define FLUSH_DEPTH_MAX 16384  /* a queue holds 32768 */
 #define LOAD_DEPTH 1024	       /* with --load: more than a round trip has */
 #define REMOTE_ACK_TIMEOUT 16  /* 0.27 s: daemons share their CPUs with others */
 #define UB_TIMEOUT 20	       /* 4.3 s, of a request with all its repetitions */
@@ -65,7 +66,7 @@ choose_ack_timeout(const struct perf_options *opt)
 static int
 check_sizes(struct perf_options *opt)
 {
-	if (perf_is_atomic(opt->op)) {
+	if (perf_has_word(opt->op)) {
 		if (opt->size != 0 && opt->size != PERF_ATOMIC_SIZE)
 			return perf_options_bad("--size: %" PRIu64
 						"; atomics have 8 bytes, leave --size out",
@@ -82,7 +83,7 @@ check_sizes(struct perf_options *opt)
 					" is smaller than a message: --size %" PRIu64
 					" or less, without --all-sizes",
 					opt->stride, opt->stride);
-	if (perf_is_atomic(opt->op) && opt->stride % PERF_ATOMIC_SIZE != 0)
+	if (perf_has_word(opt->op) && opt->stride % PERF_ATOMIC_SIZE != 0)
 		return perf_options_bad("--stride: atomics need a multiple of 8");
 	return 0;
 }
@@ -99,6 +100,10 @@ check_queues(struct perf_options *opt)
 	if (opt->test == PERF_TEST_LAT && opt->qps != 1)
 		return perf_options_bad("--qps: %u; --test lat has one connection, --test bw more",
 					opt->qps);
+	if (opt->op == PERF_OP_FLUSH && opt->depth > FLUSH_DEPTH_MAX)
+		return perf_options_bad(
+			"--depth: %u; --op flush has two requests per message: at most %u",
+			opt->depth, FLUSH_DEPTH_MAX);
 	if (opt->post_list > opt->depth)
 		opt->post_list = opt->depth;
 	if (opt->signal_every > opt->depth / opt->post_list * opt->post_list)
@@ -115,9 +120,11 @@ check_service(const struct perf_options *opt)
 	bool reliable = opt->service == PERF_SERVICE_RC || opt->service == PERF_SERVICE_XRC;
 
 	if (opt->service == PERF_SERVICE_UD && opt->op != PERF_OP_SEND)
-		return perf_options_bad("--service ud: datagrams have --op send only");
+		return perf_options_bad("--service ud: datagrams have --op send only, not %s",
+					perf_op_names[opt->op]);
 	if (opt->service == PERF_SERVICE_UC && opt->op != PERF_OP_SEND && opt->op != PERF_OP_WRITE)
-		return perf_options_bad("--service uc: --op send or write only");
+		return perf_options_bad("--service uc: --op send or write only, not %s",
+					perf_op_names[opt->op]);
 	if (opt->service == PERF_SERVICE_UD && (opt->all_sizes || opt->size > opt->mtu))
 		return perf_options_bad("--service ud: a datagram has at most the MTU, %u bytes",
 					opt->mtu);
@@ -160,6 +167,9 @@ check_wire(struct perf_options *opt)
 		return perf_options_bad("--op %s: with --wire ub only", perf_op_names[opt->op]);
 	if (!ub)
 		return 0;
+	if (perf_is_of_roce(opt->op))
+		return perf_options_bad("--op %s: with --wire roce only, --service rc or xrc",
+					perf_op_names[opt->op]);
 	if (opt->mtu != 1024 && opt->mtu != 4096)
 		return perf_options_bad("--mtu: %u; UB has 1024 and 4096", opt->mtu);
 	if (opt->op == PERF_OP_SEND && opt->size > 16u << 20)
@@ -208,8 +218,10 @@ check_form(const struct perf_options *opt)
 		return perf_options_bad("--report-every: with --test bw only");
 	if (opt->histogram != NULL && opt->test != PERF_TEST_LAT)
 		return perf_options_bad("--histogram: with --test lat only");
-	if (opt->inline_max != 0 && opt->op != PERF_OP_WRITE && opt->op != PERF_OP_SEND)
-		return perf_options_bad("--inline: with --op write or send only");
+	if (opt->inline_max != 0 && opt->op != PERF_OP_WRITE && opt->op != PERF_OP_SEND &&
+	    !perf_is_of_roce(opt->op))
+		return perf_options_bad(
+			"--inline: with --op write, send, atomic-write or flush only");
 	if (perf_option_given(opt, "huge") && perf_option_given(opt, "no-huge"))
 		return perf_options_bad("--huge and --no-huge exclude each other");
 	if (opt->remote.cm && opt->wire == PERF_WIRE_UB)
@@ -218,7 +230,7 @@ check_form(const struct perf_options *opt)
 		return perf_options_bad("--once: with --server only");
 	if (opt->remote.bidir && (opt->test != PERF_TEST_BW || perf_is_atomic(opt->op)))
 		return perf_options_bad(
-			"--bidir: with --test bw and --op write, read or send only");
+			"--bidir: with --test bw, and not with --op atomic-fa or atomic-cas");
 	return 0;
 }
 

@@ -12,14 +12,28 @@
 enum perf_area_kind
 perf_local_kind(enum perf_op op)
 {
-	return op == PERF_OP_WRITE || op == PERF_OP_SEND || op == PERF_OP_NOTIFY ? PERF_SOURCE
-										 : PERF_SINK;
+	return op == PERF_OP_READ || perf_is_atomic(op) ? PERF_SINK : PERF_SOURCE;
 }
 
 enum perf_area_kind
 perf_remote_kind(enum perf_op op)
 {
 	return op == PERF_OP_READ ? PERF_SOURCE : PERF_SINK;
+}
+
+/* Of the bytes that the WRITE in front of it has sent; the completion is of both. */
+static void
+fill_flush(const struct perf_session *s, const struct softhca_send_wr *write,
+	   struct softhca_send_wr *flush)
+{
+	flush->wr_id = write->wr_id;
+	flush->opcode = SOFTHCA_WR_FLUSH;
+	flush->qp_type = write->qp_type;
+	flush->wr.flush.remote_addr = write->wr.rdma.remote_addr;
+	flush->wr.flush.rkey = write->wr.rdma.rkey;
+	flush->wr.flush.length = (uint32_t)s->size;
+	flush->wr.flush.type = SOFTHCA_FLUSH_GLOBAL;
+	flush->wr.flush.level = SOFTHCA_FLUSH_RANGE;
 }
 
 static void
@@ -42,7 +56,7 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 	wr->num_sge = 1;
 	if (s->size <= s->opt->inline_max)
 		wr->send_flags = SOFTHCA_SEND_INLINE;
-	wr->opcode = perf_op_codes[op];
+	wr->opcode = op == PERF_OP_FLUSH ? SOFTHCA_WR_RDMA_WRITE : perf_op_codes[op];
 	if (s->opt->service == PERF_SERVICE_XRC)
 		wr->qp_type.xrc.remote_srqn = s->srqn[!side];
 	if (s->opt->service == PERF_SERVICE_UD) {
@@ -58,6 +72,8 @@ fill_request(const struct perf_session *s, uint32_t f, unsigned int side, uint32
 		wr->wr.rdma.remote_addr = remote;
 		wr->wr.rdma.rkey = rkey;
 	}
+	if (op == PERF_OP_FLUSH)
+		fill_flush(s, wr, &ring->flush[i]);
 }
 
 static void
@@ -89,10 +105,13 @@ link_lists(struct perf_ring *ring, uint32_t signal_every)
 	for (uint32_t i = 0; i < ring->count; i++) {
 		bool last = i % ring->group == ring->group - 1 || i + 1 == ring->count;
 		bool signalled = i % signal_every == signal_every - 1 || i + 1 == ring->count;
+		struct softhca_send_wr *end = &ring->wr[i];
 
-		ring->wr[i].next = last ? NULL : &ring->wr[i + 1];
+		if (ring->flush != NULL)
+			ring->wr[i].next = end = &ring->flush[i];
+		end->next = last ? NULL : &ring->wr[i + 1];
 		if (signalled)
-			ring->wr[i].send_flags |= SOFTHCA_SEND_SIGNALED;
+			end->send_flags |= SOFTHCA_SEND_SIGNALED;
 		ring->recv[i].next = last ? NULL : &ring->recv[i + 1];
 	}
 }
@@ -105,9 +124,12 @@ perf_ring_build(const struct perf_session *s, uint32_t f, unsigned int side, uin
 	ring->count = count;
 	ring->group = group;
 	ring->wr = calloc(count, sizeof(*ring->wr));
+	if (s->opt->op == PERF_OP_FLUSH)
+		ring->flush = calloc(count, sizeof(*ring->flush));
 	ring->recv = calloc(count, sizeof(*ring->recv));
 	ring->sge = calloc(3 * (size_t)count, sizeof(*ring->sge));
-	if (ring->wr == NULL || ring->recv == NULL || ring->sge == NULL) {
+	if (ring->wr == NULL || ring->recv == NULL || ring->sge == NULL ||
+	    (s->opt->op == PERF_OP_FLUSH && ring->flush == NULL)) {
 		fprintf(stderr, "softhca-perf: no memory for %u requests\n", count);
 		return -ENOMEM;
 	}
@@ -125,6 +147,7 @@ void
 perf_ring_free(struct perf_ring *ring)
 {
 	free(ring->wr);
+	free(ring->flush);
 	free(ring->recv);
 	free(ring->sge);
 	perf_ub_ring_free(ring);

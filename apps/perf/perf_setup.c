@@ -18,6 +18,13 @@
 	(SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | \
 	 SOFTHCA_ACCESS_REMOTE_ATOMIC)
 
+/* Rights of memory and QPs; daemons of older releases refuse the right of FLUSH. */
+static uint32_t
+rights_of(enum perf_op op)
+{
+	return RIGHTS | (op == PERF_OP_FLUSH ? SOFTHCA_ACCESS_FLUSH_GLOBAL : 0);
+}
+
 static int
 failed(const char *what, const char *why)
 {
@@ -217,7 +224,7 @@ open_area(struct perf_session *s, unsigned int side, enum perf_area_kind kind)
 	a->base = (uint8_t *)a->map + GUARD;
 	if (s->ub != NULL)
 		return perf_ub_area_open(s, side, kind);
-	a->mr = softhca_reg_mr(s->pd[side], a->base, a->length, RIGHTS);
+	a->mr = softhca_reg_mr(s->pd[side], a->base, a->length, rights_of(s->opt->op));
 	if (a->mr == NULL)
 		return failed("reg_mr", softhca_last_error(s->ctx[side]));
 	a->addr = (uintptr_t)a->base;
@@ -289,6 +296,7 @@ static int
 create_qp(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 {
 	bool own_rq = s->srq[side] == NULL;
+	uint32_t requests = s->opt->depth * (s->opt->op == PERF_OP_FLUSH ? 2 : 1);
 	struct softhca_qp_init_attr attr = {
 		.send_cq = s->send_cq[side],
 		.recv_cq = s->recv_cq[side],
@@ -297,7 +305,7 @@ create_qp(struct perf_session *s, unsigned int side, struct softhca_qp **qp)
 		.flags = SOFTHCA_SINGLE_THREADED,
 		.cap =
 			{
-				.max_send_wr = s->opt->depth < 64 ? 64 : s->opt->depth,
+				.max_send_wr = requests < 64 ? 64 : requests,
 				.max_recv_wr = own_rq ? perf_recv_depth(s) : 0,
 				.max_send_sge = 1,
 				.max_recv_sge = 2,
@@ -374,7 +382,7 @@ connect_qp(struct perf_session *s, const struct perf_flow *f, unsigned int side,
 		.qp_state = SOFTHCA_QPS_INIT,
 		.port_num = 1,
 		.qkey = PERF_QKEY,
-		.qp_access_flags = RIGHTS & ~(uint32_t)SOFTHCA_ACCESS_LOCAL_WRITE,
+		.qp_access_flags = rights_of(s->opt->op) & ~(uint32_t)SOFTHCA_ACCESS_LOCAL_WRITE,
 		.path_mtu = perf_mtu_code(s->opt->mtu),
 		.dest_qp_num = peer,
 		.max_dest_rd_atomic = (uint8_t)s->device.max_qp_rd_atom,

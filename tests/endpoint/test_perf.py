@@ -25,10 +25,10 @@ ADDRESSES = [['10.66.0.%d/24' % n, '2001:db8:66::%d/64' % n, '10.67.0.%d/24 vlan
              for n in (1, 2)]
 MACS = ('02:00:00:66:00:01', '02:00:00:66:00:02')
 OPERATIONS = {
-    'rc': ('write', 'read', 'send', 'atomic-fa', 'atomic-cas'),
+    'rc': ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'atomic-write', 'flush'),
     'uc': ('write', 'send'),
     'ud': ('send',),
-    'xrc': ('write', 'read', 'send', 'atomic-fa', 'atomic-cas'),
+    'xrc': ('write', 'read', 'send', 'atomic-fa', 'atomic-cas', 'flush'),
 }
 LIMIT_S = 300  # a loaded machine is slow; a longer run counts as hung
 
@@ -686,13 +686,13 @@ class Hostile(Case):
         """An end that receives other data than agreed reports it, and both ends fail."""
         server = self.server()
         for op, finder in (('write', 'server'), ('read', 'client'), ('send', 'server'),
-                           ('atomic-fa', 'server')):
+                           ('atomic-fa', 'server'), ('flush', 'server')):
             with self.subTest(op=op):
                 out = self.relay(rb'seed=\d+', b'seed=5', '--op', op)
                 self.assertIn('the %s found wrong data' % finder, out)
                 self.assertIn(' WRONG', out)
                 self.assertIn('the %s found wrong data' % finder, self.text(server))
-        self.assertEqual(self.text(server).count('has failed'), 4)
+        self.assertEqual(self.text(server).count('has failed'), 5)
         self.alive(server)
         self.clean_end(server)
 
@@ -761,14 +761,15 @@ class CommandLine(unittest.TestCase):
 
     def test_what_there_is(self):
         self.assertRegex(self.said('--version'), r'^softhca-perf \d')
-        self.assertIn('write, read, send, atomic-fa, atomic-cas, swap or notify', self.said('--op', 'x'))
+        self.assertIn('write, read, send, atomic-fa, atomic-cas, swap, notify, atomic-write or flush',
+                      self.said('--op', 'x'))
         self.assertIn('rtc, txrx or full', self.said('--layout', 'x'))
         self.assertIn('--ip: expected 4 or 6, found 5', self.said('--ip', '5'))
         self.assertIn('--qps: 2; --test lat has one', self.said('--test', 'lat', '--qps', '2'))
         self.assertIn('--size: 16; atomics have 8 bytes', self.said('--op', 'atomic-fa', '--size', '16'))
         self.assertIn('--size 64 or less', self.said('--size', '128', '--stride', '64'))
         self.assertIn('drop, dup', self.said('--impair', 'x=1'))
-        self.assertIn('write or send', self.said('--inline', '8', '--op', 'read'))
+        self.assertIn('write, send, atomic-write or flush', self.said('--inline', '8', '--op', 'read'))
 
     def test_lines_and_inline(self):
         out = self.said('--no-huge', '--op', 'send', '--size', '48', '--inline', '64', '--verify',

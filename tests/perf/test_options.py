@@ -36,6 +36,12 @@ REFUSED = (
     ('--port-b 3', 'there is no option --port-b'),
     ('192.0.2.1', 'unexpected argument: 192.0.2.1; a server is named by --client 192.0.2.1'),
     ('--impair foo=1', '--impair: impairment "foo=1": expected drop,'),
+    ('--service uc --op flush', '--service uc: --op send or write only, not flush'),
+    ('--service ud --op atomic-write', '--service ud: datagrams have --op send only, not atomic-write'),
+    ('--wire ub --op flush', '--op flush: with --wire roce only, --service rc or xrc'),
+    ('--op flush --depth 20000', '--depth: 20000; --op flush has two requests per message: at most 16384'),
+    ('--op atomic-write --size 16', '--size: 16; atomics have 8 bytes, leave --size out'),
+    ('--op read --inline 64', '--inline: with --op write, send, atomic-write or flush only'),
     ('--huge --no-huge', '--huge and --no-huge exclude each other'),
 )
 
