@@ -8,7 +8,8 @@
  *  1    u16 n, n bytes: a frame; lengths, addresses, QPN and ICRC are corrected
  *  2-4  a correct packet of a QP's peer, in few bytes (packet() below)
  *  5    u8: time passes, its square in units of 10 us
- *  6    u8 kind, u8 length / 4: post a request, or a receive
+ *  6    u8 kind, u8 length / 4: post a request, or a receive; kind 7 with length FEh or FFh: an
+ *	 ATOMIC WRITE or a FLUSH
  *  7    the device runs once
  *
  * Successive frames arrive in one burst.
@@ -21,6 +22,8 @@
 
 #define FRAME_MAX 2048u
 #define FRAMES_MAX 256u
+
+#define POST_CONFIRMED (4 * 0xfeu) /* length of a step 6 */
 
 /* Bits of a packet's control byte. */
 #define CTL_ACKREQ 0x01u
@@ -72,7 +75,8 @@ packet(struct world *w, struct fuzz_input *in)
 
 	memcpy(ext, bytes, n);
 	if (ctl & CTL_REGION && op->ext & (HCA_EXT_RETH | HCA_EXT_ATOMICETH))
-		put_region(w, ext, CTL_WHICH(ctl));
+		put_region(w, ext + (op->ext & HCA_EXT_FETH ? sizeof(struct hca_feth) : 0),
+			   CTL_WHICH(ctl));
 	world_packet(w, &p);
 }
 
@@ -104,6 +108,9 @@ post(struct world *w, uint8_t kind, uint32_t len)
 
 	if (kind % 8 < SOFTHCA_WR_LOCAL_INV)
 		world_send(w, qp, kind % 8, len);
+	else if (len >= POST_CONFIRMED)
+		world_send(w, qp,
+			   len == POST_CONFIRMED ? SOFTHCA_WR_ATOMIC_WRITE : SOFTHCA_WR_FLUSH, len);
 	else
 		world_recv(w, qp, 1 + kind / 64, len);
 }

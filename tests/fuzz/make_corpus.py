@@ -45,6 +45,12 @@ def roce_parse():
             if key not in seen:
                 seen.add(key)
                 put('fuzz_roce_parse', 'op%02x-%02x' % key[::-1], f[:600])
+    # no capture has these: of a WRITE, whose payload may have any length here
+    write = next(f for f in frames(os.path.join(os.path.dirname(CAPTURES), 'rc_write.pcap')) if opcode(f) == 0x0a)
+    reth_at = 14 + 20 + 8 + 12
+    put('fuzz_roce_parse', 'op1d-08', write[:42] + b'\x1d' + write[43:reth_at + 16] + b'\1' * 8 + write[-4:])
+    put('fuzz_roce_parse', 'op1c-08',
+        write[:42] + b'\x1c' + write[43:reth_at] + b'\0\0\0\1' + write[reth_at:reth_at + 16] + write[-4:])
     tagged = next(frames(sorted(glob.glob(CAPTURES))[1]))
     put('fuzz_roce_parse', 'vlan', tagged[:12] + b'\x81\x00\x00\x05' + tagged[12:])
 
@@ -55,6 +61,11 @@ def packet(qp, op, ctl=0, delta=0, payload=0, ext=b''):
 
 def reth(off, length, key=0):
     return struct.pack('>QII', off + 16, key, length)
+
+
+def feth(off, length, bits=1):
+    """FETH and RETH of a FLUSH; bits: 1 global, 2 persistent, 16 all of the region."""
+    return struct.pack('>I', bits) + reth(off, length)
 
 
 def atomic(off, swap=7, compare=0):
@@ -95,6 +106,17 @@ SCENARIOS = {
     packet(FRESH, 0x14, REGION | RW, 1, 0, atomic(8)) + RUN +
     packet(FRESH, 0x14, REGION | RW, -1, 0, atomic(8)),
     'fresh-atomic-unaligned': packet(FRESH, 0x14, REGION | RW, 0, 0, atomic(3)),
+    'fresh-atomic-write': packet(FRESH, 0x1d, REGION | RW | ACKREQ, 0, 8, reth(8, 8)) + RUN * 2 +
+    packet(FRESH, 0x1d, REGION | RW, -1, 8, reth(8, 8)) + RUN,
+    'fresh-flush': packet(FRESH, 0x0a, REGION | RW, 0, 64, reth(8, 64)) +
+    packet(FRESH, 0x1c, REGION | RW, 1, 0, feth(8, 64)) + RUN * 2 +
+    packet(FRESH, 0x1c, REGION | RW, -1, 0, feth(8, 64)) + RUN,
+    'fresh-flush-region': packet(FRESH, 0x1c, REGION | RW, 0, 0, feth(0xffff, 0, 0x11)) + RUN * 2,
+    'fresh-confirmed-many': b''.join(packet(FRESH, 0x1c if i & 1 else 0x1d, REGION | RW, i, 0 if i & 1 else 8,
+                                            feth(8, 8) if i & 1 else reth(8, 8)) for i in range(7)) + RUN * 4,
+    'post-confirmed': post(7, FRESH, 0xfe) + post(7, FRESH, 0xff) + RUN * 2 +
+    packet(FRESH, 0x10, FROM_UNA, 0, 0, aeth(0x1f)) + packet(FRESH, 0x10, FROM_UNA, 1, 0, aeth(0x1f)) + RUN +
+    post(7, FRESH, 0xff) + RUN + packet(FRESH, 0x10, FROM_UNA, 0, 8, aeth(0x1f)) + RUN + time(60),
     'fresh-send-rnr': packet(FRESH, 0x04, ACKREQ, 0, 32) + RUN + packet(FRESH, 0x04, ACKREQ, 0, 32),
     'fresh-gap': packet(FRESH, 0x0a, REGION | RW, 2, 8, reth(0, 8)) +
     packet(FRESH, 0x0a, REGION | RW, 3, 8, reth(0, 8)) + RUN,
@@ -144,6 +166,13 @@ SCENARIOS = {
     packet(FRESH, 0x11, FROM_UNA, 1, 0, aeth(0x1f)) + RUN,
 }
 
+# Each makes its QP fail, so it is alone.
+SCENARIOS.update(('fresh-atomic-write-bad-%u' % i, packet(FRESH, 0x1d, REGION | which, 0, n, reth(off, n)) + RUN)
+                 for i, (which, off, n) in enumerate(((RW, 3, 8), (RW, 8, 9), (RO, 8, 8), (RW, 8, 0))))
+SCENARIOS.update(('fresh-flush-bad-%u' % i, packet(FRESH, 0x1c, REGION | which, 0, 0, feth(8, n, bits)) + RUN)
+                 for i, (which, n, bits) in enumerate(((RW, 64, 0), (RW, 64, 2), (RW, 64, 0x31), (RO, 64, 1),
+                                                       (RW, 0xffffffff, 1), (RW, 0x8000, 1))))
+
 
 def receive():
     for name, steps in SCENARIOS.items():
@@ -158,7 +187,8 @@ def receive():
     put('fuzz_receive', 'raw', struct.pack('<BH', 0, len(raw)) + raw)
 
 
-WRITE, WRITE_IMM, SEND_OP, SEND_IMM, READ, CAS, FADD = 2, 3, 4, 5, 6, 7, 8  # places in ops[]
+# places in ops[] of fuzz_wqe.c
+WRITE, WRITE_IMM, SEND_OP, SEND_IMM, READ, CAS, FADD, ATOMIC_WRITE, FLUSH, BIND, INVALIDATE, KICK = range(2, 14)
 
 
 def unit(region, off, length):
@@ -177,12 +207,17 @@ def answer(qp, how, length=0):
     return bytes((5, qp, how, length))
 
 
-BIND, INVALIDATE = 9, 10
 RW_REGION, ALL_RIGHTS = 0, 14
 
 
 def bind(window, region, off, length, access, what=8, nop=0, nds=0):
     return wqe(0, 0, [], what, nop, nds) + struct.pack('<BBHHB', window, region, off + 16, length, access)
+
+
+def flush(length, bits, units=()):
+    """A flush unit behind the remote address of the first WQE, which begins at the queue's."""
+    return (wqe(0, 0, list(units), 2) + bytes((0, 0)) +
+            struct.pack('<HBII8x', 32, 16, length, bits))
 
 
 QUEUES = {
@@ -212,14 +247,21 @@ QUEUES = {
     answer(0, 1, 100),
     'atomic': wqe(0, 0, [unit(3, 0, 8)], 2) + doorbell(0, FADD, 4) + RUN * 2 + answer(0, 2),
     'atomic-wrong-size': wqe(0, 0, [unit(3, 0, 9)], 2) + doorbell(0, CAS, 4) + RUN * 2,
+    'atomic-write': wqe(0, 0, [unit(2, 0, 8)], 1) + doorbell(0, ATOMIC_WRITE, 3) + RUN * 2 + answer(0, 1) + RUN,
+    'atomic-write-wrong-size': wqe(0, 0, [unit(2, 0, 9)], 1) + doorbell(0, ATOMIC_WRITE, 3) + RUN * 2,
+    'atomic-write-inline': wqe(0, 0, [], 5) + struct.pack('<H', 8) + doorbell(0, ATOMIC_WRITE, 3) + RUN * 2 +
+    answer(0, 1) + RUN,
+    'flush': flush(64, 1) + doorbell(0, FLUSH, 3) + RUN * 2 + answer(0, 1) + RUN,
+    'flush-bad': flush(64, 0) + doorbell(0, FLUSH, 3) + flush(1 << 31, 0x31) + doorbell(0, FLUSH, 3) + RUN * 2,
+    'flush-with-data': flush(64, 1, [unit(2, 0, 8)]) + doorbell(0, FLUSH, 4) + RUN * 2,
     'bad-key': wqe(0, 0, [unit(0x82, 0, 9)], 0) + doorbell(0, SEND_OP, 2) + RUN * 2,
     'bad-range': wqe(0, 0, [unit(2, 0x1390, 0x300)], 0) + doorbell(0, SEND_OP, 2) + RUN * 2,
     'inline': wqe(0, 0, [], 4) + struct.pack('<H', 40) + doorbell(0, SEND_OP, 4) + RUN * 2,
     'inline-too-long': wqe(0, 0, [], 4) + struct.pack('<H', 2000) + doorbell(0, SEND_OP, 4) + RUN,
-    'sizes': b''.join(doorbell(0, op, size) + RUN for op in range(12) for size in (0, 1, 33, 63)),
-    'unbuilt': doorbell(0, 1, 2) + doorbell(1, 9, 4) + doorbell(2, 10, 2) + RUN * 2,
+    'sizes': b''.join(doorbell(0, op, size) + RUN for op in range(KICK + 1) for size in (0, 1, 33, 63)),
+    'unbuilt': doorbell(0, 1, 2) + doorbell(1, BIND, 4) + doorbell(2, INVALIDATE, 2) + RUN * 2,
     'wrong-index': doorbell(0, SEND_OP, 2, 0xf3) + doorbell(2, SEND_OP, 2, 0xff) + RUN * 2,
-    'kick': doorbell(0, 11, 0) + doorbell(3, 11, 0) + RUN * 2,
+    'kick': doorbell(0, KICK, 0) + doorbell(3, KICK, 0) + RUN * 2,
     'any-doorbell': b''.join(bytes((4,)) + bytes(range(i, i + 8)) for i in range(0, 200, 9)) + RUN,
     'producer-lies': bytes((1, 3)) + struct.pack('<HB', 1, 4) + b'\xff\xff\xff\x7f' + RUN +
     answer(3, 3, 50) + RUN,

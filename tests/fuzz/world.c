@@ -25,7 +25,7 @@ static const struct {
 	[WORLD_RW] = {0x1100, 0x1245,
 		      SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_WRITE |
 			      SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC |
-			      SOFTHCA_ACCESS_MW_BIND,
+			      SOFTHCA_ACCESS_FLUSH_GLOBAL | SOFTHCA_ACCESS_MW_BIND,
 		      true},
 	[WORLD_RO] = {0x4103, 0x1000, SOFTHCA_ACCESS_REMOTE_READ, false},
 	[WORLD_SOURCE] = {0x6080, 0x1400, 0, false},
@@ -195,7 +195,7 @@ world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
 
 	if (w->posted == WORLD_WRS)
 		return;
-	if (atomic)
+	if (atomic || kind == SOFTHCA_WR_ATOMIC_WRITE)
 		len = 8;
 	first = len / 3;
 	sge[0] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 1, first, w->mr[r]->lkey};
@@ -208,6 +208,11 @@ world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
 		wr.wr.atomic.compare_add = 1;
 		wr.wr.atomic.swap = 2;
 		wr.wr.atomic.rkey = 0x1234;
+	}
+	if (kind == SOFTHCA_WR_FLUSH) {
+		wr.num_sge = 0;
+		wr.wr.flush.length = len;
+		wr.wr.flush.type = SOFTHCA_FLUSH_GLOBAL;
 	}
 	if (softhca_post_send(w->qp[qp], &wr, &bad) == 0)
 		w->posted++;
@@ -334,7 +339,7 @@ world_connect(struct world *w, struct softhca_qp *qp)
 		.qp_state = SOFTHCA_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
-				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
+				   SOFTHCA_ACCESS_REMOTE_ATOMIC | SOFTHCA_ACCESS_FLUSH_GLOBAL,
 		.path_mtu = SOFTHCA_MTU_256,
 		.dest_qp_num = WORLD_PEER_QPN,
 		.rq_psn = RQ_PSN,
