@@ -9,6 +9,7 @@ test_pair.py SOFTHCAD TALK [unittest arguments]
 import concurrent.futures
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -438,6 +439,11 @@ class Veth(Case):
 
 class Kernel(Case):
     """Every daemon has an interface of the kernel with the address RoCE uses."""
+
+    def setUp(self):
+        if shutil.which('ping') is None:
+            self.skipTest('ping is not installed (package iputils-ping)')
+        super().setUp()
 
     def beside(self, kind='tap'):
         kernel = {'kernel': {'interface': kind, 'name': 'hca'}}
