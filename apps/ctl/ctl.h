@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 #define CTL_PROCESSES_MAX 64u
-#define CTL_GREETING_S 1.5 /* a process that has not greeted by then hangs */
-#define CTL_TIMEOUT_S 10.0
+#define CTL_GREETING_S 1.5 /* a stopped process is not waited for any longer */
+#define CTL_TIMEOUT_S 10.0 /* nor one that runs, or has no CPU */
 
 enum {
 	CTL_EXIT_FAILED = 1,
@@ -30,6 +30,8 @@ struct ctl_process {
 	char path[108];
 	int fd;		/* -1: lost */
 	int pid;	/* 0: not known */
+	double waited;	/* s: it did not greet */
+	bool stopped;	/* of waited: by a signal or a debugger */
 	size_t longest; /* of an answer */
 	char *answer;
 };
@@ -90,8 +92,9 @@ struct ctl_others {
 
 /*
  * Processes that answer and --prefix admits. *others: sockets without a listener, and processes
- * that accept a connection and do not greet within CTL_GREETING_S. Takes no longer than that,
- * except where DPDK rejects callers because it serves others.
+ * that accept a connection and do not greet: stopped ones within CTL_GREETING_S, others within
+ * CTL_TIMEOUT_S. Takes no longer than that, except where DPDK rejects callers because it serves
+ * others.
  */
 unsigned int ctl_find(const struct ctl *c, struct ctl_process *out, unsigned int max,
 		      struct ctl_others *others);

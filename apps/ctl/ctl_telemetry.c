@@ -149,9 +149,30 @@ add_name(char *names, size_t size, const char *name)
 	strcat(names, name);
 }
 
-static void
-hangs(struct ctl_others *o, struct ctl_process *p)
+/* Whether a process was stopped by a signal or a debugger; false if that is not known. */
+static bool
+is_stopped(int pid)
 {
+	char path[32], text[256] = "";
+	const char *state;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = pid != 0 ? fopen(path, "re") : NULL;
+	if (f == NULL)
+		return false;
+	if (fgets(text, sizeof(text), f) == NULL)
+		text[0] = '\0';
+	fclose(f);
+	state = strrchr(text, ')'); /* the name before it may contain anything */
+	return state != NULL && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
+}
+
+static void
+hangs(struct ctl_others *o, struct ctl_process *p, double waited)
+{
+	p->waited = waited;
+	p->stopped = is_stopped(p->pid);
 	ctl_close(p, 1);
 	o->hanging[o->hung++] = *p;
 }
@@ -198,7 +219,7 @@ search(struct search *s, const char *folder)
 		rc = attach(p);
 		s->others->stale += rc == -ECONNREFUSED;
 		if (rc == -EAGAIN && meant)
-			hangs(s->others, p);
+			hangs(s->others, p, CTL_GREETING_S);
 		if (rc != 0)
 			continue;
 		if (meant) {
@@ -211,45 +232,71 @@ search(struct search *s, const char *folder)
 	globfree(&found);
 }
 
-/* Takes the greeting of one that has something to say, or has run out of time. */
+/* Takes the greeting of a process; late: it has sent none for so many seconds. */
 static void
-hear(struct search *s, struct ctl_process *p, bool late)
+hear(struct search *s, struct ctl_process *p, double late)
 {
-	int rc = late ? -1 : greet(p);
+	int rc = late != 0 ? -1 : greet(p);
 
 	if (rc == -EBUSY)
 		rc = attach_again(p);
 	if (rc == 0)
 		set_timeout(p->fd, s->c->timeout_s != 0 ? s->c->timeout_s : CTL_TIMEOUT_S);
-	else if (late)
-		hangs(s->others, p);
+	else if (late != 0)
+		hangs(s->others, p, late);
 	else
 		ctl_close(p, 1);
 }
 
+static unsigned int
+count_silent(const struct pollfd *waits, unsigned int n)
+{
+	unsigned int silent = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		silent += waits[i].fd >= 0;
+	return silent;
+}
+
+/*
+ * Greetings until `seconds` after begin. Then the processes that have sent none hang: all, or those
+ * that are stopped.
+ */
+static void
+hear_until(struct search *s, struct pollfd *waits, double begin, double seconds, bool all)
+{
+	double left = seconds;
+
+	while (left > 0 && count_silent(waits, s->n) != 0) {
+		int some;
+
+		left = begin + seconds - ctl_now();
+		some = poll(waits, s->n, left > 0 ? (int)(left * 1e3) + 1 : 0);
+		if (some < 0 && errno != EINTR)
+			return;
+		for (unsigned int i = 0; i < s->n; i++) {
+			bool late = waits[i].fd >= 0 && (some < 0 || waits[i].revents == 0);
+
+			if (waits[i].fd < 0 ||
+			    (late && (left > 0 || (!all && !is_stopped(s->out[i].pid)))))
+				continue;
+			hear(s, &s->out[i], late ? seconds : 0);
+			waits[i].fd = -1;
+		}
+	}
+}
+
+/* A process that is not stopped may have no CPU: it gets the time of an answer. */
 static void
 hear_all(struct search *s)
 {
 	struct pollfd waits[CTL_PROCESSES_MAX];
-	double end = ctl_now() + CTL_GREETING_S, left = CTL_GREETING_S;
-	unsigned int silent = s->n;
+	double begin = ctl_now();
 
 	for (unsigned int i = 0; i < s->n; i++)
 		waits[i] = (struct pollfd){.fd = s->out[i].fd, .events = POLLIN};
-	while (silent != 0) {
-		int some = poll(waits, s->n, left > 0 ? (int)(left * 1e3) + 1 : 0);
-
-		for (unsigned int i = 0; i < s->n; i++) {
-			if (waits[i].fd < 0 || (waits[i].revents == 0 && left > 0))
-				continue;
-			hear(s, &s->out[i], waits[i].revents == 0);
-			waits[i].fd = -1;
-			silent--;
-		}
-		if (some < 0 && errno != EINTR)
-			return;
-		left = end - ctl_now();
-	}
+	hear_until(s, waits, begin, CTL_GREETING_S, false);
+	hear_until(s, waits, begin, CTL_TIMEOUT_S, true);
 }
 
 /* Those that are left stand side by side. */
@@ -272,8 +319,8 @@ ctl_hangs(const struct ctl_process *p)
 
 	if (p->pid != 0)
 		snprintf(number, sizeof(number), " (process %d)", p->pid);
-	snprintf(text, sizeof(text), "%s%s does not answer within %.1f s: it is stopped, or hangs",
-		 p->prefix, number, CTL_GREETING_S);
+	snprintf(text, sizeof(text), "%s%s does not answer within %.1f s: it %s", p->prefix, number,
+		 p->waited, p->stopped ? "is stopped; resume it" : "has no CPU, or hangs");
 	return text;
 }
 

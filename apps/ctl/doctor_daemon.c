@@ -189,7 +189,7 @@ each_hca(struct doctor *d)
 	return count;
 }
 
-/* Stopped, or its threads do not run any more. */
+/* Stopped, without a CPU, or its threads do not run any more. */
 static void
 judge_hanging(struct doctor *d)
 {
@@ -198,8 +198,8 @@ judge_hanging(struct doctor *d)
 	for (unsigned int i = 0; i < d->others.hung; i++) {
 		const struct ctl_process *p = &d->others.hanging[i];
 
-		snprintf(fix, sizeof(fix), "kill -CONT %d # if it was stopped, or restart it",
-			 p->pid);
+		snprintf(fix, sizeof(fix),
+			 p->stopped ? "kill -CONT %d" : "restart the daemon # process %d", p->pid);
 		doctor_fail(d, "daemon", p->pid != 0 ? fix : NULL, "%s", ctl_hangs(p));
 	}
 }

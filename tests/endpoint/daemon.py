@@ -99,8 +99,8 @@ def telemetry_socket(runtime_dir):
 
 
 def ctl(*words, **options):
-    """A finished softhca-ctl, given with its path; again while a daemon that has no CPU for the 1.5 s which
-    softhca-ctl waits for the greeting counts as stopped."""
+    """A finished softhca-ctl, given with its path; again while a daemon has no CPU for the 10 s which
+    softhca-ctl waits for the greeting."""
     end = time.monotonic() + READY_S
     while True:
         run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding='utf-8', timeout=READY_S,

@@ -36,7 +36,7 @@ class Case(unittest.TestCase):
     def good(self, *words, **options):
         run = ctl(*words, **options)
         end = time.monotonic() + TIMEOUT_S
-        # softhca-ctl waits 1.5 s for a daemon; one that gets no CPU for longer hangs, as far as it sees
+        # softhca-ctl waits 10 s for a daemon that is not stopped
         while 'does not answer within' in run.stderr and time.monotonic() < end:
             run = ctl(*words, **options)
         self.assertEqual((run.returncode, run.stderr), (0, ''), run.stdout)
@@ -557,7 +557,8 @@ class Stopped(Case):
                 said = '%s (process %d) does not answer' % (daemon.name, daemon.process.pid)
                 run = ctl('doctor', *words)
                 self.assertEqual(run.returncode, 1)
-                self.assertIn(said, run.stdout)
+                self.assertIn(said + ' within 1.5 s: it is stopped; resume it', run.stdout)
+                self.assertIn('kill -CONT %d' % daemon.process.pid, run.stdout)
                 # the longer it takes the more connections are not accepted: then its number is
                 # unknown
                 for command in ('status', 'counters', 'top', 'qps'):
