@@ -80,15 +80,16 @@ run_meson_tests() {
 	mapfile -t selected <<<"$selected"
 	say "tests, $tag: ${#selected[@]} to run"
 	# meson adds the name of a wrapper to that of the log
-	rm -f "$logs"*.json
+	rm -f "$logs"*.json "$logs.cpu"
 	# two more than there are CPUs: many wait most of the time
 	# the lock on descriptor 9 must not survive in a test that does not end
-	TIDY_SECONDS=$TEST_SECONDS_MAX meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 2)) \
+	TIDY_SECONDS=$TEST_SECONDS_MAX TIDY_TIMES=$logs.cpu meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 2)) \
 		--timeout-multiplier "$multiplier" --logbase "testlog-$tag" "$@" "${selected[@]}" \
 		</dev/null 9>&-
 	python3 "$root/tests/meson_results.py" record "$(echo "$logs"*.json)" "$tag" "$results" "${selected[@]}" ||
 		record fail "$tag-results"
-	say "tests, $tag: $((SECONDS - start)) s"
+	say "tests, $tag: $((SECONDS - start)) s, $(python3 "$root/tests/meson_results.py" cpu \
+		"$(echo "$logs"*.json)" "$logs.cpu" sum)"
 }
 
 # The executables defined below tests/fuzz, as ninja targets.

@@ -8,6 +8,9 @@ meson_results.py record LOG TAG RESULTS NAME...         adds a line per test to 
                                                         that failed ended to RESULTS.said
 meson_results.py times LOG                              prints tests and seconds of each level, and the
                                                         longest test
+meson_results.py cpu LOG TIMES [SUM]                    prints tests and CPU seconds of each level, then of
+                                                        each test, from the file that tests/tidy wrote to
+                                                        $TIDY_TIMES; with a third word the sum alone
 
 A GLOB with a '-' before it leaves out its matches; one with a '+' before it also takes tests of suite 'long'
 with QUICK.
@@ -81,6 +84,46 @@ def times(log):
         print('%-10s %6d %8.1f  %s, %.1f' % (level, len(tests), sum(test[0] for test in tests), longest, seconds))
 
 
+def command_of(test):
+    """The words that tests/tidy was given."""
+    words = test['command']
+    at = next((i for i, word in enumerate(words) if os.path.basename(word) == 'tidy'), -1)
+    return ' '.join(words[at + 1:]).replace('\n', ' ')
+
+
+def cpu_of(log, times):
+    """{name: CPU seconds}. Tests of the same command, with other environments, are in the order of their ends in
+    both files."""
+    used, names = {}, {}
+    with open(times, encoding='utf-8', errors='replace') as lines:
+        for line in lines:
+            seconds, _, command = line.rstrip('\n').partition('\t')
+            used.setdefault(command, []).append(float(seconds))
+    with open(log, encoding='utf-8', errors='replace') as lines:
+        for test in map(json.loads, lines):
+            names.setdefault(command_of(test), []).append(name_of(test))
+    return {name: seconds for command, same in names.items()
+            for name, seconds in zip(same, used.get(command, [])[-len(same):])}
+
+
+def cpu(log, times, only_sum):
+    tests, levels = cpu_of(log, times), {}
+    together = '%d tests, %.0f CPU s' % (len(tests), sum(tests.values()))
+    if only_sum:
+        print(together)
+        return
+    for name, seconds in tests.items():
+        levels.setdefault(name.split('-')[0], []).append((seconds, name))
+    print('%-10s %6s %8s  %s' % ('level', 'tests', 'CPU s', 'most of it'))
+    for level, each in sorted(levels.items(), key=lambda item: -sum(test[0] for test in item[1])):
+        most = ', '.join('%s %.1f' % (name.partition('-')[2], seconds)
+                         for seconds, name in sorted(each, reverse=True)[:5])
+        print('%-10s %6d %8.1f  %s' % (level, len(each), sum(test[0] for test in each), most))
+    print('together: ' + together)
+    for name, seconds in sorted(tests.items(), key=lambda item: -item[1]):
+        print('%8.2f  %s' % (seconds, name))
+
+
 def record(log, tag, results, names):
     outcomes, failed = {}, {}
     try:
@@ -111,6 +154,8 @@ def main():
         programs(sys.argv[2], sys.argv[3:])
     elif sys.argv[1] == 'times':
         times(sys.argv[2])
+    elif sys.argv[1] == 'cpu':
+        cpu(sys.argv[2], sys.argv[3], len(sys.argv) > 4)
     else:
         record(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])
 

@@ -14,6 +14,9 @@
  *
  * The exit status is the test's, or 128 and the signal that ended it. If $TIDY_SECONDS is set, a
  * test that runs longer is killed after its threads were listed, and the exit status is 124.
+ *
+ * If $TIDY_TIMES is set, a line "SECONDS <tab> COMMAND" is appended to the file of that name: the
+ * CPU time, user and system, of the test and of all processes that it started.
  */
 
 #include <dirent.h>
@@ -29,6 +32,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -231,10 +235,46 @@ sweep(bool tell)
 			;
 }
 
+/*
+ * Append the CPU time of all processes that have ended to the file, with one write(), as other
+ * tests append to it at the same time.
+ */
+static void
+add_time(const char *path, char **command)
+{
+	struct rusage used;
+	char *line = NULL;
+	size_t length = 0;
+	FILE *f = open_memstream(&line, &length);
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+
+	getrusage(RUSAGE_CHILDREN, &used);
+	if (f != NULL) {
+		fprintf(f, "%.3f\t%s",
+			(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+				(double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6,
+			command[0]);
+		for (unsigned int i = 1; command[i] != NULL; i++)
+			fprintf(f, " %s", command[i]);
+		fclose(f);
+	}
+	for (size_t i = 0; line != NULL && i < length; i++)
+		if (line[i] == '\n')
+			line[i] = ' ';
+	if (line != NULL)
+		line[length++] = '\n'; /* in place of the NUL */
+	if (fd < 0 || line == NULL || write(fd, line, length) != (ssize_t)length)
+		fprintf(stderr, "tidy: %s: %s\n", path, strerror(errno));
+	free(line);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void
 keep(char **command, int lifeline, int report, sigset_t *mask)
 {
 	struct sigaction sa = {.sa_handler = on_child};
+	const char *times = getenv("TIDY_TIMES");
 	int status;
 	pid_t test;
 
@@ -247,6 +287,7 @@ keep(char **command, int lifeline, int report, sigset_t *mask)
 	if (test == 0) {
 		close(lifeline);
 		close(report);
+		unsetenv("TIDY_TIMES"); /* a test of tidy sets its own */
 		sigprocmask(SIG_SETMASK, mask, NULL);
 		execvp(command[0], command);
 		perror(command[0]);
@@ -254,6 +295,8 @@ keep(char **command, int lifeline, int report, sigset_t *mask)
 	}
 	status = test > 0 ? wait_for(test, lifeline) : -1;
 	sweep(status >= 0 && status != LATE);
+	if (times != NULL && *times != '\0')
+		add_time(times, command);
 	nftw(folder, remove_one, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	if (status >= 0 && write(report, &status, sizeof(status)) < 0)
 		_exit(1);

@@ -5,6 +5,7 @@
 test_tidy.py TIDY [unittest arguments]
 """
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -73,6 +74,23 @@ class Tidy(unittest.TestCase):
         self.assertEqual(late.returncode, 124)
         self.assertIn('it ran for more than 2 s', late.stderr)
         self.assertRegex(late.stderr, r'(?m)^tidy: \d+/\d+ sleep; .*sleep 1000')
+
+    def test_cpu_time(self):
+        """A line has the time of all processes of a test: those that it waited for, and those that it left."""
+        burn = 'import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ntime.sleep(%d)'
+        test = 'import subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE); p.stdout.%s'
+        with tempfile.TemporaryDirectory() as place:
+            times = os.path.join(place, 'times')
+            for sleep, end in (0, 'read(); p.wait()'), (1000, 'readline()'):
+                subprocess.run([TIDY, sys.executable, '-c', test % end, sys.executable, '-c', burn % sleep],
+                               check=True, timeout=TIMEOUT_S, env=dict(os.environ, TIDY_TIMES=times))
+            with open(times, encoding='utf-8') as file:
+                lines = file.read().splitlines()
+        self.assertEqual(len(lines), 2)
+        for line in lines:
+            seconds, command = line.split('\t')
+            self.assertGreater(float(seconds), 0.3)
+            self.assertIn(' -c import subprocess', command)
 
 
 if __name__ == '__main__':
