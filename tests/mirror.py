@@ -11,7 +11,6 @@ import re
 UNIT = 'tests/unit'
 
 NO_UNIT = {
-    'src/device/ub/frame': 'frames of UB need a TP at either end: tests/sim/test_ub_tp.c, test_ub_forged.c',
     'src/verbs': 'programs reach its functions only as symbols of libibverbs: tests/verbs calls each of them',
 }
 
