@@ -41,12 +41,13 @@ start_flow(struct perf_session *s, uint32_t i)
 	return err;
 }
 
+/* Up to the limit, and from there until the last request has a completion. */
 static int
 post_lists(struct perf_pass *p, struct perf_flow *f, bool gated)
 {
-	uint32_t group = f->ring.group;
+	uint32_t group = f->ring.group, every = p->s->opt->signal_every;
 
-	while (f->room >= group && p->posted < p->limit) {
+	while (f->room >= group && (p->posted < p->limit || f->next % every != 0)) {
 		int err;
 
 		if (gated) {

@@ -71,6 +71,14 @@ class Options(unittest.TestCase):
         want = {'size': 4096, 'msgs': 128, 'qps': 2, 'depth': 16, 'post_list': 8, 'mtu': 1024, 'service': 'uc'}
         self.assertEqual({name: row[name] for name in want}, want)
 
+    def test_last_signalled(self):
+        """The last request of a pass has a completion, whatever --signal-every and --post-list are."""
+        for iters, every, group, sent in (100, 16, 8, 112), (100, 12, 8, 120), (7, 5, 3, 15), (300, 16, 8, 304):
+            run = run_perf('--no-huge', *('--mbufs 1024 --size 64 --verify --iters %d --signal-every %d --post-list %d' %
+                                          (iters, every, group)).split())
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            self.assertRegex(run.stdout, r'(?m)^ 64 +%d ' % sent)
+
     def test_all(self):
         """Every letter of perftest is taken, or refused by a sentence of its own."""
         if shutil.which('ib_write_bw') is None:
