@@ -310,6 +310,7 @@ count_all(struct softhca_embed_config *config, const char *only, bool ub)
 	must(softhca_embed_destroy(embed) == 0, "embed_destroy");
 }
 
+/* instr_loop [NAME [LAYOUT]]: operations whose names begin so; 0 rtc, 1 txrx, 2 full */
 int
 main(int argc, char **argv)
 {
@@ -324,6 +325,8 @@ main(int argc, char **argv)
 	config.seed = 1;
 	config.log_tps = 5;
 	config.ub_ops = 512;
+	config.layout = argc < 3 ? SOFTHCA_LAYOUT_RTC : (uint32_t)atoi(argv[2]);
+	config.executor = SOFTHCA_EXECUTOR_MANUAL;
 	count_all(&config, argc < 2 ? "" : argv[1], false);
 	count_all(&config, argc < 2 ? "" : argv[1], true);
 	return 0;
