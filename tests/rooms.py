@@ -19,7 +19,7 @@ ROOMS = [
     'src/device/vtp', 'src/device/queues', 'src/device/engine',
     'src/device/cc', 'src/device/requester', 'src/device/responder', 'src/device/ub', 'src/device/ub/tp', 'src/device/ub/initiator',
     'src/device/ub/target', 'src/device/frame', 'src/device/ub/frame', 'src/device/ceu', 'src/device/ub/ceu',
-    'src/device/wires', 'src/device/graph',
+    'src/device/wireops', 'src/device/graph',
     'src/driver', 'src/cm/core', 'src/cm/ib', 'src/cm/ub', 'src/cm/ping', 'src/cmagent/core', 'src/cmagent/ib',
     'src/cmagent/ub', 'src/ipc/channel', 'src/lib', 'src/ipc/client', 'src/urma', 'src/host', 'src/telemetry',
     'src/embed', 'src/ipc/server', 'src/kernif', 'src/endpoint',
@@ -41,7 +41,7 @@ UP = {
 }
 
 # The files of src/device outside src/device/ub that name UB. It only falls, as UP does. A wire is a row of
-# src/device/wires; other files ask the row.
+# src/device/wireops; other files ask the row.
 NAMES_UB = {
     'src/device/core/core.h',
     'src/device/core/counters.h',
@@ -60,7 +60,7 @@ NAMES_UB = {
     'src/device/wire/ub_opcode.h',
     'src/device/wire/wire_view.c',
     'src/device/wire/wire_view.h',
-    'src/device/wires/wire_ub.c',
+    'src/device/wireops/wire_ub.c',
 }
 
 UB = re.compile(r'\bub\b|UB_|_ub_|HCA_UB|->ub')

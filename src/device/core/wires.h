@@ -5,7 +5,7 @@
 /* The wires of a device by name and number. Their rows: engine/wire_ops.h. */
 
 /*
- * X(NAME, name): name is that of the source wire_<name>.c in src/device/wires and of the row
+ * X(NAME, name): name is that of the source wire_<name>.c in src/device/wireops and of the row
  * hca_wire_<name> in it.
  */
 #define HCA_WIRE_LIST(X) \

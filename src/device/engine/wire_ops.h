@@ -4,9 +4,9 @@
 
 /*
  * A wire is a row: struct hca_wire_ops names everything by which one protocol on the port differs
- * from another. The table of rows is src/device/wires. hca_create() puts the rows of a device into
- * hca_core.wire, by enum hca_wire; NULL: the device does not have that wire. Stages, the CEU and
- * the composition walk that table (HCA_WIRES_IN_USE) and do not name a wire.
+ * from another. The table of rows is src/device/wireops. hca_create() puts the rows of a device
+ * into hca_core.wire, by enum hca_wire; NULL: the device does not have that wire. Stages, the CEU
+ * and the composition walk that table (HCA_WIRES_IN_USE) and do not name a wire.
  *
  * RoCE's stages exist on every device, and functions of RoCE are called directly where a call
  * through the row would cost instructions of each message. RoCE's row names the same functions.

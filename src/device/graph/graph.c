@@ -25,7 +25,7 @@
 #include "graph/layout.h"
 #include "graph/sleep.h"
 #include "queues/eq.h"
-#include "wires/wires.h"
+#include "wireops/wireops.h"
 
 #define MBUF_CACHE_MAX 256u
 /* Default number of records beyond those reserved for QPs. */

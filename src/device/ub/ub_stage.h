@@ -10,7 +10,7 @@
 #include "engine/impl.h"
 #include "ub/ub.h"
 
-/* Processes and rooms of the edges between these stages, and from decap: wires/wire_ub.c. */
+/* Processes and rooms of the edges between these stages, and from decap: wireops/wire_ub.c. */
 void hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_tpr_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);
 void hca_tat_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now);

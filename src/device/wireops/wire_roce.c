@@ -4,7 +4,7 @@
 
 #include "abi_cmd.h"
 #include "frame/decap.h"
-#include "wires/wires.h"
+#include "wireops/wireops.h"
 
 static const struct hca_wire_edge edges[] = {
 	{HCA_EDGE_DB_PARSER, hca_parser_process, hca_parser_room},

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/core.h"
-#include "wires/wires.h"
+#include "wireops/wireops.h"
 
 static struct hca_core h;
 

@@ -9,7 +9,7 @@
 #include "ub/record.h"
 #include "ub/ub.h"
 #include "ub/ub_stage.h"
-#include "wires/wires.h"
+#include "wireops/wireops.h"
 
 static const struct hca_wire_edge edges[] = {
 	{HCA_EDGE_DECAP_TPR, hca_tpr_process, hca_tpr_room},

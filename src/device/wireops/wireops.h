@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef WIRES_WIRES_H
-#define WIRES_WIRES_H
+#ifndef WIREOPS_WIREOPS_H
+#define WIREOPS_WIREOPS_H
 
 /*
  * The table of wires: a row of struct hca_wire_ops (engine/wire_ops.h) for each name of

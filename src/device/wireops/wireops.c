@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "wires/wires.h"
+#include "wireops/wireops.h"
 
 static const struct hca_wire_ops *const rows[HCA_WIRES] = {
 #define X(NAME, name) [HCA_WIRE_##NAME] = &hca_wire_##name,
