@@ -125,8 +125,8 @@ class RecordOf(gdb.Function):
     def invoke(self, hca, ref):
         full = int(ref) & FULL
         kind = gdb.lookup_type('struct hca_record_full' if full else 'struct hca_record').pointer()
-        pool = hca['rec_full'] if full else hca['rec']
-        return pool['mem'].cast(kind) + (int(ref) & ~FULL)
+        pools = hca['records'][int(gdb.parse_and_eval('HCA_WIRE_ROCE'))]
+        return pools['full' if full else 'small']['mem'].cast(kind) + (int(ref) & ~FULL)
 
 
 class Window(gdb.Function):

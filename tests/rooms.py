@@ -35,7 +35,6 @@ UP = {
     # UB in the requester and the CEU: until its row has these
     ('src/device/requester/doorbell.c', 'src/device/ub/record.h'),
     ('src/device/requester/parser_fill.h', 'src/device/ub/record.h'),
-    ('src/device/requester/record_pool.c', 'src/device/ub/record.h'),
     ('src/device/requester/doorbell.c', 'src/device/ub/record.c'),
     ('src/device/requester/wqe_parser.c', 'src/device/ub/record.c'),
 }
@@ -51,7 +50,6 @@ NAMES_UB = {
     'src/device/port/port_fabric.c',
     'src/device/requester/doorbell.c',
     'src/device/requester/parser_fill.h',
-    'src/device/requester/record_pool.c',
     'src/device/requester/wqe_parser.c',
     'src/device/wire/opcode_set.c',
     'src/device/wire/ub_frame.c',

@@ -437,7 +437,7 @@ unsigned int hca_qp_list(const struct hca *h, uint32_t *qpns, unsigned int max);
 
 /** Objects in use, for leak tests: taken from pools, or live. */
 struct hca_usage {
-	uint32_t records, full_records; /* in use */
+	uint32_t records, full_records; /* in use, of all wires */
 	uint32_t tx_mbufs, resp_mbufs;	/* in use */
 	uint32_t qps, cqs, eqs, mpts;	/* live contexts */
 	uint32_t srqs;

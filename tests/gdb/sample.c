@@ -67,8 +67,8 @@ main(void)
 				     .imm = HCA_SYND_WR_FLUSH,
 				     .wqe = 128};
 	hca.qp = qps;
-	hca.rec.mem = records;
-	hca.rec_full.mem = full_records;
+	hca.records[HCA_WIRE_ROCE].small.mem = records;
+	hca.records[HCA_WIRE_ROCE].full.mem = full_records;
 	look(&hca);
 	return 0;
 }

@@ -66,8 +66,7 @@ struct hca_pipe {
 	struct hca_edge edge[HCA_EDGE_N];
 	struct hca_msg_channel *msg[HCA_STAGE_N][HCA_STAGE_N]; /* [from][to], NULL: none */
 	struct hca_msg_inbox inbox[HCA_STAGE_N];
-	struct hca_record_pool rec, rec_full;
-	struct hca_record_pool ub_rec, ub_rec_full; /* zero without UB */
+	struct hca_record_pools records[HCA_WIRE_ROWS]; /* zeros: the wire has no records */
 	struct rte_mempool *tx_pool, *resp_pool;
 	struct hca_cc_flow *flow;	/* by object index; NULL: no congestion control */
 	struct hca_rtt *rtt;		/* round trips, by the low bits of the QP index */
@@ -168,15 +167,17 @@ hca_leave_ack(struct hca_pipe *h)
 			 __atomic_load_n(&h->leave_seq, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
 
-/* Record by reference. */
+/* Record of a QP by reference. */
 static inline struct hca_record *
 hca_record(struct hca_pipe *h, uint32_t ref)
 {
+	const struct hca_record_pools *pools = &h->records[HCA_WIRE_ROCE];
+
 	if (ref & HCA_RECREF_FULL)
-		return (struct hca_record *)((uint8_t *)h->rec_full.mem +
+		return (struct hca_record *)((uint8_t *)pools->full.mem +
 					     (size_t)(ref & ~HCA_RECREF_FULL) *
 						     sizeof(struct hca_record_full));
-	return (struct hca_record *)((uint8_t *)h->rec.mem +
+	return (struct hca_record *)((uint8_t *)pools->small.mem +
 				     (size_t)ref * sizeof(struct hca_record));
 }
 

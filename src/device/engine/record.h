@@ -117,6 +117,11 @@ struct hca_record_pool {
 	uint16_t wait_head, wait_tail;
 };
 
+/* The pools of a wire: records without and with a list of SGEs or data. */
+struct hca_record_pools {
+	struct hca_record_pool small, full;
+};
+
 /* Atomic: req_tx may set an error for a request that was sent, while req_rx reads it. */
 static inline uint8_t
 hca_record_syndrome(const struct hca_record *r)

@@ -140,11 +140,18 @@ struct hca_wire_ops {
 	for (unsigned int i_##w = 0; i_##w < HCA_WIRE_ROWS; i_##w++) \
 		for (const struct hca_wire_ops *w = (h)->wire[i_##w]; w != NULL; w = NULL)
 
-/* The row of a service; NULL: the device does not have its wire. */
+/* The wire of the QPs of a service. */
+static inline enum hca_wire
+hca_service_wire(uint32_t service)
+{
+	return unlikely(hca_is_jetty(service)) ? HCA_WIRE_UB : HCA_WIRE_ROCE;
+}
+
+/* Its row; NULL: the device does not have the wire. */
 static inline const struct hca_wire_ops *
 hca_wire_of_service(const struct hca_core *h, uint32_t service)
 {
-	return h->wire[unlikely(hca_is_jetty(service)) ? HCA_WIRE_UB : HCA_WIRE_ROCE];
+	return h->wire[hca_service_wire(service)];
 }
 
 static inline const struct hca_wire_ops *

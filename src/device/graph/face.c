@@ -132,8 +132,10 @@ add_waiting(const struct hca_pipe *p, struct hca_usage *u)
 static void
 add_pools(const struct hca_pipe *p, struct hca_usage *u)
 {
-	u->records += hca_record_pool_in_use(&p->rec);
-	u->full_records += hca_record_pool_in_use(&p->rec_full);
+	for (unsigned int w = 0; w < HCA_WIRE_ROWS; w++) {
+		u->records += hca_record_pool_in_use(&p->records[w].small);
+		u->full_records += hca_record_pool_in_use(&p->records[w].full);
+	}
 	u->tx_mbufs += rte_mempool_in_use_count(p->tx_pool);
 	u->resp_mbufs += rte_mempool_in_use_count(p->resp_pool);
 }

@@ -254,25 +254,15 @@ mbuf_pool(struct hca_pipe *h, const char *kind, uint32_t n)
 static int
 pools_init(struct hca_pipe *h)
 {
-	int rc;
-
 	hca_tsan_watch_pools();
 	h->tx_pool = mbuf_pool(h, "tx", h->cfg.mbufs);
 	h->resp_pool = mbuf_pool(h, "resp", h->cfg.mbufs);
-	if (h->tx_pool == NULL || h->resp_pool == NULL)
-		return -ENOMEM;
-	rc = hca_record_pool_init(h, &h->rec, "rec", h->cfg.records, sizeof(struct hca_record), 0);
-	if (rc != 0)
-		return rc;
-	return hca_record_pool_init(h, &h->rec_full, "recf", h->cfg.full_records,
-				    sizeof(struct hca_record_full), HCA_RECREF_FULL);
+	return h->tx_pool != NULL && h->resp_pool != NULL ? 0 : -ENOMEM;
 }
 
 static void
 pools_fini(struct hca_pipe *h)
 {
-	hca_record_pool_fini(&h->rec_full);
-	hca_record_pool_fini(&h->rec);
 	rte_mempool_free(h->resp_pool);
 	rte_mempool_free(h->tx_pool);
 }

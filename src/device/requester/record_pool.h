@@ -3,7 +3,7 @@
 #define REQUESTER_RECORD_POOL_H
 
 /*
- * Pools of request records and the rules for taking one.
+ * Pools of request records, two for each wire, and the rules for taking a record.
  *
  * Every live QP owns two records of each kind; the rest is shared. A QP with fewer than two of a
  * kind may always take one, others only while shared ones are left, so that waiting QPs (RNR, a
@@ -27,22 +27,38 @@
 #include <rte_ring_elem.h>
 
 #include "ctxmgt/qp.h"
+#include "engine/impl.h"
 #include "engine/record.h"
-
-struct hca_pipe;
+#include "engine/wire_ops.h"
 
 #define HCA_RECORDS_PER_QP_RESERVED 2u
 
-/*
- * Create a pool of count zeroed objects of `size` bytes; references are indexes ORed with mark
- * (HCA_RECREF_FULL or 0). kind: end of the ring's name. 0 or -ENOMEM. A pool that was never
- * initialized (all zero) may be passed to fini.
- */
-int hca_record_pool_init(struct hca_pipe *h, struct hca_record_pool *p, const char *kind,
-			 uint32_t count, uint32_t size, uint32_t mark);
-void hca_record_pool_fini(struct hca_record_pool *p);
+/* The pools of a wire: numbers of records, and their sizes in bytes. */
+struct hca_record_sizes {
+	uint32_t small, small_bytes;
+	uint32_t full, full_bytes;
+};
 
-/* Number of records in use: neither on the parser's stack nor being returned to it. */
+/**
+ * Create the pools of a wire, of zeroed records. For the rows of wires (hca_wire_ops.create).
+ *
+ * @param h
+ *   The pipe; its pools of the wire are zeros.
+ * @param wire
+ *   The wire.
+ * @param s
+ *   The sizes.
+ * @return
+ *   0, or -ENOMEM: hca_record_pools_fini() releases the pools that were made.
+ */
+int hca_record_pools_init(struct hca_pipe *h, enum hca_wire wire, const struct hca_record_sizes *s);
+/* Release them; they may be zeros. */
+void hca_record_pools_fini(struct hca_pipe *h, enum hca_wire wire);
+
+/*
+ * Number of records in use: neither on the parser's stack nor being returned to it; 0 of a pool of
+ * zeros.
+ */
 uint32_t hca_record_pool_in_use(const struct hca_record_pool *p);
 
 /*
@@ -53,6 +69,13 @@ int hca_record_reserve_qp(struct hca_pipe *h, uint32_t service, uint32_t usr_pag
 
 /* Move returned references to the stack. */
 void hca_record_pool_refill(struct hca_record_pool *p);
+
+/* The pools of the QPs of a service. */
+static inline struct hca_record_pools *
+hca_record_pools_of(struct hca_pipe *h, uint32_t service)
+{
+	return &h->records[hca_service_wire(service)];
+}
 
 /* Atomic, because it is read at any time for statistics. */
 static inline void

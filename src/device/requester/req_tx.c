@@ -262,14 +262,16 @@ return_record(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint32_t ref)
 
 	ret->ref[ret->n++] = ref;
 	if (unlikely(ret->n == RTE_DIM(ret->ref)))
-		return_flush(full ? &h->rec_full : &h->rec, ret);
+		return_flush(full ? &h->records[HCA_WIRE_ROCE].full
+				  : &h->records[HCA_WIRE_ROCE].small,
+			     ret);
 }
 
 static void
 return_all(struct hca_pipe *h, struct hca_req_tx_ctx *ctx)
 {
-	return_flush(&h->rec, &ctx->ret[0]);
-	return_flush(&h->rec_full, &ctx->ret[1]);
+	return_flush(&h->records[HCA_WIRE_ROCE].small, &ctx->ret[0]);
+	return_flush(&h->records[HCA_WIRE_ROCE].full, &ctx->ret[1]);
 }
 
 void

@@ -89,6 +89,7 @@ hca_parser_fini(struct hca_pipe *h)
 static void
 settle_freed(struct hca_pipe *h, struct hca_qp *qp)
 {
+	struct hca_record_pools *pools = hca_record_pools_of(h, qp->cfg.service);
 	struct hca_qp_parser *p = &qp->parser;
 	uint32_t freed = __atomic_load_n(&qp->sq_freed, __ATOMIC_ACQUIRE);
 	uint32_t n = freed - p->freed_seen, full = 0;
@@ -99,9 +100,9 @@ settle_freed(struct hca_pipe *h, struct hca_qp *qp)
 		full += p->window[i & p->window_mask] >> 31;
 	p->freed_seen = freed;
 	if (full != 0)
-		hca_record_settle(hca_record_pool_of(h, qp->cfg.service, true), p, full);
+		hca_record_settle(&pools->full, p, full);
 	if (n != full)
-		hca_record_settle(hca_record_pool_of(h, qp->cfg.service, false), p, n - full);
+		hca_record_settle(&pools->small, p, n - full);
 }
 
 static inline uint32_t
@@ -284,7 +285,7 @@ static __rte_noinline enum visit_end
 parse_any(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 {
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
-	struct hca_record_pool *pool = &h->rec;
+	struct hca_record_pool *pool = &h->records[HCA_WIRE_ROCE].small;
 	struct hca_qp_parser *p = v->p;
 	struct hca_record *r;
 	struct hca_ud_av av;
@@ -296,7 +297,7 @@ parse_any(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 	flags = (w.is_rd ? HCA_REC_RD : 0) | (w.is_local ? HCA_REC_LOCAL : 0);
 	if (w.is_inline || w.is_atomic || w.nsge > 1 || w.ud != NULL ||
 	    (w.is_local && p->next_op == HCA_OP_BIND_MW)) {
-		pool = &h->rec_full;
+		pool = &h->records[HCA_WIRE_ROCE].full;
 		flags |= HCA_REC_FULL | (w.is_inline ? HCA_REC_INLINE : 0);
 	}
 	ref = take_record(pool, p);
@@ -373,7 +374,7 @@ parse_jetty(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 	uint32_t ref;
 
 	judge_jetty_wqe(h, v, copy, &w, &av);
-	pool = hca_record_pool_of(h, v->qp->cfg.service, hca_wqe_ub_full(&w));
+	pool = hca_wqe_ub_full(&w) ? &h->records[HCA_WIRE_UB].full : &h->records[HCA_WIRE_UB].small;
 	ref = take_record(pool, v->p);
 	if (unlikely(ref == HCA_RECREF_NONE))
 		return no_record(v, pool);
@@ -432,7 +433,7 @@ run(struct hca_pipe *h, struct visit *v, unsigned int quota, bool jetty)
 	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
 	struct hca_qp_parser *p = v->p;
-	struct hca_record_pool *pool = jetty ? &h->ub_rec : &h->rec;
+	struct hca_record_pool *pool = &h->records[jetty ? HCA_WIRE_UB : HCA_WIRE_ROCE].small;
 	bool shared = !others_wait(pool, p) || p->flags & HCA_PF_GRANTED;
 	const uint32_t *refs = pool->stack + pool->stack_n;
 	struct hca_qp_parser at = *p; /* state of the walk, in registers */
@@ -648,8 +649,7 @@ visit_qp(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned in
 static void
 purge(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi)
 {
-	struct hca_record_pool *rec = hca_record_pool_of(h, h->qp[qpi].cfg.service, false);
-	struct hca_record_pool *rec_full = hca_record_pool_of(h, h->qp[qpi].cfg.service, true);
+	struct hca_record_pools *pools = hca_record_pools_of(h, h->qp[qpi].cfg.service);
 	struct hca_qp_parser *p = &h->qp[qpi].parser;
 
 	drop_chains(h, p);
@@ -658,12 +658,12 @@ purge(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi)
 		c->ready_n--;
 	}
 	if (p->flags & HCA_PF_WAIT_REC)
-		stop_waiting(h, rec, qpi);
+		stop_waiting(h, &pools->small, qpi);
 	if (p->flags & HCA_PF_WAIT_FULL)
-		stop_waiting(h, rec_full, qpi);
+		stop_waiting(h, &pools->full, qpi);
 	p->flags = 0;
-	hca_record_settle(rec, p, p->held[0]);
-	hca_record_settle(rec_full, p, p->held[1]);
+	hca_record_settle(&pools->small, p, p->held[0]);
+	hca_record_settle(&pools->full, p, p->held[1]);
 	hca_purge_ack(h, HCA_STAGE_PARSER);
 }
 
@@ -699,8 +699,10 @@ on_freed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 		make_ready(h, c, qpi);
 	}
 	if (unlikely(qp->parser.flags & (HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL))) {
-		wake_if_due(h, c, hca_record_pool_of(h, qp->cfg.service, false), qpi);
-		wake_if_due(h, c, hca_record_pool_of(h, qp->cfg.service, true), qpi);
+		struct hca_record_pools *pools = hca_record_pools_of(h, qp->cfg.service);
+
+		wake_if_due(h, c, &pools->small, qpi);
+		wake_if_due(h, c, &pools->full, qpi);
 	}
 }
 
@@ -738,11 +740,11 @@ take_back(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pool *
 static inline void
 take_back_records(struct hca_pipe *h, struct hca_parser_ctx *c)
 {
-	take_back(h, c, &h->rec);
-	take_back(h, c, &h->rec_full);
+	take_back(h, c, &h->records[HCA_WIRE_ROCE].small);
+	take_back(h, c, &h->records[HCA_WIRE_ROCE].full);
 	if (unlikely(h->ub != NULL)) {
-		take_back(h, c, &h->ub_rec);
-		take_back(h, c, &h->ub_rec_full);
+		take_back(h, c, &h->records[HCA_WIRE_UB].small);
+		take_back(h, c, &h->records[HCA_WIRE_UB].full);
 	}
 	c->freed = false;
 }
@@ -771,11 +773,11 @@ uint64_t
 hca_parser_deadline(const struct hca_pipe *h, uint64_t now)
 {
 	const struct hca_parser_ctx *c = h->stage_ctx[HCA_STAGE_PARSER];
+	uint32_t waiting = 0;
 
 	if (c->ready_n != 0)
 		return now;
-	return (h->rec.waiting | h->rec_full.waiting | h->ub_rec.waiting |
-		h->ub_rec_full.waiting) != 0
-		       ? HCA_DEADLINE_ROOM
-		       : UINT64_MAX;
+	for (unsigned int w = 0; w < HCA_WIRE_ROWS; w++)
+		waiting |= h->records[w].small.waiting | h->records[w].full.waiting;
+	return waiting != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
 }

@@ -3,10 +3,10 @@
 #define UB_RECORD_H
 
 /*
- * Request records of Jettys, in two separate pools (hca_pipe.ub_rec, ub_rec_full). As in
- * engine/record.h the record is the window entry. The parser writes it before it publishes head;
- * from then on only TAI writes it, and encap reads the fields that operations of the request refer
- * to. TAI returns it when the request is complete and no operation refers to it.
+ * Request records of Jettys, in the pools of UB (hca_pipe.records). As in engine/record.h the
+ * record is the window entry. The parser writes it before it publishes head; from then on only TAI
+ * writes it, and encap reads the fields that operations of the request refer to. TAI returns it
+ * when the request is complete and no operation refers to it.
  */
 
 #include <stdbool.h>
@@ -112,11 +112,13 @@ _Static_assert(sizeof(struct hca_ub_record_full) == 768, "twelve lines");
 static inline struct hca_ub_record *
 hca_ub_record(const struct hca_pipe *h, uint32_t ref)
 {
+	const struct hca_record_pools *pools = &h->records[HCA_WIRE_UB];
+
 	if (ref & HCA_RECREF_FULL)
-		return (struct hca_ub_record *)((uint8_t *)h->ub_rec_full.mem +
+		return (struct hca_ub_record *)((uint8_t *)pools->full.mem +
 						(size_t)(ref & ~HCA_RECREF_FULL) *
 							sizeof(struct hca_ub_record_full));
-	return (struct hca_ub_record *)((uint8_t *)h->ub_rec.mem +
+	return (struct hca_ub_record *)((uint8_t *)pools->small.mem +
 					(size_t)ref * sizeof(struct hca_ub_record));
 }
 
@@ -146,15 +148,6 @@ static inline const struct hca_sge *
 hca_ub_record_sges(const struct hca_ub_record *r)
 {
 	return r->flags & HCA_REC_FULL ? ((const struct hca_ub_record_full *)r)->body.sge : &r->sge;
-}
-
-/* Pools of the records of QPs of a service. */
-static inline struct hca_record_pool *
-hca_record_pool_of(struct hca_pipe *h, uint32_t service, bool full)
-{
-	if (unlikely(hca_is_jetty(service)))
-		return full ? &h->ub_rec_full : &h->ub_rec;
-	return full ? &h->rec_full : &h->rec;
 }
 
 #endif

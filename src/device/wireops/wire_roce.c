@@ -4,6 +4,7 @@
 
 #include "abi_cmd.h"
 #include "frame/decap.h"
+#include "requester/record_pool.h"
 #include "wireops/wireops.h"
 
 static const struct hca_wire_edge edges[] = {
@@ -14,6 +15,25 @@ static const struct hca_wire_edge edges[] = {
 	{HCA_EDGE_DECAP_REQ_RX, hca_req_rx_process, hca_req_rx_room},
 };
 
+static int
+create(struct hca_pipe *h)
+{
+	const struct hca_record_sizes sizes = {
+		.small = h->cfg.records,
+		.small_bytes = sizeof(struct hca_record),
+		.full = h->cfg.full_records,
+		.full_bytes = sizeof(struct hca_record_full),
+	};
+
+	return hca_record_pools_init(h, HCA_WIRE_ROCE, &sizes);
+}
+
+static void
+destroy(struct hca_pipe *h)
+{
+	hca_record_pools_fini(h, HCA_WIRE_ROCE);
+}
+
 const struct hca_wire_ops hca_wire_roce = {
 	.name = "roce",
 	.wire = HCA_WIRE_ROCE,
@@ -23,6 +43,8 @@ const struct hca_wire_ops hca_wire_roce = {
 	.receives_to = HCA_STAGE_EE,
 	.edges = edges,
 	.num_edges = RTE_DIM(edges),
+	.create = create,
+	.destroy = destroy,
 	.take = hca_decap_roce_take,
 	.judge = hca_decap_roce_judge,
 	.caps = HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC,

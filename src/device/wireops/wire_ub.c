@@ -32,22 +32,21 @@ defaults(struct hca_config *c)
 static int
 create(struct hca_pipe *h)
 {
+	const struct hca_record_sizes sizes = {
+		.small = h->cfg.ub_records,
+		.small_bytes = sizeof(struct hca_ub_record),
+		.full = h->cfg.ub_full_records,
+		.full_bytes = sizeof(struct hca_ub_record_full),
+	};
 	int rc = hca_ub_create(&h->core);
 
-	if (rc == 0)
-		rc = hca_record_pool_init(h, &h->ub_rec, "ubrec", h->cfg.ub_records,
-					  sizeof(struct hca_ub_record), 0);
-	if (rc == 0)
-		rc = hca_record_pool_init(h, &h->ub_rec_full, "ubrecf", h->cfg.ub_full_records,
-					  sizeof(struct hca_ub_record_full), HCA_RECREF_FULL);
-	return rc;
+	return rc == 0 ? hca_record_pools_init(h, HCA_WIRE_UB, &sizes) : rc;
 }
 
 static void
 destroy(struct hca_pipe *h)
 {
-	hca_record_pool_fini(&h->ub_rec_full);
-	hca_record_pool_fini(&h->ub_rec);
+	hca_record_pools_fini(h, HCA_WIRE_UB);
 	hca_ub_destroy(&h->core);
 }
 

@@ -204,7 +204,7 @@ rst2init_and_rtr(void **state)
 	/* SQ pages, RQ pages, the block */
 	assert_int_equal(command(r, HCA_CMD_RST2INIT_QPEE, QPN, fill_init), 3);
 	assert_int_equal(command(r, HCA_CMD_INIT2RTR_QPEE, QPN, fill_rtr), 1);
-	assert_int_equal(r->h->rec.reserved_qps, 1);
+	assert_int_equal(r->h->records[HCA_WIRE_ROCE].small.reserved_qps, 1);
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, QPN, 0, 0), HCA_STAT_OK);
 	assert_int_equal(r->h->vtp.mpt[50].users + r->h->vtp.mpt[51].users, 0);
 }

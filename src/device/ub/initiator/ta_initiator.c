@@ -260,9 +260,11 @@ hca_tai_unlist(struct hca_pipe *h, uint32_t qpi)
 static void
 return_refs(struct hca_pipe *h, const uint32_t *ref, uint32_t n)
 {
+	struct hca_record_pools *pools = &h->records[HCA_WIRE_UB];
+
 	for (uint32_t i = 0, run; i < n; i += run) {
 		uint32_t kind = ref[i] & HCA_RECREF_FULL;
-		struct hca_record_pool *p = kind != 0 ? &h->ub_rec_full : &h->ub_rec;
+		struct hca_record_pool *p = kind != 0 ? &pools->full : &pools->small;
 
 		for (run = 1; i + run < n && (ref[i + run] & HCA_RECREF_FULL) == kind; run++)
 			;

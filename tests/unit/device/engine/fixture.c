@@ -115,6 +115,22 @@ make_channel(struct hca_pipe *h, enum hca_stage_id from, enum hca_stage_id to)
 	h->msg[from][to] = c;
 }
 
+static void
+make_pools(struct hca_pipe *h, const struct fx_config *c)
+{
+	const struct hca_record_sizes roce = {
+		.small = c->records ? c->records : 64,
+		.small_bytes = sizeof(struct hca_record),
+		.full = c->full_records ? c->full_records : 32,
+		.full_bytes = sizeof(struct hca_record_full),
+	};
+	const struct hca_record_sizes jettys = {64, sizeof(struct hca_ub_record), 32,
+						sizeof(struct hca_ub_record_full)};
+
+	assert_int_equal(hca_record_pools_init(h, HCA_WIRE_ROCE, &roce), 0);
+	assert_int_equal(hca_record_pools_init(h, HCA_WIRE_UB, &jettys), 0);
+}
+
 struct fx *
 fx_create(const struct fx_config *cfg)
 {
@@ -154,19 +170,7 @@ fx_create(const struct fx_config *cfg)
 #define X(f, t, k) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
 	HCA_MSG_LIST(X)
 #undef X
-	assert_int_equal(hca_record_pool_init(h, &h->rec, "rec", c->records ? c->records : 64,
-					      sizeof(struct hca_record), 0),
-			 0);
-	assert_int_equal(hca_record_pool_init(h, &h->rec_full, "recf",
-					      c->full_records ? c->full_records : 32,
-					      sizeof(struct hca_record_full), HCA_RECREF_FULL),
-			 0);
-	assert_int_equal(hca_record_pool_init(h, &h->ub_rec, "ubrec", 64,
-					      sizeof(struct hca_ub_record), 0),
-			 0);
-	assert_int_equal(hca_record_pool_init(h, &h->ub_rec_full, "ubrecf", 32,
-					      sizeof(struct hca_ub_record_full), HCA_RECREF_FULL),
-			 0);
+	make_pools(h, c);
 	return fx;
 }
 
@@ -189,10 +193,8 @@ fx_destroy(struct fx *fx)
 			free(h->msg[f][t]);
 		}
 	}
-	hca_record_pool_fini(&h->rec);
-	hca_record_pool_fini(&h->rec_full);
-	hca_record_pool_fini(&h->ub_rec);
-	hca_record_pool_fini(&h->ub_rec_full);
+	hca_record_pools_fini(h, HCA_WIRE_ROCE);
+	hca_record_pools_fini(h, HCA_WIRE_UB);
 	munmap(h->bar2, HCA_BAR2_SIZE);
 	free(h->rtt_peers);
 	free(h->rtt);

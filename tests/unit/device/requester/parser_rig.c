@@ -122,8 +122,9 @@ complete(struct fx *fx, uint32_t qpi, uint32_t n)
 	assert_true(qp->parser.head - qp->sq_freed >= n);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t ref = qp->parser.window[(qp->sq_freed + i) & qp->parser.window_mask];
-		struct hca_record_pool *pool =
-			ref & HCA_RECREF_FULL ? &fx->h->rec_full : &fx->h->rec;
+		struct hca_record_pool *pool = ref & HCA_RECREF_FULL
+						       ? &fx->h->records[HCA_WIRE_ROCE].full
+						       : &fx->h->records[HCA_WIRE_ROCE].small;
 
 		assert_int_equal(rte_ring_sp_enqueue_elem(pool->free, &ref, sizeof(ref)), 0);
 	}

@@ -216,14 +216,14 @@ enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len, uint8_
 struct hca_record *
 rig_post(struct rig *r, uint8_t op, uint32_t len, uint8_t flags)
 {
-	return enter(r, &r->h->rec, op, len, flags);
+	return enter(r, &r->h->records[HCA_WIRE_ROCE].small, op, len, flags);
 }
 
 struct hca_record_full *
 rig_post_full(struct rig *r, uint8_t op, uint32_t len, uint8_t flags, uint8_t nsge)
 {
 	struct hca_record_full *f =
-		(void *)enter(r, &r->h->rec_full, op, len, flags | HCA_REC_FULL);
+		(void *)enter(r, &r->h->records[HCA_WIRE_ROCE].full, op, len, flags | HCA_REC_FULL);
 	uint32_t va = RIG_VA, part = nsge ? len / nsge : 0;
 
 	f->r.nsge = nsge;

@@ -111,8 +111,8 @@ expect_empty(struct rig *r)
 {
 	run(r);
 	assert_int_equal(r->qp->sq_freed, r->qp->parser.head);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].small), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].full), 0);
 }
 
 /* With no packets outstanding no acknowledgement is needed. */
@@ -448,8 +448,8 @@ reset_while_waiting(void **state)
 	assert_int_equal(state_of(r), HCA_MPT_UNBOUND);
 	rte_rcu_qsbr_quiescent(rcu, 0);
 	assert_int_equal(hca_req_tx_poll(r->h, r->now, 32), 0);
-	hca_record_pool_refill(&r->h->rec_full);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
+	hca_record_pool_refill(&r->h->records[HCA_WIRE_ROCE].full);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].full), 0);
 	assert_int_equal(state_of(r), HCA_MPT_UNBOUND);
 }
 

@@ -33,8 +33,8 @@ expect_empty(struct rig *r)
 {
 	rig_send(r, 2);
 	assert_int_equal(r->qp->sq_freed, r->qp->parser.head);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].small), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].full), 0);
 }
 
 /* Asserts that request `first` failed with this syndrome, and the rest up to n were flushed. */

@@ -518,13 +518,13 @@ test_flush_and_return(void **state)
 	set_una(r, 4, rig_psn(2));
 	hca_req_tx_poll(r->h, r->now, 32);
 	assert_int_equal(r->qp->sq_freed, 0);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 3);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].small), 3);
 	assert_int_equal(rig_send(r, 0), 2);
 	hca_msg_send(r->h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_COPIED);
 	hca_req_tx_poll(r->h, r->now, 32);
 	assert_int_equal(r->qp->sq_freed, 4);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].small), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].full), 0);
 	assert_true(fx_take_msgs(r->fx, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, RIG_QPI) &
 		    HCA_MSG_FREED);
 }
@@ -544,8 +544,8 @@ test_purge(void **state)
 	hca_msg_send(r->h, HCA_STAGE_CEU, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_PURGE);
 	assert_int_equal(rig_send(r, 1), 0);
 	assert_int_equal(r->h->line[HCA_STAGE_REQ_TX].purge_ack, 77);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec), 0);
-	assert_int_equal(hca_record_pool_in_use(&r->h->rec_full), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].small), 0);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_ROCE].full), 0);
 	assert_int_equal(((struct hca_req_tx_ctx *)r->h->stage_ctx[HCA_STAGE_REQ_TX])->count, 0);
 }
 

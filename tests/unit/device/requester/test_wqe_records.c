@@ -25,7 +25,7 @@ test_window_parks_until_freed(void **state)
 	assert_int_equal(fx->h->qp[QPI].parser.head, 20);
 	complete(fx, QPI, 1);
 	poll_parser(fx);
-	assert_int_equal(hca_record_pool_in_use(&fx->h->rec), 0);
+	assert_int_equal(hca_record_pool_in_use(&fx->h->records[HCA_WIRE_ROCE].small), 0);
 }
 
 static void
@@ -228,8 +228,8 @@ test_everything_gets_done(void **state)
 		assert_int_equal(fx->h->qp[i + 1].sq_freed, posted[i]);
 		assert_int_equal(fx->h->qp[i + 1].parser.held[0], 0);
 	}
-	assert_int_equal(fx->h->rec.shared_used, 0);
-	assert_int_equal(hca_record_pool_in_use(&fx->h->rec), 0);
+	assert_int_equal(fx->h->records[HCA_WIRE_ROCE].small.shared_used, 0);
+	assert_int_equal(hca_record_pool_in_use(&fx->h->records[HCA_WIRE_ROCE].small), 0);
 	assert_int_equal(fx->events, 0);
 }
 
@@ -327,8 +327,8 @@ test_purge(void **state)
 			}
 		for (uint32_t i = 1; i <= 4; i++)
 			assert_false(fx->h->qp[i].parser.in_chain);
-		assert_int_equal(fx->h->rec.shared_used, 0);
-		assert_int_equal(hca_record_pool_in_use(&fx->h->rec), 0);
+		assert_int_equal(fx->h->records[HCA_WIRE_ROCE].small.shared_used, 0);
+		assert_int_equal(hca_record_pool_in_use(&fx->h->records[HCA_WIRE_ROCE].small), 0);
 		/* reset the QP as the CEU does */
 		fx->h->qp[gone].parser.freed_seen = fx->h->qp[gone].sq_freed;
 		fx->h->qp[gone].cfg.state = HCA_QPS_RTS;
@@ -354,7 +354,8 @@ test_purged_records_wake_others(void **state)
 	hca_msg_send(fx->h, HCA_STAGE_CEU, HCA_STAGE_PARSER, 1, HCA_MSG_PURGE);
 	poll_parser(fx);
 	for (uint32_t i = 0; i < 8; i++)
-		rte_ring_sp_enqueue_elem(fx->h->rec.free, &a->parser.window[i], 4);
+		rte_ring_sp_enqueue_elem(fx->h->records[HCA_WIRE_ROCE].small.free,
+					 &a->parser.window[i], 4);
 	assert_int_equal(hca_record_reserve_qp(fx->h, HCA_ST_RC, PAGE, -1), 0);
 	poll_parser(fx);
 	assert_int_equal(b->parser.head, 8);

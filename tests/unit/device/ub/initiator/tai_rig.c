@@ -192,7 +192,7 @@ rig_teardown(void **state)
 struct hca_ub_record *
 rig_post_on(struct tai_rig *r, struct hca_qp *qp, uint8_t op, uint32_t len)
 {
-	struct hca_record_pool *pool = &r->h->ub_rec_full;
+	struct hca_record_pool *pool = &r->h->records[HCA_WIRE_UB].full;
 	uint32_t at = qp->parser.head, ref;
 	struct hca_ub_record_full *f;
 
@@ -413,8 +413,8 @@ rig_check_quiet(struct tai_rig *r)
 				 RIG_COUNTER(r, ub_segments_not_ready));
 	if (r->qp->cfg.state != HCA_QPS_RST)
 		assert_int_equal(r->qp->sq_freed, hca_una_tail(r->qp->sq_una));
-	hca_record_pool_refill(&r->h->ub_rec_full);
-	assert_int_equal(hca_record_pool_in_use(&r->h->ub_rec_full), 0);
+	hca_record_pool_refill(&r->h->records[HCA_WIRE_UB].full);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_UB].full), 0);
 	assert_int_equal(r->h->ub->pool[HCA_TP_REQUESTS].free_n,
 			 r->h->ub->pool[HCA_TP_REQUESTS].count);
 	for (uint32_t i = 1; i < RIG_TPS; i++) {

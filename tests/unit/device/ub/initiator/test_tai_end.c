@@ -244,8 +244,8 @@ test_purge(void **state)
 	rig_taack(r, 1, 2, 1, 3); /* 2: waits */
 	rig_post(r, HCA_OP_SEND, 8);
 	purge(r);
-	hca_record_pool_refill(&r->h->ub_rec_full);
-	assert_int_equal(hca_record_pool_in_use(&r->h->ub_rec_full), 0);
+	hca_record_pool_refill(&r->h->records[HCA_WIRE_UB].full);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_UB].full), 0);
 	assert_int_equal(r->qp->tai.open | r->qp->tai.flags, 0);
 	op = hca_tai_op(r->h, r->h->ub->tp[1].lane[HCA_TP_REQUESTS].ring[3]);
 	assert_int_equal(op->flags, HCA_TA_OP_ORPHAN | HCA_TA_OP_FORGOTTEN);
@@ -347,8 +347,8 @@ test_dead_tp(void **state)
 		rig_expect(r, i, HCA_UB_STATUS_ACK_TIMEOUT);
 	rig_expect_none(r);
 	assert_int_equal(RIG_COUNTER(r, ub_segments_reissued), 0);
-	hca_record_pool_refill(&r->h->ub_rec_full);
-	assert_int_equal(hca_record_pool_in_use(&r->h->ub_rec_full), 0);
+	hca_record_pool_refill(&r->h->records[HCA_WIRE_UB].full);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_UB].full), 0);
 }
 
 /* A segment that waits for a peer that is not ready has no TP: it goes to another one. */

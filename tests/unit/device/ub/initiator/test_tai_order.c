@@ -336,8 +336,8 @@ post_short(struct tai_rig *r)
 	const struct hca_ub_record *full = post_plain(r, 0);
 	struct hca_qp_parser *p = &r->qp->parser;
 	uint32_t *place = &p->window[(p->head - 1) & p->window_mask];
-	struct hca_record_pool *pool = &r->h->ub_rec_full;
-	uint32_t ref = take_ref(&r->h->ub_rec);
+	struct hca_record_pool *pool = &r->h->records[HCA_WIRE_UB].full;
+	uint32_t ref = take_ref(&r->h->records[HCA_WIRE_UB].small);
 
 	*hca_ub_record(r->h, ref) = *full;
 	pool->stack[pool->stack_n] = *place;
@@ -369,8 +369,8 @@ test_records_return(void **state)
 			;
 	}
 	rig_check_quiet(r);
-	hca_record_pool_refill(&r->h->ub_rec);
-	assert_int_equal(hca_record_pool_in_use(&r->h->ub_rec), 0);
+	hca_record_pool_refill(&r->h->records[HCA_WIRE_UB].small);
+	assert_int_equal(hca_record_pool_in_use(&r->h->records[HCA_WIRE_UB].small), 0);
 }
 
 /* A run ends where its TP has room for no more; below, where there are no more operations. */

@@ -130,8 +130,8 @@ finish_all(struct fx *fx)
 
 	for (uint32_t i = qp->sq_freed; i != qp->parser.head; i++) {
 		uint32_t ref = qp->parser.window[i & qp->parser.window_mask];
-		struct hca_record_pool *p =
-			hca_record_pool_of(fx->h, HCA_ST_JETTY, ref & HCA_RECREF_FULL);
+		struct hca_record_pools *pools = hca_record_pools_of(fx->h, HCA_ST_JETTY);
+		struct hca_record_pool *p = ref & HCA_RECREF_FULL ? &pools->full : &pools->small;
 
 		assert_int_equal(rte_ring_sp_enqueue_elem(p->free, &ref, sizeof(ref)), 0);
 	}
@@ -610,10 +610,10 @@ test_pools(void **state)
 	post(fx, &w, HCA_OP_SEND, w.len);
 	assert_int_equal(p->held[0], 1);
 	assert_int_equal(p->held[1], 1);
-	assert_int_equal(hca_record_pool_in_use(&fx->h->ub_rec), 1);
-	assert_int_equal(hca_record_pool_in_use(&fx->h->ub_rec_full), 1);
-	assert_int_equal(hca_record_pool_in_use(&fx->h->rec), 0);
-	assert_int_equal(hca_record_pool_in_use(&fx->h->rec_full), 0);
+	assert_int_equal(hca_record_pool_in_use(&fx->h->records[HCA_WIRE_UB].small), 1);
+	assert_int_equal(hca_record_pool_in_use(&fx->h->records[HCA_WIRE_UB].full), 1);
+	assert_int_equal(hca_record_pool_in_use(&fx->h->records[HCA_WIRE_ROCE].small), 0);
+	assert_int_equal(hca_record_pool_in_use(&fx->h->records[HCA_WIRE_ROCE].full), 0);
 }
 
 /* A Jetty waits for records of its own kind, and goes on when some come back. */
@@ -621,12 +621,13 @@ static void
 test_waits_for_records(void **state)
 {
 	struct fx *fx = *state;
+	struct hca_record_pool *pool = &fx->h->records[HCA_WIRE_UB].small;
 	struct hca_qp *qp = &fx->h->qp[QPI];
 	struct wqe w = begin(0);
 
-	for (uint32_t i = 0; i < fx->h->ub_rec.count - 2; i++)
-		hca_record_set_stack(&fx->h->ub_rec, fx->h->ub_rec.stack_n - 1);
-	fx->h->ub_rec.shared_used = fx->h->ub_rec.count - 2;
+	for (uint32_t i = 0; i < pool->count - 2; i++)
+		hca_record_set_stack(pool, pool->stack_n - 1);
+	pool->shared_used = pool->count - 2;
 	post(fx, &w, HCA_OP_SEND, w.len);
 	post(fx, &w, HCA_OP_SEND, w.len);
 	put(fx, 2, &w);
