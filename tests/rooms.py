@@ -28,16 +28,7 @@ ROOMS = [
 
 # The budget of uses of a later room, as (file, file of the later room). It only falls: an entry that is no
 # longer needed is a complaint.
-UP = {
-    # one parser for the WQEs of QPs and Jettys; a wire that is a row of functions hands its own over
-    ('src/device/requester/wqe_parser.c', 'src/device/ub/initiator/wqe_ub.h'),
-    ('src/device/requester/wqe_parser.c', 'src/device/ub/initiator/wqe_ub.c'),
-    # UB in the requester and the CEU: until its row has these
-    ('src/device/requester/doorbell.c', 'src/device/ub/record.h'),
-    ('src/device/requester/parser_fill.h', 'src/device/ub/record.h'),
-    ('src/device/requester/doorbell.c', 'src/device/ub/record.c'),
-    ('src/device/requester/wqe_parser.c', 'src/device/ub/record.c'),
-}
+UP = set()
 
 # The files of src/device outside src/device/ub that name UB. It only falls, as UP does. A wire is a row of
 # src/device/wireops; other files ask the row.
@@ -48,9 +39,6 @@ NAMES_UB = {
     'src/device/hca.h',
     'src/device/port/port_divert.c',
     'src/device/port/port_fabric.c',
-    'src/device/requester/doorbell.c',
-    'src/device/requester/parser_fill.h',
-    'src/device/requester/wqe_parser.c',
     'src/device/wire/opcode_set.c',
     'src/device/wire/ub_frame.c',
     'src/device/wire/ub_frame.h',

@@ -27,6 +27,7 @@
 struct hca_cmd;
 struct hca_decap;
 struct hca_mbox_dev_lim;
+struct hca_parser_visit;
 struct hca_qp_change;
 struct hca_qpc;
 struct hca_srqc;
@@ -81,7 +82,10 @@ struct hca_wire_ops {
 
 	/* ---- composition ---- */
 
-	/* those that keep state of its QPs, a bit each, without the parser and the timer */
+	/*
+	 * Those that keep state of its QPs, a bit each, without the parser and the timer; 0: it has
+	 * no QPs. Each has a channel to the parser for STATE, records_to also for FREED.
+	 */
 	uint32_t qp_stages;
 	/* the stage that takes records of its QPs from the parser; that has their timeouts */
 	uint8_t records_to, timeouts_to;
@@ -97,6 +101,21 @@ struct hca_wire_ops {
 	 */
 	int (*create)(struct hca_pipe *h);
 	void (*destroy)(struct hca_pipe *h);
+
+	/* ---- WQEs: the parser, see requester/parser_visit.h; it has RoCE's itself ---- */
+
+	/* opcodes of its WQEs, a bit each; those of RoCE are accepted of each service */
+	uint32_t wqe_ops;
+	/* Makes records of at most quota WQEs that have the usual form; returns how many. */
+	unsigned int (*parse_run)(struct hca_pipe *h, struct hca_parser_visit *v,
+				  unsigned int quota);
+	/*
+	 * Makes the record of one WQE of any form, also of a wrong one. copy: the WQE. Returns the
+	 * record, or HCA_RECREF_NONE and the pool that has none in v->wanted.
+	 */
+	uint32_t (*parse)(struct hca_pipe *h, struct hca_parser_visit *v, const uint8_t *copy);
+	/* records_to gets the message STATE when a QP in ERR has no WQE left. */
+	bool wants_parsed;
 
 	/* ---- frames: decap, see frame/decap.h ---- */
 
@@ -152,6 +171,15 @@ static inline const struct hca_wire_ops *
 hca_wire_of_service(const struct hca_core *h, uint32_t service)
 {
 	return h->wire[hca_service_wire(service)];
+}
+
+/* The same for the parser, which has RoCE's functions itself: NULL for RoCE. */
+static inline const struct hca_wire_ops *
+hca_other_wire(const struct hca_core *h, uint32_t service)
+{
+	enum hca_wire wire = hca_service_wire(service);
+
+	return likely(wire == HCA_WIRE_ROCE) ? NULL : h->wire[wire];
 }
 
 static inline const struct hca_wire_ops *

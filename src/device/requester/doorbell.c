@@ -20,7 +20,6 @@
 #include "requester/doorbell.h"
 #include "engine/impl.h"
 #include "engine/wire_ops.h"
-#include "ub/record.h"
 #include "requester/wqe_unit.h"
 
 #define SCAN_NS 25000u
@@ -251,11 +250,13 @@ state_takes_wqes(uint32_t state)
 	       (1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE | 1u << HCA_QPS_ERR);
 }
 
-/* An operation that Jettys alone have, of a Jetty. */
+/* An operation that RoCE does not have, of a QP of a wire that has it. */
 static __rte_noinline bool
-is_jetty_op(const struct hca_qp *qp, uint8_t op)
+is_other_op(const struct hca_qp *qp, uint8_t op, const struct hca_pipe *h)
 {
-	return hca_ub_wrs[op & 31].known && hca_is_jetty(qp->cfg.service);
+	const struct hca_wire_ops *wire = hca_other_wire(&h->core, qp->cfg.service);
+
+	return wire != NULL && (wire->wqe_ops >> (op & 31) & 1) != 0;
 }
 
 /* Receives were posted to a QP in ERR: the stage that has them flushes them. */
@@ -279,7 +280,8 @@ doorbell_judge(struct hca_pipe *h, uint32_t page, uint64_t w)
 	struct hca_qp *qp = &h->qp[qpi];
 	uint32_t state;
 
-	if (unlikely(!hca_wqe_op_known(op) && op != HCA_DB_OPCODE_KICK && !is_jetty_op(qp, op))) {
+	if (unlikely(!hca_wqe_op_known(op) && op != HCA_DB_OPCODE_KICK &&
+		     !is_other_op(qp, op, h))) {
 		HCA_COUNT(h, DOORBELL, db_bad_opcode);
 		return NULL;
 	}

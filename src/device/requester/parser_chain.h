@@ -8,19 +8,9 @@
  */
 
 #include "abi_wqe.h"
-#include "core/qbuf.h"
-#include "engine/impl.h"
-#include "requester/parser.h"
 #include "requester/doorbell.h"
-
-/* Result of the visit of a QP. */
-enum visit_end {
-	VISIT_MORE, /* quota used up, or visit again */
-	VISIT_IDLE, /* no WQEs announced */
-	VISIT_PARKED,
-	VISIT_NO_RECORD,
-	VISIT_CATAS,
-};
+#include "requester/parser.h"
+#include "requester/parser_visit.h"
 
 static inline void
 chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence)
@@ -72,28 +62,6 @@ chain_begin(struct hca_pipe *h, struct hca_qp_parser *p, uint32_t head)
 	if (unlikely(p->marked != 0))
 		p->marked |= HCA_PM_LOOK;
 	return VISIT_MORE;
-}
-
-/*
- * Advance to the WQE after the one just parsed, according to its copy; false: the chain leaves the
- * order of the queue.
- */
-static inline bool
-chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
-{
-	uint32_t nda_nop = hca_le32_to_cpu(next->nda_nop);
-	uint32_t nee_nds = hca_le32_to_cpu(next->nee_nds);
-	uint32_t size = 1u << p->sq_size_log;
-
-	p->sq_index = (uint16_t)((p->sq_index + 1u) & (size - 1));
-	p->next_size = (uint8_t)HCA_NEXT_NDS(nee_nds);
-	p->next_op = (uint8_t)HCA_NEXT_NOP(nda_nop);
-	p->next_fence = (nee_nds & HCA_NEXT_F) != 0;
-	p->in_chain = p->next_size != 0;
-	if (!p->in_chain)
-		return true;
-	return ++p->chain_len < size && HCA_NEXT_NDA(nda_nop) == (uint32_t)p->sq_index
-									 << p->sq_stride_log;
 }
 
 #endif

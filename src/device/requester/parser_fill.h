@@ -4,14 +4,14 @@
 
 /*
  * From the queue of a QP to its records: the one copy of a WQE, and the members of a record that
- * its next unit and the chain tell. Included by wqe_parser.c only, on the parser's lcore.
+ * its next unit and the chain tell. On the parser's lcore.
  */
 
 #include <string.h>
 
 #include <rte_prefetch.h>
 
-#include "ub/record.h"
+#include "engine/impl.h"
 #include "requester/wqe_unit.h"
 
 #define COPY_BLOCK 64u
@@ -31,17 +31,23 @@ copy_wqe(uint8_t *buf, const uint8_t *src, uint32_t size, uint32_t stride)
 	rte_prefetch0(src + stride);
 }
 
+/* Flags of a record that the next unit and the chain tell. */
+static inline uint8_t
+record_flags(const struct hca_qp_parser *p, const struct hca_next_unit *next)
+{
+	uint32_t wf = hca_le32_to_cpu(next->flags);
+
+	return (wf & HCA_WQE_FLAG_SIGNALED ? HCA_REC_SIGNALED : 0) |
+	       (wf & HCA_WQE_FLAG_SOLICITED ? HCA_REC_SOLICITED : 0) |
+	       (p->next_fence ? HCA_REC_FENCE : 0);
+}
+
 static inline void
 fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hca_next_unit *next,
 	    const struct hca_wqe *w, uint8_t flags)
 {
-	uint32_t wf = hca_le32_to_cpu(next->flags);
-
-	flags |= wf & HCA_WQE_FLAG_SIGNALED ? HCA_REC_SIGNALED : 0;
-	flags |= wf & HCA_WQE_FLAG_SOLICITED ? HCA_REC_SOLICITED : 0;
-	flags |= p->next_fence ? HCA_REC_FENCE : 0;
 	r->op = p->next_op;
-	r->flags = flags;
+	r->flags = flags | record_flags(p, next);
 	r->syndrome = w->syndrome;
 	r->nsge = w->nsge;
 	r->wqe_index = p->sq_index;
@@ -59,19 +65,6 @@ fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hc
 	r->sge.va = w->first.va;
 	r->sge.lkey = w->first.lkey;
 	r->sge.len = w->first.len;
-}
-
-/* The same for the record of a Jetty, whose other members are filled in. */
-static inline void
-fill_jetty(struct hca_ub_record *r, const struct hca_qp_parser *p, const struct hca_next_unit *next)
-{
-	uint32_t wf = hca_le32_to_cpu(next->flags);
-
-	r->flags |= (wf & HCA_WQE_FLAG_SIGNALED ? HCA_REC_SIGNALED : 0) |
-		    (wf & HCA_WQE_FLAG_SOLICITED ? HCA_REC_SOLICITED : 0) |
-		    (p->next_fence ? HCA_REC_FENCE : 0);
-	r->op = p->next_op;
-	r->wqe_index = p->sq_index;
 }
 
 #endif

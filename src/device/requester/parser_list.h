@@ -5,8 +5,7 @@
 /*
  * Lists of QPs of the parser, by index and linked through their parser lines: those with work, and
  * per owner and pool those that wait for a record. All operations are O(1), except wake_waiting(),
- * which is bounded by HCA_OWNER_VISITS and the number of records. Included by wqe_parser.c only, on
- * the parser's lcore.
+ * which is bounded by HCA_OWNER_VISITS and the number of records. On the parser's lcore.
  */
 
 #include "engine/impl.h"
@@ -24,6 +23,10 @@ struct hca_parser_ctx {
 	uint32_t ready_head, ready_tail; /* QP indexes, linked by parser.list_next */
 	uint32_t ready_n;
 	bool freed; /* records were returned in this poll */
+	/* the wires other than RoCE that have QPs, and their pools */
+	const struct hca_wire_ops *other[HCA_WIRE_ROWS];
+	struct hca_record_pools *pools[HCA_WIRE_ROWS];
+	unsigned int n_others;
 } __rte_cache_aligned;
 
 static inline void

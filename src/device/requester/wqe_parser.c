@@ -23,10 +23,8 @@
 #include "engine/impl.h"
 #include "requester/parser.h"
 #include "requester/parser_chain.h"
-#include "requester/parser_fill.h"
-#include "requester/parser_list.h"
+#include "requester/parser_visit.h"
 #include "requester/record_pool.h"
-#include "ub/initiator/wqe_ub.h"
 #include "requester/wqe_unit.h"
 #include "queues/eq.h"
 
@@ -44,19 +42,6 @@ _Static_assert(HCA_WQE_MAX_STRIDE - sizeof(struct hca_next_unit) - sizeof(struct
 		       sizeof(((struct hca_record_full *)0)->body),
 	       "all inline data a WQE can carry fits a record");
 
-struct visit {
-	struct hca_qp *qp;
-	struct hca_qp_parser *p;
-	uint32_t head;
-	uint32_t stop; /* limit of the window cursor head */
-	uint32_t bad;  /* number of WQEs with a syndrome other than flush */
-	bool flush;
-	bool jetty;
-	bool runs;			/* WQEs of the common form are parsed in runs */
-	struct hca_record_pool *wanted; /* VISIT_NO_RECORD */
-	enum visit_end end;		/* parse_run(): VISIT_MORE or VISIT_CATAS */
-};
-
 static inline struct hca_parser_ctx *
 parser_ctx(struct hca_pipe *h)
 {
@@ -72,6 +57,11 @@ hca_parser_init(struct hca_pipe *h)
 	if (c == NULL)
 		return -ENOMEM;
 	c->ready_head = c->ready_tail = HCA_NO_QP;
+	HCA_WIRES_IN_USE(h, w)
+	if (w->wire != HCA_WIRE_ROCE && w->qp_stages != 0) {
+		c->pools[c->n_others] = &h->records[w->wire];
+		c->other[c->n_others++] = w;
+	}
 	h->stage_ctx[HCA_STAGE_PARSER] = c;
 	return 0;
 }
@@ -89,7 +79,6 @@ hca_parser_fini(struct hca_pipe *h)
 static void
 settle_freed(struct hca_pipe *h, struct hca_qp *qp)
 {
-	struct hca_record_pools *pools = hca_record_pools_of(h, qp->cfg.service);
 	struct hca_qp_parser *p = &qp->parser;
 	uint32_t freed = __atomic_load_n(&qp->sq_freed, __ATOMIC_ACQUIRE);
 	uint32_t n = freed - p->freed_seen, full = 0;
@@ -100,9 +89,9 @@ settle_freed(struct hca_pipe *h, struct hca_qp *qp)
 		full += p->window[i & p->window_mask] >> 31;
 	p->freed_seen = freed;
 	if (full != 0)
-		hca_record_settle(&pools->full, p, full);
+		hca_record_settle(&hca_record_pools_of(h, qp->cfg.service)->full, p, full);
 	if (n != full)
-		hca_record_settle(&pools->small, p, n - full);
+		hca_record_settle(&hca_record_pools_of(h, qp->cfg.service)->small, p, n - full);
 }
 
 static inline uint32_t
@@ -230,7 +219,7 @@ wqe_failed(struct hca_wqe *w, uint8_t syndrome)
 }
 
 static inline void
-judge_wqe(struct hca_pipe *h, struct visit *v, const uint8_t *copy, struct hca_wqe *w,
+judge_wqe(struct hca_pipe *h, struct hca_parser_visit *v, const uint8_t *copy, struct hca_wqe *w,
 	  struct hca_ud_av *av)
 {
 	struct hca_qp_parser *p = v->p;
@@ -247,25 +236,9 @@ judge_wqe(struct hca_pipe *h, struct visit *v, const uint8_t *copy, struct hca_w
 		wqe_failed(w, w->syndrome);
 }
 
-/* Do other QPs of the same owner wait for a record? */
-static inline bool
-others_wait(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
-{
-	return unlikely(pool->waiting != 0) && hca_record_owner(pool, p)->wait_head != HCA_NO_QP;
-}
-
-/* QPs that have waited longer come first, unless the QP lacks one of its own two records. */
-static inline uint32_t
-take_record(struct hca_record_pool *pool, struct hca_qp_parser *p)
-{
-	if (unlikely(others_wait(pool, p) && !(p->flags & HCA_PF_GRANTED) && !reserve_due(pool, p)))
-		return HCA_RECREF_NONE;
-	return hca_record_take(pool, p);
-}
-
 /* The record is filled in: put it into the window and continue the chain. */
 static inline enum visit_end
-window_push(struct visit *v, const struct hca_next_unit *next, uint32_t ref)
+window_push(struct hca_parser_visit *v, const struct hca_next_unit *next, uint32_t ref)
 {
 	struct hca_qp_parser *p = v->p;
 
@@ -273,16 +246,9 @@ window_push(struct visit *v, const struct hca_next_unit *next, uint32_t ref)
 	return chain_advance(p, next) ? VISIT_MORE : VISIT_CATAS;
 }
 
-static enum visit_end
-no_record(struct visit *v, struct hca_record_pool *pool)
-{
-	v->wanted = pool;
-	return VISIT_NO_RECORD;
-}
-
-/* WQEs of any form. */
-static __rte_noinline enum visit_end
-parse_any(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
+/* WQEs of any form. Returns a record, or HCA_RECREF_NONE: the QP waits for one. */
+static inline uint32_t
+parse_any(struct hca_pipe *h, struct hca_parser_visit *v, const uint8_t *copy)
 {
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
 	struct hca_record_pool *pool = &h->records[HCA_WIRE_ROCE].small;
@@ -300,9 +266,9 @@ parse_any(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 		pool = &h->records[HCA_WIRE_ROCE].full;
 		flags |= HCA_REC_FULL | (w.is_inline ? HCA_REC_INLINE : 0);
 	}
-	ref = take_record(pool, p);
+	ref = hca_parser_take(v, pool);
 	if (unlikely(ref == HCA_RECREF_NONE))
-		return no_record(v, pool);
+		return ref;
 	r = hca_record(h, ref);
 	fill_common(r, p, next, &w, flags);
 	r->srqn = w.srqn;
@@ -314,177 +280,43 @@ parse_any(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
 		((struct hca_record_full *)r)->av = av;
 	p->rd_count += w.is_rd;
 	v->bad += w.syndrome != 0 && !v->flush;
-	return window_push(v, next, ref);
+	return ref;
 }
 
-/* An unreliable Send: 0 or a status. The driver of the peer listens at the lowest numbers. */
-static uint8_t
-judge_datagram(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe_ub *w,
-	       struct hca_ud_av *av)
-{
-	uint32_t tc = HCA_UB_TC(hca_le32_to_cpu(w->ub->tc));
-
-	if (hca_wqe_judge_address(h, w->ud, av) != 0)
-		return HCA_UB_STATUS_UNSUPPORTED_OPCODE;
-	if (likely(tc >= HCA_TC_WELL_KNOWN_FREE || qp->cfg.privileged))
-		return 0;
-	HCA_COUNT(h, PARSER, sq_management_refused);
-	return HCA_UB_STATUS_LOCAL_ACCESS;
-}
-
-/* Removes flags that the Jetty may not use, and translates the operation to the wire's code. */
-static void
-judge_rights(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_ub_record *r)
-{
-	uint32_t code = HCA_UB_UD_OPERATION(r->user);
-
-	if (!qp->cfg.privileged)
-		r->order &= (uint8_t)~HCA_UB_EXCLUSIVE;
-	r->user = HCA_UB_UD_MAKE_OPERATION(hca_ub_ud_op(code, h->cfg.ub_choices));
-}
-
-static void
-judge_jetty_wqe(struct hca_pipe *h, struct visit *v, const uint8_t *copy, struct hca_wqe_ub *w,
-		struct hca_ud_av *av)
-{
-	struct hca_qp_parser *p = v->p;
-	uint8_t status;
-
-	if (unlikely(v->flush)) {
-		*w = (struct hca_wqe_ub){.status = HCA_UB_STATUS_FLUSHED};
-		return;
-	}
-	hca_wqe_ub_decode(copy, (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log,
-			  p->next_op, w);
-	if (w->status != 0 || w->ud == NULL)
-		return;
-	status = judge_datagram(h, v->qp, w, av);
-	if (status != 0)
-		*w = (struct hca_wqe_ub){.status = status};
-}
-
-/* WQEs of Jettys. */
+/* Not inline: the poll has no copy on its stack, and needs none for WQEs that come in runs. */
 static __rte_noinline enum visit_end
-parse_jetty(struct hca_pipe *h, struct visit *v, const uint8_t *copy)
-{
-	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
-	struct hca_record_pool *pool;
-	struct hca_wqe_ub w;
-	struct hca_ud_av av;
-	uint32_t ref;
-
-	judge_jetty_wqe(h, v, copy, &w, &av);
-	pool = hca_wqe_ub_full(&w) ? &h->records[HCA_WIRE_UB].full : &h->records[HCA_WIRE_UB].small;
-	ref = take_record(pool, v->p);
-	if (unlikely(ref == HCA_RECREF_NONE))
-		return no_record(v, pool);
-	hca_wqe_ub_fill(&w, &av, hca_ub_record(h, ref));
-	judge_rights(h, v->qp, hca_ub_record(h, ref));
-	fill_jetty(hca_ub_record(h, ref), v->p, next);
-	if (w.is_inline)
-		HCA_COUNT(h, PARSER, sq_inline);
-	v->bad += w.status != 0 && !v->flush;
-	return window_push(v, next, ref);
-}
-
-static enum visit_end
-parse_wqe(struct hca_pipe *h, struct visit *v)
+parse_wqe(struct hca_pipe *h, struct hca_parser_visit *v)
 {
 	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
 	struct hca_qp_parser *p = v->p;
+	uint32_t ref;
 
 	copy_wqe(copy, hca_qbuf_at(&p->sq, (uint32_t)p->sq_index << p->sq_stride_log),
 		 (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log);
-	return unlikely(v->jetty) ? parse_jetty(h, v, copy) : parse_any(h, v, copy);
+	ref = likely(v->other == NULL) ? parse_any(h, v, copy) : v->other->parse(h, v, copy);
+	if (unlikely(ref == HCA_RECREF_NONE))
+		return VISIT_NO_RECORD;
+	return window_push(v, (const struct hca_next_unit *)copy, ref);
 }
 
 /* One WQE of the common form into a record; false: it has another form. */
 static __rte_always_inline bool
 parse_simple(const uint8_t *copy, uint32_t size, uint32_t stride, uint8_t service,
-	     struct hca_qp_parser *at, struct hca_record *r)
+	     struct hca_qp_parser *at, void *record)
 {
 	struct hca_wqe w;
 
 	if (unlikely(!hca_wqe_decode_simple(copy, size, stride, at->next_op, service, &w)))
 		return false;
-	fill_common(r, at, (const struct hca_next_unit *)copy, &w, w.is_rd ? HCA_REC_RD : 0);
+	fill_common(record, at, (const struct hca_next_unit *)copy, &w, w.is_rd ? HCA_REC_RD : 0);
 	at->rd_count += w.is_rd;
 	return true;
 }
 
-static __rte_always_inline bool
-parse_jetty_simple(const uint8_t *copy, uint32_t size, uint32_t stride,
-		   const struct hca_qp_parser *at, struct hca_ub_record *r)
-{
-	if (unlikely(!hca_wqe_ub_fill_simple(copy, size, stride, at->next_op, r)))
-		return false;
-	fill_jetty(r, at, (const struct hca_next_unit *)copy);
-	return true;
-}
-
-/*
- * Parse a run of WQEs of the common form within the chain, at most quota, taking everything in bulk
- * and keeping it in locals (9.5 ns per WQE, 14 one by one). Stops before the first WQE of another
- * form and at the end of room; parse_wqe() handles the rest.
- */
-static __rte_always_inline unsigned int
-run(struct hca_pipe *h, struct visit *v, unsigned int quota, bool jetty)
-{
-	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
-	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
-	struct hca_qp_parser *p = v->p;
-	struct hca_record_pool *pool = &h->records[jetty ? HCA_WIRE_UB : HCA_WIRE_ROCE].small;
-	bool shared = !others_wait(pool, p) || p->flags & HCA_PF_GRANTED;
-	const uint32_t *refs = pool->stack + pool->stack_n;
-	struct hca_qp_parser at = *p; /* state of the walk, in registers */
-	uint32_t window_mask = at.window_mask, *window = at.window, stride_log = at.sq_stride_log;
-	uint32_t stride = 1u << stride_log, head = v->head, n = 0;
-	uint8_t service = v->qp->cfg.service;
-
-	quota = RTE_MIN(quota, v->stop - head);
-	quota = RTE_MIN(quota, hca_record_allowance(pool, p, shared));
-	while (n < quota) {
-		uint32_t size = (uint32_t)at.next_size * HCA_WQE_UNIT, ref;
-		bool in_order;
-
-		copy_wqe(copy, hca_qbuf_at(&at.sq, (uint32_t)at.sq_index << stride_log), size,
-			 stride);
-		ref = refs[-1 - (int)n];
-		if (jetty ? !parse_jetty_simple(copy, size, stride, &at,
-						(struct hca_ub_record *)pool->mem + ref)
-			  : !parse_simple(copy, size, stride, service, &at,
-					  (struct hca_record *)pool->mem + ref))
-			break;
-		__atomic_store_n(&window[head++ & window_mask], ref, __ATOMIC_RELAXED);
-		n++;
-		in_order = chain_advance(&at, next);
-		if (unlikely(!in_order))
-			v->end = VISIT_CATAS;
-		if (!in_order || !at.in_chain)
-			break;
-	}
-	p->sq_index = at.sq_index;
-	p->next_op = at.next_op;
-	p->next_size = at.next_size;
-	p->next_fence = at.next_fence;
-	p->in_chain = at.in_chain;
-	p->chain_len = at.chain_len;
-	p->rd_count = at.rd_count;
-	hca_record_taken(pool, p, n);
-	v->head = head;
-	return n;
-}
-
 static unsigned int
-parse_run(struct hca_pipe *h, struct visit *v, unsigned int quota)
+parse_run(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota)
 {
-	return run(h, v, quota, false);
-}
-
-static __rte_noinline unsigned int
-parse_jetty_run(struct hca_pipe *h, struct visit *v, unsigned int quota)
-{
-	return run(h, v, quota, true);
+	return hca_parser_run(h, v, quota, HCA_WIRE_ROCE, sizeof(struct hca_record), parse_simple);
 }
 
 /* ---- one visit of one QP ---- */
@@ -511,7 +343,7 @@ judge_overfull(struct hca_qp_parser *p, uint64_t now)
  * continue.
  */
 static enum visit_end
-refresh_room(struct hca_pipe *h, struct visit *v, uint64_t now)
+refresh_room(struct hca_pipe *h, struct hca_parser_visit *v, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
 	uint64_t una = __atomic_load_n(&v->qp->sq_una, __ATOMIC_ACQUIRE);
@@ -531,7 +363,7 @@ refresh_room(struct hca_pipe *h, struct visit *v, uint64_t now)
 }
 
 static enum visit_end
-walk(struct hca_pipe *h, struct visit *v, unsigned int quota, uint64_t now)
+walk(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota, uint64_t now)
 {
 	struct hca_qp_parser *p = v->p;
 	enum visit_end end;
@@ -550,8 +382,8 @@ walk(struct hca_pipe *h, struct visit *v, unsigned int quota, uint64_t now)
 				return end;
 		}
 		if (likely(v->runs))
-			n = likely(!v->jetty) ? parse_run(h, v, quota)
-					      : parse_jetty_run(h, v, quota);
+			n = likely(v->other == NULL) ? parse_run(h, v, quota)
+						     : v->other->parse_run(h, v, quota);
 		quota -= n;
 		if (unlikely(v->end != VISIT_MORE))
 			return v->end;
@@ -566,26 +398,28 @@ walk(struct hca_pipe *h, struct visit *v, unsigned int quota, uint64_t now)
 }
 
 static void
-publish(struct hca_pipe *h, struct visit *v, uint32_t qpi, unsigned int n)
+publish(struct hca_pipe *h, struct hca_parser_visit *v, uint32_t qpi, unsigned int n)
 {
 	__atomic_store_n(&v->p->head, v->head, __ATOMIC_RELEASE);
-	hca_msg_send(h, HCA_STAGE_PARSER, likely(!v->jetty) ? HCA_STAGE_REQ_TX : HCA_STAGE_TAI, qpi,
+	hca_msg_send(h, HCA_STAGE_PARSER,
+		     likely(v->other == NULL) ? HCA_STAGE_REQ_TX : v->other->records_to, qpi,
 		     HCA_MSG_NEW);
 	HCA_COUNT_N(h, PARSER, sq_wqes, n);
 	if (unlikely(v->bad != 0))
 		HCA_COUNT_N(h, PARSER, sq_bad_wqe, v->bad);
 }
 
-/* A Jetty in ERR has no WQEs left that were announced: TAI tells its owner. */
+/* A QP in ERR has no WQEs left that were announced. */
 static void
-say_parsed(struct hca_pipe *h, uint32_t qpi)
+tell_parsed(struct hca_pipe *h, const struct hca_wire_ops *wire, uint32_t qpi)
 {
-	hca_msg_send(h, HCA_STAGE_PARSER, HCA_STAGE_TAI, qpi, HCA_MSG_STATE);
+	if (wire->wants_parsed)
+		hca_msg_send(h, HCA_STAGE_PARSER, wire->records_to, qpi, HCA_MSG_STATE);
 }
 
 static void
-finish(struct hca_pipe *h, struct hca_parser_ctx *c, struct visit *v, uint32_t qpi, unsigned int n,
-       enum visit_end end)
+finish(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_parser_visit *v, uint32_t qpi,
+       unsigned int n, enum visit_end end)
 {
 	struct hca_qp_parser *p = v->p;
 	bool granted = p->flags & HCA_PF_GRANTED;
@@ -603,8 +437,8 @@ finish(struct hca_pipe *h, struct hca_parser_ctx *c, struct visit *v, uint32_t q
 		catas(h, qpi);
 		break;
 	case VISIT_IDLE:
-		if (unlikely(v->jetty && v->flush))
-			say_parsed(h, qpi);
+		if (unlikely(v->other != NULL && v->flush))
+			tell_parsed(h, v->other, qpi);
 		break;
 	case VISIT_PARKED:
 		break;
@@ -618,7 +452,7 @@ visit_qp(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned in
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	struct hca_qp_parser *p = &qp->parser;
-	struct visit v = {.qp = qp, .p = p, .head = p->head};
+	struct hca_parser_visit v = {.qp = qp, .p = p, .head = p->head};
 	uint32_t state = hca_qp_state(qp);
 	enum visit_end end;
 	unsigned int n;
@@ -632,7 +466,7 @@ visit_qp(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned in
 		return 0;
 	}
 	v.flush = state != HCA_QPS_RTS;
-	v.jetty = hca_is_jetty(qp->cfg.service);
+	v.other = hca_other_wire(&h->core, qp->cfg.service);
 	v.runs = !v.flush;
 	v.stop = window_stop(p);
 	end = walk(h, &v, quota, now);
@@ -671,6 +505,7 @@ static void
 on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
+	const struct hca_wire_ops *other;
 
 	if (flags & HCA_MSG_PURGE) {
 		purge(h, c, qpi);
@@ -678,9 +513,9 @@ on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 	}
 	qp->parser.flags &= ~HCA_PF_PARK_STATE;
 	make_ready(h, c, qpi);
-	if (unlikely(hca_is_jetty(qp->cfg.service)) && !has_work(&qp->parser) &&
-	    hca_qp_state(qp) == HCA_QPS_ERR)
-		say_parsed(h, qpi);
+	other = hca_other_wire(&h->core, qp->cfg.service);
+	if (unlikely(other != NULL) && !has_work(&qp->parser) && hca_qp_state(qp) == HCA_QPS_ERR)
+		tell_parsed(h, other, qpi);
 }
 
 static void
@@ -706,6 +541,25 @@ on_freed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 	}
 }
 
+/* From the stages of other wires than RoCE. */
+static __rte_noinline unsigned int
+drain_others(struct hca_pipe *h, uint64_t now, unsigned int budget)
+{
+	const struct hca_parser_ctx *c = parser_ctx(h);
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < c->n_others; i++) {
+		const struct hca_wire_ops *w = c->other[i];
+		uint32_t stages = w->qp_stages & ~(1u << w->records_to);
+
+		n += hca_msg_drain(h, w->records_to, HCA_STAGE_PARSER, on_freed, now, budget);
+		for (; stages != 0; stages &= stages - 1)
+			n += hca_msg_drain(h, (enum hca_stage_id)__builtin_ctz(stages),
+					   HCA_STAGE_PARSER, on_state, now, budget);
+	}
+	return n;
+}
+
 static unsigned int
 drain_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
@@ -716,10 +570,8 @@ drain_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	n = hca_msg_drain(h, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, on_freed, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_REQ_RX, HCA_STAGE_PARSER, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_PARSER, on_state, now, budget);
-	if (unlikely(h->ub != NULL)) {
-		n += hca_msg_drain(h, HCA_STAGE_TAI, HCA_STAGE_PARSER, on_freed, now, budget);
-		n += hca_msg_drain(h, HCA_STAGE_TAT, HCA_STAGE_PARSER, on_state, now, budget);
-	}
+	if (unlikely(h->mixed))
+		n += drain_others(h, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_PARSER, on_state, now, budget);
 	return n;
 }
@@ -737,15 +589,22 @@ take_back(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pool *
 		hca_record_pool_refill(pool);
 }
 
+/* Of another wire than RoCE. */
+static __rte_noinline void
+take_back_other(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pools *p)
+{
+	take_back(h, c, &p->small);
+	take_back(h, c, &p->full);
+}
+
 static inline void
 take_back_records(struct hca_pipe *h, struct hca_parser_ctx *c)
 {
 	take_back(h, c, &h->records[HCA_WIRE_ROCE].small);
 	take_back(h, c, &h->records[HCA_WIRE_ROCE].full);
-	if (unlikely(h->ub != NULL)) {
-		take_back(h, c, &h->records[HCA_WIRE_UB].small);
-		take_back(h, c, &h->records[HCA_WIRE_UB].full);
-	}
+	for (unsigned int i = 0; i < c->n_others; i++)
+		if (c->freed || (c->pools[i]->small.waiting | c->pools[i]->full.waiting) != 0)
+			take_back_other(h, c, c->pools[i]);
 	c->freed = false;
 }
 

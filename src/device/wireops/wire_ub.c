@@ -6,6 +6,7 @@
 #include "requester/record_pool.h"
 #include "ub/ceu/row.h"
 #include "ub/frame/frame.h"
+#include "ub/initiator/parse_jetty.h"
 #include "ub/record.h"
 #include "ub/ub.h"
 #include "ub/ub_stage.h"
@@ -62,6 +63,10 @@ const struct hca_wire_ops hca_wire_ub = {
 	.defaults = defaults,
 	.create = create,
 	.destroy = destroy,
+	.wqe_ops = HCA_JETTY_WQE_OPS,
+	.parse_run = hca_jetty_parse_run,
+	.parse = hca_jetty_parse,
+	.wants_parsed = true,
 	.take = hca_decap_ub_take,
 	.describe = hca_decap_ub,
 	.judge = hca_decap_ub_judge,

@@ -15,6 +15,7 @@
 #include "abi_bar.h"
 #include "abi_ctx.h"
 #include "engine/wire_ops.h"
+#include "ub/initiator/parse_jetty.h"
 #include "ub/record.h"
 #include "requester/record_pool.h"
 #include "queues/eq.h"
@@ -77,7 +78,8 @@ static const struct hca_wire_ops wires[HCA_WIRES] = {
 			 .qp_stages = 1u << HCA_STAGE_TAI | 1u << HCA_STAGE_TAT,
 			 .records_to = HCA_STAGE_TAI,
 			 .timeouts_to = HCA_STAGE_TAI,
-			 .receives_to = HCA_STAGE_TAT},
+			 .receives_to = HCA_STAGE_TAT,
+			 .wqe_ops = HCA_JETTY_WQE_OPS},
 };
 
 /* Only those of RoCE are in use. */

@@ -12,6 +12,7 @@
 #include "abi_tp.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ub/record.h"
+#include "ub/initiator/parse_jetty.h"
 #include "ub/initiator/wqe_ub.h"
 #include "ub/ub.h"
 
@@ -24,6 +25,7 @@
 #define TOKEN_ID 0xabcdeu
 
 static struct hca_ub ub;
+static struct hca_wire_ops wire; /* that of the fixture, with the parser's functions */
 
 static void
 add_ub(struct wqe *w, uint32_t number, uint32_t order, uint32_t operands)
@@ -85,6 +87,11 @@ setup(void **state)
 
 	parser_setup(state);
 	fx = *state;
+	wire = *fx->h->wire[HCA_WIRE_UB];
+	wire.parse_run = hca_jetty_parse_run;
+	wire.parse = hca_jetty_parse;
+	wire.wants_parsed = true;
+	fx->h->wire[HCA_WIRE_UB] = &wire;
 	fx->h->ub = &ub;
 	fx->h->mixed = true;
 	fx->h->ctxmgt = calloc(1, sizeof(*fx->h->ctxmgt));
