@@ -37,15 +37,11 @@ NAMES_UB = {
     'src/device/core/counters.h',
     'src/device/core/wires.h',
     'src/device/hca.h',
-    'src/device/port/port_divert.c',
-    'src/device/port/port_fabric.c',
     'src/device/wire/opcode_set.c',
     'src/device/wire/ub_frame.c',
     'src/device/wire/ub_frame.h',
     'src/device/wire/ub_opcode.c',
     'src/device/wire/ub_opcode.h',
-    'src/device/wire/wire_view.c',
-    'src/device/wire/wire_view.h',
     'src/device/wireops/wire_ub.c',
 }
 

@@ -14,7 +14,7 @@ ub_parse(const uint8_t *frame, uint32_t len, uint8_t form, struct ub_view *v)
 	rc = hca_wire_parse(frame, len, &v->w);
 	if (v->w.wire != HCA_WIRE_UB)
 		return rc == 0 ? -HCA_WIRE_DROP_NOT_ROCE : rc;
-	if (rc != 0 && rc != -HCA_WIRE_DROP_UB)
+	if (rc != 0 && rc != -HCA_WIRE_DROP_TRANSPORT)
 		return rc;
 	tph = frame + v->w.transport;
 	rc = hca_ub_parse_tp(tph, hca_get_be16(tph - 4) - HCA_UDP_LEN - HCA_ICRC_LEN, &v->tp);

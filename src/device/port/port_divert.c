@@ -10,7 +10,6 @@
 
 #include "abi_addr.h"
 #include "abi_roce.h"
-#include "abi_ub.h"
 #include "core/mbuf.h"
 #include "core/table.h"
 #include "core/ring_count.h"
@@ -591,8 +590,7 @@ hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *
 	hca_port_wrap_init(&d->wrap, &divert_ops, inner);
 	d->mac = mac_bits_of(cfg->mac);
 	d->wires = cfg->wires != 0 ? cfg->wires : HCA_WIRE_BIT(HCA_WIRE_ROCE);
-	d->plain = d->wires & HCA_WIRE_BIT(HCA_WIRE_ROCE) ? RTE_BE16(HCA_ROCE_UDP_PORT)
-							  : RTE_BE16(HCA_UB_UDP_PORT);
+	d->plain = rte_cpu_to_be_16(hca_wire_udp_port((enum hca_wire)__builtin_ctz(d->wires)));
 	d->kick = cfg->kick;
 	d->kick_arg = cfg->kick_arg;
 	d->in = make_ring(cfg, "din", depth);

@@ -12,12 +12,10 @@
 
 #include <rte_malloc.h>
 
-#include "abi_ub.h"
 #include "core/mbuf.h"
 #include "core/table.h"
 #include "port/port_fabric.h"
 #include "port/port_wrap.h"
-#include "wire/roce_opcode.h"
 #include "wire/udp_template.h"
 #include "wire/wire_view.h"
 
@@ -210,14 +208,9 @@ static bool
 is_data(const struct rte_mbuf *m)
 {
 	struct hca_wire_view v;
-	uint8_t kind;
 
-	if (hca_wire_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &v) != 0)
-		return false;
-	if (v.wire == HCA_WIRE_UB)
-		return v.opcode == HCA_UB_TP_RTP;
-	kind = hca_roce_opcodes[v.opcode].kind;
-	return kind != HCA_PKT_ACK && kind != HCA_PKT_CNP;
+	return hca_wire_parse(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &v) == 0 &&
+	       hca_wire_is_data(&v);
 }
 
 /* Bytes that wait at a path at time `at`. */

@@ -43,6 +43,14 @@ hca_roce_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v)
 	return 0;
 }
 
+bool
+hca_roce_is_data(const struct hca_wire_view *v)
+{
+	uint8_t kind = hca_roce_opcodes[v->opcode].kind;
+
+	return kind != HCA_PKT_ACK && kind != HCA_PKT_CNP;
+}
+
 int
 hca_roce_template_fill(const struct hca_roce_path *path, struct hca_udp_template *t)
 {

@@ -10,12 +10,6 @@
 #include "wire/roce_opcode.h"
 #include "wire/udp_template.h"
 
-/*
- * RoCE's part of hca_wire_parse(): n bytes from v->transport to the end of the ICRC are in the
- * frame. Returns as hca_wire_parse().
- */
-int hca_roce_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v);
-
 struct hca_roce_path {
 	struct hca_udp_path udp;
 	uint16_t pkey;

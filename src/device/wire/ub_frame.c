@@ -461,6 +461,10 @@ headers_end(const uint8_t *tph, const struct hca_ub_tp_view *tp)
 	return tp->ta + ta.payload;
 }
 
+/*
+ * The view's opcode is that of the transport, its numbers are TPNs; payload: behind the headers, as
+ * far as these are defined. Only the transport's judgement counts.
+ */
 int
 hca_ub_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v)
 {
@@ -470,7 +474,7 @@ hca_ub_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v)
 	if (n < HCA_UB_RTPH_LEN + HCA_ICRC_LEN)
 		return -HCA_WIRE_DROP_HEADER_SHORT;
 	if (hca_ub_parse_tp(tph, n - HCA_ICRC_LEN, &tp) != 0)
-		return -HCA_WIRE_DROP_UB;
+		return -HCA_WIRE_DROP_TRANSPORT;
 	v->opcode = tp.opcode;
 	v->psn = tp.psn;
 	v->dst = tp.dst_tpn;
@@ -478,6 +482,12 @@ hca_ub_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v)
 	v->icrc = v->transport + tp.end;
 	v->payload = v->transport + headers_end(tph, &tp);
 	return 0;
+}
+
+bool
+hca_ub_is_data(const struct hca_wire_view *v)
+{
+	return v->opcode == HCA_UB_TP_RTP;
 }
 
 int

@@ -120,13 +120,6 @@ uint8_t hca_ub_refusal_answer(int reason);
 const char *hca_ub_drop_name(int reason);
 const char *hca_ub_drop_text(int reason);
 
-/*
- * UB's part of hca_wire_parse(): n bytes from v->transport to the end of the ICRC are in the frame.
- * The view's opcode is that of the transport, its numbers are TPNs; payload: behind the headers, as
- * far as these are defined. Only the transport's judgement counts. Returns as hca_wire_parse().
- */
-int hca_ub_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v);
-
 /* ---- building ---- */
 
 /*

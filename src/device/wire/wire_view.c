@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "wire/roce_frame.h"
-#include "wire/ub_frame.h"
+#include "abi_roce.h"
+#include "abi_ub.h"
 #include "wire/wire_view.h"
 
 #define EXT_HEADERS 8u /* IPv6 extension headers that are skipped at most */
@@ -12,9 +12,27 @@
 static enum hca_wire
 wire_of_port(uint16_t port)
 {
-	if (port == HCA_ROCE_UDP_PORT)
-		return HCA_WIRE_ROCE;
-	return port == HCA_UB_UDP_PORT ? HCA_WIRE_UB : HCA_WIRE_NONE;
+	switch (port) {
+#define X(NAME, name) \
+	case HCA_##NAME##_UDP_PORT: \
+		return HCA_WIRE_##NAME;
+		HCA_WIRE_LIST(X)
+#undef X
+	default:
+		return HCA_WIRE_NONE;
+	}
+}
+
+uint16_t
+hca_wire_udp_port(enum hca_wire wire)
+{
+	static const uint16_t ports[HCA_WIRES] = {
+#define X(NAME, name) [HCA_WIRE_##NAME] = HCA_##NAME##_UDP_PORT,
+		HCA_WIRE_LIST(X)
+#undef X
+	};
+
+	return ports[wire];
 }
 
 /* ---- frames that are taken ---- */
@@ -116,9 +134,29 @@ hca_wire_parse(const uint8_t *frame, uint32_t len, struct hca_wire_view *v)
 		return -HCA_WIRE_DROP_NOT_ROCE;
 	if (hca_be16_to_cpu(udp->len) != udp_len)
 		return -HCA_WIRE_DROP_UDP_LEN;
-	if (v->wire == HCA_WIRE_UB)
-		return hca_ub_parse(frame, udp_len - HCA_UDP_LEN, v);
-	return hca_roce_parse(frame, udp_len - HCA_UDP_LEN, v);
+	switch (v->wire) {
+#define X(NAME, name) \
+	case HCA_WIRE_##NAME: \
+		return hca_##name##_parse(frame, udp_len - HCA_UDP_LEN, v);
+		HCA_WIRE_LIST(X)
+#undef X
+	default:
+		return -HCA_WIRE_DROP_NOT_ROCE;
+	}
+}
+
+bool
+hca_wire_is_data(const struct hca_wire_view *v)
+{
+	switch (v->wire) {
+#define X(NAME, name) \
+	case HCA_WIRE_##NAME: \
+		return hca_##name##_is_data(v);
+		HCA_WIRE_LIST(X)
+#undef X
+	default:
+		return false;
+	}
 }
 
 /* ---- frames that are the device's to judge ---- */

@@ -13,6 +13,7 @@
 #ifndef DEVICE_WIRE_WIRE_VIEW_H
 #define DEVICE_WIRE_WIRE_VIEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/wires.h"
@@ -35,7 +36,7 @@
 	X(NOT_ROCE, rx_not_roce, "UDP port is of no wire") \
 	X(UDP_LEN, rx_bad_length, "UDP length differs from the IP length") \
 	X(HEADER_SHORT, rx_bad_length, "ends inside BTH, extension headers or ICRC") \
-	X(UB, rx_not_roce, "UB: refused by hca_ub_parse_tp(), which says why") \
+	X(TRANSPORT, rx_not_roce, "transport header refused by its wire, which says why") \
 	X(TVER, rx_bad_bth, "transport version is not 0") \
 	X(OPCODE, rx_bad_opcode, "opcode is not defined or not supported") \
 	X(PAD, rx_bad_pad, "pad count exceeds the payload, or not whole words") \
@@ -72,6 +73,22 @@ struct hca_wire_view {
  * payload is bounded by the frame only: the MTU is a matter of the connection.
  */
 int hca_wire_parse(const uint8_t *frame, uint32_t len, struct hca_wire_view *v);
+
+/* Whether the frame is a request or response, which its sender sends again if it is lost. */
+bool hca_wire_is_data(const struct hca_wire_view *v);
+
+/* The UDP port of a wire; 0: of HCA_WIRE_NONE. */
+uint16_t hca_wire_udp_port(enum hca_wire wire);
+
+/*
+ * Of each wire, with its frames: the part of hca_wire_parse() after the UDP header, of which n
+ * bytes are in the frame, and hca_wire_is_data().
+ */
+#define X(NAME, name) \
+	int hca_##name##_parse(const uint8_t *frame, uint32_t n, struct hca_wire_view *v); \
+	bool hca_##name##_is_data(const struct hca_wire_view *v);
+HCA_WIRE_LIST(X)
+#undef X
 
 /*
  * The wire that a frame is addressed to by its UDP port, malformed or not, IP options and extension

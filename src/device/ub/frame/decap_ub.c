@@ -250,7 +250,7 @@ hca_decap_ub(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m,
 	enum hca_counter why;
 
 	if (v->wire != HCA_WIRE_UB ||
-	    (rc != 0 && rc != -HCA_WIRE_DROP_UB && rc != -HCA_WIRE_DROP_HEADER_SHORT))
+	    (rc != 0 && rc != -HCA_WIRE_DROP_TRANSPORT && rc != -HCA_WIRE_DROP_HEADER_SHORT))
 		return false;
 	why = hca_decap_ub_describe(rte_pktmbuf_mtod(m, const uint8_t *), v, hca_ub_rxd(m),
 				    &d->span[d->n]);
