@@ -309,6 +309,16 @@ const char *hca_counter_name(unsigned int i);
 uint64_t hca_counter_value(const struct hca *h, unsigned int i);
 
 /**
+ * The wire that alone has a counter. Any thread.
+ *
+ * @param i
+ *   Less than hca_counter_count().
+ * @return
+ *   One of enum hca_wire (core/wires.h); HCA_WIRE_NONE: several wires have it.
+ */
+unsigned int hca_counter_wire(unsigned int i);
+
+/**
  * Number of values of hca_qp_counters(). Any thread.
  *
  * @return
@@ -341,36 +351,43 @@ const char *hca_qp_counter_name(unsigned int i);
 int hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values);
 
 /**
- * Number of values of hca_jetty_values(). Any thread.
+ * Number of values of hca_wire_values(). Any thread.
  *
+ * @param wire
+ *   One of enum hca_wire (core/wires.h).
  * @return
- *   Their number.
+ *   Their number; 0: QPs of the wire have no such values.
  */
-unsigned int hca_jetty_value_count(void);
+unsigned int hca_wire_value_count(unsigned int wire);
 
 /**
- * Name of a value of hca_jetty_values(). Any thread.
+ * Name of a value of hca_wire_values(). Any thread.
  *
+ * @param wire
+ *   One of enum hca_wire.
  * @param i
- *   Less than hca_jetty_value_count().
+ *   Less than hca_wire_value_count().
  * @return
  *   The name; NULL of others.
  */
-const char *hca_jetty_value_name(unsigned int i);
+const char *hca_wire_value_name(unsigned int wire, unsigned int i);
 
 /**
- * State of the initiator of a Jetty or JFS. Any thread; values may lag.
+ * Values of a QP that other wires do not have, as the state of the initiator of a Jetty. Any
+ * thread; values may lag.
  *
  * @param h
  *   The HCA.
- * @param number
- *   Number of the Jetty or JFS.
+ * @param wire
+ *   The wire of the QP.
+ * @param qpn
+ *   Number of the QP, all 24 bits.
  * @param values
- *   hca_jetty_value_count() values, in the order of the names.
+ *   hca_wire_value_count() values, in the order of the names.
  * @return
- *   0, or -ENOENT: no Jetty or JFS has that number.
+ *   0, or -ENOENT: no QP of that wire has that number, or the wire has no such values.
  */
-int hca_jetty_values(const struct hca *h, uint32_t number, uint64_t *values);
+int hca_wire_values(const struct hca *h, unsigned int wire, uint32_t qpn, uint64_t *values);
 
 /** Round trips of a QP, ns: the shortest one, and quantiles with an error of up to a fifth. */
 struct hca_round_trips {

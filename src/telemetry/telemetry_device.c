@@ -9,6 +9,7 @@
 
 #include <rte_common.h>
 
+#include "core/wires.h"
 #include "telemetry_impl.h"
 
 #define ARRAY_MAX 512u /* DPDK's limit of array entries in an answer */
@@ -40,12 +41,9 @@ counters_of(const struct hca *h, bool ub, struct rte_tel_data *d)
 {
 	struct telemetry_dict t = {d, rte_tel_data_start_dict(d)};
 
-	for (unsigned int i = 0; i < hca_counter_count(); i++) {
-		const char *name = hca_counter_name(i);
-
-		if ((strncmp(name, "ub_", 3) == 0) == ub)
-			telemetry_put(&t, name, hca_counter_value(h, i));
-	}
+	for (unsigned int i = 0; i < hca_counter_count(); i++)
+		if ((hca_counter_wire(i) == HCA_WIRE_UB) == ub)
+			telemetry_put(&t, hca_counter_name(i), hca_counter_value(h, i));
 	return t.rc;
 }
 

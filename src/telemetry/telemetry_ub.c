@@ -5,6 +5,7 @@
 #include <rte_common.h>
 
 #include "abi_tp.h"
+#include "core/wires.h"
 #include "telemetry_impl.h"
 
 /* Number of entries per answer: they fit whatever their numbers are. */
@@ -130,6 +131,12 @@ jetty_state(uint32_t qp_state)
 	}
 }
 
+static const char *
+value_name(unsigned int i)
+{
+	return hca_wire_value_name(HCA_WIRE_UB, i);
+}
+
 static int
 add_jetty(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct rte_tel_data *d)
 {
@@ -138,8 +145,9 @@ add_jetty(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, str
 	struct hca_qpc q;
 
 	if (hca_driver_query_qp(h->drv, i->qpn, &q) != 0)
-		return 0;			  /* destroyed meanwhile */
-	hca_jetty_values(h->hca, i->qpn, values); /* all zeros in RESET */
+		return 0; /* destroyed meanwhile */
+	/* all zeros in RESET */
+	hca_wire_values(h->hca, HCA_WIRE_UB, i->qpn, values);
 	telemetry_begin(&t);
 	telemetry_put(&t, "id", i->qpn);
 	telemetry_put_text(&t, "service", telemetry_service_name(i->service));
@@ -149,7 +157,7 @@ add_jetty(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, str
 	telemetry_put(&t, "send_jfc", i->send_cqn);
 	telemetry_put(&t, "recv_jfc", i->recv_cqn);
 	telemetry_put(&t, "jfr", i->srqn);
-	telemetry_put_values(&t, hca_jetty_value_count(), hca_jetty_value_name, values);
+	telemetry_put_values(&t, hca_wire_value_count(HCA_WIRE_UB), value_name, values);
 	return telemetry_end(&t, d, i->index);
 }
 

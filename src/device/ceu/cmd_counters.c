@@ -5,19 +5,13 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "abi_service.h"
 #include "ceu/ceu.h"
+#include "engine/wire_ops.h"
 #include "port/port.h"
 
 static const char *const qp_names[] = {
 #define X(n) #n,
 	HCA_QP_COUNTER_LIST(X)
-#undef X
-};
-
-static const char *const jetty_names[] = {
-#define X(n) #n,
-	HCA_JETTY_VALUE_LIST(X)
 #undef X
 };
 
@@ -40,18 +34,6 @@ hca_qp_counter_name(unsigned int i)
 }
 
 unsigned int
-hca_jetty_value_count(void)
-{
-	return RTE_DIM(jetty_names);
-}
-
-const char *
-hca_jetty_value_name(unsigned int i)
-{
-	return i < RTE_DIM(jetty_names) ? jetty_names[i] : NULL;
-}
-
-unsigned int
 hca_port_counter_count(void)
 {
 	return RTE_DIM(port_names);
@@ -69,11 +51,11 @@ int
 hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 {
 	const struct hca_qp *qp = &hca_core(h)->qp[hca_qp_index(hca_core(h), qpn)];
+	const struct hca_wire_ops *wire = hca_wire_of_service(hca_core(h), READ(qp->cfg.service));
 	const struct hca_qp_stats *s = &qp->stats;
 	const uint64_t tx_packets = READ(qp->encap.tx_packets), tx_bytes = READ(qp->encap.tx_bytes);
-	const uint64_t *answers = hca_service_is_ub(READ(qp->cfg.service)) ? &qp->tai_wait.answers
-									   : &qp->req_rx.rx_packets;
-	const uint64_t rx_packets = READ(qp->ee.rx_packets) + READ(*answers);
+	const uint64_t answers = wire != NULL ? wire->qp_answers(qp) : 0;
+	const uint64_t rx_packets = READ(qp->ee.rx_packets) + answers;
 	const uint64_t rx_bytes = READ(qp->ee.rx_bytes) + READ(s->rx_read_bytes);
 	const uint64_t retransmissions = READ(s->retransmissions);
 	const uint64_t local_ack_timeout_err = READ(s->local_ack_timeout_err);
@@ -95,25 +77,6 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 		return -ENOENT;
 #define X(n) *values++ = n;
 	HCA_QP_COUNTER_LIST(X)
-#undef X
-	return 0;
-}
-
-int
-hca_jetty_values(const struct hca *h, uint32_t number, uint64_t *values)
-{
-	const struct hca_qp *qp = &hca_core(h)->qp[hca_qp_index(hca_core(h), number)];
-	const uint64_t next_tassn = READ(qp->tai.tassn), open_segments = READ(qp->tai.open);
-	const uint64_t open_reads = READ(qp->tai.open_reads), answers = READ(qp->tai_wait.answers);
-	const uint64_t reissued = READ(qp->tai_wait.reissued);
-	const uint64_t refused = READ(qp->tai_wait.refused);
-	const uint64_t rx_packets = READ(qp->ee.rx_packets), rx_bytes = READ(qp->ee.rx_bytes);
-
-	if (number == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != number ||
-	    !hca_service_is_ub(READ(qp->cfg.service)))
-		return -ENOENT;
-#define X(n) *values++ = n;
-	HCA_JETTY_VALUE_LIST(X)
 #undef X
 	return 0;
 }

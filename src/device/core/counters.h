@@ -497,17 +497,6 @@
 	X(req_cqe_error) \
 	X(resp_cqe_error)
 
-/* Jettys: requests under way, answers, and their results. */
-#define HCA_JETTY_VALUE_LIST(X) \
-	X(next_tassn)	 /* number of the next segment */ \
-	X(open_segments) /* without an answer */ \
-	X(open_reads)	 /* of those, Reads and atomics */ \
-	X(answers)	 /* received */ \
-	X(reissued)	 /* segments sent again because the peer was not ready */ \
-	X(refused)	 /* segments that failed */ \
-	X(rx_packets)	 /* requests for it, and their bytes */ \
-	X(rx_bytes)
-
 /*
  * Counters of the port: frames and bytes (Ethernet header to ICRC) in both directions, sums of
  * drops, and frames that the port lost because it was not read in time.

@@ -76,6 +76,14 @@ struct hca_wire_jfr {
 	void (*close)(struct hca_core *h, uint32_t index);
 };
 
+/* Values of a QP that other wires do not have. */
+struct hca_wire_values {
+	const char *const *name;
+	unsigned int n;
+	/* Reads them, in the order of the names. Any thread; the QP may change meanwhile. */
+	void (*read)(const struct hca_qp *qp, uint64_t *values);
+};
+
 struct hca_wire_ops {
 	const char *name; /* as in hca_wire_names */
 	uint8_t wire;	  /* enum hca_wire; HCA_WIRE_TEST: a row that a test adds */
@@ -152,6 +160,14 @@ struct hca_wire_ops {
 	void (*qp_close)(struct hca_core *h, uint32_t qpi);
 	/* A memory key ends. The caller makes the round. */
 	void (*key_gone)(struct hca_core *h, uint32_t mpt);
+
+	/* ---- counters: any thread ---- */
+
+	/* the beginning of the names of its counters (core/counters.h); NULL: it has none alone */
+	const char *counters;
+	/* Packets that a QP of its services has received as answers; not NULL if it has QPs. */
+	uint64_t (*qp_answers)(const struct hca_qp *qp);
+	const struct hca_wire_values *qp_values;
 };
 
 /* The rows of the device's wires: HCA_WIRES_IN_USE(h, w) { ... w->... }, h a core or a pipe. */

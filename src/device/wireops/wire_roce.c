@@ -34,6 +34,12 @@ destroy(struct hca_pipe *h)
 	hca_record_pools_fini(h, HCA_WIRE_ROCE);
 }
 
+static uint64_t
+qp_answers(const struct hca_qp *qp)
+{
+	return __atomic_load_n(&qp->req_rx.rx_packets, __ATOMIC_RELAXED);
+}
+
 const struct hca_wire_ops hca_wire_roce = {
 	.name = "roce",
 	.wire = HCA_WIRE_ROCE,
@@ -48,4 +54,5 @@ const struct hca_wire_ops hca_wire_roce = {
 	.take = hca_decap_roce_take,
 	.judge = hca_decap_roce_judge,
 	.caps = HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC,
+	.qp_answers = qp_answers,
 };

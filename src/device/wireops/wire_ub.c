@@ -82,4 +82,7 @@ const struct hca_wire_ops hca_wire_ub = {
 	.qp_reset = hca_ub_qp_reset,
 	.qp_close = hca_ub_qp_close,
 	.key_gone = hca_ub_key_gone,
+	.counters = "ub_",
+	.qp_answers = hca_ub_qp_answers,
+	.qp_values = &hca_ub_qp_values,
 };

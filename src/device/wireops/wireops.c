@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <string.h>
 
 #include "wireops/wireops.h"
 
@@ -25,5 +26,52 @@ hca_wires_set(struct hca_core *h)
 	h->mixed = false;
 	HCA_WIRES_IN_USE(h, w)
 	h->mixed |= w->wire != HCA_WIRE_ROCE;
+	return 0;
+}
+
+unsigned int
+hca_counter_wire(unsigned int i)
+{
+	const char *name = hca_counter_name(i);
+
+	for (unsigned int w = 0; w < HCA_WIRES && name != NULL; w++)
+		if (rows[w] != NULL && rows[w]->counters != NULL &&
+		    strncmp(name, rows[w]->counters, strlen(rows[w]->counters)) == 0)
+			return w;
+	return HCA_WIRE_NONE;
+}
+
+/* NULL: its QPs have none. */
+static const struct hca_wire_values *
+values_of(unsigned int wire)
+{
+	return wire < HCA_WIRES && rows[wire] != NULL ? rows[wire]->qp_values : NULL;
+}
+
+unsigned int
+hca_wire_value_count(unsigned int wire)
+{
+	const struct hca_wire_values *v = values_of(wire);
+
+	return v != NULL ? v->n : 0;
+}
+
+const char *
+hca_wire_value_name(unsigned int wire, unsigned int i)
+{
+	return i < hca_wire_value_count(wire) ? values_of(wire)->name[i] : NULL;
+}
+
+int
+hca_wire_values(const struct hca *dev, unsigned int wire, uint32_t qpn, uint64_t *values)
+{
+	const struct hca_core *h = hca_core(dev);
+	const struct hca_qp *qp = &h->qp[hca_qp_index(h, qpn)];
+	const struct hca_wire_values *v = values_of(wire);
+
+	if (v == NULL || qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn ||
+	    hca_service_wire(__atomic_load_n(&qp->cfg.service, __ATOMIC_RELAXED)) != wire)
+		return -ENOENT;
+	v->read(qp, values);
 	return 0;
 }

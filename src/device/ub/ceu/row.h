@@ -2,7 +2,7 @@
 #ifndef UB_CEU_ROW_H
 #define UB_CEU_ROW_H
 
-/* The functions for the CEU that UB's row names: contracts in engine/wire_ops.h. */
+/* Functions for the CEU and for counters that UB's row names: contracts in engine/wire_ops.h. */
 
 #include "engine/wire_ops.h"
 
@@ -10,6 +10,7 @@
 extern const struct hca_wire_command hca_ub_commands[HCA_UB_COMMANDS];
 extern const struct hca_wire_object hca_ub_tp_object;
 extern const struct hca_wire_jfr hca_ub_jfr;
+extern const struct hca_wire_values hca_ub_qp_values;
 
 void hca_ub_limits(const struct hca_core *h, struct hca_mbox_dev_lim *m);
 bool hca_ub_qpn_ok(uint32_t qpn);
@@ -18,5 +19,6 @@ void hca_ub_qp_open(struct hca_core *h, uint32_t qpi, const struct hca_qpc *imag
 void hca_ub_qp_reset(struct hca_core *h, uint32_t qpi);
 void hca_ub_qp_close(struct hca_core *h, uint32_t qpi);
 void hca_ub_key_gone(struct hca_core *h, uint32_t mpt);
+uint64_t hca_ub_qp_answers(const struct hca_qp *qp);
 
 #endif

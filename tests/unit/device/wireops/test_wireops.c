@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The wires of a configuration: the rows that the device gets, and bits of no wire. */
+/* Rows of a configuration, bits of no wire; the counters and the values of QPs of a wire. */
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <cmocka.h>
 
-#include "core/core.h"
+#include "engine/impl.h"
 #include "wireops/wireops.h"
 
 static struct hca_core h;
@@ -53,13 +54,68 @@ test_unknown(void **state)
 	assert_int_equal(set(UINT32_MAX), -EINVAL);
 }
 
+/* A counter belongs to the wire whose prefix its name has; UB's alone have one. */
+static void
+test_counters(void **state)
+{
+	unsigned int of_ub = 0;
+
+	for (unsigned int i = 0; i < hca_counter_count(); i++) {
+		bool is_ub = strncmp(hca_counter_name(i), "ub_", 3) == 0;
+
+		assert_int_equal(hca_counter_wire(i), is_ub ? HCA_WIRE_UB : HCA_WIRE_NONE);
+		of_ub += is_ub;
+	}
+	assert_true(of_ub > 0);
+	assert_int_equal(hca_counter_wire(hca_counter_count()), HCA_WIRE_NONE);
+}
+
+/* Jettys have values, QPs have none; there are no wires beyond the table. */
+static void
+test_values(void **state)
+{
+	unsigned int n = hca_wire_value_count(HCA_WIRE_UB);
+
+	assert_true(n > 0);
+	assert_string_equal(hca_wire_value_name(HCA_WIRE_UB, 0), "next_tassn");
+	assert_non_null(hca_wire_value_name(HCA_WIRE_UB, n - 1));
+	assert_null(hca_wire_value_name(HCA_WIRE_UB, n));
+	for (unsigned int wire = 0; wire < HCA_WIRE_ROWS + 1; wire++) {
+		if (wire == HCA_WIRE_UB)
+			continue;
+		assert_int_equal(hca_wire_value_count(wire), 0);
+		assert_null(hca_wire_value_name(wire, 0));
+	}
+}
+
+static void
+test_values_of_a_qp(void **state)
+{
+	static struct hca dev;
+	static struct hca_qp qp[2];
+	uint64_t values[16] = {0};
+
+	dev.qp = qp;
+	dev.qp_mask = 1;
+	qp[1].cfg.local_qpn = 0x101;
+	qp[1].cfg.service = HCA_ST_JETTY;
+	qp[1].tai.tassn = 7;
+	assert_int_equal(hca_wire_values(&dev, HCA_WIRE_UB, 0x101, values), 0);
+	assert_int_equal(values[0], 7);
+	assert_int_equal(hca_wire_values(&dev, HCA_WIRE_UB, 0x103, values), -ENOENT);
+	assert_int_equal(hca_wire_values(&dev, HCA_WIRE_UB, 0, values), -ENOENT);
+	assert_int_equal(hca_wire_values(&dev, HCA_WIRE_ROCE, 0x101, values), -ENOENT);
+	qp[1].cfg.service = HCA_ST_RC;
+	assert_int_equal(hca_wire_values(&dev, HCA_WIRE_UB, 0x101, values), -ENOENT);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_rows),	cmocka_unit_test(test_places),
+		cmocka_unit_test(test_unknown), cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_values),	cmocka_unit_test(test_values_of_a_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
