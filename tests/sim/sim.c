@@ -28,6 +28,9 @@
 #define SETTLE_MAX_NS 60000000000ull
 #define DRIVER_EVERY 16u
 #define PCAP_FRAMES 1000000u
+/* Frames of each pool, and those that the link holds: DPDK clears pools, which takes time. */
+#define MBUFS 256u
+#define HELD 128u
 
 void (*sim_on_fail)(void);
 static char repeat[256];
@@ -180,7 +183,7 @@ open_ports(struct sim *s, const char *name)
 		char pool[24];
 		struct hca_port_impair_config ic = {.name = pool,
 						    .seed = s->cfg.seed * 4 + i,
-						    .hold = 512,
+						    .hold = HELD,
 						    .socket_id = -1};
 		struct hca_port *sent;
 		struct hca_port_stall_config sc = {.seed = s->cfg.seed * 4 + 2 + i,
@@ -222,7 +225,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.records = c->records ? c->records : 1024,
 		.full_records = c->full_records ? c->full_records : 1024,
 		.records_per_qp = c->records_per_qp,
-		.mbufs = c->mbufs ? c->mbufs : 1024,
+		.mbufs = c->mbufs ? c->mbufs : MBUFS,
 		.port_stall_ns = c->port_stall_ns,
 		.max_mtu = c->max_mtu,
 		.congestion = c->congestion != NULL ? c->congestion->name : NULL,
@@ -544,7 +547,7 @@ sim_settle(struct sim *s)
 	sim_poll(s);
 	quiet = s->now;
 	for (end = s->now + SETTLE_MAX_NS; s->now < end && s->now - quiet < SETTLE_NS;)
-		if (sim_poll(s) != 0 || ((s->loops & 15) == 0 && in_flight(s)))
+		if (sim_poll(s) != 0 || ((s->loops & 63) == 0 && in_flight(s)))
 			quiet = s->now;
 }
 

@@ -44,6 +44,7 @@ run(const struct sim_way *layout, const struct way *way, const struct form *form
 {
 	struct ub_pair_config c = {.sim = {.layout = layout->layout,
 					   .link_depth = 4096, /* of a peer that goes back */
+					   .mbufs = 1024,
 					   .seed = sim_env("SIM_SEED", 1)},
 				   .mode = way->mode,
 				   .rule = way->rule,
