@@ -197,7 +197,8 @@ class Mounted(Sysfs):
 
 
 class Ordinary(Mounted):
-    """As another user: in a user namespace."""
+    """As another user: in a user namespace. Programs that read the files are those of Mounted."""
+    test_functions = test_python = test_ibstat = test_exporter = None
     prefix = ('setpriv', '--reuid', str(NOBODY), '--regid', str(NOBODY), '--clear-groups') \
         if os.geteuid() == 0 else ()
 
