@@ -196,7 +196,7 @@ class Connections(Case):
         another address begin meanwhile."""
         server = self.server()
         stays = self.connect(server)
-        flood = self.talk(1, 'flood', IPS[0][0], 200000)
+        flood = self.talk(1, 'flood', IPS[0][0], 80000)
         for _ in range(3):
             client = self.connect(server, 0)
             self.assertEqual(client.finish(), 0)

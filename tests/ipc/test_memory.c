@@ -284,7 +284,7 @@ no_hugepages(void **state)
 
 #define HAMMERS 3u
 #define HAMMER_PAGES 16u
-#define HAMMER_SECONDS 4u
+#define HAMMER_SECONDS 1u
 
 struct hammer {
 	uint8_t *mem;

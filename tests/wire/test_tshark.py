@@ -86,18 +86,34 @@ def judge(sent, pcap):
     return bad
 
 
-def judge_decode(decode, capture):
+def joined(captures, path):
+    """All captures in one file, which have the same header: tshark takes longer to start than to read them."""
+    with open(path, 'wb') as out:
+        for capture in captures:
+            with open(capture, 'rb') as file:
+                header = file.read(24)
+                if out.tell() == 0:
+                    first = header
+                    out.write(header)
+                if header != first:
+                    sys.exit('%s: the header of a capture differs' % capture)
+                out.write(file.read())
+
+
+def judge_decode(decode, captures, path):
     """decode and tshark print the same numbers."""
-    ours = subprocess.run([decode, capture], stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout
+    ours = ''.join(subprocess.run([decode, capture], stdout=subprocess.PIPE, encoding='utf-8', check=True).stdout
+                   for capture in captures)
     ours = [(int(psn, 16), int(icrc, 16)) for psn, icrc in re.findall(r' psn (\w+) .* icrc (\w+) ', ours)]
-    rows = tshark('-r', capture, '-T', 'fields', *read_options(), '-e', 'infiniband.bth.psn',
+    joined(captures, path)
+    rows = tshark('-r', path, '-T', 'fields', *read_options(), '-e', 'infiniband.bth.psn',
                   '-e', 'infiniband.invariant.crc').splitlines()
     theirs = [(int(psn), int(icrc, 16)) for psn, icrc in (row.split('\t') for row in rows)]
     if ours and ours == theirs:
         return []
-    return ['%s: decode prints PSN and ICRC %s, tshark %s' % (os.path.basename(capture), pair, other)
-            for pair, other in zip(ours, theirs) if pair != other] or ['%s: %d and %d frames' % (
-                capture, len(ours), len(theirs))]
+    return ['frame %d of the captures: decode prints PSN and ICRC %s, tshark %s' % (at, pair, other)
+            for at, (pair, other) in enumerate(zip(ours, theirs), 1) if pair != other] or [
+                'captures: %d and %d frames' % (len(ours), len(theirs))]
 
 
 def main():
@@ -109,9 +125,7 @@ def main():
         out = subprocess.run([sys.argv[1], pcap], stdout=subprocess.PIPE, encoding='utf-8',
                              check=True).stdout
         sent = [tuple(int(x) for x in line.split()) for line in out.splitlines()]
-        bad = judge(sent, pcap)
-    for capture in sys.argv[3:]:
-        bad += judge_decode(sys.argv[2], capture)
+        bad = judge(sent, pcap) + judge_decode(sys.argv[2], sys.argv[3:], os.path.join(folder, 'captures.pcap'))
     for line in bad[:40]:
         print(line)
     print('%d frames, %d complaints' % (len(sent), len(bad)))
