@@ -2,10 +2,12 @@
 """Pretty printers of gdb for QPs, request records and CQEs.
 
 (gdb) source config/softhca-gdb.py
-(gdb) print hca->qp[5]                  one line per stage, instead of 100 fields
-(gdb) print $window(hca, 5)             the requests of QP index 5 that have no completion yet
-(gdb) print *$record(hca, ref)          a record by its reference
-(gdb) print /r hca->qp[5]               every field, as without this script
+(gdb) print pipe->qp[5]                 one line per stage, instead of 100 fields
+(gdb) print $window(pipe, 5)            the requests of QP index 5 that have no completion yet
+(gdb) print *$record(pipe, ref)         a record by its reference
+(gdb) print /r pipe->qp[5]              every field, as without this script
+
+pipe: a struct hca_pipe, as stages have one; of a struct hca: &hca->pipe[0].
 """
 import gdb
 import gdb.printing
@@ -117,7 +119,7 @@ class Cqe:
 
 
 class RecordOf(gdb.Function):
-    """$record(hca, ref): pointer to the record with a reference."""
+    """$record(pipe, ref): pointer to the record with a reference."""
 
     def __init__(self):
         super().__init__('record')
@@ -130,7 +132,7 @@ class RecordOf(gdb.Function):
 
 
 class Window(gdb.Function):
-    """$window(hca, index): the requests of a QP between tail and head, one a line."""
+    """$window(pipe, index): the requests of a QP between tail and head, one a line."""
 
     def __init__(self):
         super().__init__('window')

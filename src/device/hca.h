@@ -36,8 +36,9 @@ struct hca_config {
 	uint32_t wires;	       /* its protocols: a set of HCA_WIRE_BIT() of core/wires.h [RoCE] */
 	/* one more that is not in the table, for tests: wire is HCA_WIRE_TEST [none] */
 	const struct hca_wire_ops *wire_more;
-	enum hca_layout layout;
-	int socket_id; /* NUMA socket of the memory, -1 = any */
+	enum hca_layout layout; /* of each pipeline */
+	uint32_t pipelines;	/* 1: others are refused, because ports have one queue [1] */
+	int socket_id;		/* NUMA socket of the memory, -1 = any */
 
 #define X(section, name, min, max, def) uint32_t name;
 	HCA_LIMIT_LIST(X)
@@ -90,13 +91,15 @@ struct hca_config {
  * The number of workers of a layout. Any thread, before an HCA exists; needs no DPDK.
  *
  * @param layout
- *   One of enum hca_layout.
+ *   One of enum hca_layout, of each pipeline.
+ * @param pipelines
+ *   Their number; other wires than RoCE are in the first one alone.
  * @param wires
  *   The protocols, a set of HCA_WIRE_BIT()s of core/wires.h, not empty.
  * @return
- *   1 (rtc), 2 (txrx), one for each stage in use (full: 9, with UB 13).
+ *   For each pipeline 1 (rtc), 2 (txrx), one for each stage in use (full: 9, with UB 13).
  */
-unsigned int hca_layout_workers(enum hca_layout layout, uint32_t wires);
+unsigned int hca_layout_workers(enum hca_layout layout, unsigned int pipelines, uint32_t wires);
 
 /**
  * Create an HCA. Needs an initialized EAL.
@@ -208,6 +211,16 @@ void hca_set_notify(struct hca *h, hca_notify_fn fn, void *arg);
 unsigned int hca_workers(const struct hca *h);
 
 /**
+ * Number of pipelines. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @return
+ *   hca_config.pipelines.
+ */
+unsigned int hca_pipelines(const struct hca *h);
+
+/**
  * Name of the congestion control. Any thread.
  *
  * @param h
@@ -238,6 +251,8 @@ unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
  *
  * @param h
  *   The HCA.
+ * @param pipe
+ *   Less than hca_pipelines().
  * @param stage
  *   Less than hca_stage_count().
  * @param now
@@ -247,7 +262,8 @@ unsigned int hca_poll(struct hca *h, unsigned int worker, uint64_t now);
  * @return
  *   The amount of work done; 0: idle.
  */
-unsigned int hca_poll_stage(struct hca *h, unsigned int stage, uint64_t now, unsigned int budget);
+unsigned int hca_poll_stage(struct hca *h, unsigned int pipe, unsigned int stage, uint64_t now,
+			    unsigned int budget);
 
 /**
  * RCU rounds wait for this worker again, before it polls. The worker's thread.
@@ -538,7 +554,7 @@ const char *hca_stage_name(unsigned int stage);
 unsigned int hca_stage_count(void);
 
 /**
- * The worker of a stage. Any thread.
+ * The worker of a stage of the first pipeline. Any thread.
  *
  * @param h
  *   The HCA.

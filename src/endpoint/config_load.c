@@ -47,7 +47,7 @@ endpoint_wires(const struct endpoint_config *c)
 uint32_t
 endpoint_workers(const struct endpoint_config *c)
 {
-	return hca_layout_workers((enum hca_layout)c->layout, endpoint_wires(c));
+	return hca_layout_workers((enum hca_layout)c->layout, 1, endpoint_wires(c));
 }
 
 void

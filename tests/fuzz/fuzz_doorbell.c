@@ -69,7 +69,7 @@ struct bystander {
 static const struct hca_cq *
 world_cq(const struct world *w)
 {
-	return &w->h->cq[w->cq->handle & w->h->cq_mask];
+	return &w->h->core->cq[w->cq->handle & w->h->core->cq_mask];
 }
 
 static const enum hca_counter drop_counters[] = {

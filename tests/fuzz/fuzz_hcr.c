@@ -57,7 +57,7 @@ static void
 poll_until_clear(struct hcr_world *w, uint32_t off, uint32_t bits, const char *what)
 {
 	for (unsigned int i = 0; i < POLLS; i++) {
-		if ((hca_bar_load(w->h->bar0, off) & bits) == 0)
+		if ((hca_bar_load(w->h->core->bar0, off) & bits) == 0)
 			return;
 		w->now += 1000;
 		hca_poll(w->h, 0, w->now);
@@ -68,7 +68,7 @@ poll_until_clear(struct hcr_world *w, uint32_t off, uint32_t bits, const char *w
 static void
 post(struct hcr_world *w, uint32_t ctrl, uint32_t in_mod, uint64_t in, uint64_t out)
 {
-	uint8_t *b = w->h->bar0;
+	uint8_t *b = w->h->core->bar0;
 
 	hca_bar_store(b, HCR(in_param_hi), (uint32_t)(in >> 32));
 	hca_bar_store(b, HCR(in_param_lo), (uint32_t)in);
@@ -89,7 +89,7 @@ command(struct hcr_world *w, uint16_t op, uint8_t mod, uint32_t in_mod)
 	post(w, HCA_HCR_MAKE_CTRL(0, mod, op), in_mod, (uintptr_t)w->in,
 	     (uintptr_t)w->driver + D_OUT);
 	poll_until_clear(w, HCR(ctrl), HCA_HCR_GO, "command");
-	return HCA_HCR_STATUS(hca_bar_load(w->h->bar0, HCR(ctrl)));
+	return HCA_HCR_STATUS(hca_bar_load(w->h->core->bar0, HCR(ctrl)));
 }
 
 #define IMAGE(kind, i) ((uint8_t)((kind) + 8 * (i)))
@@ -154,7 +154,7 @@ any_register(struct hcr_world *w, struct fuzz_input *in)
 		uint32_t v = fuzz_u16(in);
 
 		v |= (uint32_t)fuzz_u16(in) << 16;
-		hca_bar_store(w->h->bar0, HCA_BAR0_HCR + i, v);
+		hca_bar_store(w->h->core->bar0, HCA_BAR0_HCR + i, v);
 	}
 	for (unsigned int i = 0; i < 20; i++)
 		hca_poll(w->h, 0, w->now += 1000);
@@ -167,9 +167,9 @@ other_register(struct hcr_world *w, struct fuzz_input *in)
 	uint32_t v = fuzz_u16(in);
 
 	if (off < HCA_BAR0_EQ_CI_MAX)
-		hca_bar_store(w->h->bar0, HCA_BAR0_EQ_CI(off), v);
+		hca_bar_store(w->h->core->bar0, HCA_BAR0_EQ_CI(off), v);
 	else
-		hca_bar_store(w->h->bar0, HCA_BAR0_RESET, v & 1);
+		hca_bar_store(w->h->core->bar0, HCA_BAR0_RESET, v & 1);
 	hca_poll(w->h, 0, w->now += 1000);
 }
 
@@ -291,18 +291,18 @@ initialize_ub(struct hcr_world *w)
 	good(w, IMAGE(7, 3 + 4 * 1), HCA_CMD_SET_TOKEN, 0, 8);
 	post(w, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_SET_JETTY_ID), 40, QPN(3), 0);
 	poll_until_clear(w, HCR(ctrl), HCA_HCR_GO, "command");
-	status = HCA_HCR_STATUS(hca_bar_load(w->h->bar0, HCR(ctrl)));
+	status = HCA_HCR_STATUS(hca_bar_load(w->h->core->bar0, HCR(ctrl)));
 	fuzz_check(status == HCA_STAT_OK, "well-known number: status %u", status);
 }
 
 static void
 reset(struct hcr_world *w)
 {
-	hca_bar_store(w->h->bar0, HCR(ctrl), 0);
-	hca_bar_store(w->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+	hca_bar_store(w->h->core->bar0, HCR(ctrl), 0);
+	hca_bar_store(w->h->core->bar0, HCA_BAR0_RESET, HCA_RESET_START);
 	poll_until_clear(w, HCA_BAR0_RESET, UINT32_MAX, "reset");
 	for (uint32_t i = 0; i < HCA_BAR0_EQ_CI_MAX; i++)
-		hca_bar_store(w->h->bar0, HCA_BAR0_EQ_CI(i), 0);
+		hca_bar_store(w->h->core->bar0, HCA_BAR0_EQ_CI(i), 0);
 }
 
 static void

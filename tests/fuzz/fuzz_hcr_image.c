@@ -231,7 +231,7 @@ hcr_image(struct hcr_world *w, uint8_t what)
 void
 hcr_check_no_ub(const struct hcr_world *w)
 {
-	const struct hca_ub *ub = w->h->ub;
+	const struct hca_ub *ub = w->h->core->ub;
 
 	for (uint32_t i = 0; i <= ub->tp_mask; i++) {
 		fuzz_check(i == HCA_TP_UNRELIABLE || ub->tp[i].cfg.own_tpn == 0,

@@ -48,13 +48,13 @@ ub_world_number(const struct ub_world *w, const urma_jetty_id_t *id)
 struct hca_qp *
 ub_world_store(const struct ub_world *w, const urma_jetty_id_t *id)
 {
-	return &w->h->qp[ub_world_number(w, id) & w->h->qp_mask];
+	return &w->h->core->qp[ub_world_number(w, id) & w->h->core->qp_mask];
 }
 
 struct hca_tp *
 ub_world_tp(const struct ub_world *w, unsigned int peer)
 {
-	return &w->h->ub->tp[peer + 1];
+	return &w->h->core->ub->tp[peer + 1];
 }
 
 void
@@ -332,7 +332,7 @@ check_bystander(struct ub_world *w)
 	fuzz_check(p->answered == p->written, "the bystander answered %u of %u Writes", p->answered,
 		   p->written);
 	check_theirs(w);
-	fuzz_check(hca_tp_state(&w->h->ub->tp[p->tpi]) == HCA_TPS_ACTIVE,
+	fuzz_check(hca_tp_state(&w->h->core->ub->tp[p->tpi]) == HCA_TPS_ACTIVE,
 		   "the bystander's TP is dead");
 }
 
@@ -341,9 +341,9 @@ check_usage(const struct ub_world *w)
 {
 	fuzz_check_usage(w->h, &w->base, &w->port);
 	for (uint32_t l = 0; l < HCA_TP_LANES; l++)
-		fuzz_check(w->h->ub->pool[l].free_n == w->h->ub->pool[l].count,
-			   "operations leaked: %u of %u are free", w->h->ub->pool[l].free_n,
-			   w->h->ub->pool[l].count);
+		fuzz_check(w->h->core->ub->pool[l].free_n == w->h->core->ub->pool[l].count,
+			   "operations leaked: %u of %u are free", w->h->core->ub->pool[l].free_n,
+			   w->h->core->ub->pool[l].count);
 }
 
 /* Whatever came, a Jetty that is flushed begins again. */

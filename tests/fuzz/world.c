@@ -46,7 +46,7 @@ world_region(struct world *w, enum world_region r, uint32_t *len)
 struct hca_qp *
 world_store(struct world *w, enum world_qp qp)
 {
-	return &w->h->qp[w->qp[qp]->qp_num & w->h->qp_mask];
+	return &w->h->core->qp[w->qp[qp]->qp_num & w->h->core->qp_mask];
 }
 
 /* ---- the port ---- */
@@ -461,7 +461,7 @@ check_memory(const struct world *w)
 static void
 check_qp(const struct world *w, unsigned int i)
 {
-	const struct hca_qp *q = &w->h->qp[w->qp[i]->qp_num & w->h->qp_mask];
+	const struct hca_qp *q = &w->h->core->qp[w->qp[i]->qp_num & w->h->core->qp_mask];
 	uint32_t una = hca_una_psn(q->sq_una), tail = hca_una_tail(q->sq_una);
 	uint32_t flight = (q->req_tx.max_psn - una) & HCA_PSN_MASK;
 

@@ -31,7 +31,7 @@ fill_qp(struct hca_qp *qp)
 
 /* gdb stops here. */
 __attribute__((noinline)) static void
-look(const struct hca *hca)
+look(const struct hca_pipe *hca)
 {
 	__asm__ volatile("" : : "r"(hca), "r"(&good_cqe), "r"(&error_cqe) : "memory");
 }
@@ -39,7 +39,7 @@ look(const struct hca *hca)
 int
 main(void)
 {
-	static struct hca hca;
+	static struct hca_pipe hca;
 
 	fill_qp(&qps[1]);
 	records[1] = (struct hca_record){

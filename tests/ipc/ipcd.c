@@ -261,8 +261,8 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 	};
 	hca_driver_usage(embed->side[i].drv, &base[i]);
 	/* As the daemon's composition does at creation: no client is there yet. */
-	embed->side[i].hca->cfg.foreign_arg = &server[i];
-	embed->side[i].hca->cfg.foreign = access_foreign;
+	embed->side[i].hca->core->cfg.foreign_arg = &server[i];
+	embed->side[i].hca->core->cfg.foreign = access_foreign;
 	if (ipc_server_create(&sc, &server[i]) != 0) {
 		fprintf(stderr, "ipcd: %s\n", ipc_server_reason());
 		exit(1);

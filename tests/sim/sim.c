@@ -317,7 +317,8 @@ sim_client(struct sim *s, unsigned int side)
 	const struct hca *h = s->side[side].hca;
 	const struct embed_ctl_config cc = {
 		.name = "sim",
-		.sleep_word = s->threads != NULL ? hca_sleep_word(h, h->stage_worker[0]) : NULL,
+		.sleep_word =
+			s->threads != NULL ? hca_sleep_word(h, h->core->stage_worker[0]) : NULL,
 		.kick_fd = hca_kick_fd(h),
 	};
 	struct softhca_context *ctx;

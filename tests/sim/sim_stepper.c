@@ -35,10 +35,11 @@ sim_stepper_step(struct sim_stepper *s)
 {
 	uint64_t r = next_random(s) >> 8;
 	struct hca *h = s->hca[r % s->num_hca];
-	unsigned int stage = (r >> 8) % HCA_STAGE_N;
+	unsigned int pipes = hca_pipelines(h);
+	unsigned int stage = (r >> 8) % (pipes * HCA_STAGE_N);
 	unsigned int budget = 1 + (r >> 24) % HCA_BURST;
 
 	s->now += s->tick_ns;
 	s->steps++;
-	return hca_poll_stage(h, stage, s->now, budget);
+	return hca_poll_stage(h, stage / HCA_STAGE_N, stage % HCA_STAGE_N, s->now, budget);
 }

@@ -69,9 +69,9 @@ static void
 make_foreign(struct sim *s, unsigned int side, uint32_t key)
 {
 	struct hca *h = s->side[side].hca;
-	struct hca_mpt_entry *e = &h->vtp.mpt[HCA_KEY_INDEX(key)];
+	struct hca_mpt_entry *e = &h->core->vtp.mpt[HCA_KEY_INDEX(key)];
 
-	h->cfg.foreign = side == 0 ? access_0 : access_1;
+	h->core->cfg.foreign = side == 0 ? access_0 : access_1;
 	e->base = NULL;
 	e->foreign = 1;
 	__atomic_store_n(&e->state, HCA_MPT_FOREIGN, __ATOMIC_RELEASE);

@@ -71,7 +71,7 @@ report_memory(struct scale *x)
 
 	hca_usage(h, &u);
 	hca_driver_usage(x->p->s->side[0].drv, &d);
-	per_tp = (uint32_t)(h->ub->tp_bytes / x->p->cfg.tps + sizeof(struct hca_tp));
+	per_tp = (uint32_t)(h->core->ub->tp_bytes / x->p->cfg.tps + sizeof(struct hca_tp));
 	sum = u.qp_bytes + d.qp_bytes + (uint32_t)sizeof(struct urma_queue);
 	print_message("%u Jettys alive, each beyond its queues %u bytes: device %u, driver %u, "
 		      "library %u; a TP with a window of %u packets %u bytes\n",

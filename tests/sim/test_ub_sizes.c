@@ -321,18 +321,18 @@ static void
 read_before_done_of(struct ub_pair *p)
 {
 	struct hca *h = p->side[0].h;
-	struct hca_icrc_ops ops = *h->icrc;
+	struct hca_icrc_ops ops = *h->pipe[0].icrc;
 	uint32_t packets = MIB / (p->cfg.small_mtu ? 1024 : 4096);
 
 	watched.p = p;
-	watched.icrc = h->icrc;
+	watched.icrc = h->pipe[0].icrc;
 	watched.done_seq = &ub_pair_tp(p, 0, 1)->encap.done_seq;
 	watched.begin = *watched.done_seq;
 	watched.copied = 0;
 	ops.copy_crc = watched_copy;
-	h->icrc = &ops;
+	h->pipe[0].icrc = &ops;
 	transfer(p, URMA_OPC_WRITE, MIB, 1, false);
-	h->icrc = watched.icrc;
+	h->pipe[0].icrc = watched.icrc;
 	UB_PAIR_EQ(p, watched.copied, packets);
 	UB_PAIR_EQ(p, *watched.done_seq - watched.begin, packets);
 }

@@ -499,8 +499,8 @@ answered_in_time_in(const struct sim_config *cfg)
 	ub_rig_run(r, 10000);
 	while (ub_rig_counter(r, 0, HCA_CTR_ub_resent_timeout) < 3) {
 		r->now += 1000;
-		hca_poll_stage(r->side[0].h->hca, HCA_STAGE_TIMER, r->now, HCA_BURST);
-		hca_poll_stage(r->side[0].h->hca, HCA_STAGE_TPS, r->now, HCA_BURST);
+		hca_poll_stage(r->side[0].h->hca, 0, HCA_STAGE_TIMER, r->now, HCA_BURST);
+		hca_poll_stage(r->side[0].h->hca, 0, HCA_STAGE_TPS, r->now, HCA_BURST);
 	}
 	frames = r->side[0].frames;
 	hca_ta_op_set_flag(last_op(r), HCA_TA_OP_ANSWERED);

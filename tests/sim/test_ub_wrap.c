@@ -229,7 +229,8 @@ under_way_in(const struct sim_config *cfg)
 
 	memset(w, 0, sizeof(*w));
 	ub_pair_open(p, &c);
-	w->qp = &p->side[0].h->qp[hca_qp_index(&p->side[0].h->core, p->side[0].jetty->jetty_id.id)];
+	w->qp = &p->side[0].h->core->qp[hca_qp_index(p->side[0].h->core,
+						     p->side[0].jetty->jetty_id.id)];
 	UB_PAIR_EQ(p, w->qp->tai.tassn, 0);
 	for (uint32_t i = 0; i < RECEIVES; i++)
 		ub_pair_recv(p, 1, false, UB_PAIR_RECV + i * SLOT, SLOT, i);

@@ -33,7 +33,7 @@ watch(void *arg)
 	struct ub_bystander *b = arg;
 	const struct ub_pair_side *sd = &b->p->side[0];
 	const struct urma_queue *q = (const struct urma_queue *)sd->jfs;
-	const struct hca_qp *qp = &sd->h->qp[q->number & sd->h->qp_mask];
+	const struct hca_qp *qp = &sd->h->core->qp[q->number & sd->h->core->qp_mask];
 
 	if (b->ended == 0 && hca_una_tail(qp->sq_una) == q->sq.head)
 		b->ended = b->p->s->now;

@@ -51,7 +51,7 @@ ub_forge(struct sim *s, const struct hca_tp *tp, const struct ub_forged *f, uint
 void
 ub_forge_inject(struct sim *s, unsigned int side, const uint8_t *frame, uint32_t len)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(s->side[side].hca->tx_pool);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(s->side[side].hca->pipe[0].tx_pool);
 
 	sim_check(s, m != NULL, "no mbuf");
 	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);

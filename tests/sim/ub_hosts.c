@@ -260,7 +260,7 @@ ub_hosts_close_channel(struct ub_hosts *x, uint32_t peer)
 struct hca_tp *
 ub_hosts_tp(struct ub_hosts *x, uint32_t peer)
 {
-	return &x->host[0].h->ub->tp[peer];
+	return &x->host[0].h->core->ub->tp[peer];
 }
 
 uint64_t
@@ -338,7 +338,7 @@ check_quiet(const struct ub_host *t)
 		       "host %u: %u records, %u frames, %u messages are in use", t->index,
 		       u.records + u.full_records, u.tx_mbufs + u.resp_mbufs, u.messages);
 	for (uint32_t l = 0; l < HCA_TP_LANES; l++)
-		UB_HOSTS_CHECK(t->h->ub->pool[l].free_n == t->h->ub->pool[l].count,
+		UB_HOSTS_CHECK(t->h->core->ub->pool[l].free_n == t->h->core->ub->pool[l].count,
 			       "host %u: operations are in use", t->index);
 }
 

@@ -14,7 +14,7 @@
 struct hca_tp *
 ub_pair_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)
 {
-	return &p->side[side].h->ub->tp[tpi];
+	return &p->side[side].h->core->ub->tp[tpi];
 }
 
 uint64_t
@@ -160,7 +160,9 @@ static void
 check_operations(struct ub_pair *p, unsigned int side)
 {
 	for (uint32_t l = 0; l < HCA_TP_LANES; l++)
-		CHECK(p, p->side[side].h->ub->pool[l].free_n == p->side[side].h->ub->pool[l].count,
+		CHECK(p,
+		      p->side[side].h->core->ub->pool[l].free_n ==
+			      p->side[side].h->core->ub->pool[l].count,
 		      "side %u: operations leaked", side);
 }
 

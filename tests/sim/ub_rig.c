@@ -419,7 +419,7 @@ poll_stage(struct ub_rig *r, unsigned int side, unsigned int stage, unsigned int
 
 	if (OWN_STAGES >> stage & 1)
 		return owner_poll(h, stage, r->now, budget);
-	return hca_poll_stage(h->hca, stage, r->now, budget);
+	return hca_poll_stage(h->hca, 0, stage, r->now, budget);
 }
 
 unsigned int

@@ -90,13 +90,13 @@ ahead(uint32_t a, uint32_t b)
 static const struct hca_tp *
 tp_of(const struct ub_strict *x)
 {
-	return &x->p->side[0].h->ub->tp[1];
+	return &x->p->side[0].h->core->ub->tp[1];
 }
 
 static void
 deliver(struct ub_strict *x, const uint8_t *frame, uint32_t len)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(x->p->side[0].h->tx_pool);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(x->p->side[0].h->pipe[0].tx_pool);
 
 	RULE(x, m != NULL, "no mbuf");
 	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);

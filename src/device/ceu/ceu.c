@@ -11,6 +11,7 @@
 #include "bar/bar.h"
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
 #include "engine/stage.h"
 #include "engine/state.h"
 
@@ -235,7 +236,7 @@ fail_qp(struct hca_core *h, uint32_t i, uint32_t cqi)
 	const struct hca_qp_cfg *q = &h->qp[i].cfg;
 
 	if (q->local_qpn != 0 && (q->scqn == cqi || q->rcqn == cqi))
-		hca_qp_to_error(hca_pipe_of(h), HCA_STAGE_CEU, i);
+		hca_qp_to_error(hca_pipe_of_qp(h, i), HCA_STAGE_CEU, i);
 }
 
 /*
@@ -288,6 +289,8 @@ hca_ceu_poll(struct hca_pipe *dev, uint64_t now, unsigned int budget)
 	unsigned int work = 0;
 	uint32_t ctrl;
 
+	if (u == NULL) /* of another pipe than the first */
+		return 0;
 	u->now = now;
 	if (hca_eqs_due(h, now)) {
 		work += hca_eqs_poll(h, now);
@@ -327,6 +330,8 @@ hca_ceu_init(struct hca_pipe *dev)
 {
 	struct hca_core *h = hca_pipe_core(dev);
 
+	if (h->pipe_number != 0)
+		return 0;
 	h->ceu = rte_zmalloc_socket("hca_ceu", sizeof(*h->ceu), RTE_CACHE_LINE_SIZE,
 				    h->cfg.socket_id);
 	return h->ceu == NULL ? -ENOMEM : 0;
@@ -374,6 +379,8 @@ hca_ceu_deadline(const struct hca_pipe *dev, uint64_t now)
 	const struct hca_core *h = hca_pipe_core(dev);
 	const struct hca_ceu *u = h->ceu;
 
+	if (u == NULL)
+		return UINT64_MAX;
 	if (u->state == HCA_CEU_EVENT)
 		return HCA_DEADLINE_ROOM;
 	return u->state != HCA_CEU_IDLE || u->failing ? now : hca_eqs_deadline(h, now);

@@ -43,12 +43,13 @@ struct hca_teardown {
 	uint32_t domain;      /* or HCA_DOMAIN_ALL */
 	uint32_t cursor;
 	uint32_t step;
-	uint32_t purged;    /* stages that are asked to forget the present object: a bit each */
-	uint64_t token;	    /* RCU */
-	uint32_t last_acks; /* step of hca_last_acks_step() */
-	uint64_t until;	    /* ns: last ACKs are not waited for any longer; 0: not asked for yet */
-	/* objects ever enqueued on each edge when the round of edges began */
-	uint64_t mark[HCA_EDGE_N];
+	uint32_t purged;	/* stages that are asked to forget the present object: a bit each */
+	struct hca_pipe *asked; /* its pipe, or that of the QP whose last ACK is waited for */
+	uint64_t token;		/* RCU */
+	uint32_t last_acks;	/* step of hca_last_acks_step() */
+	uint64_t until; /* ns: last ACKs are not waited for any longer; 0: not asked for yet */
+	/* objects ever enqueued on each edge of each pipe when the round of edges began */
+	uint64_t mark[HCA_PIPES_MAX][HCA_EDGE_N];
 };
 
 struct hca_cmd {

@@ -9,6 +9,7 @@
 #include "abi_wqe.h"
 #include "ceu/ceu.h"
 #include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
 
 /* Limit of CQs: buffer and record together have a 32-bit length. */
 #define CQ_LOG_MAX 22u
@@ -99,6 +100,20 @@ hca_cmd_query_adapter(struct hca_core *h, struct hca_cmd *c)
 	return HCA_STAT_OK;
 }
 
+/*
+ * The driver chooses the number of index bits of a QPN; no QP exists yet that a stage could use.
+ */
+static void
+set_masks(struct hca *dev, uint32_t qp_mask, uint32_t srq_mask)
+{
+	for (unsigned int n = 0; n < dev->n_pipes; n++) {
+		struct hca_core *h = &dev->pipe[n].core;
+
+		__atomic_store_n(&h->qp_mask, qp_mask, __ATOMIC_RELAXED);
+		__atomic_store_n(&h->srq_mask, srq_mask, __ATOMIC_RELAXED);
+	}
+}
+
 int
 hca_cmd_init_hca(struct hca_core *h, struct hca_cmd *c)
 {
@@ -128,12 +143,7 @@ hca_cmd_init_hca(struct hca_core *h, struct hca_cmd *c)
 	}
 	x->base[HCA_ICM_MTT] = hca_be64_to_cpu(m->mtt_base);
 	x->count[HCA_ICM_MTT] = h->vtp.mtt_count;
-	/*
-	 * the driver chooses the number of index bits of a QPN; no QP exists yet that a stage could
-	 * use
-	 */
-	__atomic_store_n(&h->qp_mask, x->count[HCA_ICM_QPC] - 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->srq_mask, x->count[HCA_ICM_SRQC] - 1, __ATOMIC_RELAXED);
+	set_masks(h->hca, x->count[HCA_ICM_QPC] - 1, x->count[HCA_ICM_SRQC] - 1);
 	x->ready = true;
 	return HCA_STAT_OK;
 }

@@ -31,24 +31,32 @@ acknowledges(const struct hca_core *h, const struct hca_teardown *t, uint32_t qp
 }
 
 static bool
-is_late(const struct hca_pipe *h, struct hca_teardown *t)
+is_late(const struct hca_core *h, struct hca_teardown *t)
 {
-	uint64_t since = __atomic_load_n(&h->tx_wait.since, __ATOMIC_ACQUIRE), now = h->ceu->now;
+	uint64_t now = h->ceu->now;
 
 	if (t->until == 0)
 		t->until = now + LAST_ACK_TIMEOUT_NS;
-	return now >= t->until || (since != 0 && now > since + LAST_ACK_TIMEOUT_NS);
+	for (unsigned int n = 0; n < h->hca->n_pipes; n++) {
+		uint64_t since = __atomic_load_n(&h->hca->pipe[n].tx_wait.since, __ATOMIC_ACQUIRE);
+
+		if (since != 0 && now > since + LAST_ACK_TIMEOUT_NS)
+			return true;
+	}
+	return now >= t->until;
 }
 
 /* Ask EE for the next one of the range; false: no further QP, up to the cursor. */
 static bool
-ask_next(struct hca_pipe *h, struct hca_teardown *t)
+ask_next(struct hca_core *core, struct hca_teardown *t)
 {
 	for (uint32_t n = 0; n < HCA_CEU_OBJECTS_PER_POLL && t->cursor <= t->last; n++) {
 		uint32_t qpi = t->cursor++;
+		struct hca_pipe *h = hca_pipe_of_qp(core, qpi);
 
-		if (!acknowledges(&h->core, t, qpi))
+		if (!acknowledges(core, t, qpi))
 			continue;
+		t->asked = h;
 		__atomic_store_n(&h->leave_seq, h->leave_seq + 1, __ATOMIC_RELEASE);
 		hca_msg_send(h, HCA_STAGE_CEU, HCA_STAGE_EE, qpi, HCA_MSG_LEAVES);
 		return true;
@@ -62,30 +70,44 @@ is_waited_for(const struct hca_pipe *h)
 	return __atomic_load_n(&h->line[HCA_STAGE_EE].leave_ack, __ATOMIC_ACQUIRE) != h->leave_seq;
 }
 
-static bool
-is_on_edge(const struct hca_edge *e, uint64_t mark)
+/* The edges from EE to encap, one in each pipe. */
+static void
+mark_edges(const struct hca *dev, struct hca_teardown *t)
 {
-	return e->ring != NULL && (int64_t)(__atomic_load_n(&e->deq, __ATOMIC_ACQUIRE) - mark) < 0;
+	for (unsigned int n = 0; n < dev->n_pipes; n++)
+		t->mark[n][HCA_EDGE_EE_ENCAP] =
+			__atomic_load_n(&dev->pipe[n].edge[HCA_EDGE_EE_ENCAP].enq,
+					__ATOMIC_ACQUIRE);
+}
+
+static bool
+is_on_edge(const struct hca *dev, const struct hca_teardown *t)
+{
+	for (unsigned int n = 0; n < dev->n_pipes; n++) {
+		const struct hca_edge *e = &dev->pipe[n].edge[HCA_EDGE_EE_ENCAP];
+		uint64_t deq = __atomic_load_n(&e->deq, __ATOMIC_ACQUIRE);
+
+		if (e->ring != NULL && (int64_t)(deq - t->mark[n][HCA_EDGE_EE_ENCAP]) < 0)
+			return true;
+	}
+	return false;
 }
 
 bool
-hca_last_acks_step(struct hca_core *core, struct hca_teardown *t)
+hca_last_acks_step(struct hca_core *h, struct hca_teardown *t)
 {
-	struct hca_pipe *h = hca_pipe_of(core);
-	const struct hca_edge *e = &h->edge[HCA_EDGE_EE_ENCAP];
-
-	if (hca_object_kind(h, t->first) != HCA_OBJECT_QP || is_late(h, t))
+	if (hca_object_kind(hca_pipe_of(h), t->first) != HCA_OBJECT_QP || is_late(h, t))
 		return true;
 	switch (t->last_acks) {
 	case ASKED:
-		if (is_waited_for(h))
+		if (is_waited_for(t->asked))
 			return false;
 		/* fall through */
 	case ASK:
 		t->last_acks = ask_next(h, t) ? ASKED : t->cursor <= t->last ? ASK : SENT;
-		t->mark[HCA_EDGE_EE_ENCAP] = __atomic_load_n(&e->enq, __ATOMIC_ACQUIRE);
+		mark_edges(h->hca, t);
 		return false;
 	default:
-		return !is_on_edge(e, t->mark[HCA_EDGE_EE_ENCAP]);
+		return !is_on_edge(h->hca, t);
 	}
 }

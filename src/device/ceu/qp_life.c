@@ -12,6 +12,7 @@
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 #include "cc/cc.h"
+#include "engine/impl.h"
 #include "requester/record_pool.h"
 
 #define WORD(f) hca_be32_to_cpu(q->f)
@@ -366,7 +367,7 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	if (rc != HCA_STAT_OK)
 		goto err_queues;
 	rc = HCA_STAT_EXCEED_LIM;
-	if (hca_record_reserve_qp(hca_pipe_of(h), s.service, s.usr_page, 1) != 0)
+	if (hca_record_reserve_qp(hca_pipe_of_qp(h, ch->qpi), s.service, s.usr_page, 1) != 0)
 		goto err_queues;
 	w = new_work(h, &s, &n);
 	if (w == NULL)
@@ -378,12 +379,12 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	account_bytes(&h->qp_own_bytes, w->bytes);
 	account_bytes(&h->qp_job_bytes, job_bytes(&n));
 	if (h->cc != NULL)
-		hca_cc_begin(hca_pipe_of(h), ch->qpi);
+		hca_cc_begin(hca_pipe_of_qp(h, ch->qpi), ch->qpi);
 	publish(h, ch, &n);
 	return HCA_STAT_OK;
 
 err_records:
-	hca_record_reserve_qp(hca_pipe_of(h), s.service, s.usr_page, -1);
+	hca_record_reserve_qp(hca_pipe_of_qp(h, ch->qpi), s.service, s.usr_page, -1);
 err_queues:
 	hca_qbuf_release(h, &s.rq, s.rq_key);
 	hca_qbuf_release(h, &s.sq, s.sq_key);
@@ -422,7 +423,7 @@ hca_qp_free(struct hca_core *h, uint32_t qpi)
 	use_queues(h, qp, (uint32_t)-1);
 	account_bytes(&h->qp_own_bytes, -(uint64_t)w->bytes);
 	account_bytes(&h->qp_job_bytes, -job_bytes(qp));
-	hca_record_reserve_qp(hca_pipe_of(h), qp->cfg.service, qp->cfg.usr_page, -1);
+	hca_record_reserve_qp(hca_pipe_of_qp(h, qpi), qp->cfg.service, qp->cfg.usr_page, -1);
 	/*
 	 * Packets and doorbells for the index are still checked, by local_qpn and state only, which
 	 * have their final values already: no stage uses the other fields since the round. But

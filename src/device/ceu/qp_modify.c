@@ -8,6 +8,7 @@
 #include "abi_service.h"
 #include "ceu/qp.h"
 #include "ctxmgt/ctxmgt.h"
+#include "engine/impl.h"
 #include "engine/state.h"
 
 static const struct hca_qp_transition transitions[] = {
@@ -116,7 +117,7 @@ commit(struct hca_core *h, const struct hca_qp_change *ch)
 		return HCA_STAT_BAD_QP_STATE;
 	hca_qp_image_store(qp, &ch->image);
 	if (ch->from != ch->to)
-		hca_tell_state(hca_pipe_of(h), HCA_STAGE_CEU, ch->qpi);
+		hca_tell_state(hca_pipe_of_qp(h, ch->qpi), HCA_STAGE_CEU, ch->qpi);
 	return HCA_STAT_OK;
 }
 
@@ -170,7 +171,7 @@ hca_cmd_qp_to_err(struct hca_core *h, struct hca_cmd *c)
 
 	if (rc != HCA_STAT_OK)
 		return rc;
-	hca_qp_to_error(hca_pipe_of(h), HCA_STAGE_CEU, ch.qpi);
+	hca_qp_to_error(hca_pipe_of_qp(h, ch.qpi), HCA_STAGE_CEU, ch.qpi);
 	mirror(h, ch.qpi, ch.qpn);
 	return HCA_STAT_OK;
 }

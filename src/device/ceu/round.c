@@ -133,10 +133,12 @@ stages_of(const struct hca_core *h, uint32_t obj)
 }
 
 static void
-mark_edges(const struct hca_pipe *h, struct hca_teardown *t)
+mark_edges(const struct hca *dev, struct hca_teardown *t)
 {
-	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
-		t->mark[i] = __atomic_load_n(&h->edge[i].enq, __ATOMIC_ACQUIRE);
+	for (unsigned int n = 0; n < dev->n_pipes; n++)
+		for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+			t->mark[n][i] =
+				__atomic_load_n(&dev->pipe[n].edge[i].enq, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -144,11 +146,20 @@ mark_edges(const struct hca_pipe *h, struct hca_teardown *t)
  * descriptors belong to an old generation of the QP, which encap checks first.
  */
 static bool
-edges_passed(const struct hca_pipe *h, const struct hca_teardown *t)
+pipe_passed(const struct hca_pipe *h, const uint64_t *mark)
 {
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].ring != NULL && h->edge[i].to != HCA_STAGE_ENCAP &&
-		    (int64_t)(__atomic_load_n(&h->edge[i].deq, __ATOMIC_ACQUIRE) - t->mark[i]) < 0)
+		    (int64_t)(__atomic_load_n(&h->edge[i].deq, __ATOMIC_ACQUIRE) - mark[i]) < 0)
+			return false;
+	return true;
+}
+
+static bool
+edges_passed(const struct hca *dev, const struct hca_teardown *t)
+{
+	for (unsigned int n = 0; n < dev->n_pipes; n++)
+		if (!pipe_passed(&dev->pipe[n], t->mark[n]))
 			return false;
 	return true;
 }
@@ -181,7 +192,8 @@ purge_next(struct hca_core *h, struct hca_teardown *t)
 		if (!is_doomed(h, t, obj))
 			continue;
 		t->purged = stages_of(h, obj);
-		purge_send(hca_pipe_of(h), t->purged, obj);
+		t->asked = hca_pipe_of_object(h, obj);
+		purge_send(t->asked, t->purged, obj);
 		return true;
 	}
 	return false;
@@ -241,11 +253,11 @@ hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 	case TD_RCU:
 		if (!hca_round_done(h, t->token))
 			return false;
-		mark_edges(hca_pipe_of(h), t);
+		mark_edges(h->hca, t);
 		t->step = TD_EDGES;
 		/* fall through */
 	case TD_EDGES:
-		if (!edges_passed(hca_pipe_of(h), t))
+		if (!edges_passed(h->hca, t))
 			return false;
 		t->step = TD_PURGE;
 		/* fall through */
@@ -260,7 +272,7 @@ hca_teardown_step(struct hca_core *h, struct hca_teardown *t)
 		t->step = TD_RCU2;
 		return false;
 	case TD_PURGED:
-		if (purge_acked(hca_pipe_of(h), t->purged))
+		if (purge_acked(t->asked, t->purged))
 			t->step = TD_PURGE;
 		return false;
 	case TD_RCU2:

@@ -60,10 +60,14 @@ struct hca_stage_line {
 
 /* Of one worker, which alone uses it */
 struct hca_wake {
-	uint32_t workers; /* given something since its last poll ended: a bit each */
+	uint64_t workers; /* given something since its last poll ended: a bit each */
 	bool events;  /* were told at the end of a poll: a thread that waits for them was woken */
 	uint64_t now; /* [pub] when its poll began */
 } __rte_cache_aligned;
+
+/* Pipes and workers of a device: a bit each in the masks of the workers that others wake. */
+#define HCA_PIPES_MAX 16u
+#define HCA_WORKERS_MAX 64u
 
 struct hca_core {
 	/* read-mostly, set by hca_create() */
@@ -85,11 +89,13 @@ struct hca_core {
 	const struct hca_cc_ops *cc; /* congestion control; NULL: none */
 	/* rows of the device's wires, by enum hca_wire; NULL: the device does not have the wire */
 	const struct hca_wire_ops *wire[HCA_WIRE_ROWS];
-	struct hca_ub *ub; /* NULL: the device does not have that wire */
-	uint8_t stage_worker[HCA_STAGE_N];
-	unsigned int num_workers;
-	bool single_worker; /* all stages on one worker */
-	bool mixed;	    /* has other wires than RoCE */
+	struct hca_ub *ub;		   /* NULL: the device does not have that wire */
+	struct hca_wake *wake;		   /* by worker of the device */
+	uint8_t stage_worker[HCA_STAGE_N]; /* workers of the device; the CEU's is in its pipe */
+	unsigned int num_workers;	   /* of this pipe */
+	bool single_worker;		   /* the device has one */
+	bool mixed;			   /* has other wires than RoCE */
+	uint8_t pipe_number, pipe_mask;	   /* pipe_mask: pipes of the device - 1 */
 
 	/* CEU, and encap */
 	uint64_t qp_own_bytes __rte_cache_aligned; /* [pub] of the blocks of living QPs, see
@@ -98,15 +104,14 @@ struct hca_core {
 	uint32_t link_down;			   /* [pub] encap: the port's last report */
 	bool discarding; /* [pub] encap: the port took nothing for cfg.port_stall_ns */
 
-	struct hca_wake wake[HCA_STAGE_N]; /* by worker */
 	struct hca_stage_line line[HCA_STAGE_N];
 };
 
-/* The core of a device's first pipe: a device begins with its pipes, a pipe with its core. */
+/* The core of a device's first pipe: a device begins with a pointer to it. */
 static inline struct hca_core *
 hca_core(const struct hca *h)
 {
-	return (struct hca_core *)(uintptr_t)h;
+	return *(struct hca_core *const *)(const void *)h;
 }
 
 /* The core that a pipe begins with, and back. */
@@ -150,7 +155,7 @@ static inline void
 hca_wake_stage(struct hca_core *h, enum hca_stage_id from, enum hca_stage_id to)
 {
 	if (h->stage_worker[from] != h->stage_worker[to])
-		h->wake[h->stage_worker[from]].workers |= 1u << h->stage_worker[to];
+		h->wake[h->stage_worker[from]].workers |= UINT64_C(1) << h->stage_worker[to];
 }
 
 #endif

@@ -56,8 +56,8 @@ struct hca_edge {
 	hca_stage_room_fn room;
 	uint8_t from, to;
 	/* ring: word of workers that the producer's worker must wake; the consumer's bit in it */
-	uint32_t *wake;
-	uint32_t wake_bit;
+	uint64_t *wake;
+	uint64_t wake_bit;
 	uint64_t enq __rte_cache_aligned; /* producer */
 	uint64_t deq __rte_cache_aligned; /* consumer */
 } __rte_cache_aligned;

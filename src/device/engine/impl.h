@@ -86,21 +86,39 @@ struct hca_pipe {
 	} times_from[HCA_STAGE_N];
 };
 
-/* Pipes of a device. There is one so far, and struct hca names its members as its own. */
-#define HCA_PIPES_MAX 1u
-
+/*
+ * Workers are numbered through all pipes: those of pipe 0 first. The CEU is in pipe 0 alone. Its
+ * messages to a stage go over the channels of the pipe that owns the object.
+ */
 struct hca {
-	union {
-		struct hca_pipe pipe[HCA_PIPES_MAX];
-		struct hca_pipe;
-	};
-	unsigned int n_pipes;
-	struct hca_sleep *sleep; /* graph/sleep.c: of the workers of all pipes */
+	struct hca_core *core; /* of pipe 0 */
+	unsigned int n_pipes;  /* a power of two */
+	unsigned int num_workers;
 	bool times_on;		 /* [pub] */
+	struct hca_sleep *sleep; /* graph/sleep.c: of the workers of all pipes */
+	struct hca_pipe *of_worker[HCA_WORKERS_MAX];
+	struct hca_wake wake[HCA_WORKERS_MAX];
+	struct hca_pipe pipe[];
 };
 
-_Static_assert(offsetof(struct hca_pipe, core) == 0 && offsetof(struct hca, pipe) == 0,
+_Static_assert(offsetof(struct hca_pipe, core) == 0 && offsetof(struct hca, core) == 0,
 	       "hca_core(), hca_pipe_of()");
+
+/* The pipe of a QP or Jetty, for its life. */
+static inline struct hca_pipe *
+hca_pipe_of_qp(const struct hca_core *h, uint32_t qpi)
+{
+	return &h->hca->pipe[qpi & h->pipe_mask];
+}
+
+/* The pipe of an object: others than QPs are in pipe 0. */
+static inline struct hca_pipe *
+hca_pipe_of_object(const struct hca_core *h, uint32_t obj)
+{
+	const struct hca_pipe *first = &h->hca->pipe[0];
+
+	return hca_pipe_of_qp(h, obj < first->object[HCA_OBJECT_QP].count ? obj : 0);
+}
 
 /* obj: a valid object index. */
 static inline enum hca_object_kind

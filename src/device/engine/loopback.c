@@ -50,8 +50,12 @@ hca_loopback_learn(struct hca_pipe *h, const uint8_t dmac[6])
 
 		own = g != NULL && memcmp(g->mac, dmac, 6) == 0;
 	}
-	if (own && __atomic_load_n(&h->loop.on, __ATOMIC_RELAXED) == 0)
-		__atomic_store_n(&h->loop.on, 1, __ATOMIC_RELEASE);
+	for (unsigned int n = 0; n < h->hca->n_pipes && own; n++) {
+		struct hca_loopback *l = &h->hca->pipe[n].loop;
+
+		if (__atomic_load_n(&l->on, __ATOMIC_RELAXED) == 0)
+			__atomic_store_n(&l->on, 1, __ATOMIC_RELEASE);
+	}
 }
 
 static bool

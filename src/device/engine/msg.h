@@ -115,8 +115,8 @@ struct hca_msg_channel {
 	struct hca_msg_inbox *inbox; /* of the consumer, when local */
 	uint32_t mask;		     /* slots - 1 */
 	bool local;		     /* same worker: no atomic needed */
-	uint32_t *wake;		     /* otherwise: as in struct hca_edge */
-	uint32_t wake_bit;
+	uint64_t *wake;		     /* otherwise: as in struct hca_edge */
+	uint64_t wake_bit;
 	uint32_t head __rte_cache_aligned; /* producer, free running */
 	uint32_t tail __rte_cache_aligned; /* consumer */
 };

@@ -116,8 +116,8 @@ since(const uint64_t *now, const uint64_t *from)
  * The workers keep counting meanwhile: their counters are not reset, but the start values are
  * noted.
  */
-void
-hca_stage_times_enable(struct hca *h, bool on)
+static void
+times_begin(struct hca_pipe *h, bool on)
 {
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
 		const struct hca_stage_line *l = &h->line[s];
@@ -131,6 +131,13 @@ hca_stage_times_enable(struct hca *h, bool on)
 		if (h->edge[e].process != NULL)
 			__atomic_store_n(&h->edge[e].process, on ? timed_fns[e] : h->edge[e].plain,
 					 __ATOMIC_RELAXED);
+}
+
+void
+hca_stage_times_enable(struct hca *h, bool on)
+{
+	for (unsigned int n = 0; n < h->n_pipes; n++)
+		times_begin(&h->pipe[n], on);
 	__atomic_store_n(&h->times_on, on, __ATOMIC_RELAXED);
 }
 
@@ -155,11 +162,11 @@ hca_stage_count(void)
 unsigned int
 hca_stage_on(const struct hca *h, unsigned int stage)
 {
-	return h->stage_worker[stage];
+	return h->pipe[0].stage_worker[stage];
 }
 
-uint32_t
-hca_stage_waiting(const struct hca *h, unsigned int stage)
+static uint32_t
+waiting(const struct hca_pipe *h, unsigned int stage)
 {
 	uint32_t n = stage == HCA_STAGE_ENCAP ? __atomic_load_n(&h->backlog, __ATOMIC_RELAXED) : 0;
 
@@ -172,19 +179,40 @@ hca_stage_waiting(const struct hca *h, unsigned int stage)
 	return n;
 }
 
+uint32_t
+hca_stage_waiting(const struct hca *h, unsigned int stage)
+{
+	uint32_t sum = 0;
+
+	for (unsigned int n = 0; n < h->n_pipes; n++)
+		sum += waiting(&h->pipe[n], stage);
+	return sum;
+}
+
 uint64_t
 hca_stage_cycles(const struct hca *h, unsigned int stage)
 {
-	return since(&h->line[stage].busy_cycles, &h->times_from[stage].busy_cycles);
+	uint64_t sum = 0;
+
+	for (unsigned int n = 0; n < h->n_pipes; n++)
+		sum += since(&h->pipe[n].line[stage].busy_cycles,
+			     &h->pipe[n].times_from[stage].busy_cycles);
+	return sum;
 }
 
 uint64_t
 hca_stage_polls(const struct hca *h, unsigned int stage, bool busy)
 {
-	const struct hca_stage_times *from = &h->times_from[stage];
-	const struct hca_stage_line *l = &h->line[stage];
+	uint64_t sum = 0;
 
-	return busy ? since(&l->busy_polls, &from->busy_polls) : since(&l->polls, &from->polls);
+	for (unsigned int n = 0; n < h->n_pipes; n++) {
+		const struct hca_stage_times *from = &h->pipe[n].times_from[stage];
+		const struct hca_stage_line *l = &h->pipe[n].line[stage];
+
+		sum += busy ? since(&l->busy_polls, &from->busy_polls)
+			    : since(&l->polls, &from->polls);
+	}
+	return sum;
 }
 
 uint64_t
@@ -256,21 +284,13 @@ poll_all_mixed(struct hca_pipe *h, uint64_t now)
 	return poll_stages(h, HCA_WIRES_ALL, now);
 }
 
-/* The pipe whose stages a worker polls: the only one. */
-static inline struct hca_pipe *
-pipe_of(struct hca *h, unsigned int worker)
-{
-	(void)worker;
-	return &h->pipe[0];
-}
-
 unsigned int
 hca_poll(struct hca *dev, unsigned int worker, uint64_t now)
 {
-	struct hca_pipe *h = pipe_of(dev, worker);
+	struct hca_pipe *h = dev->of_worker[worker];
 	unsigned int work = 0;
 
-	__atomic_store_n(&h->wake[worker].now, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&dev->wake[worker].now, now, __ATOMIC_RELAXED);
 	if (unlikely(__atomic_load_n(&dev->times_on, __ATOMIC_RELAXED))) {
 		work = poll_timed(h, worker, now);
 	} else if (h->num_workers == 1) {
@@ -280,16 +300,17 @@ hca_poll(struct hca *dev, unsigned int worker, uint64_t now)
 			if (h->stage_worker[s] == worker)
 				work += stage_poll[s](h, now, HCA_BURST);
 	}
-	if (unlikely(h->wake[worker].workers != 0))
+	if (unlikely(dev->wake[worker].workers != 0))
 		hca_wake_those(dev, worker);
 	rte_rcu_qsbr_quiescent(h->rcu, worker);
 	return work;
 }
 
 unsigned int
-hca_poll_stage(struct hca *dev, unsigned int stage, uint64_t now, unsigned int budget)
+hca_poll_stage(struct hca *dev, unsigned int pipe, unsigned int stage, uint64_t now,
+	       unsigned int budget)
 {
-	struct hca_pipe *h = &dev->pipe[0];
+	struct hca_pipe *h = &dev->pipe[pipe];
 	unsigned int work;
 
 	__atomic_store_n(&h->wake[h->stage_worker[stage]].now, now, __ATOMIC_RELAXED);
@@ -301,21 +322,22 @@ hca_poll_stage(struct hca *dev, unsigned int stage, uint64_t now, unsigned int b
 void
 hca_worker_online(struct hca *h, unsigned int worker)
 {
-	rte_rcu_qsbr_thread_online(h->rcu, worker);
+	rte_rcu_qsbr_thread_online(h->core->rcu, worker);
 }
 
 void
 hca_worker_offline(struct hca *h, unsigned int worker)
 {
-	rte_rcu_qsbr_thread_offline(h->rcu, worker);
+	rte_rcu_qsbr_thread_offline(h->core->rcu, worker);
 }
 
 void
 hca_wait_workers(struct hca *h)
 {
-	uint64_t token = rte_rcu_qsbr_start(h->rcu);
+	struct rte_rcu_qsbr *rcu = h->core->rcu;
+	uint64_t token = rte_rcu_qsbr_start(rcu);
 
-	while (rte_rcu_qsbr_check(h->rcu, token, false) != 1)
+	while (rte_rcu_qsbr_check(rcu, token, false) != 1)
 		sched_yield();
 }
 

@@ -16,25 +16,38 @@
 volatile void *
 hca_bar0(struct hca *h)
 {
-	return h->bar0;
+	return h->core->bar0;
 }
 
 volatile void *
 hca_bar2(struct hca *h)
 {
-	return h->bar2;
+	return h->core->bar2;
 }
 
 const char *
 hca_congestion(const struct hca *h)
 {
-	return h->cc != NULL ? h->cc->name : "none";
+	return h->core->cc != NULL ? h->core->cc->name : "none";
 }
 
 unsigned int
 hca_workers(const struct hca *h)
 {
 	return h->num_workers;
+}
+
+unsigned int
+hca_pipelines(const struct hca *h)
+{
+	return h->n_pipes;
+}
+
+static void
+page_open(struct hca *h, uint32_t page, bool open)
+{
+	for (unsigned int n = 0; n < h->n_pipes; n++)
+		hca_doorbell_page_open(&h->pipe[n], page, open);
 }
 
 /*
@@ -48,7 +61,7 @@ hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 	int rc = hca_dma_window_add(hca_core(h), domain, bus, len, &first);
 
 	if (rc == 0 && first && domain != 0)
-		hca_doorbell_page_open(&h->pipe[0], domain, true);
+		page_open(h, domain, true);
 	return rc;
 }
 
@@ -66,7 +79,7 @@ hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 		return -EBUSY;
 	}
 	if (last && domain != 0)
-		hca_doorbell_page_open(&h->pipe[0], domain, false);
+		page_open(h, domain, false);
 	return 0;
 }
 
@@ -74,7 +87,7 @@ hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len)
 #define LIVE(word, free) (__atomic_load_n(&(word), __ATOMIC_RELAXED) != (free))
 
 static uint32_t
-live_contexts(const struct hca *h, struct hca_usage *u)
+live_contexts(const struct hca_core *h, struct hca_usage *u)
 {
 	uint32_t qp_mask = __atomic_load_n(&h->qp_mask, __ATOMIC_RELAXED);
 	uint32_t srq_mask = __atomic_load_n(&h->srq_mask, __ATOMIC_RELAXED);
@@ -105,7 +118,7 @@ message_bytes_per_qp(const struct hca_pipe *p)
 static uint32_t
 bytes_per_qp(const struct hca *h, uint32_t qps)
 {
-	uint64_t own = __atomic_load_n(&h->qp_own_bytes, __ATOMIC_RELAXED);
+	uint64_t own = __atomic_load_n(&h->core->qp_own_bytes, __ATOMIC_RELAXED);
 	size_t share = sizeof(struct hca_qp) + sizeof(struct hca_timer_entry) +
 		       hca_eqs_bytes_per_qp(hca_core(h));
 
@@ -148,8 +161,9 @@ hca_usage(const struct hca *h, struct hca_usage *u)
 		add_pools(&h->pipe[n], u);
 		add_waiting(&h->pipe[n], u);
 	}
-	u->qp_bytes = bytes_per_qp(h, live_contexts(h, u));
+	u->qp_bytes = bytes_per_qp(h, live_contexts(h->core, u));
 	if (u->qps != 0)
 		u->qp_job_bytes =
-			(uint32_t)(__atomic_load_n(&h->qp_job_bytes, __ATOMIC_RELAXED) / u->qps);
+			(uint32_t)(__atomic_load_n(&h->core->qp_job_bytes, __ATOMIC_RELAXED) /
+				   u->qps);
 }

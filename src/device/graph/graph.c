@@ -101,6 +101,7 @@ apply_defaults(struct hca_config *c)
 			{offsetof(struct hca_config, log_eqs), 5},
 		{offsetof(struct hca_config, ack_every), 32},
 		{offsetof(struct hca_config, max_mtu), 4096},
+		{offsetof(struct hca_config, pipelines), 1},
 	};
 
 	for (unsigned int i = 0; i < RTE_DIM(defaults); i++) {
@@ -137,6 +138,9 @@ check_config(const struct hca_config *c)
 		return -EINVAL;
 	if (c->max_mtu < 256 || c->max_mtu > 4096)
 		return -EINVAL;
+	if (c->pipelines != 1 ||
+	    hca_layout_workers(c->layout, c->pipelines, c->wires) > HCA_WORKERS_MAX)
+		return -EINVAL;
 	return 0;
 }
 
@@ -146,7 +150,7 @@ ring_new(struct hca_pipe *h, const char *kind, unsigned int id, unsigned int cou
 {
 	char name[RTE_RING_NAMESIZE];
 
-	snprintf(name, sizeof(name), "%s.%s%u", h->cfg.name, kind, id);
+	snprintf(name, sizeof(name), "%s.%u.%s%u", h->cfg.name, h->pipe_number, kind, id);
 	return rte_ring_create_elem(name, esize, count, h->cfg.socket_id,
 				    RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 }
@@ -179,7 +183,7 @@ edges_init(struct hca_pipe *h)
 		if (e->process == NULL || h->stage_worker[r->from] == h->stage_worker[r->to])
 			continue;
 		e->wake = &h->wake[h->stage_worker[r->from]].workers;
-		e->wake_bit = 1u << h->stage_worker[r->to];
+		e->wake_bit = UINT64_C(1) << h->stage_worker[r->to];
 		e->ring = ring_new(h, "e", i, h->cfg.edge_size, sizeof(void *));
 		if (e->ring == NULL)
 			return -rte_errno;
@@ -215,7 +219,7 @@ msgs_init(struct hca_pipe *h)
 		c->inbox = &h->inbox[to];
 		h->inbox[to].remote |= !c->local;
 		c->wake = &h->wake[h->stage_worker[from]].workers;
-		c->wake_bit = 1u << h->stage_worker[to];
+		c->wake_bit = UINT64_C(1) << h->stage_worker[to];
 		objects = &h->object[msg_rows[i].kind];
 		slots = rte_align32pow2(objects->count);
 		c->mask = slots - 1;
@@ -247,7 +251,7 @@ mbuf_pool(struct hca_pipe *h, const char *kind, uint32_t n)
 	char name[RTE_MEMPOOL_NAMESIZE];
 	unsigned int cache = n >= MBUF_CACHE_MIN_POOL ? MBUF_CACHE_MAX : 0;
 
-	snprintf(name, sizeof(name), "%s.%s", h->cfg.name, kind);
+	snprintf(name, sizeof(name), "%s.%u.%s", h->cfg.name, h->pipe_number, kind);
 	return hca_mbuf_pool(name, n, cache, HCA_MBUF_DATA, h->cfg.socket_id);
 }
 
@@ -267,25 +271,27 @@ pools_fini(struct hca_pipe *h)
 	rte_mempool_free(h->tx_pool);
 }
 
+/* One for all workers of the device: a round waits for those of all pipes. */
 static int
-rcu_init(struct hca_pipe *h)
+rcu_init(struct hca_core *h)
 {
-	size_t size = rte_rcu_qsbr_get_memsize(HCA_STAGE_N);
+	size_t size = rte_rcu_qsbr_get_memsize(h->hca->num_workers);
 
 	h->rcu = rte_zmalloc_socket(NULL, size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (h->rcu == NULL)
 		return -ENOMEM;
-	if (rte_rcu_qsbr_init(h->rcu, HCA_STAGE_N) != 0)
+	if (rte_rcu_qsbr_init(h->rcu, h->hca->num_workers) != 0)
 		return -EINVAL;
-	for (unsigned int i = 0; i < h->num_workers; i++)
+	for (unsigned int i = 0; i < h->hca->num_workers; i++)
 		rte_rcu_qsbr_thread_register(h->rcu, i);
 	return 0;
 }
 
 static void
-rcu_fini(struct hca_pipe *h)
+rcu_fini(struct hca_core *h)
 {
 	rte_free(h->rcu);
+	h->rcu = NULL;
 }
 
 static int
@@ -317,14 +323,33 @@ static const struct {
 } rooms[] = {
 	{hca_bar_init, hca_bar_fini}, {hca_ctxmgt_init, hca_ctxmgt_fini},
 	{hca_vtp_init, hca_vtp_fini}, {hca_queues_init, hca_queues_fini},
-	{hca_eqs_init, hca_eqs_fini},
+	{hca_eqs_init, hca_eqs_fini}, {rcu_init, rcu_fini},
 };
+
+/* The other pipes use what the first one has. */
+static void
+rooms_share(struct hca_core *h, const struct hca_core *first)
+{
+	h->bar0 = first->bar0;
+	h->bar2 = first->bar2;
+	h->qp = first->qp;
+	h->ctxmgt = first->ctxmgt;
+	h->vtp = first->vtp;
+	h->cq = first->cq;
+	h->srq = first->srq;
+	h->eqs = first->eqs;
+	h->rcu = first->rcu;
+}
 
 static int
 rooms_init(struct hca_pipe *h)
 {
 	int rc = 0;
 
+	if (h->pipe_number != 0) {
+		rooms_share(&h->core, h->hca->core);
+		return 0;
+	}
 	for (unsigned int i = 0; rc == 0 && i < RTE_DIM(rooms); i++)
 		rc = rooms[i].init(&h->core);
 	return rc;
@@ -333,7 +358,7 @@ rooms_init(struct hca_pipe *h)
 static void
 rooms_fini(struct hca_pipe *h)
 {
-	for (unsigned int i = RTE_DIM(rooms); i-- > 0;)
+	for (unsigned int i = RTE_DIM(rooms); i-- > 0 && h->pipe_number == 0;)
 		rooms[i].fini(&h->core);
 }
 
@@ -366,15 +391,10 @@ static const struct {
 	int (*init)(struct hca_pipe *h);
 	void (*fini)(struct hca_pipe *h);
 } parts[] = {
-	{rooms_init, rooms_fini},
-	{wires_init, wires_fini},
-	{edges_init, edges_fini},
-	{msgs_init, msgs_fini},
-	{pools_init, pools_fini},
-	{hca_cc_init, hca_cc_fini},
-	{hca_rtt_init, hca_rtt_fini},
-	{rcu_init, rcu_fini},
-	{hca_loopback_init, hca_loopback_fini},
+	{rooms_init, rooms_fini},     {wires_init, wires_fini},
+	{edges_init, edges_fini},     {msgs_init, msgs_fini},
+	{pools_init, pools_fini},     {hca_cc_init, hca_cc_fini},
+	{hca_rtt_init, hca_rtt_fini}, {hca_loopback_init, hca_loopback_fini},
 	{stages_init, stages_fini},
 };
 
@@ -382,11 +402,18 @@ static void
 place_stages(struct hca_pipe *h)
 {
 	enum hca_layout layout = h->cfg.layout;
+	unsigned int first = 0;
 
-	h->num_workers = hca_layout_workers(layout, h->cfg.wires);
+	h->wake = h->hca->wake;
+	h->num_workers = hca_layout_workers(layout, 1, h->cfg.wires);
+	if (h->pipe_number != 0)
+		first = hca_layout_workers(layout, h->pipe_number, h->hca->core->cfg.wires);
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-		h->stage_worker[s] = hca_layout_worker(layout, h->cfg.wires, s);
-	h->single_worker = h->num_workers == 1;
+		h->stage_worker[s] = (uint8_t)(first + hca_layout_worker(layout, h->cfg.wires, s));
+	h->stage_worker[HCA_STAGE_CEU] = h->hca->core->stage_worker[HCA_STAGE_CEU];
+	for (unsigned int w = first; w < first + h->num_workers; w++)
+		h->hca->of_worker[w] = h;
+	h->single_worker = h->hca->num_workers == 1;
 }
 
 static void
@@ -437,7 +464,13 @@ pipe_init(struct hca *h, struct hca_pipe *p, const struct hca_config *cfg)
 	if (rc != 0)
 		return rc;
 	p->hca = h;
+	p->pipe_number = (uint8_t)(p - h->pipe);
+	p->pipe_mask = (uint8_t)(cfg->pipelines - 1);
 	p->cfg = *cfg;
+	if (p->pipe_number != 0) {
+		p->cfg.wires = HCA_WIRE_BIT(HCA_WIRE_ROCE);
+		p->cfg.wire_more = NULL;
+	}
 	rc = hca_wires_set(&p->core);
 	if (rc != 0)
 		return rc;
@@ -467,10 +500,13 @@ hca_create(const struct hca_config *config, struct hca **out)
 	rc = check_config(&cfg);
 	if (rc != 0)
 		return rc;
-	h = rte_zmalloc_socket("hca", sizeof(*h), RTE_CACHE_LINE_SIZE, cfg.socket_id);
+	h = rte_zmalloc_socket("hca", sizeof(*h) + cfg.pipelines * sizeof(h->pipe[0]),
+			       RTE_CACHE_LINE_SIZE, cfg.socket_id);
 	if (h == NULL)
 		return -ENOMEM;
-	for (; h->n_pipes < HCA_PIPES_MAX; h->n_pipes++) {
+	h->core = &h->pipe[0].core;
+	h->num_workers = hca_layout_workers(cfg.layout, cfg.pipelines, cfg.wires);
+	for (; h->n_pipes < cfg.pipelines; h->n_pipes++) {
 		rc = pipe_init(h, &h->pipe[h->n_pipes], &cfg);
 		if (rc != 0)
 			goto err_pipes;

@@ -29,8 +29,8 @@ static const uint8_t layouts[HCA_LAYOUTS][HCA_STAGE_N] = {
 			     [HCA_STAGE_TPS] = 12},
 };
 
-unsigned int
-hca_layout_workers(enum hca_layout layout, uint32_t wires)
+static unsigned int
+pipe_workers(enum hca_layout layout, uint32_t wires)
 {
 	uint32_t stages = hca_stages_of(wires);
 	unsigned int last = 0;
@@ -44,9 +44,17 @@ hca_layout_workers(enum hca_layout layout, uint32_t wires)
 }
 
 unsigned int
+hca_layout_workers(enum hca_layout layout, unsigned int pipelines, uint32_t wires)
+{
+	unsigned int others = pipe_workers(layout, HCA_WIRE_BIT(HCA_WIRE_ROCE));
+
+	return pipe_workers(layout, wires) + (pipelines - 1) * others;
+}
+
+unsigned int
 hca_layout_worker(enum hca_layout layout, uint32_t wires, enum hca_stage_id stage)
 {
 	unsigned int worker = layouts[layout][stage];
 
-	return worker < hca_layout_workers(layout, wires) ? worker : 0;
+	return worker < pipe_workers(layout, wires) ? worker : 0;
 }

@@ -35,7 +35,7 @@
 #define DATA_PORT 1u
 #define DATA_CLIENT 2u /* in addition to the number of its page */
 
-_Static_assert(HCA_STAGE_N *WORD_STRIDE <= HCA_SLEEP_BYTES, "a page holds the words");
+_Static_assert(HCA_WORKERS_MAX *WORD_STRIDE <= HCA_SLEEP_BYTES, "a page holds the words");
 
 /* A client's eventfd. */
 struct kicker {
@@ -47,6 +47,7 @@ struct kicker {
 };
 
 struct sleeper {
+	struct hca_pipe *pipe; /* the one whose stages the worker polls */
 	uint32_t *word;
 	int epoll_fd, kick_fd; /* -1: the worker never sleeps */
 	int port_fd;	       /* -1: none, or another worker polls the port */
@@ -62,7 +63,7 @@ struct sleeper {
 } __rte_cache_aligned;
 
 struct hca_sleep {
-	struct sleeper worker[HCA_STAGE_N];
+	struct sleeper worker[HCA_WORKERS_MAX];
 	uint64_t backstop_ns; /* [pub] */
 	void *own_words;      /* NULL: the composition provides them */
 	struct kicker kicker[HCA_UAR_PAGES];
@@ -97,14 +98,14 @@ earlier(uint64_t a, uint64_t b)
 }
 
 static bool
-local_messages(const struct hca *h, unsigned int stage)
+local_messages(const struct hca_pipe *h, unsigned int stage)
 {
 	return h->inbox[stage].waiting != 0;
 }
 
 /* After a poll without work, objects on an edge are there because the next stage has no room. */
 static bool
-edge_blocked(const struct hca *h, unsigned int stage)
+edge_blocked(const struct hca_pipe *h, unsigned int stage)
 {
 	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
 		if (h->edge[i].to == stage && h->edge[i].ring != NULL &&
@@ -114,14 +115,14 @@ edge_blocked(const struct hca *h, unsigned int stage)
 }
 
 static void
-ask_stages(const struct hca *h, unsigned int worker, uint64_t now, struct alarm *a)
+ask_stages(const struct hca_pipe *h, unsigned int worker, uint64_t now, struct alarm *a)
 {
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
 		uint64_t at;
 
 		if (h->stage_worker[s] != worker)
 			continue;
-		at = local_messages(h, s) ? now : deadlines[s](&h->pipe[0], now);
+		at = local_messages(h, s) ? now : deadlines[s](h, now);
 		if (at == HCA_DEADLINE_ROOM || (h->num_workers != 1 && edge_blocked(h, s)))
 			a->room = true;
 		if (at != HCA_DEADLINE_ROOM)
@@ -130,9 +131,10 @@ ask_stages(const struct hca *h, unsigned int worker, uint64_t now, struct alarm 
 }
 
 static struct alarm
-ask(const struct hca *h, unsigned int worker, uint64_t now)
+ask(const struct hca *dev, unsigned int worker, uint64_t now)
 {
-	const struct sleeper *s = &h->sleep->worker[worker];
+	const struct sleeper *s = &dev->sleep->worker[worker];
+	const struct hca_pipe *h = s->pipe;
 	const struct hca_port_ops *port = h->port->ops;
 	struct alarm a = {.at = UINT64_MAX};
 
@@ -199,7 +201,8 @@ void
 hca_kick_stage(struct hca *h, enum hca_stage_id stage)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	kick_sleeper(&h->sleep->worker[h->stage_worker[stage]]);
+	for (unsigned int n = 0; n < h->n_pipes; n++)
+		kick_sleeper(&h->sleep->worker[h->pipe[n].stage_worker[stage]]);
 }
 
 void
@@ -213,18 +216,18 @@ hca_kick_all(struct hca *h)
 void
 hca_wake_those(struct hca *h, unsigned int worker)
 {
-	uint32_t workers = h->wake[worker].workers;
+	uint64_t workers = h->wake[worker].workers;
 
 	h->wake[worker].workers = 0;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (; workers != 0; workers &= workers - 1)
-		kick_sleeper(&h->sleep->worker[__builtin_ctz(workers)]);
+		kick_sleeper(&h->sleep->worker[__builtin_ctzll(workers)]);
 }
 
 static struct sleeper *
 doorbell_sleeper(const struct hca *h)
 {
-	return &h->sleep->worker[h->stage_worker[HCA_STAGE_DOORBELL]];
+	return &h->sleep->worker[h->core->stage_worker[HCA_STAGE_DOORBELL]];
 }
 
 static int
@@ -287,7 +290,7 @@ mute(struct hca *h, struct sleeper *s, struct kicker *k, uint32_t page, uint64_t
 	__atomic_store_n(&k->mutes, k->mutes + 1, __ATOMIC_RELAXED);
 	if (s->muted++ == 0)
 		s->listen_at = k->listen_at;
-	HCA_COUNT_AT(h, s->stage, HCA_CTR_kicks_muted);
+	HCA_COUNT_AT(s->pipe, s->stage, HCA_CTR_kicks_muted);
 }
 
 static void
@@ -295,7 +298,7 @@ kicked_in_vain(struct hca *h, struct sleeper *s, uint32_t page, uint64_t now)
 {
 	struct kicker *k = &h->sleep->kicker[page];
 
-	HCA_COUNT_AT(h, s->stage, HCA_CTR_kicks_for_nothing);
+	HCA_COUNT_AT(s->pipe, s->stage, HCA_CTR_kicks_for_nothing);
 	if (k->muted)
 		return;
 	if (now - k->since > IN_VAIN_NS) {
@@ -313,7 +316,7 @@ judge_kicks(struct hca *h, struct sleeper *s, const struct waking *w, uint64_t n
 	for (int i = 0; i < w->n; i++) {
 		uint32_t data = w->ev[i].data.u32;
 
-		if (data >= DATA_CLIENT && !hca_doorbell_rang(&h->pipe[0], data - DATA_CLIENT, now))
+		if (data >= DATA_CLIENT && !hca_doorbell_rang(s->pipe, data - DATA_CLIENT, now))
 			kicked_in_vain(h, s, data - DATA_CLIENT, now);
 	}
 }
@@ -350,39 +353,41 @@ static unsigned int
 look(struct hca *h, const struct sleeper *s, unsigned int worker, uint64_t now)
 {
 	if (s->doorbells)
-		hca_doorbell_scan_next(&h->pipe[0]);
+		hca_doorbell_scan_next(s->pipe);
 	if (s->encap)
-		hca_encap_ask_link_next(&h->pipe[0]);
+		hca_encap_ask_link_next(s->pipe);
 	return hca_poll(h, worker, now);
 }
 
 static bool
-arm_port(struct hca *h, const struct sleeper *s, bool on)
+arm_port(const struct sleeper *s, bool on)
 {
+	struct hca_pipe *h = s->pipe;
+
 	return s->port_fd >= 0 && h->port->ops->arm != NULL &&
 	       h->port->ops->arm(h->port, h->port_queue, on);
 }
 
 /* A late kick explains the work that the backstop found. */
 static void
-settle_suspicion(struct hca *h, struct sleeper *s, bool kicked, uint64_t now)
+settle_suspicion(struct sleeper *s, bool kicked, uint64_t now)
 {
 	if (likely(s->suspect == 0))
 		return;
 	if (!kicked && now - s->suspect < SUSPECT_NS)
 		return;
 	if (!kicked)
-		HCA_COUNT_AT(h, s->stage, HCA_CTR_wake_missed);
+		HCA_COUNT_AT(s->pipe, s->stage, HCA_CTR_wake_missed);
 	s->suspect = 0;
 }
 
 /* Discard late kicks of an earlier sleep. */
 static void
-forget_late_kicks(struct hca *h, struct sleeper *s, uint64_t now)
+forget_late_kicks(struct sleeper *s, uint64_t now)
 {
 	struct epoll_event ev[EVENTS];
 
-	settle_suspicion(h, s, epoll_wait(s->epoll_fd, ev, EVENTS, 0) > 0, now);
+	settle_suspicion(s, epoll_wait(s->epoll_fd, ev, EVENTS, 0) > 0, now);
 }
 
 static void
@@ -393,10 +398,10 @@ set_asleep(struct sleeper *s)
 }
 
 static void
-set_awake(struct hca *h, struct sleeper *s)
+set_awake(struct sleeper *s)
 {
 	__atomic_store_n(s->word, *s->word + 1, __ATOMIC_SEQ_CST);
-	arm_port(h, s, false);
+	arm_port(s, false);
 }
 
 /*
@@ -428,14 +433,14 @@ wait_until(struct hca *h, struct sleeper *s, unsigned int worker, uint64_t until
 			      .tv_nsec = (long)(ns % 1000000000u)};
 
 	/* before: a worker that still sleeps in its first sleep has slept */
-	HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_sleeps);
+	HCA_COUNT_AT(s->pipe, s->stage, HCA_CTR_worker_sleeps);
 	hca_worker_offline(h, worker);
 	w->n = wait_for_events(s, w->ev, until == UINT64_MAX ? NULL : &ts);
 	hca_worker_online(h, worker);
 }
 
 static uint64_t
-frames_received(const struct hca *h)
+frames_received(const struct hca_pipe *h)
 {
 	return __atomic_load_n(&h->line[HCA_STAGE_DECAP].counters[HCA_CTR_rcvd_pkts],
 			       __ATOMIC_RELAXED);
@@ -450,13 +455,13 @@ found_by_alarm(struct hca *h, struct sleeper *s, unsigned int worker, const stru
 	       struct waking *w)
 {
 	static const struct timespec soon = {.tv_nsec = KICK_NS};
-	uint64_t rcvd = frames_received(h);
+	uint64_t rcvd = frames_received(s->pipe);
 
 	if (w->n != 0 || w->at >= a->at || a->room || s->muted != 0)
 		return false;
 	w->something = look(h, s, worker, w->at);
 	/* short sleeps are meant to find frames on a port without an interrupt */
-	if (w->something == 0 || (s->rx && s->port_fd < 0 && rcvd != frames_received(h)))
+	if (w->something == 0 || (s->rx && s->port_fd < 0 && rcvd != frames_received(s->pipe)))
 		return false;
 	w->n = wait_for_events(s, w->ev, &soon);
 	return w->n == 0;
@@ -470,8 +475,8 @@ wake_up(struct hca *h, struct sleeper *s, unsigned int worker, const struct alar
 	w->at = hca_clock_ns();
 	if (found_by_alarm(h, s, worker, a, w) && s->suspect == 0)
 		s->suspect = w->at;
-	set_awake(h, s);
-	settle_suspicion(h, s, w->n > 0, w->at);
+	set_awake(s);
+	settle_suspicion(s, w->n > 0, w->at);
 	w->something |= look(h, s, worker, w->at);
 	judge_kicks(h, s, w, w->at);
 }
@@ -486,19 +491,19 @@ sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *sto
 	w->something = 0;
 	if (next_deadline(h, worker, now) < now + NOT_WORTH_NS)
 		return false;
-	forget_late_kicks(h, s, now);
+	forget_late_kicks(s, now);
 	unmute(h, s, now);
 	set_asleep(s);
-	if (__atomic_load_n(stop, __ATOMIC_SEQ_CST) || arm_port(h, s, true) ||
+	if (__atomic_load_n(stop, __ATOMIC_SEQ_CST) || arm_port(s, true) ||
 	    (w->something = look(h, s, worker, now)) != 0) {
-		set_awake(h, s);
+		set_awake(s);
 		return false;
 	}
 	now = hca_clock_ns();
 	a = ask(h, worker, now);
 	until = with_naps(s, &a, now);
 	if (until < now + NOT_WORTH_NS) {
-		set_awake(h, s);
+		set_awake(s);
 		return false;
 	}
 	backstop = __atomic_load_n(&h->sleep->backstop_ns, __ATOMIC_RELAXED);
@@ -529,7 +534,7 @@ hca_sleep(struct hca *h, unsigned int worker, const int *stop)
 		return false;
 	while (sleep_once(h, s, worker, stop, &w)) {
 		if (w.n > 0)
-			HCA_COUNT_AT(h, s->stage, HCA_CTR_worker_kicked);
+			HCA_COUNT_AT(s->pipe, s->stage, HCA_CTR_worker_kicked);
 		if (w.something != 0 || kicked_by_us(&w)) {
 			short_naps(s);
 			return true;
@@ -553,7 +558,7 @@ hca_sleep_word(const struct hca *h, unsigned int worker)
 uint32_t
 hca_sleep_offset(const struct hca *h)
 {
-	return h->stage_worker[HCA_STAGE_DOORBELL] * WORD_STRIDE;
+	return h->core->stage_worker[HCA_STAGE_DOORBELL] * WORD_STRIDE;
 }
 
 int
@@ -563,8 +568,9 @@ hca_kick_fd(const struct hca *h)
 }
 
 static int
-prepare(struct hca *h, struct sleeper *s)
+prepare(struct sleeper *s)
 {
+	const struct hca_pipe *h = s->pipe;
 	int rc;
 
 	if (s->epoll_fd >= 0)
@@ -593,38 +599,48 @@ hca_sleep_prepare(struct hca *h, uint64_t backstop_ns)
 	__atomic_store_n(&h->sleep->backstop_ns,
 			 backstop_ns != 0 ? backstop_ns : HCA_SLEEP_BACKSTOP_NS, __ATOMIC_RELAXED);
 	for (unsigned int w = 0; w < h->num_workers && rc == 0; w++)
-		rc = prepare(h, &h->sleep->worker[w]);
+		rc = prepare(&h->sleep->worker[w]);
 	return rc;
+}
+
+/* Backwards, so that a worker counts under the first of its stages. */
+static void
+assign_stages(struct hca_sleep *p, const struct hca_pipe *h)
+{
+	for (unsigned int s = HCA_STAGE_N; s-- > 0;)
+		p->worker[h->stage_worker[s]].stage = s;
+	p->worker[h->stage_worker[HCA_STAGE_DECAP]].rx = true;
+	p->worker[h->stage_worker[HCA_STAGE_DOORBELL]].doorbells = true;
+	p->worker[h->stage_worker[HCA_STAGE_ENCAP]].encap = true;
 }
 
 int
 hca_sleep_init(struct hca *h)
 {
 	struct hca_sleep *p;
-	uint8_t *words = h->cfg.sleep_words;
+	const struct hca_config *cfg = &h->core->cfg;
+	uint8_t *words = cfg->sleep_words;
 
-	p = rte_zmalloc_socket("hca_sleep", sizeof(*p), RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	p = rte_zmalloc_socket("hca_sleep", sizeof(*p), RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	h->sleep = p;
 	if (p == NULL)
 		return -ENOMEM;
-	for (unsigned int w = 0; w < HCA_STAGE_N; w++)
+	for (unsigned int w = 0; w < HCA_WORKERS_MAX; w++)
 		p->worker[w].epoll_fd = p->worker[w].kick_fd = p->worker[w].port_fd = -1;
 	for (uint32_t i = 0; i < HCA_UAR_PAGES; i++)
 		p->kicker[i].fd = -1;
 	if (words == NULL)
 		words = p->own_words = rte_zmalloc_socket("hca_sleep", HCA_SLEEP_BYTES,
-							  RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+							  RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (words == NULL)
 		return -ENOMEM;
 	for (unsigned int w = 0; w < h->num_workers; w++) {
+		p->worker[w].pipe = h->of_worker[w];
 		p->worker[w].word = (uint32_t *)(words + w * WORD_STRIDE);
 		short_naps(&p->worker[w]);
 	}
-	for (unsigned int s = HCA_STAGE_N; s-- > 0;)
-		p->worker[h->stage_worker[s]].stage = s;
-	p->worker[h->stage_worker[HCA_STAGE_DECAP]].rx = true;
-	p->worker[h->stage_worker[HCA_STAGE_DOORBELL]].doorbells = true;
-	p->worker[h->stage_worker[HCA_STAGE_ENCAP]].encap = true;
+	for (unsigned int n = h->n_pipes; n-- > 0;)
+		assign_stages(p, &h->pipe[n]);
 	return 0;
 }
 
@@ -635,7 +651,7 @@ hca_sleep_fini(struct hca *h)
 
 	if (p == NULL)
 		return;
-	for (unsigned int w = 0; w < HCA_STAGE_N; w++) {
+	for (unsigned int w = 0; w < HCA_WORKERS_MAX; w++) {
 		if (p->worker[w].epoll_fd >= 0)
 			close(p->worker[w].epoll_fd);
 		if (p->worker[w].kick_fd >= 0)

@@ -145,13 +145,13 @@ rig_poll(struct rig *r)
 uint32_t
 rig_ctrl(struct rig *r)
 {
-	return hca_bar_load(r->h->bar0, HCR(ctrl));
+	return hca_bar_load(r->h->core->bar0, HCR(ctrl));
 }
 
 void
 rig_post(struct rig *r, uint32_t ctrl, uint32_t in_mod, uint64_t in, uint64_t out, uint16_t token)
 {
-	uint8_t *b = r->h->bar0;
+	uint8_t *b = r->h->core->bar0;
 
 	hca_bar_store(b, HCR(in_param_hi), (uint32_t)(in >> 32));
 	hca_bar_store(b, HCR(in_param_lo), (uint32_t)in);
@@ -169,8 +169,8 @@ rig_cmd(struct rig *r, uint16_t op, uint8_t mod, uint32_t in_mod, uint64_t in, u
 	for (unsigned int i = 0; i < POLLS && (rig_ctrl(r) & HCA_HCR_GO); i++)
 		rig_poll(r);
 	assert_false(rig_ctrl(r) & HCA_HCR_GO);
-	r->out_param = (uint64_t)hca_bar_load(r->h->bar0, HCR(out_param_hi)) << 32 |
-		       hca_bar_load(r->h->bar0, HCR(out_param_lo));
+	r->out_param = (uint64_t)hca_bar_load(r->h->core->bar0, HCR(out_param_hi)) << 32 |
+		       hca_bar_load(r->h->core->bar0, HCR(out_param_lo));
 	return (int)HCA_HCR_STATUS(rig_ctrl(r));
 }
 
@@ -433,11 +433,11 @@ take_snapshot(struct rig *r, uint32_t qpi, uint8_t *out)
 	const size_t cqs = sizeof(struct hca_cq) << RIG_LOG_CQS;
 	size_t n = 0;
 
-	memcpy(out, &r->h->qp[qpi], sizeof(struct hca_qp));
+	memcpy(out, &r->h->core->qp[qpi], sizeof(struct hca_qp));
 	n += sizeof(struct hca_qp);
-	memcpy(out + n, r->h->vtp.mpt, mpts);
+	memcpy(out + n, r->h->core->vtp.mpt, mpts);
 	n += mpts;
-	memcpy(out + n, r->h->cq, cqs);
+	memcpy(out + n, r->h->core->cq, cqs);
 	n += cqs;
 	assert_true(n <= sizeof(r->snapshot));
 	return n;

@@ -93,7 +93,7 @@ creating_an_hca(void **state)
 {
 	struct rig *r = *state;
 	unsigned int before = allocations(), n = 0;
-	struct hca_config cfg = r->h->cfg;
+	struct hca_config cfg = r->h->core->cfg;
 	struct hca *h = NULL;
 	int rc = -ENOMEM;
 
@@ -146,8 +146,8 @@ scattered(struct rig *r, uint32_t index, uint8_t *p)
 {
 	uint32_t mtt = rig_mtt(r, p, 3);
 
-	r->h->vtp.mtt[mtt] += 4096;
-	r->h->vtp.mtt[mtt + 1] -= 4096;
+	r->h->core->vtp.mtt[mtt] += 4096;
+	r->h->core->vtp.mtt[mtt + 1] -= 4096;
 	rig_fill_mpt(r, index, RIG_PD, p, 3 * 4096, mtt);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, index), HCA_STAT_OK);
 	return HCA_KEY_MAKE(0x2a, index, 0x33);
@@ -168,7 +168,7 @@ sw2hw_cq(void **state)
 
 	cq_key = scattered(r, 11, rig_cq_mem(r, 1));
 	assert_int_equal(command(r, HCA_CMD_SW2HW_CQ, 1, fill_cq), 1);
-	assert_int_equal(r->h->vtp.mpt[11].users, 1);
+	assert_int_equal(r->h->core->vtp.mpt[11].users, 1);
 }
 
 /* Queues of more than one page, in pages that are not adjacent. */
@@ -204,9 +204,9 @@ rst2init_and_rtr(void **state)
 	/* SQ pages, RQ pages, the block */
 	assert_int_equal(command(r, HCA_CMD_RST2INIT_QPEE, QPN, fill_init), 3);
 	assert_int_equal(command(r, HCA_CMD_INIT2RTR_QPEE, QPN, fill_rtr), 1);
-	assert_int_equal(r->h->records[HCA_WIRE_ROCE].small.reserved_qps, 1);
+	assert_int_equal(r->h->pipe[0].records[HCA_WIRE_ROCE].small.reserved_qps, 1);
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, QPN, 0, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->vtp.mpt[50].users + r->h->vtp.mpt[51].users, 0);
+	assert_int_equal(r->h->core->vtp.mpt[50].users + r->h->core->vtp.mpt[51].users, 0);
 }
 
 int

@@ -28,10 +28,11 @@ nothing_without_it(void **state)
 	struct rig *r = rig_new(false);
 	const struct hca *h = r->h;
 
-	assert_int_equal(h->cfg.wires, HCA_WIRE_BIT(HCA_WIRE_ROCE));
-	assert_null(h->ub);
-	assert_int_equal(h->object[HCA_OBJECT_TP].count, 0);
-	assert_int_equal(h->object[HCA_OBJECT_ANY].count, h->object[HCA_OBJECT_QP].count);
+	assert_int_equal(h->core->cfg.wires, HCA_WIRE_BIT(HCA_WIRE_ROCE));
+	assert_null(h->core->ub);
+	assert_int_equal(h->pipe[0].object[HCA_OBJECT_TP].count, 0);
+	assert_int_equal(h->pipe[0].object[HCA_OBJECT_ANY].count,
+			 h->pipe[0].object[HCA_OBJECT_QP].count);
 	rig_free(r);
 }
 
@@ -41,16 +42,16 @@ objects_and_pools(void **state)
 	unsigned int before = allocations();
 	struct rig *r = rig_new_on(RIG_UB, false);
 	const struct hca *h = r->h;
-	const struct hca_object_range *tps = &h->object[HCA_OBJECT_TP];
+	const struct hca_object_range *tps = &h->pipe[0].object[HCA_OBJECT_TP];
 
 	assert_int_equal(tps->first, 1u << RIG_LOG_QPS);
 	assert_int_equal(tps->count, TPS);
-	assert_int_equal(h->object[HCA_OBJECT_ANY].count, tps->first + TPS);
+	assert_int_equal(h->pipe[0].object[HCA_OBJECT_ANY].count, tps->first + TPS);
 	assert_int_equal(hca_object_kind(&h->pipe[0], tps->first - 1), HCA_OBJECT_QP);
 	assert_int_equal(hca_object_kind(&h->pipe[0], tps->first), HCA_OBJECT_TP);
-	assert_int_equal(h->ub->tp_mask, TPS - 1);
+	assert_int_equal(h->core->ub->tp_mask, TPS - 1);
 	for (uint32_t lane = 0; lane < HCA_TP_LANES; lane++) {
-		struct hca_ta_op_pool *p = &h->ub->pool[lane];
+		struct hca_ta_op_pool *p = &h->core->ub->pool[lane];
 
 		for (uint32_t i = 0; i < 64; i++)
 			assert_int_equal(hca_ta_op_take(p), i);
@@ -74,7 +75,7 @@ workers_and_edges(void **state)
 		{HCA_LAYOUT_TXRX, 0, 2},     {HCA_LAYOUT_FULL, 0, 9}, {HCA_LAYOUT_FULL, RIG_UB, 13},
 	};
 	struct rig *r = rig_new(false);
-	struct hca_config cfg = r->h->cfg;
+	struct hca_config cfg = r->h->core->cfg;
 	struct hca *h;
 
 	cfg.name = "t1";
@@ -85,10 +86,11 @@ workers_and_edges(void **state)
 		cfg.wires = rows[i].wires;
 		assert_int_equal(hca_create(&cfg, &h), 0);
 		assert_int_equal(hca_workers(h), rows[i].workers);
-		assert_int_equal(hca_layout_workers(rows[i].layout, h->cfg.wires), rows[i].workers);
-		assert_int_equal(h->edge[HCA_EDGE_TPS_ENCAP].process != NULL, ub);
-		assert_int_equal(h->edge[HCA_EDGE_DECAP_TPR].process != NULL, ub);
-		assert_int_equal(h->msg[HCA_STAGE_TPS][HCA_STAGE_TIMER] != NULL, ub);
+		assert_int_equal(hca_layout_workers(rows[i].layout, 1, h->core->cfg.wires),
+				 rows[i].workers);
+		assert_int_equal(h->pipe[0].edge[HCA_EDGE_TPS_ENCAP].process != NULL, ub);
+		assert_int_equal(h->pipe[0].edge[HCA_EDGE_DECAP_TPR].process != NULL, ub);
+		assert_int_equal(h->pipe[0].msg[HCA_STAGE_TPS][HCA_STAGE_TIMER] != NULL, ub);
 		for (unsigned int s = 0; s < HCA_STAGE_N; s++)
 			assert_true(hca_stage_on(h, s) < rows[i].workers);
 		assert_int_equal(hca_direct_poll(h, 1000000), 0);
@@ -101,7 +103,7 @@ static void
 unknown_wires(void **state)
 {
 	struct rig *r = rig_new(false);
-	struct hca_config cfg = r->h->cfg;
+	struct hca_config cfg = r->h->core->cfg;
 	struct hca *h;
 
 	cfg.name = "t1";

@@ -68,18 +68,18 @@ static void
 of_an_hca(void **state)
 {
 	struct rig *r = rig_new(false);
-	struct hca_config cfg = r->h->cfg;
+	struct hca_config cfg = r->h->core->cfg;
 	struct hca *h;
 
-	assert_null(r->h->cc);
-	assert_int_equal(hca_ceu_caps(&r->h->core) & HCA_CAP_ECN, 0);
+	assert_null(r->h->core->cc);
+	assert_int_equal(hca_ceu_caps(r->h->core) & HCA_CAP_ECN, 0);
 	cfg.name = "cc1";
 	cfg.congestion = "mine";
 	assert_int_equal(hca_create(&cfg, &h), -EINVAL);
 	cfg.congestion_more = more;
 	assert_int_equal(hca_create(&cfg, &h), 0);
-	assert_ptr_equal(h->cc, &mine);
-	assert_int_equal(hca_ceu_caps(&h->core) & HCA_CAP_ECN, HCA_CAP_ECN);
+	assert_ptr_equal(h->core->cc, &mine);
+	assert_int_equal(hca_ceu_caps(h->core) & HCA_CAP_ECN, HCA_CAP_ECN);
 	/* each object has a state of its own */
 	hca_cc_begin(&h->pipe[0], 1);
 	assert_int_equal(*(uint32_t *)hca_cc_state(&h->pipe[0], 0), 0);

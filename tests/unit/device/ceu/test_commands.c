@@ -116,7 +116,7 @@ init_hca_limits(void **state)
 	memset(m, 0, sizeof(*m));
 	m->qpc_base = hca_cpu_to_be64(HCA_INIT_MAKE(0x1000, RIG_LOG_QPS + 1));
 	assert_int_equal(rig_mbox(r, HCA_CMD_INIT_HCA, 0), HCA_STAT_EXCEED_LIM);
-	assert_false(r->h->ctxmgt->ready);
+	assert_false(r->h->core->ctxmgt->ready);
 }
 
 /* Mailboxes must lie completely inside the driver's windows. */
@@ -145,14 +145,14 @@ windows_join_and_go(void **state)
 
 	assert_int_equal(hca_dma_attach(h, 9, 0x10000, 0x1000), 0);
 	assert_int_equal(hca_dma_attach(h, 9, 0x11000, 0x1000), 0);
-	assert_true(hca_dma_allowed(&h->core, 9, 0x10800, 0x1000));
-	assert_false(hca_dma_allowed(&h->core, 9, 0x10800, 0x1801));
-	assert_false(hca_dma_allowed(&h->core, 8, 0x10800, 1));
-	assert_false(hca_dma_allowed(&h->core, 9, 0x10800, 0));
+	assert_true(hca_dma_allowed(h->core, 9, 0x10800, 0x1000));
+	assert_false(hca_dma_allowed(h->core, 9, 0x10800, 0x1801));
+	assert_false(hca_dma_allowed(h->core, 8, 0x10800, 1));
+	assert_false(hca_dma_allowed(h->core, 9, 0x10800, 0));
 	assert_int_equal(hca_dma_detach(h, 9, 0x11000, 0x1000), 0);
 	assert_int_equal(hca_dma_detach(h, 9, 0x11000, 0x1000), -ENOENT);
-	assert_false(hca_dma_allowed(&h->core, 9, 0x10800, 0x1000));
-	assert_true(hca_dma_allowed(&h->core, 9, 0x10800, 0x800));
+	assert_false(hca_dma_allowed(h->core, 9, 0x10800, 0x1000));
+	assert_true(hca_dma_allowed(h->core, 9, 0x10800, 0x800));
 	assert_int_equal(hca_dma_attach(h, 2048, 0x10000, 0x1000), -EINVAL);
 	assert_int_equal(hca_dma_attach(h, 1, UINT64_MAX - 1, 0x1000), -EINVAL);
 }
@@ -170,7 +170,7 @@ icm_map_and_unmap(void **state)
 	hca_map_icm_entry(m, 1)->virt = hca_cpu_to_be64(0x101000);
 	hca_map_icm_entry(m, 1)->page = hca_cpu_to_be64(HCA_ICM_MAKE_PAGE((uintptr_t)r->driver, 1));
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 2, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->ctxmgt->map[1].count, 4);
+	assert_int_equal(r->h->core->ctxmgt->map[1].count, 4);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 3, 1, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 0, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_ICM, 1, 257, (uintptr_t)m, 0), HCA_STAT_BAD_PARAM);
@@ -183,8 +183,8 @@ icm_map_and_unmap(void **state)
 	rig_eq(r, 0, 4);
 	assert_int_equal(rig_cmd(r, HCA_CMD_UNMAP_ICM, 1, 1, 0x120000, 0), HCA_STAT_RESOURCE_BUSY);
 	assert_int_equal(rig_cmd(r, HCA_CMD_UNMAP_ICM, 1, 2, 0x100000, 0), HCA_STAT_OK);
-	assert_false(hca_icm_mapped(&r->h->core, HCA_ICM_QPC, 0));
-	assert_true(hca_icm_mapped(&r->h->core, HCA_ICM_CQC, 0));
+	assert_false(hca_icm_mapped(r->h->core, HCA_ICM_QPC, 0));
+	assert_true(hca_icm_mapped(r->h->core, HCA_ICM_CQC, 0));
 }
 
 static void
@@ -195,7 +195,7 @@ address_tables(void **state)
 	struct hca_mbox_set_pkey *p = (void *)r->in;
 
 	rig_gid(r);
-	assert_non_null(hca_gid_get(r->h->ctxmgt, 0));
+	assert_non_null(hca_gid_get(r->h->core->ctxmgt, 0));
 	g->index = hca_cpu_to_be32(HCA_GID_ENTRIES);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_INDEX);
 	g->index = 0;
@@ -203,22 +203,22 @@ address_tables(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
 	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 1, 0xfff));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
-	assert_non_null(hca_gid_get(r->h->ctxmgt, 0));
+	assert_non_null(hca_gid_get(r->h->core->ctxmgt, 0));
 	/* the same address in another VLAN is another entry; a duplicate is refused */
 	g->index = hca_cpu_to_be32(1);
 	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 0, 0));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
 	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV4, 1, 5));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_OK);
-	assert_int_equal(hca_gid_get(r->h->ctxmgt, 1)->vlan_id, 5);
+	assert_int_equal(hca_gid_get(r->h->core->ctxmgt, 1)->vlan_id, 5);
 	memcpy(g->gid, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_BAD_PARAM);
 	g->flags = hca_cpu_to_be32(HCA_GID_MAKE_FLAGS(1, HCA_GID_ROCE_V2_IPV6, 0, 0));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_OK);
-	assert_int_equal(hca_gid_get(r->h->ctxmgt, 1)->ip_version, 6);
+	assert_int_equal(hca_gid_get(r->h->core->ctxmgt, 1)->ip_version, 6);
 	g->flags = 0;
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_GID, 0), HCA_STAT_OK);
-	assert_null(hca_gid_get(r->h->ctxmgt, 1));
+	assert_null(hca_gid_get(r->h->core->ctxmgt, 1));
 	memset(p, 0, sizeof(*p));
 	p->index = hca_cpu_to_be32(HCA_PKEY_ENTRIES);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_PKEY, 0), HCA_STAT_BAD_INDEX);
@@ -227,7 +227,7 @@ address_tables(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_PKEY, 0), HCA_STAT_BAD_PARAM);
 	p->pkey = hca_cpu_to_be32(0x1234);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_PKEY, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->pkey[1], 0x1234);
+	assert_int_equal(r->h->core->ctxmgt->pkey[1], 0x1234);
 }
 
 static void
@@ -312,7 +312,7 @@ completion_by_event(void **state)
 	rig_poll(r);
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
 	rig_eqe(r, 0)->owner = HCA_OWNER_HW;
-	hca_bar_store(r->h->bar0, HCA_BAR0_EQ_CI(0), 1);
+	hca_bar_store(r->h->core->bar0, HCA_BAR0_EQ_CI(0), 1);
 	rig_poll(r);
 	rig_poll(r);
 	assert_int_equal(hca_le16_to_cpu(rig_eqe(r, 0)->cmd.token), 0x702);
@@ -331,8 +331,8 @@ expect_empty(struct rig *r)
 	assert_int_equal(u.mpts, 0);
 	assert_int_equal(u.messages, 0);
 	assert_int_equal(u.records + u.full_records, 0);
-	for (uint32_t i = 0; i < r->h->vtp.mtt_count; i++)
-		assert_int_equal(r->h->vtp.mtt_ref[i], 0);
+	for (uint32_t i = 0; i < r->h->core->vtp.mtt_count; i++)
+		assert_int_equal(r->h->core->vtp.mtt_ref[i], 0);
 }
 
 static void
@@ -347,10 +347,11 @@ reset_register(void **state)
 			assert_int_equal(rig_to_rtr(r, i), HCA_STAT_OK);
 			assert_int_equal(rig_to_rts(r, i), HCA_STAT_OK);
 		}
-		hca_bar_store(r->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
-		for (unsigned int i = 0; i < 1000 && hca_bar_load(r->h->bar0, HCA_BAR0_RESET); i++)
+		hca_bar_store(r->h->core->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+		for (unsigned int i = 0; i < 1000 && hca_bar_load(r->h->core->bar0, HCA_BAR0_RESET);
+		     i++)
 			rig_poll(r);
-		assert_int_equal(hca_bar_load(r->h->bar0, HCA_BAR0_RESET), 0);
+		assert_int_equal(hca_bar_load(r->h->core->bar0, HCA_BAR0_RESET), 0);
 		expect_empty(r);
 		assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, 5), HCA_STAT_BAD_SYS_STATE);
 		r->next_mtt = 0;
@@ -369,13 +370,13 @@ reset_forgets_addresses(void **state)
 	memset(m, 0, sizeof(*m));
 	m->pkey = hca_cpu_to_be32(0x8001);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SET_PKEY, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->pkey[0], 0x8001);
-	assert_non_null(hca_gid_get(r->h->ctxmgt, 0));
-	hca_bar_store(r->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
-	for (unsigned int i = 0; i < 1000 && hca_bar_load(r->h->bar0, HCA_BAR0_RESET); i++)
+	assert_int_equal(r->h->core->ctxmgt->pkey[0], 0x8001);
+	assert_non_null(hca_gid_get(r->h->core->ctxmgt, 0));
+	hca_bar_store(r->h->core->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+	for (unsigned int i = 0; i < 1000 && hca_bar_load(r->h->core->bar0, HCA_BAR0_RESET); i++)
 		rig_poll(r);
-	assert_int_equal(r->h->ctxmgt->pkey[0], 0xffff);
-	assert_null(hca_gid_get(r->h->ctxmgt, 0));
+	assert_int_equal(r->h->core->ctxmgt->pkey[0], 0xffff);
+	assert_null(hca_gid_get(r->h->core->ctxmgt, 0));
 }
 
 static void

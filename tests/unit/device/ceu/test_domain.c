@@ -59,14 +59,14 @@ everything_of_one(void **state)
 	u = usage(r);
 	assert_int_equal(u.qps, before.qps);
 	assert_int_equal(u.cqs, before.cqs);
-	assert_int_equal(r->h->vtp.mpt[OTHER_KEY].state, HCA_MPT_VALID);
-	assert_true(hca_eq_is_live(&r->h->core, 1));
-	for (uint32_t i = 1; i <= r->h->vtp.mpt_mask; i++)
-		assert_int_not_equal(HCA_PD_DOMAIN(r->h->vtp.mpt[i].pd), RIG_PAGE);
+	assert_int_equal(r->h->core->vtp.mpt[OTHER_KEY].state, HCA_MPT_VALID);
+	assert_true(hca_eq_is_live(r->h->core, 1));
+	for (uint32_t i = 1; i <= r->h->core->vtp.mpt_mask; i++)
+		assert_int_not_equal(HCA_PD_DOMAIN(r->h->core->vtp.mpt[i].pd), RIG_PAGE);
 	/* closing an empty domain is allowed */
 	assert_int_equal(close_domain(r, RIG_PAGE), HCA_STAT_OK);
 	assert_int_equal(close_domain(r, OTHER), HCA_STAT_OK);
-	assert_int_equal(r->h->vtp.mpt[OTHER_KEY].state, HCA_MPT_FREE);
+	assert_int_equal(r->h->core->vtp.mpt[OTHER_KEY].state, HCA_MPT_FREE);
 	assert_int_equal(hca_dma_detach(r->h, OTHER, (uintptr_t)mem, 8192), 0);
 	free(mem);
 	rig_free(r);
@@ -79,14 +79,14 @@ in_a_pd_of_others(void **state)
 	struct rig *r = rig_new(true);
 	struct hca_mpt *m = (void *)r->in;
 	uint8_t *mem = aligned_alloc(4096, 8192);
-	const struct hca_mpt_entry *e = &r->h->vtp.mpt[OTHER_KEY];
+	const struct hca_mpt_entry *e = &r->h->core->vtp.mpt[OTHER_KEY];
 
 	assert_int_equal(hca_dma_attach(r->h, OTHER, (uintptr_t)mem, 8192), 0);
 	rig_fill_mpt(r, OTHER_KEY, RIG_PD, mem, 8192, rig_mtt(r, mem, 2));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, OTHER_KEY), HCA_STAT_BAD_PARAM);
 	m->domain = hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(OTHER));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, OTHER_KEY), HCA_STAT_OK);
-	assert_non_null(hca_vtp_check(&r->h->vtp, hca_be32_to_cpu(m->key), RIG_PD, 0,
+	assert_non_null(hca_vtp_check(&r->h->core->vtp, hca_be32_to_cpu(m->key), RIG_PD, 0,
 				      (uintptr_t)mem, 8192));
 	assert_int_equal(hca_dma_detach(r->h, OTHER, (uintptr_t)mem, 8192), -EBUSY);
 	assert_int_equal(close_domain(r, RIG_PAGE), HCA_STAT_OK);
@@ -117,21 +117,21 @@ in_parts(void **state)
 	struct hca_teardown t;
 	unsigned int polls;
 
-	hca_teardown_start(&t, 0, r->h->qp_mask, OTHER);
+	hca_teardown_start(&t, 0, r->h->core->qp_mask, OTHER);
 	for (polls = 1;; polls++) {
 		uint32_t before = t.cursor;
-		bool done = hca_teardown_step(&r->h->core, &t);
+		bool done = hca_teardown_step(r->h->core, &t);
 
 		/* a step begins at 0 */
 		assert_true(t.cursor <= HCA_CEU_OBJECTS_PER_POLL ||
 			    t.cursor - before <= HCA_CEU_OBJECTS_PER_POLL);
 		if (done)
 			break;
-		assert_in_range(t.cursor, 0, r->h->qp_mask + 1);
+		assert_in_range(t.cursor, 0, r->h->core->qp_mask + 1);
 		rig_poll(r);
 	}
 	/* two steps look at each QP, two more do something with it */
-	assert_true(polls >= 2 * ((r->h->qp_mask + 1) / HCA_CEU_OBJECTS_PER_POLL));
+	assert_true(polls >= 2 * ((r->h->core->qp_mask + 1) / HCA_CEU_OBJECTS_PER_POLL));
 	rig_free(r);
 }
 

@@ -29,7 +29,7 @@ teardown(void **state)
 static struct hca_qp *
 qp(struct rig *r)
 {
-	return &r->h->qp[QPI];
+	return &r->h->core->qp[QPI];
 }
 
 static void
@@ -56,8 +56,8 @@ ladder_fills_the_store(void **state)
 	assert_int_equal(q->parser.window_mask, 7);
 	assert_int_equal(q->ee.rq_size_log, 3);
 	assert_ptr_equal(q->parser.sq.base, r->user + (512 << 10));
-	assert_int_equal(r->h->cq[2].users, 1);
-	assert_int_equal(r->h->vtp.mpt[20].users, 1);
+	assert_int_equal(r->h->core->cq[2].users, 1);
+	assert_int_equal(r->h->core->vtp.mpt[20].users, 1);
 	assert_int_equal(HCA_QPC_STATE(hca_be32_to_cpu(icm->flags)), HCA_QPS_INIT);
 
 	assert_int_equal(rig_to_rtr(r, QPI), HCA_STAT_OK);
@@ -411,8 +411,8 @@ reset_gives_everything_back(void **state)
 	hca_usage(r->h, &u);
 	assert_int_equal(u.qps, 0);
 	assert_int_equal(u.messages, 0);
-	assert_int_equal(r->h->cq[2].users + r->h->cq[3].users, 0);
-	assert_int_equal(r->h->vtp.mpt[20].users + r->h->vtp.mpt[21].users, 0);
+	assert_int_equal(r->h->core->cq[2].users + r->h->core->cq[3].users, 0);
+	assert_int_equal(r->h->core->vtp.mpt[20].users + r->h->core->vtp.mpt[21].users, 0);
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 20, 0, 0), HCA_STAT_OK);
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, 2, 0, 0), HCA_STAT_OK);
 }

@@ -49,7 +49,7 @@ set_neigh(struct rig *r, const uint8_t gid[16], const char *mac, uint32_t flags)
 static const uint8_t *
 frame_of(struct rig *r, uint32_t qpi)
 {
-	return r->h->qp[qpi].encap.tmpl.bytes;
+	return r->h->core->qp[qpi].encap.tmpl.bytes;
 }
 
 static uint64_t

@@ -17,7 +17,7 @@
 static struct hca_qp *
 qp(struct rig *r)
 {
-	return &r->h->qp[QPI];
+	return &r->h->core->qp[QPI];
 }
 
 static int

@@ -20,7 +20,7 @@
 static struct hca_srq *
 srq(struct rig *r)
 {
-	return &r->h->srq[SRQI];
+	return &r->h->core->srq[SRQI];
 }
 
 static struct hca_rq_record *
@@ -125,15 +125,15 @@ comes_and_goes(void **state)
 
 	for (unsigned int i = 0; i < 20; i++) {
 		assert_int_equal(create(r), HCA_STAT_OK);
-		assert_ptr_equal(hca_srq_find(&r->h->core, SRQN), srq(r));
+		assert_ptr_equal(hca_srq_find(r->h->core, SRQN), srq(r));
 		assert_int_equal(usage(r), 1);
 		assert_int_equal(create(r), HCA_STAT_BAD_RES_STATE);
 		assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 22, 0, 0),
 				 HCA_STAT_RESOURCE_BUSY);
 		assert_int_equal(destroy(r), HCA_STAT_OK);
-		assert_null(hca_srq_find(&r->h->core, SRQN));
+		assert_null(hca_srq_find(r->h->core, SRQN));
 		assert_int_equal(usage(r), 0);
-		assert_int_equal(r->h->vtp.mpt[22].users, 0);
+		assert_int_equal(r->h->core->vtp.mpt[22].users, 0);
 		assert_int_equal(destroy(r), HCA_STAT_BAD_INDEX);
 	}
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 22, 0, 0), HCA_STAT_OK);
@@ -302,8 +302,8 @@ events_end_with_it(void **state)
 	struct rig *r = *state;
 
 	assert_int_equal(create(r), HCA_STAT_OK);
-	hca_eq_raise_srq(&r->h->core, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, SRQI);
-	hca_srq_free(&r->h->core, SRQI);
+	hca_eq_raise_srq(r->h->core, HCA_STAGE_EE, HCA_EVENT_SRQ_CATAS, SRQI);
+	hca_srq_free(r->h->core, SRQI);
 	assert_int_equal(create(r), HCA_STAT_OK);
 	assert_int_equal(events(r, HCA_EVENT_SRQ_CATAS), 0);
 }
@@ -334,10 +334,10 @@ used_by_a_qp(void **state)
 	assert_int_equal(create(r), HCA_STAT_OK);
 	for (unsigned int i = 0; i < RTE_DIM(service); i++) {
 		assert_int_equal(qp_on_srq(r, service[i], SRQN, 0), HCA_STAT_OK);
-		assert_ptr_equal(r->h->qp[QPI].ee.srq, srq(r));
-		assert_int_equal(r->h->qp[QPI].ee.rq.bytes, 0);
+		assert_ptr_equal(r->h->core->qp[QPI].ee.srq, srq(r));
+		assert_int_equal(r->h->core->qp[QPI].ee.rq.bytes, 0);
 		assert_int_equal(destroy(r), HCA_STAT_RESOURCE_BUSY);
-		assert_ptr_equal(hca_srq_find(&r->h->core, SRQN), srq(r));
+		assert_ptr_equal(hca_srq_find(r->h->core, SRQN), srq(r));
 		assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(QPI), 0, 0),
 				 HCA_STAT_OK);
 	}
@@ -386,10 +386,10 @@ cq_of_another_client(void **state)
 {
 	struct rig *r = *state;
 
-	r->h->cq[3].usr_page++;
+	r->h->core->cq[3].usr_page++;
 	assert_int_equal(create_xrc(r), HCA_STAT_BAD_PARAM);
 	assert_int_equal(usage(r), 0);
-	r->h->cq[3].usr_page--;
+	r->h->core->cq[3].usr_page--;
 	assert_int_equal(create_xrc(r), HCA_STAT_OK);
 }
 
@@ -425,9 +425,9 @@ overrun(struct rig *r, uint32_t cqn)
 	assert_int_equal(create_xrc(r), HCA_STAT_OK);
 	srq(r)->cqn = cqn;
 	record(r)->producer = hca_cpu_to_le32(1);
-	while ((c = hca_cq_reserve(&r->h->core, 3, &b, false, HCA_STAGE_EE)) != NULL)
+	while ((c = hca_cq_reserve(r->h->core, 3, &b, false, HCA_STAGE_EE)) != NULL)
 		hca_cq_publish(c, HCA_OP_SEND);
-	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_EE);
+	hca_cq_batch_end(r->h->core, &b, HCA_STAGE_EE);
 	for (unsigned int i = 0; i < 64; i++)
 		rig_poll(r);
 }
@@ -459,7 +459,7 @@ static void
 cq_number_is_reused_after_an_overrun(void **state)
 {
 	struct rig *r = *state;
-	struct hca_ceu *u = r->h->core.ceu;
+	struct hca_ceu *u = r->h->core->ceu;
 
 	assert_int_equal(rig_to_init(r, QPI), HCA_STAT_OK);
 	assert_int_equal(create_xrc(r), HCA_STAT_OK);
@@ -469,7 +469,7 @@ cq_number_is_reused_after_an_overrun(void **state)
 	rig_poll(r);
 	assert_false(u->failing);
 	assert_int_equal(hca_srq_state(srq(r)), HCA_SRQ_LIVE);
-	assert_int_equal(r->h->qp[QPI].cfg.state, HCA_QPS_INIT);
+	assert_int_equal(r->h->core->qp[QPI].cfg.state, HCA_QPS_INIT);
 }
 
 /* CLOSE_HCA destroys all SRQs, and they are free after the next INIT_HCA. */
@@ -484,8 +484,8 @@ hca_closes(void **state)
 			assert_int_equal(qp_on_srq(r, HCA_ST_RC, SRQN, 0), HCA_STAT_OK);
 		assert_int_equal(rig_cmd(r, HCA_CMD_CLOSE_HCA, 0, 0, 0, 0), HCA_STAT_OK);
 		assert_int_equal(usage(r), 0);
-		for (unsigned int k = 0; k <= r->h->cq_mask; k++)
-			assert_int_equal(r->h->cq[k].users, 0);
+		for (unsigned int k = 0; k <= r->h->core->cq_mask; k++)
+			assert_int_equal(r->h->core->cq[k].users, 0);
 		r->next_mtt = 0;
 		rig_init_hca(r);
 		rig_qp_world(r);

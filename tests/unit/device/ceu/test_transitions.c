@@ -180,7 +180,7 @@ to_state(struct rig *r, uint32_t service, uint32_t state)
 	if (state == SQD)
 		step(r, HCA_CMD_RTS2SQD_QPEE, RTS, service);
 	if (state == SQE)
-		r->h->qp[QPI].cfg.state = HCA_QPS_SQE; /* RC does not enter this state */
+		r->h->core->qp[QPI].cfg.state = HCA_QPS_SQE; /* RC does not enter this state */
 	if (state == ERR)
 		assert_int_equal(rig_cmd(r, HCA_CMD_2ERR_QPEE, 3, QPN, 0, 0), HCA_STAT_OK);
 	for (unsigned int i = 0; i < 4; i++)
@@ -197,7 +197,8 @@ query(struct rig *r, struct hca_qpc *out)
 static uint32_t
 state_of(struct rig *r)
 {
-	return r->h->qp[QPI].cfg.local_qpn == 0 ? (uint32_t)HCA_QPS_RST : r->h->qp[QPI].cfg.state;
+	return r->h->core->qp[QPI].cfg.local_qpn == 0 ? (uint32_t)HCA_QPS_RST
+						      : r->h->core->qp[QPI].cfg.state;
 }
 
 static void

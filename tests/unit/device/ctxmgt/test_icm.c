@@ -167,7 +167,7 @@ refused(void **state)
 		{V_QPC + PAGE, at, 2},
 		{V_QPC - PAGE, at, 8},
 	};
-	uint32_t count = r->h->ctxmgt->map[HCA_ICM_CTX].count;
+	uint32_t count = r->h->core->ctxmgt->map[HCA_ICM_CTX].count;
 
 	for (unsigned int i = 0; i < RTE_DIM(bad); i++) {
 		/* after and before a valid one: neither is mapped */
@@ -177,7 +177,7 @@ refused(void **state)
 		assert_int_equal(map_list(r, HCA_ICM_CTX, &bad[i], 1), HCA_STAT_BAD_PARAM);
 		assert_int_equal(map_list(r, HCA_ICM_CTX, behind, 2), HCA_STAT_BAD_PARAM);
 		assert_int_equal(map_list(r, HCA_ICM_CTX, before, 2), HCA_STAT_BAD_PARAM);
-		assert_int_equal(r->h->ctxmgt->map[HCA_ICM_CTX].count, count);
+		assert_int_equal(r->h->core->ctxmgt->map[HCA_ICM_CTX].count, count);
 	}
 	/* A list that overlaps itself. */
 	const struct chunk self[] = {{0xa00000, at, 3}, {0xa02000, at, 1}};
@@ -190,7 +190,7 @@ refused(void **state)
 	assert_int_equal(unmap(r, HCA_ICM_CTX, V_QPC + 1, 2), HCA_STAT_BAD_PARAM);
 	assert_int_equal(unmap(r, HCA_ICM_CTX, UINT64_MAX - 4095, 2), HCA_STAT_BAD_PARAM);
 	assert_int_equal(unmap(r, HCA_ICM_CTX, V_QPC, UINT32_MAX), HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->ctxmgt->map[HCA_ICM_CTX].count, count);
+	assert_int_equal(r->h->core->ctxmgt->map[HCA_ICM_CTX].count, count);
 }
 
 /* Random chunks, compared with a plain page map. */
@@ -301,7 +301,7 @@ static void
 qp_is_written_back(void **state)
 {
 	struct rig *r = *state;
-	struct hca_qp *qp = &r->h->qp[5];
+	struct hca_qp *qp = &r->h->core->qp[5];
 
 	rig_qp_world(r);
 	assert_int_equal(rig_to_init(r, 5), HCA_STAT_OK);
@@ -415,12 +415,12 @@ controlled_qkeys(void **state)
 	assert_int_equal(with_qkey(r, HCA_CMD_RST2INIT_QPEE, some, 0), HCA_STAT_OK);
 	assert_int_equal(with_qkey(r, HCA_CMD_INIT2INIT_QPEE, top, HCA_QPC_PRIVILEGED),
 			 HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->qp[5].cfg.qkey, some);
+	assert_int_equal(r->h->core->qp[5].cfg.qkey, some);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(5)), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(5), 0, 0), HCA_STAT_OK);
 	assert_int_equal(with_qkey(r, HCA_CMD_RST2INIT_QPEE, top, HCA_QPC_PRIVILEGED), HCA_STAT_OK);
 	assert_int_equal(with_qkey(r, HCA_CMD_INIT2INIT_QPEE, UINT32_MAX, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->qp[5].cfg.qkey, UINT32_MAX);
+	assert_int_equal(r->h->core->qp[5].cfg.qkey, UINT32_MAX);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(5)), HCA_STAT_OK);
 	assert_int_equal(hca_counter_value(r->h, HCA_CTR_qp_qkey_refused), 3);
 }
@@ -439,27 +439,27 @@ special_qp(void **state)
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(6)), HCA_STAT_BAD_PARAM);
 	assert_int_equal(gsi(r, 0, RIG_QPN(5)), HCA_STAT_BAD_PARAM);
 	assert_int_equal(gsi(r, 2, RIG_QPN(5)), HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, 0);
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, 0);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(5)), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(5));
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, RIG_QPN(5));
 	/* a refused command changes nothing; another QP replaces it; 0 removes it */
 	assert_int_not_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(6)), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(5));
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, RIG_QPN(5));
 	assert_int_equal(make_ud(r, 7), HCA_STAT_OK);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(7)), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(7));
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, RIG_QPN(7));
 	/* destroying another QP has no effect on it, destroying it does */
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(5), 0, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, RIG_QPN(7));
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, RIG_QPN(7));
 	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, 3, RIG_QPN(7), 0, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, 0);
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, 0);
 	assert_int_equal(make_ud(r, 7), HCA_STAT_OK);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(7)), HCA_STAT_OK);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, 0);
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, 0);
 	assert_int_equal(gsi(r, HCA_CONF_SPECIAL_GSI, RIG_QPN(7)), HCA_STAT_OK);
 	assert_int_equal(rig_cmd(r, HCA_CMD_CLOSE_HCA, 0, 0, 0, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->ctxmgt->gsi_qpn, 0);
+	assert_int_equal(r->h->core->ctxmgt->gsi_qpn, 0);
 }
 
 int

@@ -71,7 +71,7 @@ detach(struct rig *r, uint32_t qpn, const uint8_t gid[16])
 static unsigned int
 members(struct rig *r, const uint8_t gid[16])
 {
-	const struct hca_mcast_group *g = hca_mcast_find(&r->h->core, gid);
+	const struct hca_mcast_group *g = hca_mcast_find(r->h->core, gid);
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; g != NULL && i < HCA_MCAST_MEMBERS; i++)
@@ -84,8 +84,8 @@ static void
 no_group_is_left(struct rig *r)
 {
 	for (unsigned int i = 0; i < HCA_MCAST_GROUPS; i++)
-		assert_int_equal(r->h->ctxmgt->mcast[i].state, HCA_MCAST_FREE);
-	assert_int_equal(r->h->ctxmgt->mcast_end, 0);
+		assert_int_equal(r->h->core->ctxmgt->mcast[i].state, HCA_MCAST_FREE);
+	assert_int_equal(r->h->core->ctxmgt->mcast_end, 0);
 }
 
 static void
@@ -168,7 +168,7 @@ limits(void **state)
 	word = hca_be32_to_cpu(((struct hca_mbox_dev_lim *)(void *)r->out)->mcast);
 	assert_int_equal(HCA_LIM_QP_PER_MCG(word), HCA_MCAST_MEMBERS);
 	for (uint32_t i = 0; i < HCA_MCAST_MEMBERS; i++)
-		assert_int_equal(hca_mcast_attach(&r->h->core, group4, 0x1000 + i), HCA_STAT_OK);
+		assert_int_equal(hca_mcast_attach(r->h->core, group4, 0x1000 + i), HCA_STAT_OK);
 	assert_int_equal(attach(r, RIG_QPN(UD), group4), HCA_STAT_EXCEED_LIM);
 	assert_int_equal(members(r, group4), HCA_MCAST_MEMBERS);
 	memcpy(gid, group6, 16);

@@ -133,6 +133,22 @@ make_pools(struct hca_pipe *h, const struct fx_config *c)
 	assert_int_equal(hca_record_pools_init(h, HCA_WIRE_UB, &jettys), 0);
 }
 
+/* The only pipe of a device without workers. */
+static struct hca_pipe *
+make_pipe(void)
+{
+	size_t bytes = sizeof(struct hca) + sizeof(struct hca_pipe);
+	struct hca *dev = aligned_alloc(RTE_CACHE_LINE_SIZE, bytes);
+
+	assert_non_null(dev);
+	memset(dev, 0, bytes);
+	dev->n_pipes = dev->num_workers = 1;
+	dev->core = &dev->pipe[0].core;
+	dev->core->hca = dev;
+	dev->core->wake = dev->wake;
+	return &dev->pipe[0];
+}
+
 struct fx *
 fx_create(const struct fx_config *cfg)
 {
@@ -145,9 +161,7 @@ fx_create(const struct fx_config *cfg)
 	fx = calloc(1, sizeof(*fx));
 	assert_non_null(fx);
 	current = fx;
-	h = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*h));
-	assert_non_null(h);
-	memset(h, 0, sizeof(*h));
+	h = make_pipe();
 	fx->h = h;
 	h->cfg.name = "fx";
 	h->cfg.socket_id = SOCKET_ID_ANY;
@@ -201,7 +215,7 @@ fx_destroy(struct fx *fx)
 	free(h->rtt_peers);
 	free(h->rtt);
 	free(h->qp);
-	free(h);
+	free(h->hca);
 	free(fx);
 	current = NULL;
 }

@@ -45,13 +45,13 @@ static bool
 put(struct rig *r, uint32_t cqn, uint32_t v, bool solicited)
 {
 	struct hca_cq_batch b = {0};
-	struct hca_cqe *c = hca_cq_reserve(&r->h->core, cqn, &b, solicited, HCA_STAGE_REQ_RX);
+	struct hca_cqe *c = hca_cq_reserve(r->h->core, cqn, &b, solicited, HCA_STAGE_REQ_RX);
 
 	if (c != NULL) {
 		c->my_qpn = hca_cpu_to_le32(v);
 		hca_cq_publish(c, HCA_OP_SEND | 1u << 8);
 	}
-	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_REQ_RX);
+	hca_cq_batch_end(r->h->core, &b, HCA_STAGE_REQ_RX);
 	return c != NULL;
 }
 
@@ -60,7 +60,7 @@ wraps_without_loss(void **state, uint32_t single)
 {
 	struct rig *r = *state;
 
-	r->h->cq[CQN].single_writer = single;
+	r->h->core->cq[CQN].single_writer = single;
 	for (uint32_t i = 0; i < 5 * SIZE; i++) {
 		cqe(r, i)->owner = HCA_OWNER_HW;
 		assert_true(put(r, CQN, i, false));
@@ -91,11 +91,11 @@ index_wraps_within_its_half(void **state)
 	struct rig *r = *state;
 
 	for (uint32_t single = 0; single < 2; single++) {
-		r->h->cq[CQN].single_writer = single;
-		r->h->cq[CQN].reserve = 0xffffffff;
-		r->h->cq[CQN].consumer = 0xffffffff;
+		r->h->core->cq[CQN].single_writer = single;
+		r->h->core->cq[CQN].reserve = 0xffffffff;
+		r->h->core->cq[CQN].consumer = 0xffffffff;
 		assert_true(put(r, CQN, 1, false));
-		assert_int_equal(r->h->cq[CQN].reserve, 0);
+		assert_int_equal(r->h->core->cq[CQN].reserve, 0);
 	}
 }
 
@@ -115,9 +115,9 @@ overrun(void **state)
 
 	for (uint32_t i = 0; i < SIZE; i++)
 		assert_true(put(r, CQN, i, false));
-	r->h->qp[9].cfg.local_qpn = 0x99;
-	r->h->qp[9].cfg.state = HCA_QPS_RTS;
-	r->h->qp[9].cfg.scqn = CQN;
+	r->h->core->qp[9].cfg.local_qpn = 0x99;
+	r->h->core->qp[9].cfg.state = HCA_QPS_RTS;
+	r->h->core->qp[9].cfg.scqn = CQN;
 	record(r, CQN)->consumer = hca_cpu_to_le32(lies[0]);
 	assert_false(put(r, CQN, 100, false));
 	for (uint32_t i = 0; i < 3; i++) {
@@ -129,12 +129,12 @@ overrun(void **state)
 	assert_int_equal(rig_eqe(r, 0)->subtype, HCA_CQ_ERR_OVERRUN);
 	assert_int_equal(hca_le32_to_cpu(rig_eqe(r, 0)->object), CQN);
 	assert_int_equal(rig_eqe(r, 1)->owner, HCA_OWNER_HW);
-	assert_int_equal(r->h->qp[9].cfg.state, HCA_QPS_ERR);
+	assert_int_equal(r->h->core->qp[9].cfg.state, HCA_QPS_ERR);
 	assert_int_equal(hca_counter_value(r->h, HCA_CTR_cqe_overrun), 1);
 	assert_int_equal(hca_counter_value(r->h, HCA_CTR_cqe_dead_cq), 3);
 	for (uint32_t i = 0; i < SIZE; i++)
 		assert_int_equal(hca_le32_to_cpu(cqe(r, i)->my_qpn), i);
-	memset(&r->h->qp[9], 0, sizeof(r->h->qp[9]));
+	memset(&r->h->core->qp[9], 0, sizeof(r->h->core->qp[9]));
 	poll_events(r);
 }
 
@@ -147,7 +147,7 @@ arm(struct rig *r, uint32_t cqn, uint32_t seq, uint32_t mode)
 static void
 consume_eq(struct rig *r, uint32_t n)
 {
-	hca_bar_store(r->h->bar0, HCA_BAR0_EQ_CI(0), n);
+	hca_bar_store(r->h->core->bar0, HCA_BAR0_EQ_CI(0), n);
 	poll_events(r);
 }
 
@@ -193,9 +193,9 @@ full_eq_parks(void **state)
 	uint32_t seen = 0, ci = 0, overflows = 0;
 
 	for (uint32_t i = 8; i < 20; i++) {
-		r->h->qp[i].cfg.local_qpn = 0x1000 + i;
-		hca_eq_raise_qp(&r->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, i);
-		hca_eq_raise_qp(&r->h->core, HCA_STAGE_REQ_TX, HCA_EVENT_COMM_EST, i);
+		r->h->core->qp[i].cfg.local_qpn = 0x1000 + i;
+		hca_eq_raise_qp(r->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, i);
+		hca_eq_raise_qp(r->h->core, HCA_STAGE_REQ_TX, HCA_EVENT_COMM_EST, i);
 	}
 	poll_events(r);
 	for (unsigned int i = 0; i < 40; i++) {
@@ -217,7 +217,7 @@ full_eq_parks(void **state)
 	assert_int_equal(overflows, 1);
 	assert_int_equal(seen, 0xfff00);
 	for (uint32_t i = 8; i < 20; i++)
-		r->h->qp[i].cfg.local_qpn = 0;
+		r->h->core->qp[i].cfg.local_qpn = 0;
 }
 
 static void
@@ -228,8 +228,8 @@ mask_gates_events(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_MAP_EQ, 0, HCA_MAP_EQ_UNMAP | 0,
 				 HCA_EVENT_MASK(HCA_EVENT_COMM_EST), 0),
 			 HCA_STAT_OK);
-	hca_eq_raise_qp(&r->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, 5);
-	hca_eq_raise_port(&r->h->core, HCA_STAGE_DECAP, HCA_PORT_ACTIVE);
+	hca_eq_raise_qp(r->h->core, HCA_STAGE_EE, HCA_EVENT_COMM_EST, 5);
+	hca_eq_raise_port(r->h->core, HCA_STAGE_DECAP, HCA_PORT_ACTIVE);
 	poll_events(r);
 	assert_int_equal(rig_eqe(r, 0)->type, HCA_EVENT_PORT_CHANGE);
 	assert_int_equal(rig_eqe(r, 0)->subtype, HCA_PORT_ACTIVE);
@@ -284,7 +284,7 @@ notifier_hears_of_eqes(void **state)
 	hca_set_notify(r->h, note, &bits);
 	poll_events(r);
 	assert_int_equal(bits, 0);
-	hca_eq_raise_port(&r->h->core, HCA_STAGE_DECAP, HCA_PORT_DOWN);
+	hca_eq_raise_port(r->h->core, HCA_STAGE_DECAP, HCA_PORT_DOWN);
 	poll_events(r);
 	assert_int_equal(bits, 1);
 	hca_set_notify(r->h, NULL, NULL);
@@ -335,9 +335,9 @@ overrun_ignored(void **state)
 	c->flags = hca_cpu_to_be32(HCA_CQ_FLAG_TR | HCA_CQ_FLAG_OI);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_OK);
 	for (uint32_t single = 0; single < 2; single++) {
-		uint32_t first = (uint32_t)r->h->cq[4].reserve;
+		uint32_t first = (uint32_t)r->h->core->cq[4].reserve;
 
-		r->h->cq[4].single_writer = single;
+		r->h->core->cq[4].single_writer = single;
 		for (uint32_t i = 0; i < SIZE + 5; i++)
 			assert_int_equal(put(r, 4, i, false), i < SIZE);
 		record(r, 4)->consumer = hca_cpu_to_le32(first + SIZE);
@@ -413,12 +413,12 @@ large_cqes(void **state)
 	large_cqc(r, 0);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_OK);
 	for (uint32_t i = 0; i < 4; i++) {
-		r->h->cq[4].single_writer = i & 1;
+		r->h->core->cq[4].single_writer = i & 1;
 		rig_poll(r);
 		assert_true(put(r, 4, i, false));
 		expect_large(r, old, i, 0);
 	}
-	assert_false(hca_cq_cursor_open(&r->h->core, 4, &b, HCA_STAGE_REQ_RX, &cursor));
+	assert_false(hca_cq_cursor_open(r->h->core, 4, &b, HCA_STAGE_REQ_RX, &cursor));
 	resize_to(r, 6, LOG); /* as small ones */
 	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, 4), HCA_STAT_BAD_PARAM);
 	resize_to(r, 6, LOG);
@@ -427,15 +427,15 @@ large_cqes(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, 4), HCA_STAT_OK);
 	assert_true(put(r, 4, 4, false));
 	expect_large(r, new, 4, 0);
-	assert_ptr_equal(hca_cq_reserve(&r->h->core, 4, &b, false, HCA_STAGE_EE), tagged);
+	assert_ptr_equal(hca_cq_reserve(r->h->core, 4, &b, false, HCA_STAGE_EE), tagged);
 	more = (const void *)(tagged + 1);
-	hca_cq_set_sender(&r->h->core, 4, tagged, 0xa123, NULL);
+	hca_cq_set_sender(r->h->core, 4, tagged, 0xa123, NULL);
 	assert_int_equal(more->vlan, hca_cpu_to_le16(0xa123));
 	assert_int_equal(more->smac[0], 0);
-	hca_cq_set_sender(&r->h->core, 4, tagged, 0, smac);
+	hca_cq_set_sender(r->h->core, 4, tagged, 0, smac);
 	assert_int_equal(more->vlan, 0);
 	assert_memory_equal(more->smac, smac, sizeof(smac));
-	hca_cq_batch_end(&r->h->core, &b, HCA_STAGE_EE);
+	hca_cq_batch_end(r->h->core, &b, HCA_STAGE_EE);
 	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_CQ, 4), HCA_STAT_OK);
 	assert_int_equal(hca_be32_to_cpu(((const struct hca_cqc *)(void *)r->out)->flags),
 			 HCA_CQ_FLAG_TR | HCA_CQ_FLAG_LARGE);
@@ -452,7 +452,7 @@ wall_clock_in_cqes(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 4), HCA_STAT_OK);
 	assert_true(put(r, 4, 0, false));
 	expect_large(r, rig_cq_mem(r, 4), 0, r->now);
-	r->h->cfg.wall_clock = wall_clock;
+	r->h->core->cfg.wall_clock = wall_clock;
 	assert_true(put(r, 4, 1, false));
 	expect_large(r, rig_cq_mem(r, 4), 1, wall_clock());
 }
@@ -515,8 +515,8 @@ resize(void **state)
 	resize_to(r, 6, 4);
 	assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_OK);
 	assert_int_equal(r->out_param, 5);
-	assert_int_equal(r->h->vtp.mpt[26].users, 1);
-	assert_int_equal(r->h->vtp.mpt[10 + CQN].users, 0);
+	assert_int_equal(r->h->core->vtp.mpt[26].users, 1);
+	assert_int_equal(r->h->core->vtp.mpt[10 + CQN].users, 0);
 	for (uint32_t i = 5; i < 16; i++)
 		assert_true(put(r, CQN, i, false));
 	assert_int_equal(hca_le32_to_cpu(n[5].my_qpn), 5);
@@ -525,7 +525,7 @@ resize(void **state)
 	assert_false(put(r, CQN, 16, false));
 }
 
-#define USERS(r, index) ((r)->h->vtp.mpt[index].users)
+#define USERS(r, index) ((r)->h->core->vtp.mpt[index].users)
 
 /* A buffer holds a reference to its own region while it is in use, and to no other region. */
 static void
@@ -567,14 +567,14 @@ resize_refused_keeps_all(void **state)
 	rig_mr(r, 26, RIG_PD, rig_cq_mem(r, 6), 8192);
 	for (uint32_t i = 0; i < 7; i++)
 		assert_true(put(r, CQN, i, false));
-	word = r->h->cq[CQN].reserve;
+	word = r->h->core->cq[CQN].reserve;
 	for (uint32_t lie = 0; lie < 2; lie++) {
 		record(r, CQN)->consumer = hca_cpu_to_le32(lie ? 0x80000000u : 2);
 		resize_to(r, 6, 2);
 		assert_int_equal(rig_mbox(r, HCA_CMD_RESIZE_CQ, CQN), HCA_STAT_BAD_PARAM);
 		assert_int_equal(USERS(r, 26), 0);
 		assert_int_equal(USERS(r, 10 + CQN), 1);
-		assert_int_equal(r->h->cq[CQN].reserve, word);
+		assert_int_equal(r->h->core->cq[CQN].reserve, word);
 	}
 	record(r, CQN)->consumer = hca_cpu_to_le32(3);
 	resize_to(r, 6, 2);
@@ -595,10 +595,11 @@ reset_amid_resize(void **state)
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
 	assert_int_equal(USERS(r, 26), 1);
 	assert_int_equal(USERS(r, 10 + CQN), 1);
-	hca_bar_store(r->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
-	for (unsigned int i = 0; i < 4000 && hca_bar_load(r->h->bar0, HCA_BAR0_RESET) != 0; i++)
+	hca_bar_store(r->h->core->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+	for (unsigned int i = 0; i < 4000 && hca_bar_load(r->h->core->bar0, HCA_BAR0_RESET) != 0;
+	     i++)
 		rig_poll(r);
-	assert_int_equal(hca_bar_load(r->h->bar0, HCA_BAR0_RESET), 0);
+	assert_int_equal(hca_bar_load(r->h->core->bar0, HCA_BAR0_RESET), 0);
 	assert_false(rig_ctrl(r) & HCA_HCR_GO);
 	for (uint32_t i = 0; i < 1u << RIG_LOG_MPTS; i++)
 		assert_int_equal(USERS(r, i), 0);
@@ -644,7 +645,7 @@ moderation(void **state)
 		assert_int_equal(EVENTS, (n)); \
 		if (ci != (n)) \
 			consume_eq(r, ++ci); \
-		record(r, CQN)->consumer = hca_cpu_to_le32((uint32_t)r->h->cq[CQN].reserve); \
+		record(r, CQN)->consumer = hca_cpu_to_le32((uint32_t)r->h->core->cq[CQN].reserve); \
 	} while (0)
 	moderate(r, 3, 0);
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
@@ -678,7 +679,7 @@ moderation(void **state)
 	moderate(r, 100, 50);
 	arm(r, CQN, ++seq, HCA_CQ_ARM_NEXT);
 	put(r, CQN, 0, false);
-	hca_eq_forget_qp(&r->h->core, 1);
+	hca_eq_forget_qp(r->h->core, 1);
 	for (unsigned int i = 0; i < 40; i++)
 		rig_poll(r);
 	EXPECT(4);
@@ -700,7 +701,7 @@ moderation(void **state)
 	EXPECT(6);
 	/* destroying the CQ ends its period */
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_CQ, 0, CQN, 0, 0), HCA_STAT_OK);
-	assert_false(hca_eqs_due(&r->h->core, UINT64_MAX));
+	assert_false(hca_eqs_due(r->h->core, UINT64_MAX));
 #undef EXPECT
 #undef EVENTS
 	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, 5), HCA_STAT_BAD_RES_STATE);

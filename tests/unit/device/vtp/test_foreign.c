@@ -23,7 +23,7 @@ setup(void **state)
 {
 	struct rig *r = rig_new(true);
 
-	r->h->cfg.foreign = nothing_there;
+	r->h->core->cfg.foreign = nothing_there;
 	*state = r;
 	return 0;
 }
@@ -47,7 +47,7 @@ dma_windows(void **state)
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, HCA_BUS_FOREIGN - 4096, 8192), -EINVAL);
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, WHERE, LEN), 0);
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, WHERE, LEN), 0);
-	r->h->cfg.foreign = NULL;
+	r->h->core->cfg.foreign = NULL;
 	assert_int_equal(hca_dma_attach(r->h, RIG_PAGE, WHERE, LEN), -EINVAL);
 }
 
@@ -66,16 +66,16 @@ regions(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 9), HCA_STAT_BAD_PARAM); /* both kinds */
 	rig_fill_mpt(r, 9, RIG_PD, at, LEN, mtt);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 9), HCA_STAT_OK);
-	assert_int_equal(r->h->vtp.mpt[9].state, HCA_MPT_FOREIGN);
-	assert_null(r->h->vtp.mpt[9].base);
-	assert_null(hca_vtp_check(&r->h->vtp, KEY(9), RIG_PD, 0, WHERE, 8));
-	assert_non_null(hca_foreign_find(&r->h->vtp, KEY(9), RIG_PD, NULL, 0, WHERE, LEN));
+	assert_int_equal(r->h->core->vtp.mpt[9].state, HCA_MPT_FOREIGN);
+	assert_null(r->h->core->vtp.mpt[9].base);
+	assert_null(hca_vtp_check(&r->h->core->vtp, KEY(9), RIG_PD, 0, WHERE, 8));
+	assert_non_null(hca_foreign_find(&r->h->core->vtp, KEY(9), RIG_PD, NULL, 0, WHERE, LEN));
 	/* the window exists as long as the region, and queues cannot lie in it */
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, WHERE, LEN), -EBUSY);
 	rig_fill_cqc(r, 2, 4, KEY(9));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_CQ, 2), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 9, 0, 0), HCA_STAT_OK);
-	assert_null(hca_foreign_find(&r->h->vtp, KEY(9), RIG_PD, NULL, 0, WHERE, LEN));
+	assert_null(hca_foreign_find(&r->h->core->vtp, KEY(9), RIG_PD, NULL, 0, WHERE, LEN));
 	assert_int_equal(hca_dma_detach(r->h, RIG_PAGE, WHERE, LEN), 0);
 }
 
@@ -107,7 +107,7 @@ null_region(void **state)
 	static const uint64_t somewhere[] = {0, 0x1234567, UINT64_MAX - 16};
 	struct rig *r = *state;
 	struct hca_mpt *m = (void *)r->in;
-	const struct hca_vtp *v = &r->h->vtp;
+	const struct hca_vtp *v = &r->h->core->vtp;
 	const struct hca_mpt_entry *e;
 	uint8_t bytes[16], zeros[16] = {0};
 
@@ -127,8 +127,8 @@ null_region(void **state)
 				     16);
 		assert_non_null(e);
 		memset(bytes, 0x55, sizeof(bytes));
-		assert_int_equal(hca_foreign_write(&r->h->core, e, somewhere[i], bytes, 16), 0);
-		assert_int_equal(hca_foreign_read(&r->h->core, e, somewhere[i], bytes, 16), 0);
+		assert_int_equal(hca_foreign_write(r->h->core, e, somewhere[i], bytes, 16), 0);
+		assert_int_equal(hca_foreign_read(r->h->core, e, somewhere[i], bytes, 16), 0);
 		assert_memory_equal(bytes, zeros, 16);
 	}
 	assert_null(hca_foreign_find(v, KEY(9), RIG_PD, NULL, 0, UINT64_MAX - 15, 17));

@@ -27,7 +27,7 @@ static void
 contiguous_region(void **state)
 {
 	struct rig *r = *state;
-	const struct hca_vtp *v = &r->h->vtp;
+	const struct hca_vtp *v = &r->h->core->vtp;
 	uint8_t *p = r->user + 100;
 	uint32_t key = rig_mr(r, 5, RIG_PD, p, 10000), n;
 	const struct hca_mpt_entry *e;
@@ -64,12 +64,12 @@ scattered_pages(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 5), HCA_STAT_OK);
 	rig_fill_mpt(r, 6, RIG_PD, (void *)(uintptr_t)va, 5 * 4096, 0);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 6), HCA_STAT_OK);
-	e = hca_vtp_check(&r->h->vtp, KEY(6), RIG_PD, HCA_ACCESS_LOCAL_WRITE, va, 5 * 4096);
+	e = hca_vtp_check(&r->h->core->vtp, KEY(6), RIG_PD, HCA_ACCESS_LOCAL_WRITE, va, 5 * 4096);
 	assert_non_null(e);
 	assert_null(e->base);
 	for (uint32_t i = 0; i < sizeof(src); i++)
 		src[i] = (uint8_t)(i * 7 + i / 4096);
-	hca_vtp_scatter(&r->h->vtp, e, va + 1, src, sizeof(src) - 3, r->h->icrc);
+	hca_vtp_scatter(&r->h->core->vtp, e, va + 1, src, sizeof(src) - 3, r->h->pipe[0].icrc);
 	for (uint32_t i = 0; i < sizeof(src) - 3; i++)
 		assert_int_equal(r->user[4096u * order[(i + 1) / 4096] + (i + 1) % 4096], src[i]);
 	assert_int_equal(r->user[4096u * 7], 0);
@@ -90,10 +90,10 @@ static void
 last_byte_is_last(void **state)
 {
 	struct rig *r = *state;
-	struct hca_icrc_ops ops = *r->h->icrc;
+	struct hca_icrc_ops ops = *r->h->pipe[0].icrc;
 	uint32_t key = rig_mr(r, 5, RIG_PD, r->user, 8192);
 	const struct hca_mpt_entry *e =
-		hca_vtp_check(&r->h->vtp, key, RIG_PD, 0, (uintptr_t)r->user, 1);
+		hca_vtp_check(&r->h->core->vtp, key, RIG_PD, 0, (uintptr_t)r->user, 1);
 	uint8_t src[64];
 
 	memset(src, 0x5a, sizeof(src));
@@ -101,7 +101,7 @@ last_byte_is_last(void **state)
 	for (uint32_t n = 0; n <= sizeof(src); n++) {
 		copied = 0;
 		memset(r->user, 0, 128);
-		hca_vtp_scatter(&r->h->vtp, e, (uintptr_t)r->user, src, n, &ops);
+		hca_vtp_scatter(&r->h->core->vtp, e, (uintptr_t)r->user, src, n, &ops);
 		assert_int_equal(copied, n == 0 ? 0 : n - 1);
 		assert_memory_equal(r->user, src, n);
 		assert_int_equal(r->user[n], 0);
@@ -149,7 +149,8 @@ ranges_do_not_wrap(void **state)
 				unsigned __int128 end = (unsigned __int128)va[a] + len[k];
 				bool inside = va[a] >= s && end <= (unsigned __int128)s + n;
 				const struct hca_mpt_entry *e =
-					hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, va[a], len[k]);
+					hca_vtp_check(&r->h->core->vtp, KEY(5), RIG_PD, 0, va[a],
+						      len[k]);
 
 				/* length 0 at the end, which may be 2^64 */
 				if (len[k] == 0)
@@ -185,7 +186,7 @@ page_sizes(void **state)
 		assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_BAD_PARAM);
 		m->first_byte_offset = hca_cpu_to_be32(size - 100);
 		assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, 5), HCA_STAT_OK);
-		assert_ptr_equal(r->h->vtp.mpt[5].base, r->user + size - 100);
+		assert_ptr_equal(r->h->core->vtp.mpt[5].base, r->user + size - 100);
 		assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_OK);
 	}
 }
@@ -195,7 +196,7 @@ static void
 region_of_length_0(void **state)
 {
 	struct rig *r = *state;
-	const struct hca_vtp *v = &r->h->vtp;
+	const struct hca_vtp *v = &r->h->core->vtp;
 	const struct hca_mpt *m = (const void *)r->in;
 
 	rig_fill_mpt(r, 5, RIG_PD, (void *)(uintptr_t)UINT64_MAX, 0, 900);
@@ -289,7 +290,7 @@ live_ranges_are_busy(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_WRITE_MTT, 1), HCA_STAT_OK);
 	/* deregistered: its entries may be written again, and the key is invalid */
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_OK);
-	assert_null(hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, (uintptr_t)r->user, 1));
+	assert_null(hca_vtp_check(&r->h->core->vtp, KEY(5), RIG_PD, 0, (uintptr_t)r->user, 1));
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 5, 0, 0), HCA_STAT_BAD_RES_STATE);
 	assert_int_equal(rig_cmd(r, HCA_CMD_HW2SW_MPT, 0, 999, 0, 0), HCA_STAT_BAD_INDEX);
 	m->start_index = hca_cpu_to_be64(2);
@@ -307,12 +308,12 @@ invalidation_waits_for_readers(void **state)
 	for (unsigned int i = 0; i < 5; i++)
 		hca_ceu_poll(&r->h->pipe[0], 0, 32); /* this worker itself does not report */
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
-	assert_int_equal(r->h->vtp.mpt[5].state, HCA_MPT_DYING);
-	assert_null(hca_vtp_check(&r->h->vtp, KEY(5), RIG_PD, 0, (uintptr_t)r->user, 1));
+	assert_int_equal(r->h->core->vtp.mpt[5].state, HCA_MPT_DYING);
+	assert_null(hca_vtp_check(&r->h->core->vtp, KEY(5), RIG_PD, 0, (uintptr_t)r->user, 1));
 	rig_poll(r);
 	rig_poll(r);
 	assert_false(rig_ctrl(r) & HCA_HCR_GO);
-	assert_int_equal(r->h->vtp.mpt[5].state, HCA_MPT_FREE);
+	assert_int_equal(r->h->core->vtp.mpt[5].state, HCA_MPT_FREE);
 }
 
 static unsigned int
@@ -332,8 +333,8 @@ references(const struct rig *r)
 {
 	uint32_t sum = 0;
 
-	for (uint32_t i = 0; i < r->h->vtp.mtt_count; i++)
-		sum += r->h->vtp.mtt_ref[i];
+	for (uint32_t i = 0; i < r->h->core->vtp.mtt_count; i++)
+		sum += r->h->core->vtp.mtt_ref[i];
 	return sum;
 }
 
@@ -347,7 +348,7 @@ big_regions_go_in_slices(void **state)
 	struct rig *r = *state;
 
 	for (uint32_t i = 0; i < pages; i++)
-		r->h->vtp.mtt[i] = (uintptr_t)r->user;
+		r->h->core->vtp.mtt[i] = (uintptr_t)r->user;
 	rig_fill_mpt(r, 5, RIG_PD, r->user, pages * 4096u, 0);
 	assert_true(polls_of(r, HCA_CMD_SW2HW_MPT, (uintptr_t)r->in) >= 2 * pages / 1024 - 1);
 	assert_int_equal(references(r), pages);
@@ -359,13 +360,13 @@ big_regions_go_in_slices(void **state)
 		rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_SW2HW_MPT), 5, (uintptr_t)r->in, 0, 1);
 		for (unsigned int i = 0; i < polls; i++)
 			rig_poll(r);
-		hca_bar_store(r->h->bar0, HCA_BAR0_RESET, HCA_RESET_START);
-		for (unsigned int i = 0; hca_bar_load(r->h->bar0, HCA_BAR0_RESET) != 0; i++) {
+		hca_bar_store(r->h->core->bar0, HCA_BAR0_RESET, HCA_RESET_START);
+		for (unsigned int i = 0; hca_bar_load(r->h->core->bar0, HCA_BAR0_RESET) != 0; i++) {
 			assert_in_range(i, 0, 1000);
 			rig_poll(r);
 		}
 		assert_int_equal(references(r), 0);
-		assert_int_equal(r->h->vtp.mpt[5].state, HCA_MPT_FREE);
+		assert_int_equal(r->h->core->vtp.mpt[5].state, HCA_MPT_FREE);
 		rig_init_hca(r);
 	}
 }

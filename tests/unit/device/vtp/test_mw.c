@@ -80,17 +80,17 @@ want(struct rig *r, uint64_t off, uint64_t len, uint32_t access)
 static uint8_t
 bind(struct rig *r, const struct hca_bind *b)
 {
-	uint8_t rc = hca_window_claim(&r->h->core, &user, b);
+	uint8_t rc = hca_window_claim(r->h->core, &user, b);
 
 	if (rc == 0)
-		hca_window_bind(&r->h->core, &user, b);
+		hca_window_bind(r->h->core, &user, b);
 	return rc;
 }
 
 static uint32_t
 bound_to(struct rig *r, uint32_t index)
 {
-	return r->h->vtp.mpt[index].windows;
+	return r->h->core->vtp.mpt[index].windows;
 }
 
 static int
@@ -103,7 +103,7 @@ static void
 type1(void **state)
 {
 	struct rig *r = *state;
-	const struct hca_vtp *v = &r->h->vtp;
+	const struct hca_vtp *v = &r->h->core->vtp;
 	struct hca_bind b = want(r, 1000, 5000, RD | WR);
 	uint64_t va = b.addr;
 	const struct hca_mpt_entry *e;
@@ -157,7 +157,7 @@ another_domain(void **state)
 
 	region(r, REGION, HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_MW_BIND);
 	assert_int_equal(window(r, WINDOW, RIG_PD, 0), HCA_STAT_OK);
-	assert_int_equal(hca_window_claim(&r->h->core, &guest, &b), HCA_SYND_MW_BIND);
+	assert_int_equal(hca_window_claim(r->h->core, &guest, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(free_key(r, WINDOW), HCA_STAT_OK);
 	memset(m, 0, sizeof(*m));
 	m->key = hca_cpu_to_be32(KEY(WINDOW, 0x10));
@@ -165,10 +165,10 @@ another_domain(void **state)
 	m->domain = hca_cpu_to_be32(HCA_MPT_DOMAIN_MAKE(RIG_PAGE + 1));
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_MPT, WINDOW), HCA_STAT_OK);
 	assert_int_equal(bind(r, &b), HCA_SYND_MW_BIND);
-	assert_int_equal(hca_window_claim(&r->h->core, &guest, &b), HCA_SYND_MW_BIND);
+	assert_int_equal(hca_window_claim(r->h->core, &guest, &b), HCA_SYND_MW_BIND);
 	b.length = 0; /* its own, unbound */
-	assert_int_equal(hca_window_claim(&r->h->core, &guest, &b), 0);
-	hca_window_bind(&r->h->core, &guest, &b);
+	assert_int_equal(hca_window_claim(r->h->core, &guest, &b), 0);
+	hca_window_bind(r->h->core, &guest, &b);
 	assert_int_equal(bound_to(r, REGION), 0);
 	assert_int_equal(free_key(r, WINDOW), HCA_STAT_OK);
 	assert_int_equal(free_key(r, REGION), HCA_STAT_OK);
@@ -178,7 +178,7 @@ static void
 type2(void **state)
 {
 	struct rig *r = *state;
-	const struct hca_vtp *v = &r->h->vtp;
+	const struct hca_vtp *v = &r->h->core->vtp;
 	struct hca_bind b = want(r, 4000, 3000, WR | HCA_ACCESS_ZERO_BASED);
 	struct hca_qp_cfg other = user;
 	const struct hca_mpt_entry *e;
@@ -197,7 +197,7 @@ type2(void **state)
 	/* usable only by this QP, until it is reset, and in its PD */
 	other.local_qpn ^= 0x100000;
 	assert_null(hca_vtp_check_bound(v, key, &other, WR, 0, 8));
-	assert_false(hca_window_invalidate(&r->h->core, &other, key));
+	assert_false(hca_window_invalidate(r->h->core, &other, key));
 	other = user;
 	other.generation++;
 	assert_null(hca_vtp_check_bound(v, key, &other, WR, 0, 8));
@@ -207,12 +207,12 @@ type2(void **state)
 	/* a bound window cannot be bound again, but it can be freed */
 	assert_int_equal(bind(r, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(bound_to(r, REGION), 1);
-	assert_true(hca_window_owned(&r->h->core, &user, key));
-	assert_false(hca_window_owned(&r->h->core, &user, key ^ 1));
-	assert_false(hca_window_owned(&r->h->core, &user, KEY(REGION, 0x33)));
-	assert_true(hca_window_invalidate(&r->h->core, &user, key));
-	assert_false(hca_window_invalidate(&r->h->core, &user, key));
-	hca_window_settle(&r->h->core, key);
+	assert_true(hca_window_owned(r->h->core, &user, key));
+	assert_false(hca_window_owned(r->h->core, &user, key ^ 1));
+	assert_false(hca_window_owned(r->h->core, &user, KEY(REGION, 0x33)));
+	assert_true(hca_window_invalidate(r->h->core, &user, key));
+	assert_false(hca_window_invalidate(r->h->core, &user, key));
+	hca_window_settle(r->h->core, key);
 	assert_null(hca_vtp_check_bound(v, key, &user, WR, 0, 8));
 	assert_int_equal(bound_to(r, REGION), 0);
 	assert_int_equal(bind(r, &b), 0);
@@ -251,9 +251,9 @@ scattered(void **state)
 		for (uint64_t at = 0; at < b.length; at += 1021) {
 			uint32_t lin = 0x123 + off + (uint32_t)at;
 
-			e = hca_vtp_check(&r->h->vtp, b.new_key, RIG_PD, WR, b.addr + at, 1);
+			e = hca_vtp_check(&r->h->core->vtp, b.new_key, RIG_PD, WR, b.addr + at, 1);
 			assert_non_null(e);
-			assert_ptr_equal(hca_vtp_ptr(&r->h->vtp, e, b.addr + at, 1, &n),
+			assert_ptr_equal(hca_vtp_ptr(&r->h->core->vtp, e, b.addr + at, 1, &n),
 					 r->user + 4096u * order[lin / 4096] + lin % 4096);
 		}
 	}
@@ -292,7 +292,7 @@ bad_binds_change_nothing(void **state)
 	region(r, REGION, all);
 	region(r, 6, HCA_ACCESS_LOCAL_WRITE | WR);
 	region(r, 7, all);
-	r->h->vtp.mpt[7].pd += 2048;
+	r->h->core->vtp.mpt[7].pd += 2048;
 	region(r, 8, HCA_ACCESS_MW_BIND);
 	assert_int_equal(window(r, WINDOW, RIG_PD, 0), HCA_STAT_OK);
 	assert_int_equal(window(r, 10, RIG_PD + 2048, 0), HCA_STAT_OK);
@@ -346,35 +346,35 @@ freeing_waits_while_busy(void **state)
 
 	region(r, REGION, HCA_ACCESS_MW_BIND);
 	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
-	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), 0);
+	assert_int_equal(hca_window_claim(r->h->core, &user, &b), 0);
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_HW2SW_MPT), WINDOW, 0, 0, 1);
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
 	assert_true(rig_ctrl(r) & HCA_HCR_GO);
-	hca_window_settle(&r->h->core, b.new_key);
+	hca_window_settle(r->h->core, b.new_key);
 	/* binding again cannot delay the command: the claim is refused */
-	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), HCA_SYND_MW_BIND);
+	assert_int_equal(hca_window_claim(r->h->core, &user, &b), HCA_SYND_MW_BIND);
 	assert_int_equal(bound_to(r, REGION), 0);
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
 	assert_false(rig_ctrl(r) & HCA_HCR_GO);
-	assert_int_equal(r->h->vtp.mpt[WINDOW].state, HCA_MPT_FREE);
+	assert_int_equal(r->h->core->vtp.mpt[WINDOW].state, HCA_MPT_FREE);
 	assert_int_equal(bound_to(r, REGION), 0);
 	/* bound while the command waits */
 	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
-	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), 0);
+	assert_int_equal(hca_window_claim(r->h->core, &user, &b), 0);
 	rig_post(r, HCA_HCR_MAKE_CTRL(0, 0, HCA_CMD_HW2SW_MPT), WINDOW, 0, 0, 1);
 	rig_poll(r);
-	hca_window_bind(&r->h->core, &user, &b);
+	hca_window_bind(r->h->core, &user, &b);
 	assert_int_equal(bound_to(r, REGION), 1);
 	for (unsigned int i = 0; i < 20; i++)
 		rig_poll(r);
-	assert_int_equal(r->h->vtp.mpt[WINDOW].state, HCA_MPT_FREE);
+	assert_int_equal(r->h->core->vtp.mpt[WINDOW].state, HCA_MPT_FREE);
 	assert_int_equal(bound_to(r, REGION), 0);
 	/* abandoned half way */
 	assert_int_equal(window(r, WINDOW, RIG_PD, HCA_MPT_FLAG_WINDOW2), HCA_STAT_OK);
-	assert_int_equal(hca_window_claim(&r->h->core, &user, &b), 0);
-	hca_window_settle(&r->h->core, b.new_key);
+	assert_int_equal(hca_window_claim(r->h->core, &user, &b), 0);
+	hca_window_settle(r->h->core, b.new_key);
 	assert_int_equal(bound_to(r, REGION), 0);
 	assert_int_equal(bind(r, &b), 0);
 }

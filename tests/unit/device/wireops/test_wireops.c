@@ -92,11 +92,13 @@ static void
 test_values_of_a_qp(void **state)
 {
 	static struct hca dev;
+	static struct hca_core core;
 	static struct hca_qp qp[2];
 	uint64_t values[16] = {0};
 
-	dev.qp = qp;
-	dev.qp_mask = 1;
+	dev.core = &core;
+	core.qp = qp;
+	core.qp_mask = 1;
 	qp[1].cfg.local_qpn = 0x101;
 	qp[1].cfg.service = HCA_ST_JETTY;
 	qp[1].tai.tassn = 7;

@@ -20,13 +20,13 @@
 static struct hca_qp *
 qp(struct rig *r)
 {
-	return &r->h->qp[QPI];
+	return &r->h->core->qp[QPI];
 }
 
 static const struct hca_tc *
 tc(struct rig *r)
 {
-	return &r->h->ub->jetty[QPI];
+	return &r->h->core->ub->jetty[QPI];
 }
 
 static void
@@ -103,14 +103,14 @@ ready_in_one_step(void **state)
 	assert_int_equal(q->ee.rq_size_log, 3);
 	assert_int_equal(tc(r)->token.flags, HCA_TOKEN_EXPORTED);
 	assert_int_equal(tc(r)->rnr_timer, 12);
-	assert_int_equal(r->h->cq[2].users, 1);
-	assert_int_equal(r->h->cq[3].users, 1);
+	assert_int_equal(r->h->core->cq[2].users, 1);
+	assert_int_equal(r->h->core->cq[3].users, 1);
 	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
 	assert_int_equal(q->cfg.local_qpn, 0);
 	assert_int_equal(tc(r)->token.flags, 0);
-	assert_int_equal(r->h->cq[2].users + r->h->cq[3].users, 0);
-	assert_int_equal(r->h->qp_own_bytes, 0);
-	assert_int_equal(r->h->qp_job_bytes, 0);
+	assert_int_equal(r->h->core->cq[2].users + r->h->core->cq[3].users, 0);
+	assert_int_equal(r->h->core->qp_own_bytes, 0);
+	assert_int_equal(r->h->core->qp_job_bytes, 0);
 }
 
 /* A token, suspend mode. */
@@ -178,7 +178,7 @@ send_only(void **state)
 	assert_int_equal(to_rts(r), HCA_STAT_OK);
 	assert_int_equal(qp(r)->cfg.service, HCA_ST_JFS);
 	assert_int_equal(tc(r)->token.flags, 0);
-	assert_int_equal(r->h->cq[3].users, 0);
+	assert_int_equal(r->h->core->cq[3].users, 0);
 	/* it cannot be asked for anything */
 	assert_int_equal(rig_cmd(r, HCA_CMD_SET_JETTY_ID, 0, 40, JETTY, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
@@ -327,16 +327,16 @@ static void
 receives_for_requests(void **state)
 {
 	struct rig *r = *state;
-	const struct hca_tc *row = &r->h->ub->jfr[SRQI];
+	const struct hca_tc *row = &r->h->core->ub->jfr[SRQI];
 	const struct hca_srqc *q = (void *)r->out;
 	struct hca_srqc *c = srqc(r);
 
 	c->flags = hca_cpu_to_be32(HCA_SRQC_JFR | HCA_SRQC_TOKEN);
 	c->token = hca_cpu_to_be32(0xfeed);
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_SRQ, SRQN), HCA_STAT_OK);
-	assert_int_equal(r->h->srq[SRQI].jfr, 1);
-	assert_int_equal(r->h->srq[SRQI].cqn, 3);
-	assert_int_equal(r->h->cq[3].users, 1);
+	assert_int_equal(r->h->core->srq[SRQI].jfr, 1);
+	assert_int_equal(r->h->core->srq[SRQI].cqn, 3);
+	assert_int_equal(r->h->core->cq[3].users, 1);
 	assert_int_equal(row->token.flags, HCA_TOKEN_EXPORTED | HCA_TOKEN_CHECK);
 	assert_int_equal(row->token.value[0], 0xfeed);
 	assert_int_equal(row->rnr_timer, 9);
@@ -347,7 +347,7 @@ receives_for_requests(void **state)
 	assert_int_equal(HCA_SRQC_RNR_TIMER(hca_be32_to_cpu(q->rnr)), 9);
 	assert_int_equal(destroy_jfr(r), HCA_STAT_OK);
 	assert_int_equal(row->token.flags, 0);
-	assert_int_equal(r->h->cq[3].users, 0);
+	assert_int_equal(r->h->core->cq[3].users, 0);
 }
 
 static void
@@ -371,7 +371,7 @@ bad_jfrs(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_SRQ, SRQN), HCA_STAT_BAD_PARAM);
 	srqc(r)->flags = 0;
 	assert_int_equal(rig_mbox(r, HCA_CMD_SW2HW_SRQ, SRQN), HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->cq[3].users, 0);
+	assert_int_equal(r->h->core->cq[3].users, 0);
 }
 
 /* A Jetty takes its receives from a JFR, a QP from another SRQ. */
@@ -386,7 +386,7 @@ shared_jfr(void **state)
 	q->srqn = hca_cpu_to_be32(HCA_QPC_SRQ_VALID | SRQN);
 	q->rcv_wqe_len = 0;
 	assert_int_equal(to_rts(r), HCA_STAT_OK);
-	assert_ptr_equal(qp(r)->ee.srq, &r->h->srq[SRQI]);
+	assert_ptr_equal(qp(r)->ee.srq, &r->h->core->srq[SRQI]);
 	assert_int_equal(destroy_jfr(r), HCA_STAT_RESOURCE_BUSY);
 	assert_int_equal(bare(r, HCA_CMD_ERR2RST_QPEE), HCA_STAT_OK);
 	q = rig_qpc(r, QPI, HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT | HCA_QP_ATTR_ACCESS_FLAGS);
@@ -415,7 +415,7 @@ static void
 well_known(void **state)
 {
 	struct rig *r = *state;
-	const uint32_t *known = r->h->ub->known;
+	const uint32_t *known = r->h->core->ub->known;
 
 	assert_int_equal(create(r), HCA_STAT_OK);
 	assert_int_equal(create_jfr(r), HCA_STAT_OK);
@@ -512,7 +512,7 @@ static void
 tokens(void **state)
 {
 	struct rig *r = *state;
-	const struct hca_token *t = &r->h->ub->token[30];
+	const struct hca_token *t = &r->h->core->ub->token[30];
 
 	rig_mr(r, 30, RIG_PD, r->user + (700 << 10), 4096);
 	assert_int_equal(t->flags, 0);
@@ -545,14 +545,14 @@ bad_tokens(void **state)
 	assert_int_equal(set_token(r, 30, HCA_TOKEN_EXPORTED | HCA_TOKEN_SECOND, 1, 0),
 			 HCA_STAT_BAD_PARAM);
 	assert_int_equal(set_token(r, 30, HCA_TOKEN_FLAGS_ALL + 1, 1, 0), HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->ub->token[30].flags, 0);
+	assert_int_equal(r->h->core->ub->token[30].flags, 0);
 }
 
 static void
 token_ends_with_its_region(void **state)
 {
 	struct rig *r = *state;
-	const struct hca_token *t = &r->h->ub->token[30];
+	const struct hca_token *t = &r->h->core->ub->token[30];
 
 	rig_mr(r, 30, RIG_PD, r->user + (700 << 10), 4096);
 	assert_int_equal(set_token(r, 30, PLAIN, 1, 0), HCA_STAT_OK);
@@ -584,12 +584,12 @@ all_go_with_the_domain(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_CLOSE_DOMAIN, 0, RIG_PAGE, 0, 0), HCA_STAT_OK);
 	assert_int_equal(qp(r)->cfg.local_qpn, 0);
 	assert_int_equal(tc(r)->token.flags, 0);
-	assert_int_equal(r->h->ub->jfr[SRQI].token.flags, 0);
-	assert_int_equal(r->h->ub->known[40] | r->h->ub->known[41], HCA_TC_NONE);
-	assert_int_equal(r->h->ub->token[30].flags, 0);
-	assert_int_equal(r->h->ub->token[31].flags, PLAIN);
+	assert_int_equal(r->h->core->ub->jfr[SRQI].token.flags, 0);
+	assert_int_equal(r->h->core->ub->known[40] | r->h->core->ub->known[41], HCA_TC_NONE);
+	assert_int_equal(r->h->core->ub->token[30].flags, 0);
+	assert_int_equal(r->h->core->ub->token[31].flags, PLAIN);
 	assert_int_equal(rig_cmd(r, HCA_CMD_CLOSE_HCA, 0, 0, 0, 0), HCA_STAT_OK);
-	assert_int_equal(r->h->ub->token[31].flags, 0);
+	assert_int_equal(r->h->core->ub->token[31].flags, 0);
 }
 
 /* A device that speaks UB alone has no QPs of RoCE. */

@@ -14,7 +14,7 @@
 static struct hca_tp *
 tp_at(struct rig *r, uint32_t i)
 {
-	return &r->h->ub->tp[i];
+	return &r->h->core->ub->tp[i];
 }
 
 static void
@@ -127,9 +127,9 @@ fills_the_context(void **state)
 	assert_memory_equal(tp->encap.tmpl.bytes + tp->encap.tmpl.transport - 8, "\xc0\0\x12\xb8",
 			    4);
 	assert_memory_equal(tp->encap.tmpl.bytes + tp->encap.tmpl.transport + 5, "\xab\xcd\xef", 3);
-	assert_true(r->h->ub->tp_bytes >= hca_tp_block_bytes(256, 64));
+	assert_true(r->h->core->ub->tp_bytes >= hca_tp_block_bytes(256, 64));
 	assert_int_equal(destroy(r, TPI), HCA_STAT_OK);
-	assert_int_equal(r->h->ub->tp_bytes, 0);
+	assert_int_equal(r->h->core->ub->tp_bytes, 0);
 }
 
 static void
@@ -463,7 +463,7 @@ static void
 groups(void **state)
 {
 	struct rig *r = *state;
-	struct hca_tpg *g = &r->h->ub->tpg[2];
+	struct hca_tpg *g = &r->h->core->ub->tpg[2];
 
 	for (uint32_t i = 1; i <= 4; i++)
 		assert_int_equal(create(r, i), HCA_STAT_OK);
@@ -521,7 +521,7 @@ groups_that_are_refused(void **state)
 	assert_int_equal(set_group(r, 1, 1, 4), HCA_STAT_BAD_RES_STATE); /* another peer */
 	set(change(r, 4, HCA_TP_ATTR_TPG), HCA_TPC_GROUP, 2);
 	assert_int_equal(modify(r, 4), HCA_STAT_BAD_PARAM);
-	assert_int_equal(r->h->ub->tpg[1].count, 2);
+	assert_int_equal(r->h->core->ub->tpg[1].count, 2);
 }
 
 static int
@@ -535,7 +535,7 @@ static void
 groups_have_users(void **state)
 {
 	struct rig *r = *state;
-	struct hca_tpg *g = &r->h->ub->tpg[2];
+	struct hca_tpg *g = &r->h->core->ub->tpg[2];
 
 	for (uint32_t i = 1; i <= 2; i++)
 		assert_int_equal(create(r, i), HCA_STAT_OK);
@@ -580,10 +580,10 @@ all_go_with_the_device(void **state)
 	assert_int_equal(rig_cmd(r, HCA_CMD_CLOSE_DOMAIN, 0, RIG_PAGE, 0, 0), HCA_STAT_OK);
 	assert_int_equal(tp_at(r, 3)->cfg.own_tpn, TPN(3));
 	assert_int_equal(rig_cmd(r, HCA_CMD_CLOSE_HCA, 0, 0, 0, 0), HCA_STAT_OK);
-	for (uint32_t i = 0; i <= r->h->ub->tp_mask; i++)
+	for (uint32_t i = 0; i <= r->h->core->ub->tp_mask; i++)
 		assert_int_equal(tp_at(r, i)->cfg.own_tpn, 0);
-	assert_int_equal(r->h->ub->tpg[1].count, 0);
-	assert_int_equal(r->h->ub->tp_bytes, 0);
+	assert_int_equal(r->h->core->ub->tpg[1].count, 0);
+	assert_int_equal(r->h->core->ub->tp_bytes, 0);
 }
 
 /* The device is destroyed with TPs in it (valgrind and the sanitizers look). */
