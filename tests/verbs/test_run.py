@@ -562,7 +562,7 @@ class Plain(Script):
         self.wait_ended()
 
     def test_one_daemon(self):
-        """It is one for softhca-ctl, by whichever names its folder is reached."""
+        """softhca-ctl finds one daemon whichever name of the runtime folder it gets."""
         for runtime in '', self.home, self.home + '/.':
             said = self.run_script('--impair', 'drop=0.02,seed=9', 'env', 'XDG_RUNTIME_DIR=' + runtime, CTL,
                                    'status', '--json')

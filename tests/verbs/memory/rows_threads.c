@@ -14,7 +14,8 @@
 /* ---- writers ---- */
 
 static uint8_t *written;
-static uint64_t stores;
+/* volatile: GCC keeps a plain one in a register over setitimer(), and the handler may run then */
+static volatile uint64_t stores;
 static bool over;
 
 /* One word of each page counts up; the row has the other bytes. */
