@@ -121,7 +121,7 @@ void ibcm_destroy(struct ibcm *cm, uint64_t now);
  * @param cm
  *   The connection manager.
  * @param client
- *   The client, which may name only ids of its own.
+ *   The client, which may name only the ids that it made.
  * @param op
  *   One of HCA_CTL_CM_* (abi_ops.h).
  * @param request

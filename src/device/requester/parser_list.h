@@ -190,7 +190,7 @@ wake_waiting(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_poo
 	}
 }
 
-/* A waiting QP that lacks one of its own two records can go on. */
+/* A waiting QP that lacks one of the two records reserved for it can go on. */
 static inline void
 wake_if_due(struct hca_pipe *h, struct hca_parser_ctx *c, struct hca_record_pool *pool,
 	    uint32_t qpi)

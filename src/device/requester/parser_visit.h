@@ -46,7 +46,7 @@ others_wait(const struct hca_record_pool *pool, const struct hca_qp_parser *p)
 
 /*
  * A record for the QP; HCA_RECREF_NONE: it waits for one of this pool. QPs that have waited longer
- * come first, unless the QP lacks one of its own two records.
+ * come first, unless the QP lacks one of the two records reserved for it.
  */
 static inline uint32_t
 hca_parser_take(struct hca_parser_visit *v, struct hca_record_pool *pool)
