@@ -26,10 +26,9 @@
 #include <stdint.h>
 
 #include "port/port.h"
+#include "port/port_transit.h"
 
 #define HCA_FABRIC_PATHS 64u
-#define HCA_FABRIC_AHEAD_NS 2000u
-#define HCA_FABRIC_OVERHEAD 24u /* bytes of Ethernet: preamble, FCS, gap */
 
 /*
  * Members of a text, X(key, member, scale, min, max, text of an error): member is the value times
