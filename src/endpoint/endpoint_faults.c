@@ -130,18 +130,20 @@ tell_rules(const struct admin_faults *f, const char *prefix, struct rte_tel_data
 	return rc;
 }
 
-/* "3: drop by rule 1: rc-ack, PSN 17, to QP 0x405, frame 9, 1.5 s ago" */
+/* "3: drop by rule 1: rc-ack, PSN 17, to QP 0x405, frame 9, 1.5 s ago"; "frame 9 of queue 1" */
 static void
 fired_text(const struct hca_fired *f, uint64_t now, char *text, size_t size)
 {
-	char what[40], whose[80] = "no frame of RoCE or UB";
+	char what[40], whose[80] = "no frame of RoCE or UB", queue[20] = "";
 
 	hca_fired_text(f, what, sizeof(what));
 	if (f->wire != HCA_WIRE_NONE)
 		snprintf(whose, sizeof(whose), "%s, PSN %u, to %s 0x%x", f->opcode, f->psn,
 			 f->wire == HCA_WIRE_UB ? "TP" : "QP", f->dst);
-	snprintf(text, size, "%" PRIu64 ": %s: %s, frame %" PRIu64 ", %.3f s ago", f->number, what,
-		 whose, f->frame, (double)(now - f->at) * 1e-9);
+	if (f->queue != 0)
+		snprintf(queue, sizeof(queue), " of queue %u", f->queue);
+	snprintf(text, size, "%" PRIu64 ": %s: %s, frame %" PRIu64 "%s, %.3f s ago", f->number,
+		 what, whose, f->frame, queue, (double)(now - f->at) * 1e-9);
 }
 
 /* The last faults, oldest first: prefix, "fired_" and its number in this list, from 1. */

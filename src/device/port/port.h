@@ -60,6 +60,12 @@ struct hca_port {
 	uint16_t queues;     /* each way; 0: one */
 };
 
+static inline uint16_t
+hca_port_queues(const struct hca_port *p)
+{
+	return p->queues != 0 ? p->queues : 1;
+}
+
 static inline uint64_t
 hca_port_missed(const struct hca_port *p)
 {
@@ -79,6 +85,15 @@ hca_port_counted(void *to, const void *from, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)
 		((uint64_t *)to)[i] = __atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED);
+}
+
+/* Add a structure of such counters to another one, to sum them over queues; any thread. */
+static inline void
+hca_port_add_counted(void *to, const void *from, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / sizeof(uint64_t); i++)
+		((uint64_t *)to)[i] +=
+			__atomic_load_n((const uint64_t *)from + i, __ATOMIC_RELAXED);
 }
 
 #endif

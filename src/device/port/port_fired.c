@@ -42,8 +42,9 @@ hca_fired_enter(struct hca_fired_list *l, struct hca_fired *d)
 	pthread_mutex_unlock(&l->lock);
 }
 
-unsigned int
-hca_fired_read(struct hca_fired_list *l, struct hca_fired out[HCA_FIRED_MAX])
+/* Copies the list, oldest first; returns the number of entries, and of faults ever entered. */
+static unsigned int
+copy_list(struct hca_fired_list *l, struct hca_fired out[HCA_FIRED_MAX], uint64_t *ever)
 {
 	unsigned int n;
 
@@ -51,8 +52,29 @@ hca_fired_read(struct hca_fired_list *l, struct hca_fired out[HCA_FIRED_MAX])
 	n = (unsigned int)RTE_MIN(l->n, HCA_FIRED_MAX);
 	for (unsigned int i = 0; i < n; i++)
 		out[i] = l->last[(l->n - n + i) % HCA_FIRED_MAX];
+	*ever = l->n;
 	pthread_mutex_unlock(&l->lock);
 	return n;
+}
+
+unsigned int
+hca_fired_read(struct hca_fired_list *l, struct hca_fired out[HCA_FIRED_MAX], unsigned int n)
+{
+	struct hca_fired other[HCA_FIRED_MAX], more[HCA_FIRED_MAX];
+	uint64_t ever, number = n != 0 ? out[n - 1].number : 0;
+	unsigned int left = copy_list(l, more, &ever), to = RTE_MIN(n + left, HCA_FIRED_MAX);
+
+	memcpy(other, out, n * sizeof(other[0]));
+	number += ever;
+	/* from the newest to the oldest that has room */
+	for (unsigned int i = to; i-- != 0; number--) {
+		if (left == 0 || (n != 0 && other[n - 1].at > more[left - 1].at))
+			out[i] = other[--n];
+		else
+			out[i] = more[--left];
+		out[i].number = number;
+	}
+	return to;
 }
 
 void

@@ -17,6 +17,10 @@
  * the sender gets it back damaged only at the limit. A refused frame keeps its fate: rules count it
  * once, and when the sender offers the same mbuf again the rest of its fate is applied.
  *
+ * Each queue of the inner port has its own seed (that of queue 0 is the given one), held frames,
+ * counts of rules and number n; a flow leaves by one queue. Settings apply to all queues, and
+ * statistics are sums.
+ *
  * Owned by the composition. One thread at a time may change settings; changes take effect at the
  * next burst. After rules were cleared, add a new one only when no worker can still be in that
  * burst (hca_wait_workers). hca_port.close() also closes the inner port.
@@ -54,7 +58,7 @@ struct hca_port_impair_stats {
 struct hca_port_impair_config {
 	const char *name; /* unique: names the pool */
 	uint64_t seed;
-	uint32_t hold; /* limit of held frames, 0: 1024 */
+	uint32_t hold; /* limit of held frames, of several queues together at least; 0: 1024 */
 	int socket_id;
 };
 
@@ -65,7 +69,7 @@ int hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_po
 /* Set random faults and delays; NULL: none. */
 void hca_port_impair_set(struct hca_port *p, const struct hca_impair *impair);
 
-/* Add a rule; 0 or -ENOSPC. */
+/* Add a rule; 0 or -ENOSPC. Its nth and count apply to the frames of each queue separately. */
 int hca_port_impair_rule(struct hca_port *p, const struct hca_fault_rule *rule);
 void hca_port_impair_clear_rules(struct hca_port *p);
 unsigned int hca_port_impair_rules(const struct hca_port *p);
@@ -74,7 +78,7 @@ unsigned int hca_port_impair_rules(const struct hca_port *p);
 uint64_t hca_port_impair_hits(const struct hca_port *p, unsigned int rule);
 uint64_t hca_port_impair_seen(const struct hca_port *p, unsigned int rule);
 
-/* Copies the last faults, oldest first; returns their number. Any thread. */
+/* Copies the last faults of all queues, oldest first; returns their number. Any thread. */
 unsigned int hca_port_impair_fired(struct hca_port *p, struct hca_fired out[HCA_FIRED_MAX]);
 
 /*
@@ -86,13 +90,16 @@ typedef void (*hca_port_impair_watch_fn)(void *arg, const struct rte_mbuf *m,
 void hca_port_impair_watch(struct hca_port *p, hca_port_impair_watch_fn fn, void *arg);
 
 /*
- * For a port that impairs received frames (port_inbound.c), on its lcore: whether frames may bypass
- * it, because there are no odds, rules or held frames; and count frames that did.
+ * For a port that impairs received frames (port_inbound.c), on the lcore of the queue: whether
+ * frames may bypass it, because there are no odds, rules or held frames; and count frames that did.
  */
-bool hca_port_impair_clean(struct hca_port *p);
-void hca_port_impair_count(struct hca_port *p, uint16_t n);
-/* On its lcore: frees held frames; returns their number. A refused frame is not offered again. */
-uint32_t hca_port_impair_forget(struct hca_port *p);
+bool hca_port_impair_clean(struct hca_port *p, uint16_t q);
+void hca_port_impair_count(struct hca_port *p, uint16_t q, uint16_t n);
+/*
+ * On the lcore of the queue: frees held frames; returns their number. A refused frame is not
+ * offered again.
+ */
+uint32_t hca_port_impair_forget(struct hca_port *p, uint16_t q);
 
 void hca_port_impair_stats(const struct hca_port *p, struct hca_port_impair_stats *out);
 uint32_t hca_port_impair_held(const struct hca_port *p);

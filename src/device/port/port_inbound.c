@@ -118,7 +118,7 @@ forget(struct port_inbound *p)
 	while (q->tail != q->head)
 		rte_pktmbuf_free(q->frame[q->tail++ % QUEUE]);
 	__atomic_store_n(&p->ready, false, __ATOMIC_RELAXED);
-	return n + hca_port_impair_forget(p->impair);
+	return n + hca_port_impair_forget(p->impair, HCA_PORT_QUEUE);
 }
 
 static uint16_t
@@ -139,10 +139,10 @@ inbound_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, u
 
 	if (unlikely(__atomic_load_n(&p->deaf, __ATOMIC_RELAXED) != 0))
 		return lose(p, m, n, now);
-	if (likely(is_empty(p) && hca_port_impair_clean(p->impair))) {
+	if (likely(is_empty(p) && hca_port_impair_clean(p->impair, HCA_PORT_QUEUE))) {
 		got = p->wrap.inner->ops->rx(p->wrap.inner, q, m, n, now);
 		if (got != 0)
-			hca_port_impair_count(p->impair, got);
+			hca_port_impair_count(p->impair, HCA_PORT_QUEUE, got);
 		return got;
 	}
 	fetch(p, n, now);

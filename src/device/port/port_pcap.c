@@ -73,16 +73,20 @@ struct copied {
 	uint8_t data[COPY_BYTES];
 };
 
+/* State of one queue for hca_port_pcap_mark(), on the lcore of tx. */
+struct pcap_lane {
+	uint16_t passing;	       /* frames of copy[] that the inner port takes just now */
+	const struct rte_mbuf *marked; /* the next frame to come has next_mark */
+	char next_mark[MARK_MAX];
+} __rte_cache_aligned;
+
 struct port_pcap {
 	struct hca_port_wrap wrap;
 	pthread_mutex_t lock; /* protects file */
 	struct hca_pcap *file;
 	bool both_ways;
-	/* hca_port_pcap_mark(), on the lcore of tx */
-	uint16_t passing;	       /* frames of copy[] that the inner port takes just now */
-	const struct rte_mbuf *marked; /* the next frame to come has next_mark */
-	char next_mark[MARK_MAX];
-	struct copied copy[COPY_FRAMES];
+	struct copied copy[COPY_FRAMES]; /* of the queue that holds lock */
+	struct pcap_lane lane[];	 /* wrap.port.queues */
 };
 
 static int
@@ -334,16 +338,16 @@ write_frame(struct hca_pcap *c, const uint8_t *data, uint32_t caplen, uint32_t l
 }
 
 static void
-copy_frame(struct port_pcap *p, struct copied *c, const struct rte_mbuf *m)
+copy_frame(struct pcap_lane *l, struct copied *c, const struct rte_mbuf *m)
 {
 	c->m = m;
 	c->len = m->data_len;
 	c->caplen = RTE_MIN(m->data_len, COPY_BYTES);
 	memcpy(c->data, rte_pktmbuf_mtod(m, void *), c->caplen);
 	c->mark[0] = '\0';
-	if (p->marked == m)
-		memcpy(c->mark, p->next_mark, sizeof(c->mark));
-	p->marked = NULL;
+	if (l->marked == m)
+		memcpy(c->mark, l->next_mark, sizeof(c->mark));
+	l->marked = NULL;
 }
 
 /*
@@ -353,14 +357,15 @@ copy_frame(struct port_pcap *p, struct copied *c, const struct rte_mbuf *m)
 static uint16_t
 write_and_pass(struct port_pcap *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
+	struct pcap_lane *l = &p->lane[q];
 	uint16_t took;
 
 	for (uint16_t i = 0; i < n; i++)
-		copy_frame(p, &p->copy[i], m[i]);
+		copy_frame(l, &p->copy[i], m[i]);
 	pthread_mutex_lock(&p->file->lock);
-	p->passing = n;
+	l->passing = n;
 	took = p->wrap.inner->ops->tx(p->wrap.inner, q, m, n, now);
-	p->passing = 0;
+	l->passing = 0;
 	for (uint16_t i = 0; i < took; i++)
 		write_frame(p->file, p->copy[i].data, p->copy[i].caplen, p->copy[i].len, now, SENT,
 			    p->copy[i].mark);
@@ -437,13 +442,15 @@ int
 hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
 		   struct hca_port **out)
 {
+	uint16_t queues = hca_port_queues(inner);
 	struct port_pcap *p;
 
-	p = rte_zmalloc_socket("hca_pcap", sizeof(*p), RTE_CACHE_LINE_SIZE, socket_id);
+	p = rte_zmalloc_socket("hca_pcap", sizeof(*p) + queues * sizeof(p->lane[0]),
+			       RTE_CACHE_LINE_SIZE, socket_id);
 	if (p == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&p->wrap, &pcap_ops, inner);
-	p->wrap.port.queues = inner->queues; /* a lock, no state */
+	p->wrap.port.queues = queues;
 	p->file = file;
 	pthread_mutex_init(&p->lock, NULL);
 	*out = &p->wrap.port;
@@ -470,7 +477,7 @@ hca_port_pcap_both_ways(struct hca_port *port)
 static void
 mark_passing(struct port_pcap *p, const struct rte_mbuf *m, const struct hca_fired *d)
 {
-	for (uint16_t i = 0; i < p->passing; i++)
+	for (uint16_t i = 0; i < p->lane[d->queue].passing; i++)
 		if (p->copy[i].m == m)
 			hca_fired_text(d, p->copy[i].mark, sizeof(p->copy[i].mark));
 }
@@ -496,16 +503,17 @@ void
 hca_port_pcap_mark(void *port, const struct rte_mbuf *m, const struct hca_fired *d)
 {
 	struct port_pcap *p = port;
+	struct pcap_lane *l = &p->lane[d->queue];
 
 	if (__atomic_load_n(&p->file, __ATOMIC_RELAXED) == NULL)
 		return;
-	if (p->passing != 0) {
+	if (l->passing != 0) {
 		mark_passing(p, m, d);
 	} else if (d->fault == HCA_FAULT_DROP) {
 		write_dropped(p, m, d);
 	} else if (d->fault != HCA_FAULT_DELAY && d->fault != HCA_FAULT_REORDER) {
 		/* the frame comes next; a held frame comes later, as a copy, and gets no mark */
-		p->marked = m;
-		hca_fired_text(d, p->next_mark, sizeof(p->next_mark));
+		l->marked = m;
+		hca_fired_text(d, l->next_mark, sizeof(l->next_mark));
 	}
 }

@@ -69,7 +69,7 @@ void hca_port_pcap_both_ways(struct hca_port *p);
 /*
  * hca_port_impair_watch_fn of an impairment in front of this port or behind it: a frame with a
  * fault gets a comment in pcapng files ("drop by rule 2"). Also writes frames that are dropped in
- * front of this port. On the lcore that transmits.
+ * front of this port. On the lcore that transmits in d->queue.
  */
 void hca_port_pcap_mark(void *port, const struct rte_mbuf *m, const struct hca_fired *d);
 

@@ -7,26 +7,48 @@
 #include "port/port_stall.h"
 #include "port/port_wrap.h"
 
-#define FRESH 4u /* flag in port_stall.between: the transmitter has not taken these rules yet */
+/* odd, and far from the steps of the generator */
+#define QUEUE_STEP UINT64_C(0x8ebc6af09c88c6e3)
+#define FRESH 4u  /* flag in stall_lane.between: the transmitter has not taken these rules yet */
+#define STARTS 4u /* a power of two */
 
-struct port_stall {
-	struct hca_port_wrap wrap;
+/* Rules with the number of their setting. */
+struct setting {
+	struct hca_port_stall_rules r;
+	uint32_t number;
+};
+
+/* The state of one queue. */
+struct stall_lane {
 	struct hca_port_rng rng;
-	struct hca_port_stall_stats stats;
+	struct hca_port_stall_stats stats; /* link_downs is of the port */
 	/*
-	 * Triple buffer as in port_impair.c: one for the transmitter, one for the writer, one in
+	 * Triple buffer as in impair_lane.h: one for the transmitter, one for the writer, one in
 	 * exchange
 	 */
-	struct hca_port_stall_rules rules[3];
+	struct setting rules[3];
 	uint32_t now_rules;  /* index of the transmitter's rules */
 	uint32_t next_rules; /* index of the writer's rules */
 	uint32_t between;    /* [pub] index of the third rules, and FRESH */
-	uint32_t unplugged;  /* [pub] */
-	uint64_t now;	     /* time of the last tx or poll */
-	uint64_t first;	     /* time of the first frame, or of the setting; 0: none yet */
+	bool down;	     /* the rules took the link down, at the last tx or poll */
 	uint64_t change;     /* [pub] time at which the rules change the link; UINT64_MAX: never */
-	bool was_up;
-	uint32_t *deaf; /* hca_port_stall_config; NULL: unused */
+} __rte_cache_aligned;
+
+struct port_stall {
+	struct hca_port_wrap wrap;
+	uint32_t *deaf;	    /* hca_port_stall_config; NULL: unused */
+	uint32_t number;    /* of the last setting; the writer's */
+	uint32_t unplugged; /* [pub] */
+	uint32_t ruled;	    /* [pub] the rules took the link down */
+	uint32_t both_ways; /* [pub] hca_port_stall_rules */
+	uint32_t down;	    /* [pub] the link is down, as last counted */
+	uint64_t link_downs;
+	/*
+	 * [pub] Time of the first frame of any queue, or of the setting, by number of the setting
+	 * modulo STARTS; 0: none yet
+	 */
+	uint64_t first[STARTS];
+	struct stall_lane lane[];
 };
 
 static struct port_stall *
@@ -35,86 +57,135 @@ stall(struct hca_port *p)
 	return (struct port_stall *)p;
 }
 
-static const struct hca_port_stall_rules *
-rules_of(const struct port_stall *s)
+static const struct setting *
+rules_of(const struct stall_lane *l)
 {
-	return &s->rules[s->now_rules];
+	return &l->rules[l->now_rules];
 }
 
+static uint64_t *
+first_of(struct port_stall *s, const struct stall_lane *l)
+{
+	return &s->first[rules_of(l)->number % STARTS];
+}
+
+/* Sets the start of the rules, unless another queue has done so. */
 static void
-set_time(struct port_stall *s, uint64_t now)
+begin(struct port_stall *s, const struct stall_lane *l, uint64_t now)
 {
-	s->now = now;
-	if (likely((__atomic_load_n(&s->between, __ATOMIC_RELAXED) & FRESH) == 0))
-		return;
-	s->now_rules = __atomic_exchange_n(&s->between, s->now_rules, __ATOMIC_ACQ_REL) & ~FRESH;
-	s->first = rules_of(s)->at_once ? RTE_MAX(now, UINT64_C(1)) : 0;
+	uint64_t none = 0;
+
+	__atomic_compare_exchange_n(first_of(s, l), &none, RTE_MAX(now, UINT64_C(1)), false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* Tells the receiving port; of two threads that do so at once, the last one has the state. */
+static void
+set_deaf(struct port_stall *s)
+{
+	uint32_t down;
+
+	do {
+		down = __atomic_load_n(&s->down, __ATOMIC_SEQ_CST);
+		__atomic_store_n(s->deaf,
+				 down != 0 && __atomic_load_n(&s->both_ways, __ATOMIC_RELAXED) != 0,
+				 __ATOMIC_SEQ_CST);
+	} while (__atomic_load_n(&s->down, __ATOMIC_SEQ_CST) != down);
+}
+
+/* Any thread. Counts a change of the link. */
 static bool
 link_is_up(struct port_stall *s)
 {
-	const struct hca_port_stall_rules *r = rules_of(s);
-	uint64_t t = s->now - s->first;
-	bool up = __atomic_load_n(&s->unplugged, __ATOMIC_RELAXED) == 0;
+	uint32_t down = __atomic_load_n(&s->unplugged, __ATOMIC_RELAXED) != 0 ||
+			__atomic_load_n(&s->ruled, __ATOMIC_RELAXED) != 0;
 
-	if (r->down_for != 0 && s->first != 0 && t >= r->down_after &&
-	    t - r->down_after < r->down_for)
-		up = false;
-	if (unlikely(s->was_up != up)) {
-		hca_port_count(&s->stats.link_downs, !up);
-		if (s->deaf != NULL)
-			__atomic_store_n(s->deaf, !up && r->both_ways, __ATOMIC_RELAXED);
-		s->was_up = up;
+	if (likely(__atomic_load_n(&s->down, __ATOMIC_RELAXED) == down) ||
+	    __atomic_exchange_n(&s->down, down, __ATOMIC_SEQ_CST) == down)
+		return down == 0;
+	if (down != 0)
+		__atomic_fetch_add(&s->link_downs, 1, __ATOMIC_RELAXED);
+	if (s->deaf != NULL)
+		set_deaf(s);
+	return down == 0;
+}
+
+/* Applies the rules to the link. */
+static void
+rule_link(struct port_stall *s, struct stall_lane *l, uint64_t now)
+{
+	const struct hca_port_stall_rules *r = &rules_of(l)->r;
+	uint64_t first = __atomic_load_n(first_of(s, l), __ATOMIC_RELAXED), t = now - first;
+	bool down = r->down_for != 0 && first != 0 && t >= r->down_after &&
+		    t - r->down_after < r->down_for;
+
+	if (unlikely(l->down != down)) {
+		l->down = down;
+		__atomic_store_n(&s->ruled, down, __ATOMIC_RELAXED);
 	}
-	return up;
 }
 
 static void
-set_change(struct port_stall *s)
+take_over(struct port_stall *s, struct stall_lane *l, uint64_t now)
 {
-	const struct hca_port_stall_rules *r = rules_of(s);
-	uint64_t at = UINT64_MAX;
+	if (likely((__atomic_load_n(&l->between, __ATOMIC_RELAXED) & FRESH) == 0))
+		return;
+	l->now_rules = __atomic_exchange_n(&l->between, l->now_rules, __ATOMIC_ACQ_REL) & ~FRESH;
+	__atomic_store_n(&s->both_ways, rules_of(l)->r.both_ways, __ATOMIC_RELAXED);
+	if (rules_of(l)->r.at_once)
+		begin(s, l, now);
+}
 
-	if (r->down_for != 0 && s->first != 0) {
-		at = s->first + r->down_after;
-		if (s->now >= at)
+static void
+set_change(struct port_stall *s, struct stall_lane *l, uint64_t now)
+{
+	const struct hca_port_stall_rules *r = &rules_of(l)->r;
+	uint64_t first = __atomic_load_n(first_of(s, l), __ATOMIC_RELAXED), at = UINT64_MAX;
+
+	if (r->down_for != 0 && first != 0) {
+		at = first + r->down_after;
+		if (now >= at)
 			at += r->down_for;
-		if (s->now >= at)
+		if (now >= at)
 			at = UINT64_MAX;
 	}
-	__atomic_store_n(&s->change, at, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->change, at, __ATOMIC_RELAXED);
 }
 
 static bool
-in_stall(const struct port_stall *s)
+in_stall(struct port_stall *s, const struct stall_lane *l, uint64_t now)
 {
-	const struct hca_port_stall_rules *r = rules_of(s);
+	const struct hca_port_stall_rules *r = &rules_of(l)->r;
+	uint64_t first = __atomic_load_n(first_of(s, l), __ATOMIC_RELAXED);
 
-	if (r->stall_every == 0 || r->stall_for == 0 || s->first == 0)
+	if (r->stall_every == 0 || r->stall_for == 0 || first == 0 || now < first)
 		return false;
-	return (s->now - s->first) % r->stall_every >= r->stall_every - r->stall_for;
+	return (now - first) % r->stall_every >= r->stall_every - r->stall_for;
 }
 
 static uint16_t
 stall_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_stall *s = stall(p);
+	struct stall_lane *l = &s->lane[q];
 	uint16_t take = n, took = 0;
+	uint32_t max;
 
-	set_time(s, now);
-	if (s->first == 0 && n != 0)
-		s->first = now ? now : 1;
-	if (!link_is_up(s) || in_stall(s))
+	take_over(s, l, now);
+	if (n != 0 && __atomic_load_n(first_of(s, l), __ATOMIC_RELAXED) == 0)
+		begin(s, l, now);
+	rule_link(s, l, now);
+	if (!link_is_up(s) || in_stall(s, l, now))
 		take = 0;
-	if (take != 0 && rules_of(s)->tx_burst_max != 0)
-		take = RTE_MIN(take, hca_port_random_below(&s->rng, rules_of(s)->tx_burst_max + 1));
+	max = rules_of(l)->r.tx_burst_max;
+	if (take != 0 && max != 0)
+		take = RTE_MIN(take, hca_port_random_below(&l->rng, max + 1));
 	if (take != 0)
 		took = s->wrap.inner->ops->tx(s->wrap.inner, q, m, take, now);
-	hca_port_count(&s->stats.offered, n);
-	hca_port_count(&s->stats.taken, took);
-	hca_port_count(&s->stats.short_bursts, took < n);
-	hca_port_count(&s->stats.empty_bursts, took == 0 && n != 0);
+	hca_port_count(&l->stats.offered, n);
+	hca_port_count(&l->stats.taken, took);
+	hca_port_count(&l->stats.short_bursts, took < n);
+	hca_port_count(&l->stats.empty_bursts, took == 0 && n != 0);
 	return took;
 }
 
@@ -130,9 +201,11 @@ static void
 stall_poll(struct hca_port *p, uint16_t q, uint64_t now)
 {
 	struct port_stall *s = stall(p);
+	struct stall_lane *l = &s->lane[q];
 
-	set_time(s, now);
-	set_change(s);
+	take_over(s, l, now);
+	rule_link(s, l, now);
+	set_change(s, l, now);
 	hca_port_poll(s->wrap.inner, q, now);
 }
 
@@ -144,7 +217,7 @@ static uint64_t
 stall_deadline(const struct hca_port *p, uint16_t q, uint64_t now)
 {
 	const struct port_stall *s = (const struct port_stall *)p;
-	uint64_t change = __atomic_load_n(&s->change, __ATOMIC_RELAXED);
+	uint64_t change = __atomic_load_n(&s->lane[q].change, __ATOMIC_RELAXED);
 
 	if (change <= now)
 		change = UINT64_MAX;
@@ -176,18 +249,22 @@ int
 hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *inner,
 		    struct hca_port **out)
 {
+	uint16_t queues = hca_port_queues(inner);
 	struct port_stall *s;
 
-	s = rte_zmalloc_socket("hca_stall", sizeof(*s), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	s = rte_zmalloc_socket("hca_stall", sizeof(*s) + queues * sizeof(s->lane[0]),
+			       RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (s == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&s->wrap, &stall_ops, inner);
-	s->rng.s = cfg->seed;
-	s->was_up = true;
+	s->wrap.port.queues = queues;
 	s->deaf = cfg->deaf;
-	s->change = UINT64_MAX;
-	s->next_rules = 1;
-	s->between = 2;
+	for (uint16_t q = 0; q < queues; q++) {
+		s->lane[q].rng.s = cfg->seed + q * QUEUE_STEP;
+		s->lane[q].change = UINT64_MAX;
+		s->lane[q].next_rules = 1;
+		s->lane[q].between = 2;
+	}
 	*out = &s->wrap.port;
 	return 0;
 }
@@ -196,10 +273,18 @@ void
 hca_port_stall_set(struct hca_port *p, const struct hca_port_stall_rules *rules)
 {
 	struct port_stall *s = stall(p);
+	const struct setting next = {.r = *rules, .number = s->number + 1};
 
-	s->rules[s->next_rules] = *rules;
-	s->next_rules =
-		__atomic_exchange_n(&s->between, s->next_rules | FRESH, __ATOMIC_ACQ_REL) & ~FRESH;
+	s->number = next.number;
+	__atomic_store_n(&s->first[next.number % STARTS], 0, __ATOMIC_RELAXED);
+	for (uint16_t q = 0; q < s->wrap.port.queues; q++) {
+		struct stall_lane *l = &s->lane[q];
+
+		l->rules[l->next_rules] = next;
+		l->next_rules =
+			__atomic_exchange_n(&l->between, l->next_rules | FRESH, __ATOMIC_ACQ_REL) &
+			~FRESH;
+	}
 }
 
 void
@@ -211,5 +296,10 @@ hca_port_stall_link(struct hca_port *p, bool up)
 void
 hca_port_stall_stats(const struct hca_port *p, struct hca_port_stall_stats *out)
 {
-	hca_port_counted(out, &((const struct port_stall *)p)->stats, sizeof(*out));
+	const struct port_stall *s = (const struct port_stall *)p;
+
+	*out = (struct hca_port_stall_stats){
+		.link_downs = __atomic_load_n(&s->link_downs, __ATOMIC_RELAXED)};
+	for (uint16_t q = 0; q < s->wrap.port.queues; q++)
+		hca_port_add_counted(out, &s->lane[q].stats, sizeof(*out));
 }

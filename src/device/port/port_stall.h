@@ -5,7 +5,9 @@
 /*
  * A port in front of another port that does not accept all frames: it takes 0..k frames per burst
  * at random, takes none in given windows of time, or has no link. Received frames pass unchanged.
- * Time is the `now` of the engine, real or simulated.
+ * Time is the `now` of the engine, real or simulated. Each queue of the inner port has its own seed
+ * (that of queue 0 is the given one); the link, and the first frame that rules count from, are of
+ * all queues.
  *
  * Owned by the composition. One thread at a time calls the setters; they take effect at the next
  * burst. hca_port.close() also closes the inner port.

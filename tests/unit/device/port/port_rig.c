@@ -19,6 +19,7 @@ sink_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_
 	(void)p;
 	(void)now;
 	while (took < n && sink.room != 0 && sink.n < RIG_FRAMES) {
+		sink.queue[sink.n] = q;
 		sink.got[sink.n++] = m[took++];
 		sink.room--;
 	}
@@ -87,6 +88,15 @@ rig_sink(void)
 	sink = (struct rig_sink){.port = {.ops = &sink_ops, .max_frame = 4400, .queue_size = 64},
 				 .room = RIG_FRAMES};
 	return &sink.port;
+}
+
+struct hca_port *
+rig_sink_of(uint16_t queues)
+{
+	struct hca_port *p = rig_sink();
+
+	p->queues = queues;
+	return p;
 }
 
 struct rte_mbuf *
@@ -164,11 +174,17 @@ rig_done(struct hca_port *p)
 }
 
 void
-rig_send(struct hca_port *p, uint32_t psn, uint64_t now)
+rig_send_by(struct hca_port *p, uint16_t q, uint32_t psn, uint64_t now)
 {
 	struct rte_mbuf *m = rig_frame(psn);
 
-	assert_int_equal(p->ops->tx(p, 0, &m, 1, now), 1);
+	assert_int_equal(p->ops->tx(p, q, &m, 1, now), 1);
+}
+
+void
+rig_send(struct hca_port *p, uint32_t psn, uint64_t now)
+{
+	rig_send_by(p, 0, psn, now);
 }
 
 static uint16_t

@@ -27,6 +27,7 @@
 struct rig_sink {
 	struct hca_port port;
 	struct rte_mbuf *got[RIG_FRAMES];
+	uint16_t queue[RIG_FRAMES];  /* by which got[i] was sent */
 	unsigned int n, room, polls; /* accepts at most room more frames */
 	bool closed;
 };
@@ -38,8 +39,9 @@ extern unsigned int arrived; /* number of frames of rig_source() that were recei
 /* Setup of a group: the EAL and the pool. */
 int rig_setup(void **state);
 
-/* The inner port, empty. */
+/* The inner port, empty, with one queue; and with n queues. */
 struct hca_port *rig_sink(void);
+struct hca_port *rig_sink_of(uint16_t queues);
 void rig_sink_clear(void);
 /* The same, with frames with PSN 0 .. n - 1 to receive. */
 struct hca_port *rig_source(unsigned int n);
@@ -55,6 +57,7 @@ int rig_psn_of(unsigned int i);
 
 /* Send one frame, which the port must accept. */
 void rig_send(struct hca_port *p, uint32_t psn, uint64_t now);
+void rig_send_by(struct hca_port *p, uint16_t q, uint32_t psn, uint64_t now);
 /* Receive once and append the frames to the sink, which owns them. */
 unsigned int rig_receive(struct hca_port *p, uint16_t n, uint64_t now);
 /* Close the port; asserts that no frame is left. */

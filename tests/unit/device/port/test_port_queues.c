@@ -151,7 +151,7 @@ refused(void **state)
 	p->ops->close(p);
 }
 
-/* A capture passes the number on; a port with state has one queue. */
+/* Ports in front of others have the same queues. */
 static void
 in_front(void **state)
 {
@@ -166,7 +166,7 @@ in_front(void **state)
 	assert_ptr_equal(only_in(out, 2), m);
 	rte_pktmbuf_free(m);
 	assert_int_equal(hca_port_stall_open(&cfg, p, &s), 0);
-	assert_int_equal(s->queues, 1);
+	assert_int_equal(s->queues, QUEUES);
 	s->ops->close(s);
 }
 
