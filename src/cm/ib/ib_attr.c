@@ -10,6 +10,8 @@
 #include "ib_impl.h"
 
 #define ATTR_QKEY 0x01234567u
+#define ATTR_NEEDS_PEER \
+	"the QP goes to RTR and RTS after the request or answer of the peer, and before the end"
 
 uint8_t
 ib_ack_timeout(uint8_t ack_delay, uint8_t lifetime)
@@ -47,7 +49,11 @@ static int
 attr_init(struct ib_op *op, const struct ib_id *id, struct hca_ctl_cm_attr *out)
 {
 	if (id->gid_index == HCA_CTL_CM_NO_GID)
-		return ib_op_fail(op, -EINVAL, "the id has no address of this HCA yet");
+		return ib_op_fail(
+			op, -EINVAL,
+			"id %u has no address of this HCA: bind it to one, or resolve its "
+			"destination, before the QP goes to INIT",
+			id->number);
 	out->mask = HCA_QP_ATTR_STATE | HCA_QP_ATTR_PKEY_INDEX | HCA_QP_ATTR_PORT;
 	if (id->service == HCA_ST_UD) {
 		out->mask |= HCA_QP_ATTR_QKEY;
@@ -71,7 +77,7 @@ attr_rtr(struct ib_op *op, const struct ib_id *id, struct hca_ctl_cm_attr *out)
 	if (id->service == HCA_ST_UD)
 		return 0;
 	if (!attr_has_peer(id))
-		return ib_op_fail(op, -EINVAL, "the id has no peer yet, or none any more");
+		return ib_op_state(op, id, ATTR_NEEDS_PEER);
 	out->mask |=
 		HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN | HCA_QP_ATTR_RQ_PSN;
 	out->path_mtu = attr_min(c->mtu, (uint8_t)op->cm->cfg.mtu);
@@ -94,7 +100,7 @@ attr_rts(struct ib_op *op, const struct ib_id *id, struct hca_ctl_cm_attr *out)
 	if (id->service == HCA_ST_UD)
 		return 0;
 	if (!attr_has_peer(id))
-		return ib_op_fail(op, -EINVAL, "the id has no peer yet, or none any more");
+		return ib_op_state(op, id, ATTR_NEEDS_PEER);
 	out->sq_psn = c->remote_psn;
 	if (attr_is_reliable(id->service)) {
 		out->mask |= HCA_QP_ATTR_TIMEOUT;
@@ -136,6 +142,8 @@ ib_qp_attr(struct ib_op *op, const struct hca_ctl_cm_ask *ask, struct hca_ctl_cm
 	case HCA_QPS_RTS:
 		return attr_rts(op, id, out);
 	default:
-		return ib_op_fail(op, -EINVAL, "the state of a QP is INIT, RTR or RTS");
+		return ib_op_fail(op, -EINVAL,
+				  "QP state %u: a connection has attributes for INIT, RTR and RTS",
+				  ask->qp_state);
 	}
 }

@@ -135,7 +135,11 @@ port_choose(struct ib_op *op, struct ib_id *id)
 		if (port_find(op->cm, id->port_space, number) == NULL)
 			return port_join(op, id, number);
 	}
-	return ib_op_fail(op, -EADDRNOTAVAIL, "all ports of the space are taken");
+	return ib_op_fail(
+		op, -EADDRNOTAVAIL,
+		"all ports of %u to %u are bound: destroy ids, or bind id %u to a port that you "
+		"choose",
+		PORT_FIRST, PORT_FIRST + PORT_RANGE - 1, id->number);
 }
 
 static int
@@ -147,7 +151,11 @@ port_take(struct ib_op *op, struct ib_id *id, uint16_t number)
 		return port_choose(op, id);
 	port = port_find(op->cm, id->port_space, number);
 	if (port != NULL && !port_is_free(port, id, id->reuse))
-		return ib_op_fail(op, -EADDRINUSE, "another id has the port");
+		return ib_op_fail(
+			op, -EADDRINUSE,
+			"another id is bound to port %u: destroy it, set REUSEADDR on both, or "
+			"bind to port 0, which chooses a free one",
+			number);
 	if (port == NULL && port_is_of_range(number) && !port_may(op->cm, id))
 		return ib_op_fail(op, -EADDRNOTAVAIL, IBCM_WHY_PORTS);
 	return port_join(op, id, number);
@@ -179,8 +187,12 @@ port_get(struct ib_op *op, struct ib_id *id, uint16_t number,
 		return port_take(op, id, number);
 	id->port_space = port_space_of_service(id, service);
 	if (id->port_space == 0)
-		return ib_op_fail(op, -EPROTONOSUPPORT,
-				  "the service ID is of no port space of the id");
+		return ib_op_fail(
+			op, -EPROTONOSUPPORT,
+			"service ID %#llx with mask %#llx is in no port space of id %u, which has "
+			"port space %#x",
+			(unsigned long long)service->id, (unsigned long long)service->mask,
+			id->number, id->space);
 	return port_take(op, id, (uint16_t)(service->id & service->mask));
 }
 
@@ -200,14 +212,17 @@ ib_bind(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_addr *wanted
 	int err;
 
 	if (id->state != HCA_CTL_CM_IDLE)
-		return ib_op_fail(op, -EINVAL, "the id has an address");
+		return ib_op_state(op, id,
+				   "an id is bound once; create another id for another address");
 	if (!ib_ip_is_good(addr))
-		return ib_op_fail(op, -EAFNOSUPPORT,
-				  "the address is neither IPv4 nor IPv6, nor a GID");
+		return ib_op_family(op, addr);
 	if (!ib_ip_is_any(addr)) {
 		id->gid_index = ib_gid_find(op->cm, addr);
 		if (id->gid_index == HCA_CTL_CM_NO_GID)
-			return ib_op_fail(op, -EADDRNOTAVAIL, "no address of this HCA");
+			return ib_op_address(
+				op, -EADDRNOTAVAIL, addr,
+				"is no address of this HCA: bind to one of its GID table, or to "
+				"the wildcard");
 	}
 	id->src = *addr;
 	id->reuse |= (flags & HCA_CTL_CM_REUSE) != 0;
@@ -252,7 +267,11 @@ int
 ib_bind_listens(struct ib_op *op, struct ib_id *id)
 {
 	if (!port_is_free(id->port, id, false))
-		return ib_op_fail(op, -EADDRINUSE, "another id has the port, too");
+		return ib_op_fail(
+			op, -EADDRINUSE,
+			"another id is bound to port %u, and a listener needs the port alone: "
+			"destroy the other id, or listen on another port",
+			id->src.port);
 	ib_node_pull(&id->in_port);
 	ib_node_push(id->port->ids.next, &id->in_port);
 	ib_id_state(id, HCA_CTL_CM_LISTENING, op->now);

@@ -113,17 +113,25 @@ ib_connect(struct ib_op *op, const struct hca_ctl_cm_param *param)
 {
 	struct ib_id *id = ib_id_get(op, param->id);
 	struct ib_mad mad;
+	int err;
 
 	if (id == NULL)
 		return -ENOENT;
 	if (id->state != HCA_CTL_CM_ROUTED)
-		return ib_op_fail(op, -EINVAL, "the id has no route");
+		return ib_op_state(op, id,
+				   "resolve its address, then its route, before it connects");
 	if (id->service == HCA_ST_UD)
 		return ib_sidr_connect(op, id, param);
 	if (id->service == HCA_ST_XRC_TGT)
-		return ib_op_fail(op, -EINVAL, "an XRC_RECV QP cannot connect");
-	if (param->private_len > IB_MAD_REQ_PRIVATE - ib_ip_header(id->dst.family))
-		return ib_op_fail(op, -EINVAL, "at most 56 bytes of private data (AF_IB: 92)");
+		return ib_op_fail(
+			op, -EINVAL,
+			"id %u is for an XRC_RECV QP, which accepts only: connect an id for an "
+			"XRC_SEND QP",
+			id->number);
+	err = ib_op_private(op, param->private_len,
+			    IB_MAD_REQ_PRIVATE - ib_ip_header(id->dst.family));
+	if (err != 0)
+		return err;
 	connect_begin(op->cm, id, param);
 	mad = connect_req(op->cm, id, param);
 	ib_conn_phase(op->cm, id, IB_PHASE_REQ_SENT);
@@ -166,9 +174,10 @@ accept_request(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_param
 {
 	struct ib_connection *c = &id->c;
 	struct ib_mad mad;
+	int err = ib_op_private(op, param->private_len, CONNECT_REP_PRIVATE);
 
-	if (param->private_len > CONNECT_REP_PRIVATE)
-		return ib_op_fail(op, -EINVAL, "at most 196 bytes of private data");
+	if (err != 0)
+		return err;
 	c->local_qpn = param->qpn & CONNECT_NUMBER_MASK;
 	c->responder_resources = param->responder_resources;
 	c->initiator_depth = param->initiator_depth;
@@ -194,7 +203,8 @@ static int
 accept_establish(struct ib_op *op, struct ib_id *id)
 {
 	if (id->phase != IB_PHASE_REP_RCVD)
-		return ib_op_fail(op, -EINVAL, "the peer's answer does not wait");
+		return ib_op_state(op, id,
+				   "it can be established once, after the event CONNECT_RESPONSE");
 	ib_send_rtu(op->cm, id);
 	ib_established(op->cm, id, false, op->now);
 	return 0;
@@ -213,7 +223,10 @@ ib_accept(struct ib_op *op, const struct hca_ctl_cm_param *param)
 	if (!param->valid)
 		return accept_establish(op, id);
 	if (id->phase != IB_PHASE_REQ_RCVD)
-		return ib_op_fail(op, -EINVAL, "no request of a peer waits");
+		return ib_op_state(
+			op, id,
+			"only an id that came with the event CONNECT_REQUEST accepts, and only "
+			"once");
 	return accept_request(op, id, param);
 }
 
@@ -233,15 +246,19 @@ ib_reject(struct ib_op *op, const struct hca_ctl_cm_reject *request)
 {
 	struct ib_id *id = ib_id_get(op, request->id);
 	uint16_t reason = request->reason != 0 ? request->reason : IB_MAD_REASON_CONSUMER;
+	int err;
 
 	if (id == NULL)
 		return -ENOENT;
 	if (id->phase == IB_PHASE_SIDR_RCVD)
 		return reject_sidr(op, id, request);
 	if (id->phase != IB_PHASE_REQ_RCVD && id->phase != IB_PHASE_REP_RCVD)
-		return ib_op_fail(op, -EINVAL, "neither a request nor an answer waits");
-	if (request->private_len > IB_MAD_REJ_PRIVATE)
-		return ib_op_fail(op, -EINVAL, "at most 148 bytes of private data");
+		return ib_op_state(
+			op, id,
+			"reject answers the event CONNECT_REQUEST or CONNECT_RESPONSE, once");
+	err = ib_op_private(op, request->private_len, IB_MAD_REJ_PRIVATE);
+	if (err != 0)
+		return err;
 	if (id->phase == IB_PHASE_REQ_RCVD) {
 		ib_conn_refuse(op->cm, id, reason, request->private, request->private_len, op->now);
 	} else {
@@ -260,7 +277,7 @@ ib_disconnect(struct ib_op *op, uint32_t number)
 	if (id == NULL)
 		return -ENOENT;
 	if (id->state < HCA_CTL_CM_CONNECTING)
-		return ib_op_fail(op, -EINVAL, "the id has never been connected");
+		return ib_op_state(op, id, "connect or accept comes before disconnect");
 	if (id->phase == IB_PHASE_ESTABLISHED || id->phase == IB_PHASE_REP_SENT) {
 		ib_conn_leave(op->cm, id, op->now);
 		ib_id_state(id, HCA_CTL_CM_DISCONNECTING, op->now);
@@ -279,11 +296,15 @@ ib_notify(struct ib_op *op, const struct hca_ctl_cm_notify *request)
 	if (id == NULL)
 		return -ENOENT;
 	if (request->event != HCA_EVENT_COMM_EST)
-		return ib_op_fail(op, -EINVAL, "not an event of connection management");
+		return ib_op_fail(op, -EINVAL, "event %u: an id is notified of COMM_EST (%u) only",
+				  request->event, HCA_EVENT_COMM_EST);
 	if (id->phase == IB_PHASE_ESTABLISHED)
-		return ib_op_fail(op, -EISCONN, "the id is established");
+		return ib_op_fail(op, -EISCONN, "id %u is established: it needs no notification",
+				  id->number);
 	if (id->phase != IB_PHASE_REP_SENT)
-		return ib_op_fail(op, -EINVAL, "the id awaits no confirmation");
+		return ib_op_state(
+			op, id,
+			"only an id that has accepted, and waits for the peer, is notified");
 	ib_established(op->cm, id, true, op->now);
 	return 0;
 }

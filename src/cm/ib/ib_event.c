@@ -152,7 +152,9 @@ ib_event_fetch(struct ib_op *op, uint32_t channel, struct hca_ctl_cm_event *out)
 	struct ib_event *e;
 
 	if (ch == NULL || ch->waiting == 0)
-		return ib_op_fail(op, -EAGAIN, "no event waits in the channel");
+		return ib_op_fail(op, -EAGAIN,
+				  "channel %u has no event: wait until its descriptor is readable",
+				  channel);
 	e = IB_CONTAINER(ch->events.next, struct ib_event, in_channel);
 	event_pull(e);
 	*out = e->event;

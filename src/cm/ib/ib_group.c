@@ -82,16 +82,25 @@ static int
 group_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_join *request)
 {
 	if (id->service != HCA_ST_UD)
-		return ib_op_fail(op, -EINVAL, "only datagrams have groups");
+		return ib_op_fail(op, -EINVAL,
+				  "id %u is not for a UD QP: only datagrams are sent to groups",
+				  id->number);
 	if (id->gid_index == HCA_CTL_CM_NO_GID || id->state < HCA_CTL_CM_BOUND ||
 	    id->state == HCA_CTL_CM_RESOLVING || id->state == HCA_CTL_CM_LISTENING)
-		return ib_op_fail(op, -EINVAL, "the id has no address of this HCA yet");
+		return ib_op_state(
+			op, id,
+			"bind it to an address of this HCA, or resolve a destination, before it "
+			"joins a group");
 	if (!ib_ip_is_good(&request->addr) || !ib_ip_is_multicast(&request->addr))
-		return ib_op_fail(op, -EINVAL, "the address is not one of a group");
+		return ib_op_address(
+			op, -EINVAL, &request->addr,
+			"is no multicast address: join 224.0.0.0/4, ff00::/8 or a multicast GID");
 	if (!group_may(op->cm, id))
-		return ib_op_fail(op, -ENOMEM,
-				  "the user has its share of the memberships ([cm] groups, [quota] "
-				  "user_share)");
+		return ib_op_fail(
+			op, -ENOMEM,
+			"the user has %u memberships of groups, which is its share: leave groups, "
+			"or raise [cm] groups or [quota] user_share",
+			id->account->user->memberships);
 	return 0;
 }
 
@@ -182,7 +191,11 @@ ib_leave(struct ib_op *op, uint32_t number)
 	struct ib_member *m = link == NULL ? NULL : IB_CONTAINER(link, struct ib_member, link);
 
 	if (m == NULL || m->id->account->client.owner != op->client->owner)
-		return ib_op_fail(op, -ENOENT, "the client has no such membership");
+		return ib_op_fail(
+			op, -ENOENT,
+			"membership %u does not exist: its id has left the group or was destroyed, "
+			"or another client has it",
+			number);
 	ib_event_clear_group(m->id, number);
 	group_member_free(op->cm, m);
 	return 0;

@@ -13,13 +13,6 @@
 #define ID_GENERATIONS (1u << (32 - ID_INDEX_BITS))
 #define ID_FIRST_SLOTS 64u
 
-int
-ib_op_fail(struct ib_op *op, int err, const char *why)
-{
-	op->why = why;
-	return err;
-}
-
 /* ---- slots ---- */
 
 /* The slot that has been free for the longest time comes first: a number is not soon used again. */
@@ -206,7 +199,9 @@ ib_id_get(struct ib_op *op, uint32_t number)
 
 	/* a request that the program has not fetched yet is not its own */
 	if (id == NULL || id->listener != NULL || id->account->client.owner != op->client->owner) {
-		op->why = "the client has no such id";
+		ib_op_fail(op, -ENOENT,
+			   "id %u does not exist: it was destroyed, or is another client's",
+			   number);
 		return NULL;
 	}
 	return id;

@@ -283,7 +283,18 @@ struct ib_op {
 	const char *why;
 };
 
-int ib_op_fail(struct ib_op *op, int err, const char *why);
+/* ib_why.c: set the reason in *op, until the thread's next one, and return an error. */
+int ib_op_fail(struct ib_op *op, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* -EINVAL: the state of the id is wrong for the operation. rule: the state that is right. */
+int ib_op_state(struct ib_op *op, const struct ib_id *id, const char *rule);
+/* 0, or -EINVAL: more private data than the message holds. */
+int ib_op_private(struct ib_op *op, uint32_t bytes, uint32_t max);
+/* -EAFNOSUPPORT */
+int ib_op_family(struct ib_op *op, const struct hca_ctl_cm_addr *addr);
+/* err, with the address in front of the rule */
+int ib_op_address(struct ib_op *op, int err, const struct hca_ctl_cm_addr *addr, const char *rule);
+#define IB_DEAD "the HCA is dead: the log of its process has the reason; restart that process"
 /* The reason for an allocation that has failed: a literal. */
 #define IB_NO_MEMORY(object) \
 	"no memory for " object \

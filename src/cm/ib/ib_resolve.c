@@ -15,14 +15,22 @@ static int
 resolve_judge(struct ib_op *op, const struct ib_id *id, const struct hca_ctl_cm_resolve *r)
 {
 	if (id->state != HCA_CTL_CM_IDLE && id->state != HCA_CTL_CM_BOUND)
-		return ib_op_fail(op, -EINVAL, "the id has a destination");
+		return ib_op_state(
+			op, id,
+			"a destination is resolved once, before listen; create another id for "
+			"another destination");
 	if (!ib_ip_is_good(&r->dst))
-		return ib_op_fail(op, -EAFNOSUPPORT,
-				  "the address is neither IPv4 nor IPv6, nor a GID");
+		return ib_op_family(op, &r->dst);
 	if (r->dst.family == HCA_CTL_CM_IB && !ib_request_pkey_is_good(op->cm, r->dst_service.pkey))
-		return ib_op_fail(op, -ENODEV, "the HCA has not the P_Key of the address");
+		return ib_op_fail(op, -ENODEV,
+				  "P_Key %#x of the address is not in the table of the HCA",
+				  r->dst_service.pkey);
 	if (id->nevents >= RESOLVE_EVENTS_MAX)
-		return ib_op_fail(op, -ENOMEM, "the program does not fetch the events of the id");
+		return ib_op_fail(
+			op, -ENOMEM,
+			"id %u has %u events that the program has not fetched: fetch them before "
+			"the next attempt",
+			id->number, id->nevents);
 	return 0;
 }
 
@@ -60,9 +68,17 @@ resolve_dst(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_resolve 
 	struct hca_ctl_cm_addr dst = ib_ip_meant(&r->dst);
 
 	if (id->src.family != dst.family)
-		return ib_op_fail(op, -EINVAL, "the id has an address of another family");
+		return ib_op_fail(
+			op, -EINVAL,
+			"id %u is bound to family %u, its destination is of family %u: bind it to "
+			"that family, or not at all",
+			id->number, id->src.family, dst.family);
 	if (!resolve_own(op->cm, id->gid_index, &dst))
-		return ib_op_fail(op, -EADDRNOTAVAIL, "the HCA has no address of the family");
+		return ib_op_fail(
+			op, -EADDRNOTAVAIL,
+			"the HCA has no address of family %u for the wildcard: resolve an address, "
+			"or give the port one of the family",
+			dst.family);
 	if (dst.family == HCA_CTL_CM_IB) {
 		id->dst_service = r->dst_service.id;
 		dst.port = (uint16_t)id->dst_service;
@@ -174,7 +190,7 @@ ib_route(struct ib_op *op, const struct hca_ctl_cm_route *request)
 	if (id == NULL)
 		return -ENOENT;
 	if (id->state != HCA_CTL_CM_RESOLVED)
-		return ib_op_fail(op, -EINVAL, "the id has no resolved address");
+		return ib_op_state(op, id, "resolve its address before its route");
 	ib_id_state(id, HCA_CTL_CM_ROUTED, op->now);
 	ib_event_simple(op->cm, id, HCA_CTL_CM_EV_ROUTE_RESOLVED, 0);
 	return 0;

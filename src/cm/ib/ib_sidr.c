@@ -27,9 +27,10 @@ ib_sidr_connect(struct ib_op *op, struct ib_id *id, const struct hca_ctl_cm_para
 	uint32_t header = ib_ip_header(id->dst.family);
 	struct ib_mad mad = {.type = IB_MAD_SIDR_REQ,
 			     .transaction = cm->cfg.ops->random(cm->cfg.arg)};
+	int err = ib_op_private(op, param->private_len, IB_MAD_SIDR_REQ_PRIVATE - header);
 
-	if (param->private_len > IB_MAD_SIDR_REQ_PRIVATE - header)
-		return ib_op_fail(op, -EINVAL, "at most 180 bytes of private data (AF_IB: 216)");
+	if (err != 0)
+		return err;
 	memset(&id->c, 0, sizeof(id->c));
 	ib_conn_number(cm, id);
 	id->c.service_id = ib_resolve_service(id);
@@ -61,9 +62,11 @@ ib_sidr_answer(struct ib_op *op, struct ib_id *id, uint8_t status,
 			     .status = status,
 			     .service_id = id->c.service_id},
 	};
+	int err =
+		param == NULL ? 0 : ib_op_private(op, param->private_len, IB_MAD_SIDR_REP_PRIVATE);
 
-	if (param != NULL && param->private_len > IB_MAD_SIDR_REP_PRIVATE)
-		return ib_op_fail(op, -EINVAL, "at most 136 bytes of private data");
+	if (err != 0)
+		return err;
 	if (param != NULL && status == IB_MAD_SIDR_OK) {
 		mad.sidr_rep.qpn = param->qpn;
 		mad.sidr_rep.qkey = id->qkey = sidr_qkey(param->qkey);

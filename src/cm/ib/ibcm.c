@@ -204,11 +204,16 @@ op_create(struct ib_op *op, const struct hca_ctl_cm_create *r, uint32_t *number)
 	struct ib_channel *channel = NULL;
 	struct ib_account *account;
 	struct ib_id *id = NULL;
+	uint32_t has;
 
 	if (cm->dead)
-		return ib_op_fail(op, -ENODEV, "the HCA is dead");
+		return ib_op_fail(op, -ENODEV, IB_DEAD);
 	if (!op_is_space(r))
-		return ib_op_fail(op, -EINVAL, "not a port space, or not a service of a QP");
+		return ib_op_fail(
+			op, -EINVAL,
+			"port space %#x with service %u: expected TCP, UDP, IB or IPOIB, and RC, "
+			"UC, UD or XRC",
+			r->space, r->service);
 	account = ib_account_get(cm, op->client);
 	if (account == NULL)
 		return ib_op_fail(op, -ENOMEM, IB_NO_MEMORY("a client"));
@@ -219,10 +224,13 @@ op_create(struct ib_op *op, const struct hca_ctl_cm_create *r, uint32_t *number)
 	if (id == NULL) {
 		if (channel != NULL)
 			ib_channel_drop(cm, channel);
+		has = account->ids;
 		ib_account_drop(cm, account);
-		return ib_op_fail(op, -ENOMEM,
-				  "the client, its user or the HCA has all ids that "
-				  "it may have");
+		return ib_op_fail(
+			op, -ENOMEM,
+			"no id is left: the client has %u, all clients %u; destroy ids, or raise "
+			"[cm] ids_client, ids_user or ids, or [quota] user_share",
+			has, cm->ids);
 	}
 	id->space = r->space;
 	id->service = (uint8_t)r->service;
@@ -287,7 +295,8 @@ op_listen(struct ib_op *op, const struct hca_ctl_cm_listen *r, struct hca_ctl_no
 	if (err != 0)
 		return err;
 	if (id->state != HCA_CTL_CM_BOUND)
-		return ib_op_fail(op, -EINVAL, "the id listens already, or connects");
+		return ib_op_state(op, id,
+				   "an id listens once, after bind and before any destination");
 	err = ib_bind_listens(op, id);
 	if (err != 0)
 		return err;
@@ -347,24 +356,33 @@ op_option(struct ib_op *op, const struct hca_ctl_cm_option *r, struct hca_ctl_no
 	case HCA_CTL_CM_OPTION_REUSE:
 		if (id->state != HCA_CTL_CM_IDLE &&
 		    (r->value == 0 || id->state == HCA_CTL_CM_LISTENING))
-			return ib_op_fail(op, -EINVAL, "the id listens, or has its port");
+			return ib_op_state(op, id,
+					   "set REUSEADDR before bind, and do not clear it later");
 		id->reuse = r->value != 0;
 		return 0;
 	case HCA_CTL_CM_OPTION_AF_ONLY:
 		if (id->state > HCA_CTL_CM_BOUND)
-			return ib_op_fail(op, -EINVAL, "the id has a destination");
+			return ib_op_state(
+				op, id,
+				"set AFONLY before listen, or before a destination is resolved");
 		id->af_only = r->value != 0;
 		return 0;
 	case HCA_CTL_CM_OPTION_ACK_TIMEOUT:
 		if (id->service != HCA_ST_RC && id->service != HCA_ST_XRC_INI)
-			return ib_op_fail(op, -EINVAL, "only RC has an ack timeout");
+			return ib_op_fail(
+				op, -EINVAL,
+				"id %u is for a QP without acknowledgements of its sends: only RC "
+				"and XRC_SEND have an ack timeout",
+				id->number);
 		if (r->value > HCA_ACK_TIMEOUT_MAX)
-			return ib_op_fail(op, -EINVAL, "an ack timeout is at most 31");
+			return ib_op_fail(op, -EINVAL, "ack timeout %u: expected 0 to %u", r->value,
+					  HCA_ACK_TIMEOUT_MAX);
 		id->ack_timeout = (uint8_t)r->value;
 		id->has_ack_timeout = true;
 		return 0;
 	default:
-		return ib_op_fail(op, -EINVAL, "no such option");
+		return ib_op_fail(op, -EINVAL, "option %u: expected 0 to %u", r->option,
+				  HCA_CTL_CM_OPTION_ACK_TIMEOUT);
 	}
 }
 
@@ -466,8 +484,9 @@ ibcm_call(struct ibcm *cm, const struct ibcm_client *client, enum hca_ctl_op op,
 	int err;
 
 	if (cm->dead && !op_of_the_dead(op)) {
-		*why = "the HCA is dead";
-		return -ENODEV;
+		err = ib_op_fail(&call, -ENODEV, IB_DEAD);
+		*why = call.why;
+		return err;
 	}
 	switch (op) {
 		CM_CALL(CREATE, create)
@@ -489,7 +508,8 @@ ibcm_call(struct ibcm *cm, const struct ibcm_client *client, enum hca_ctl_op op,
 		CM_CALL(LEAVE, leave)
 		CM_CALL(EVENT, event)
 	default:
-		err = ib_op_fail(&call, -EOPNOTSUPP, "not an operation of connection management");
+		err = ib_op_fail(&call, -EOPNOTSUPP,
+				 "operation %u is not one of connection management", op);
 	}
 	*why = call.why;
 	return err;

@@ -92,7 +92,9 @@ struct ibcm;
 
 /* Why a port was refused (-EADDRNOTAVAIL), where the address is one of the HCA. */
 #define IBCM_WHY_PORTS \
-	"no port of 32768 to 60999 is left in the share of the user ([quota] user_share)"
+	"no port of 32768 to 60999 is left in the share of the user: destroy ids, bind to " \
+	"another " \
+	"port, or raise [quota] user_share"
 
 /**
  * Create a connection manager. Allocates memory.
@@ -131,7 +133,8 @@ void ibcm_destroy(struct ibcm *cm, uint64_t now);
  * @param now
  *   Time in ns.
  * @param why
- *   Set to the reason of an error in words, a constant string; "" without one.
+ *   Set to the reason of an error in words, which stays until the next call of the thread; ""
+ *   without one.
  * @return
  *   - 0: done.
  *   - -ENOENT: the client has no id of this number.

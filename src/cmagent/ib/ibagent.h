@@ -117,7 +117,7 @@ struct ibagent_refusal {
 	/* of the last one */
 	uint64_t since; /* ns that have passed */
 	uint32_t owner; /* UAR page; 0: not known */
-	char text[128]; /* the request, or the reason of the refusal */
+	char text[256]; /* the request, or the reason of the refusal */
 };
 
 /* Its name; NULL: there are no more. Any thread. */
