@@ -105,7 +105,10 @@ find_sgid(struct lib_context *ctx, const uint8_t gid[16], uint8_t *index)
 		*index = (uint8_t)i;
 		return 0;
 	}
-	return lib_fail(-EINVAL, "the datagram was not sent to a GID of this port");
+	return lib_fail(
+		-EINVAL,
+		"the datagram was sent to an address that is not in the GID table of this port: "
+		"the address was removed, or the GRH is of another port");
 }
 
 int
@@ -116,7 +119,10 @@ softhca_init_ah_from_wc(struct softhca_context *pub, uint8_t port, const struct 
 	uint8_t to[16];
 
 	if ((wc->wc_flags & SOFTHCA_WC_GRH) == 0)
-		return lib_fail(-EINVAL, "the completion has no GRH");
+		return lib_fail(-EINVAL,
+				"completion flags %#x: an address is made from a completion with "
+				"SOFTHCA_WC_GRH",
+				(unsigned int)wc->wc_flags);
 	memset(attr, 0, sizeof(*attr));
 	attr->port_num = port;
 	attr->is_global = 1;
@@ -132,7 +138,11 @@ softhca_init_ah_from_wc(struct softhca_context *pub, uint8_t port, const struct 
 		hca_gid_from_ip4(attr->dgid.raw, p + 32);
 		hca_gid_from_ip4(to, p + 36);
 	} else {
-		return lib_fail(-EINVAL, "neither an IPv6 nor an IPv4 header is in the GRH");
+		return lib_fail(
+			-EINVAL,
+			"the GRH has IP version %u: it must be the first 40 bytes of the receive, "
+			"with an IPv6 header, or an IPv4 header in the last 20",
+			p[0] >> 4);
 	}
 	attr->traffic_class &= 0xfc;
 	return find_sgid(lib_ctx(pub), to, &attr->sgid_index);

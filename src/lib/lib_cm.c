@@ -247,13 +247,6 @@ softhca_cm_destroy_channel(struct softhca_cm_channel *pub)
 
 /* ---- ids ---- */
 
-static struct softhca_cm_id *
-cm_refuse(int err, const char *what, uint32_t value)
-{
-	lib_fail(err, "%s %u", what, value);
-	return NULL;
-}
-
 struct softhca_cm_id *
 softhca_cm_create_id(struct softhca_cm_channel *pub, enum softhca_cm_space space,
 		     enum softhca_qp_type qp_type, void *user)
@@ -268,8 +261,11 @@ softhca_cm_create_id(struct softhca_cm_channel *pub, enum softhca_cm_space space
 	struct softhca_cm_id fresh = {.user = user, .space = space};
 	struct lib_cm_id *id;
 
-	if (hca_service_info(request.service)->transport == HCA_NO_TRANSPORT)
-		return cm_refuse(-EINVAL, "no service of connections: QP type", qp_type);
+	if (hca_service_info(request.service)->transport == HCA_NO_TRANSPORT) {
+		lib_fail(-EINVAL, "QP type %u: ids are for RC, UC, UD, XRC_SEND and XRC_RECV QPs",
+			 qp_type);
+		return NULL;
+	}
 	if (LIB_CALL(ctx, CM_CREATE, &request, &fresh.number) != 0)
 		return NULL;
 	pthread_mutex_lock(&ctx->cm->lock);
@@ -309,8 +305,11 @@ softhca_cm_migrate(struct softhca_cm_id *pub, struct softhca_cm_channel *to)
 	int err;
 
 	if (lib_ctx(to->context) != ctx)
-		return lib_fail(-EINVAL, "the channel is of another context than id %u",
-				id->number);
+		return lib_fail(
+			-EINVAL,
+			"the channel is of another context than id %u: move the id to a channel of "
+			"its context",
+			id->number);
 	pthread_mutex_lock(&ctx->cm->lock);
 	err = LIB_CALL(ctx, CM_MOVE, &request, NULL);
 	if (err == 0) {

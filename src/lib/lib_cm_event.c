@@ -119,7 +119,7 @@ cm_fetch(struct lib_context *ctx, const struct lib_cm_channel *channel, struct s
 
 	pthread_mutex_lock(&ctx->cm->lock);
 	if (__atomic_load_n(&ctx->closing, __ATOMIC_RELAXED))
-		err = lib_fail(-EIO, "the context is being closed");
+		err = lib_fail(-EIO, LIB_CLOSING);
 	else
 		err = LIB_CALL(ctx, CM_EVENT, &channel->handle, &from);
 	if (err == 0)
@@ -171,7 +171,10 @@ cm_last_event(struct lib_context *ctx, const struct lib_cm_channel *channel,
 	if (err == 0 || err == -ENOMEM)
 		return err;
 	if (cm_is_leaving(ctx, channel))
-		return lib_fail(-EIO, "the channel is being destroyed");
+		return lib_fail(-EIO,
+				"channel %u is being destroyed: a thread called "
+				"softhca_cm_destroy_channel()",
+				channel->handle);
 	return cm_tell_removal(ctx, channel, to);
 }
 

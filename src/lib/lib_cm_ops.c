@@ -19,7 +19,11 @@ softhca_cm_bind(struct softhca_cm_id *pub, const struct sockaddr *addr, unsigned
 			       SOFTHCA_CM_AFONLY == HCA_CTL_CM_AF_ONLY,
 		       "flags");
 	if (addr == NULL)
-		return lib_fail(-EINVAL, "no address to bind id %u to", request.id);
+		return lib_fail(
+			-EINVAL,
+			"addr of id %u is NULL: bind to an address of the HCA, or to the wildcard "
+			"of a family",
+			request.id);
 	if ((flags & ~(SOFTHCA_CM_REUSEADDR | SOFTHCA_CM_AFONLY)) != 0)
 		return lib_fail(-EINVAL, "bind flags %#x: expected a set of %#x", flags,
 				SOFTHCA_CM_REUSEADDR | SOFTHCA_CM_AFONLY);
@@ -47,7 +51,8 @@ softhca_cm_resolve_addr(struct softhca_cm_id *pub, const struct sockaddr *src,
 	int err = cm_judge_timeout(timeout_ms);
 
 	if (err == 0 && dst == NULL)
-		err = lib_fail(-EINVAL, "no destination to resolve for id %u", request.id);
+		err = lib_fail(-EINVAL, "dst of id %u is NULL: expected the address of the peer",
+			       request.id);
 	if (err == 0)
 		err = lib_cm_from_sockaddr(ctx, src, &request.src, &request.src_service);
 	if (err == 0)
@@ -86,7 +91,10 @@ cm_private(const void *data, uint32_t len, uint8_t to[HCA_CTL_CM_PRIVATE_MAX])
 		return lib_fail(-EINVAL, "%u bytes of private data: there are at most %u", len,
 				HCA_CTL_CM_PRIVATE_MAX);
 	if (len != 0 && data == NULL)
-		return lib_fail(-EINVAL, "%u bytes of private data at NULL", len);
+		return lib_fail(
+			-EINVAL,
+			"%u bytes of private data at NULL: expected 0 bytes, or their address",
+			len);
 	if (len != 0)
 		memcpy(to, data, len);
 	return 0;
@@ -179,8 +187,9 @@ softhca_cm_notify(struct softhca_cm_id *pub, uint32_t event)
 		request.event = HCA_EVENT_PATH_MIG;
 		break;
 	default:
-		return lib_fail(-EINVAL, "event %u (%s) is none of connections", event,
-				softhca_event_type_str(event));
+		return lib_fail(-EINVAL,
+				"event %u (%s) is not an event of connections: expected COMM_EST",
+				event, softhca_event_type_str(event));
 	}
 	return LIB_CALL(lib_cm_ctx(pub), CM_NOTIFY, &request, NULL);
 }
@@ -212,7 +221,9 @@ softhca_cm_join(struct softhca_cm_id *pub, const struct sockaddr *addr, unsigned
 	int err;
 
 	if (addr == NULL)
-		return lib_fail(-EINVAL, "no group for id %u to join", request.id);
+		return lib_fail(-EINVAL,
+				"addr of id %u is NULL: expected the address of a multicast group",
+				request.id);
 	if ((flags & ~SOFTHCA_CM_SEND_ONLY) != 0)
 		return lib_fail(-EINVAL, "join flags %#x: expected 0 or %#x", flags,
 				SOFTHCA_CM_SEND_ONLY);

@@ -76,9 +76,11 @@ alloc_tables(struct lib_context *ctx)
 	size_t qps, cqs, srqs;
 
 	if (ctx->info.log_num_qps > 23 || ctx->info.log_num_cqs > 23 || ctx->info.log_num_srqs > 23)
-		return lib_fail(-EIO, "the driver reports 2^%u QPs, 2^%u CQs and 2^%u SRQs",
-				ctx->info.log_num_qps, ctx->info.log_num_cqs,
-				ctx->info.log_num_srqs);
+		return lib_fail(
+			-EIO,
+			"the driver reports 2^%u QPs, 2^%u CQs and 2^%u SRQs, more than 2^23: "
+			"library and daemon must be of compatible releases",
+			ctx->info.log_num_qps, ctx->info.log_num_cqs, ctx->info.log_num_srqs);
 	qps = (size_t)1 << ctx->info.log_num_qps;
 	cqs = (size_t)1 << ctx->info.log_num_cqs;
 	srqs = (size_t)1 << ctx->info.log_num_srqs;
@@ -124,7 +126,10 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 		goto err_tables;
 	page = ops->uar(arg);
 	if (page == NULL) {
-		err = lib_fail(-EIO, "no doorbell page");
+		err = lib_fail(
+			-EIO,
+			"the driver gave no doorbell page: open the device again; the log of the "
+			"daemon has the reason");
 		goto err_tables;
 	}
 	lib_uar_init(&ctx->uar, page, ctx->info.uar_page);

@@ -59,9 +59,15 @@ judge_private(const struct lib_context *ctx, const struct lib_mapping *m, uint64
 	unsigned long long at = va;
 
 	if (!may_convert)
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx is to stay private", at);
+		return lib_fail(-EOPNOTSUPP,
+				"memory at %#llx is to stay private (SOFTHCA_ACCESS_KEEP_PRIVATE): "
+				"register it without the flag, or take memory of softhca_alloc()",
+				at);
 	if (lib_share_foreign(va, end))
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx is in use as it is", at);
+		return lib_fail(-EOPNOTSUPP,
+				"memory at %#llx is registered as private memory: deregister these "
+				"regions, or take memory of softhca_alloc()",
+				at);
 	if (m->stack)
 		return lib_fail(-EOPNOTSUPP,
 				"memory at %#llx is a stack: register memory of "
@@ -73,11 +79,20 @@ judge_private(const struct lib_context *ctx, const struct lib_mapping *m, uint64
 				"register memory of softhca_alloc() or malloc()",
 				at);
 	if (!m->read)
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx cannot be read", at);
+		return lib_fail(-EOPNOTSUPP,
+				"memory at %#llx cannot be read: mprotect() it with PROT_READ", at);
 	if (ctx->info.slow_memory != 0 && has_arena(m, va, end))
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx belongs to the allocator itself", at);
+		return lib_fail(
+			-EOPNOTSUPP,
+			"memory at %#llx has data of the allocator, which is not shared: take "
+			"memory of softhca_alloc(), or a larger allocation",
+			at);
 	if (lib_maps_has_key(va))
-		return lib_fail(-EOPNOTSUPP, "memory at %#llx has a protection key", at);
+		return lib_fail(
+			-EOPNOTSUPP,
+			"memory at %#llx has a protection key (pkey_mprotect()): remove it before "
+			"the registration",
+			at);
 	return m->write ? lib_hold_ready() : 0;
 }
 
@@ -86,7 +101,9 @@ lib_convert_judge(const struct lib_context *ctx, const struct lib_mapping *m, ui
 		  uint64_t end, bool may_convert)
 {
 	if (m->shared && !m->read)
-		return lib_fail(-EFAULT, "memory at %#llx cannot be read", (unsigned long long)va);
+		return lib_fail(-EFAULT,
+				"memory at %#llx cannot be read: mprotect() it with PROT_READ",
+				(unsigned long long)va);
 	return m->shared ? 0 : judge_private(ctx, m, va, end, may_convert);
 }
 
@@ -113,7 +130,8 @@ measure_file(int fd, uint64_t *bytes, uint64_t *align)
 	uint64_t page = LIB_PAGE;
 
 	if (fstat(fd, &st) != 0 || fstatfs(fd, &fs) != 0)
-		return lib_fail(-errno, "the file of a shared mapping cannot be examined");
+		return lib_fail(-errno, "the file of a shared mapping cannot be examined: %s",
+				strerror(errno));
 	if (fs.f_type == HUGETLBFS_MAGIC)
 		page = (uint64_t)st.st_blksize;
 	*bytes = ((uint64_t)st.st_size + page - 1) & ~(page - 1);
@@ -135,8 +153,11 @@ place_found(struct lib_share *piece, const struct lib_mapping *m, uint64_t va, u
 	if (err != 0)
 		return err;
 	if (lib_convert_offset_of(m, va) >= bytes)
-		return lib_fail(-EFAULT, "memory at %#llx lies behind the end of its file",
-				(unsigned long long)va);
+		return lib_fail(
+			-EFAULT,
+			"memory at %#llx lies behind the end of its file: extend the file with "
+			"ftruncate()",
+			(unsigned long long)va);
 	if (lib_convert_offset_of(m, high) > bytes)
 		high = m->start + (bytes - m->offset);
 	behind =
@@ -234,7 +255,10 @@ give_rights(const struct lib_mapping *m, uint64_t va, uint64_t bytes, void *fres
 
 	if (prot == (PROT_READ | PROT_WRITE) || lib_sys_mprotect(fresh, bytes, prot) == 0)
 		return 0;
-	return lib_fail(-EOPNOTSUPP, "memory at %#llx is executable", (unsigned long long)va);
+	return lib_fail(
+		-EOPNOTSUPP,
+		"memory at %#llx is executable: register data, which is mapped without PROT_EXEC",
+		(unsigned long long)va);
 }
 
 /* Nothing can write where the mapping cannot: no store has to be held off. */

@@ -172,7 +172,7 @@ mapping_at(const struct lib_maps *maps, uint64_t va, struct lib_mapping *m)
 {
 	if (lib_maps_from(maps, va, m) == 0 && va >= m->start)
 		return 0;
-	return lib_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)va);
+	return lib_fail(-EFAULT, LIB_NOT_MAPPED, (unsigned long long)va);
 }
 
 static uint64_t

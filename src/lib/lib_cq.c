@@ -109,12 +109,18 @@ check_cq(const struct lib_context *ctx, const struct softhca_cq_init_attr *attr)
 		return lib_fail(-EINVAL, "comp_vector %u: expected 0 to %u", attr->comp_vector,
 				ctx->pub.num_comp_vectors - 1);
 	if ((attr->flags & ~(uint32_t)(SOFTHCA_SINGLE_THREADED | SOFTHCA_IGNORE_OVERRUN)) != 0)
-		return lib_fail(-EINVAL, "CQ flags %#x are not known", attr->flags);
+		return lib_fail(-EINVAL, "CQ flags %#x: expected a set of %#x", attr->flags,
+				SOFTHCA_SINGLE_THREADED | SOFTHCA_IGNORE_OVERRUN);
 	if ((attr->wc_flags & ~wc_fields(ctx)) != 0)
-		return lib_fail(-EOPNOTSUPP, "completions do not have the fields %#" PRIx64,
-				attr->wc_flags & ~wc_fields(ctx));
+		return lib_fail(-EOPNOTSUPP,
+				"wc_flags %#" PRIx64
+				": completions of this device have the fields %#" PRIx64,
+				attr->wc_flags, wc_fields(ctx));
 	if (attr->channel != NULL && attr->channel->context != &ctx->pub)
-		return lib_fail(-EINVAL, "the completion channel belongs to another context");
+		return lib_fail(
+			-EINVAL,
+			"the completion channel is of another context: create it with the context "
+			"of the CQ");
 	return 0;
 }
 
@@ -184,9 +190,12 @@ softhca_destroy_cq(struct softhca_cq *pub)
 
 	pthread_mutex_lock(&ctx->lock);
 	if (cq->users != 0)
-		err = lib_fail(-EBUSY, "%u QPs use the CQ", cq->users);
+		err = lib_fail(-EBUSY, "%u QPs use CQ %u: destroy them first", cq->users,
+			       pub->handle);
 	else if (__atomic_load_n(&cq->reader, __ATOMIC_RELAXED) != NULL)
-		err = lib_fail(-EBUSY, "a thread reads completions of the CQ");
+		err = lib_fail(-EBUSY,
+			       "a thread reads completions of CQ %u: it must call end_poll first",
+			       pub->handle);
 	else
 		*place = NULL;
 	pthread_mutex_unlock(&ctx->lock);
@@ -220,7 +229,9 @@ softhca_req_notify_cq(struct softhca_cq *pub, int solicited_only)
 	uint32_t mode = solicited_only ? HCA_CQ_ARM_SOLICITED : HCA_CQ_ARM_NEXT;
 
 	if (pub->channel == NULL)
-		return lib_fail(-EINVAL, "the CQ has no completion channel");
+		return lib_fail(-EINVAL,
+				"CQ %u has no completion channel: create it with one to arm it",
+				pub->handle);
 	lib_cq_lock(cq);
 	if (mode < __atomic_load_n(&cq->arm_mode, __ATOMIC_RELAXED))
 		mode = HCA_CQ_ARM_NEXT;
@@ -358,11 +369,14 @@ softhca_resize_cq(struct softhca_cq *pub, int cqe)
 	int err;
 
 	if (cqe <= 0 || lib_log2_up((uint32_t)cqe) > cq->ctx->info.log_max_cqes)
-		return lib_fail(-EINVAL, "a CQ of %d entries, the device has 1..2^%u", cqe,
+		return lib_fail(-EINVAL, "cqe = %d: expected 1 to 2^%u", cqe,
 				cq->ctx->info.log_max_cqes);
 	log_size = lib_log2_up((uint32_t)cqe);
 	if (lib_cq_is_read(cq))
-		return lib_fail(-EBUSY, "this thread reads a completion of the CQ");
+		return lib_fail(
+			-EBUSY,
+			"this thread reads completions of CQ %u: end_poll comes before a resize",
+			pub->handle);
 	if (1u << log_size == cq->mask + 1)
 		return 0;
 	lib_cq_lock(cq);
@@ -381,6 +395,8 @@ softhca_modify_cq(struct softhca_cq *pub, const struct softhca_modify_cq_attr *a
 	};
 
 	if (attr->attr_mask != SOFTHCA_CQ_ATTR_MODERATE)
-		return lib_fail(-EINVAL, "CQ attributes %#x are not known", attr->attr_mask);
+		return lib_fail(-EINVAL,
+				"CQ attributes %#x: expected SOFTHCA_CQ_ATTR_MODERATE (%#x)",
+				attr->attr_mask, SOFTHCA_CQ_ATTR_MODERATE);
 	return LIB_CALL(((struct lib_cq *)pub)->ctx, MODERATE_CQ, &request, NULL);
 }

@@ -44,7 +44,10 @@ lib_doorbell_full(struct lib_context *ctx)
 	if (ctx->ops->watch_fd != NULL || ctx->ops->alive(ctx->ctl))
 		return LIB_DOORBELL_FULL;
 	__atomic_store_n(&ctx->dead, true, __ATOMIC_RELAXED);
-	return lib_fail(-EIO, "the device does not take doorbells any more");
+	return lib_fail(
+		-EIO,
+		"the device has stopped and reads no doorbells: close the context, and open the "
+		"device again");
 }
 
 void

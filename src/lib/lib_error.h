@@ -9,6 +9,9 @@ int lib_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 
 const char *lib_reason(void);
 /* An allocation for this object has failed in this process. As lib_fail(); returns -ENOMEM. */
 int lib_no_memory(const char *object, size_t bytes);
+/* Reasons that several files have */
+#define LIB_CLOSING "the context is being closed: another thread called softhca_close()"
+#define LIB_NOT_MAPPED "nothing is mapped at %#llx: register memory that the process has mapped"
 
 /* The reason and errno that this thread has recorded: saved across a cleanup that may also fail. */
 struct lib_error {

@@ -27,7 +27,7 @@ lib_event_begin_wait(struct lib_context *ctx, uint32_t *readers)
 
 	pthread_mutex_lock(&ctx->lock);
 	if (ctx->closing) {
-		err = lib_fail(-EIO, "the context is being closed");
+		err = lib_fail(-EIO, LIB_CLOSING);
 	} else {
 		ctx->readers++;
 		if (readers != NULL)
@@ -122,7 +122,8 @@ softhca_destroy_comp_channel(struct softhca_comp_channel *pub)
 	users = channel->users;
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
-		return lib_fail(-EBUSY, "%u CQs use the channel", users);
+		return lib_fail(-EBUSY, "%u CQs use the completion channel: destroy them first",
+				users);
 	err = LIB_CALL(ctx, DESTROY_CHANNEL, &channel->handle, NULL);
 	/* a thread that reads it wakes; one that does not leave keeps it */
 	if (err == 0 && lib_event_no_readers(ctx, &channel->readers))
@@ -183,7 +184,10 @@ channel_ended(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 	if (ctx->ops->watch_fd == NULL || fd != ctx->pub.async_fd ||
 	    __atomic_load_n(&ctx->closing, __ATOMIC_RELAXED) ||
 	    __atomic_exchange_n(&ctx->told, true, __ATOMIC_RELAXED))
-		return lib_fail(-EIO, "the event channel has ended");
+		return lib_fail(
+			-EIO,
+			"the event channel has ended with its context, or with the daemon: open "
+			"the device again");
 	*event = (struct hca_ctl_event){.type = HCA_EVENT_LOCAL_CATAS, .object = 1};
 	return 0;
 }
@@ -201,9 +205,9 @@ lib_event_read(struct lib_context *ctx, int fd, struct hca_ctl_event *event)
 	if (n == (ssize_t)sizeof(*event))
 		return 0;
 	if (n < 0 && errno == EINTR)
-		return lib_fail(-EINTR, "a signal came before an event");
+		return lib_fail(-EINTR, "a signal came before an event: call again");
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-		return lib_fail(-EAGAIN, "no event");
+		return lib_fail(-EAGAIN, "no event: wait until the descriptor is readable");
 	return channel_ended(ctx, fd, event);
 }
 

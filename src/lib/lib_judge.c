@@ -29,11 +29,16 @@ judge_mapping(struct judged *j, const struct lib_mapping *m, uint64_t va, uint64
 	unsigned long long at = va;
 
 	if (va < m->start)
-		return lib_fail(-EFAULT, "nothing is mapped at %#llx", at);
+		return lib_fail(-EFAULT, LIB_NOT_MAPPED, at);
 	if (!m->read)
-		return lib_fail(-EFAULT, "memory at %#llx cannot be read", at);
+		return lib_fail(-EFAULT,
+				"memory at %#llx cannot be read: mprotect() it with PROT_READ", at);
 	if (j->writes && !m->write)
-		return lib_fail(-EFAULT, "memory at %#llx cannot be written", at);
+		return lib_fail(
+			-EFAULT,
+			"memory at %#llx cannot be written: mprotect() it with PROT_WRITE, or "
+			"register it without local write",
+			at);
 	if (m->shared) {
 		j->shared = true;
 		return 0;
@@ -55,8 +60,7 @@ judge_range(struct judged *j, const struct lib_maps *maps, uint64_t va, uint64_t
 		struct lib_mapping m;
 
 		if (lib_maps_from(maps, va, &m) != 0)
-			return lib_fail(-EFAULT, "nothing is mapped at %#llx",
-					(unsigned long long)va);
+			return lib_fail(-EFAULT, LIB_NOT_MAPPED, (unsigned long long)va);
 		err = judge_mapping(j, &m, va, end);
 		va = m.end;
 	}
@@ -114,8 +118,9 @@ judge_pages(struct judged *j, const struct lib_maps *maps, const struct hca_ctl_
 		uint64_t first = pages[i], bytes = run_of(request, pages, &i);
 
 		if (first + bytes < first)
-			err = lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i - 1,
-				       (unsigned long long)pages[i - 1]);
+			err = lib_fail(-EINVAL,
+				       "page %llu at %#llx wraps past the end of the address space",
+				       (unsigned long long)i - 1, (unsigned long long)pages[i - 1]);
 		else
 			err = judge_range(j, maps, first, first + bytes);
 	}
@@ -150,8 +155,11 @@ touch_range(uint64_t va, uint64_t bytes)
 	/* EINVAL: memory of a device, or a kernel before 5.14 */
 	if (errno != EFAULT && errno != EHWPOISON)
 		return 0;
-	return lib_fail(-EFAULT, "not all of %llu bytes at %#llx is memory",
-			(unsigned long long)bytes, (unsigned long long)va);
+	return lib_fail(
+		-EFAULT,
+		"%llu bytes at %#llx: a page of them cannot be read, as it lies behind the end of "
+		"a file or has failed",
+		(unsigned long long)bytes, (unsigned long long)va);
 }
 
 int

@@ -26,9 +26,14 @@ int
 lib_dead(const struct lib_context *ctx)
 {
 	if (ctx->forked)
-		return lib_fail(-EPERM,
-				"the context belongs to the process this one was forked from");
-	return lib_fail(-EIO, "the device is dead");
+		return lib_fail(
+			-EPERM,
+			"the context belongs to the process this one was forked from: open the "
+			"device again in the child");
+	return lib_fail(
+		-EIO,
+		"the device is dead: its daemon has ended, or the device had a fatal error; close "
+		"the context, and open the device again");
 }
 
 /* ---- the daemon's end ---- */
@@ -64,7 +69,8 @@ start_watcher(struct lib_context *ctx)
 
 	ctx->watch_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (ctx->watch_stop < 0)
-		return lib_fail(-errno, "no eventfd");
+		return lib_fail(-errno, "no eventfd for the thread that watches the daemon: %s",
+				strerror(errno));
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, WATCHER_STACK);
@@ -76,7 +82,10 @@ start_watcher(struct lib_context *ctx)
 		return 0;
 	close(ctx->watch_stop);
 	ctx->watch_stop = -1;
-	return lib_fail(-err, "no thread to watch the daemon");
+	return lib_fail(
+		-err,
+		"no thread to watch the daemon: %s; raise ulimit -u, or pids.max of the cgroup",
+		strerror(err));
 }
 
 static void
@@ -186,7 +195,7 @@ lib_life_begin(struct lib_context *ctx)
 	ctx->watch_stop = -1;
 	pthread_once(&once, register_fork);
 	if (register_error != 0)
-		return lib_fail(register_error, "fork() cannot be watched");
+		return lib_fail(register_error, "pthread_atfork(): %s", strerror(-register_error));
 	err = ctx->ops->watch_fd != NULL ? start_watcher(ctx) : 0;
 	if (err != 0)
 		return err;

@@ -327,7 +327,7 @@ lib_maps_find(uint64_t va, struct lib_mapping *mapping)
 		return 0;
 	return err != 0 && err != -ENOENT
 		       ? err
-		       : lib_fail(-EFAULT, "nothing is mapped at %#llx", (unsigned long long)va);
+		       : lib_fail(-EFAULT, LIB_NOT_MAPPED, (unsigned long long)va);
 }
 
 int

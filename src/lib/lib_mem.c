@@ -61,7 +61,8 @@ softhca_dealloc_pd(struct softhca_pd *pub)
 	int err;
 
 	if (ahs != 0)
-		return lib_fail(-EBUSY, "%u address handles use the PD", ahs);
+		return lib_fail(-EBUSY, "%u address handles use PD %u: destroy them first", ahs,
+				pub->handle);
 	err = LIB_CALL(ctx, DEALLOC_PD, &pub->handle, NULL);
 	if (err == 0)
 		lib_object_free(ctx, pub);
@@ -106,9 +107,12 @@ check_access(const struct lib_context *ctx, uint32_t access)
 	    check_flush(ctx, access) != 0)
 		return -EOPNOTSUPP;
 	if ((access & ~known) != 0)
-		return lib_fail(-EINVAL, "access flags %#x are not known", access & ~known);
+		return lib_fail(-EINVAL, "access flags %#x: expected a set of %#x", access, known);
 	if ((access & writes) != 0 && (access & SOFTHCA_ACCESS_LOCAL_WRITE) == 0)
-		return lib_fail(-EINVAL, "remote write and atomic access need local write");
+		return lib_fail(
+			-EINVAL,
+			"access flags %#x: remote write and atomic access need local write (%#x)",
+			access, SOFTHCA_ACCESS_LOCAL_WRITE);
 	return access & SOFTHCA_ACCESS_ON_DEMAND ? check_on_demand(ctx) : 0;
 }
 
@@ -118,7 +122,10 @@ check_implicit(const struct hca_ctl_mr *request)
 {
 	if ((request->access & SOFTHCA_ACCESS_ON_DEMAND) == 0 || request->length != UINT64_MAX)
 		return 0;
-	return lib_fail(-EOPNOTSUPP, "on-demand paging of the whole address space");
+	return lib_fail(
+		-EOPNOTSUPP,
+		"on-demand paging of the whole address space is not offered: register the ranges "
+		"that are used");
 }
 
 static int
@@ -127,11 +134,16 @@ check_range(const struct hca_ctl_mr *request)
 	uint64_t iova = request->va + request->shift, last = request->length - 1;
 
 	if ((request->shift & (LIB_PAGE - 1)) != 0)
-		return lib_fail(-EINVAL, "%#llx and %#llx differ in their offset in a page",
-				(unsigned long long)request->va, (unsigned long long)iova);
+		return lib_fail(
+			-EINVAL,
+			"address %#llx and iova %#llx have different offsets in a page of %u "
+			"bytes: they must be equal",
+			(unsigned long long)request->va, (unsigned long long)iova,
+			(unsigned int)LIB_PAGE);
 	if (request->length == 0 || (request->va + last >= request->va && iova + last >= iova))
 		return 0;
-	return lib_fail(-EINVAL, "a region of %llu bytes at %#llx",
+	return lib_fail(-EINVAL,
+			"a region of %llu bytes at %#llx wraps past the end of the address space",
 			(unsigned long long)request->length, (unsigned long long)iova);
 }
 
@@ -178,8 +190,10 @@ take_foreign_pages(struct lib_context *ctx, const struct hca_ctl_mr *request, co
 
 	for (uint64_t i = 0; i < request->npages; i++) {
 		if (pages[i] + request->page_size < pages[i])
-			return lib_fail(-EINVAL, "page %llu at %#llx", (unsigned long long)i,
-					(unsigned long long)pages[i]);
+			return lib_fail(
+				-EINVAL,
+				"page %llu at %#llx wraps past the end of the address space",
+				(unsigned long long)i, (unsigned long long)pages[i]);
 		if (pages[i] < first)
 			first = pages[i];
 		if (pages[i] + request->page_size > end)
@@ -337,9 +351,12 @@ check_pages(const struct hca_ctl_mr *request)
 	uint64_t size = request->page_size, in_page = request->va & (size - 1), last;
 
 	if (size < LIB_PAGE || size > LIB_PAGE_MAX || (size & (size - 1)) != 0)
-		return lib_fail(-EINVAL, "pages of %llu bytes", (unsigned long long)size);
+		return lib_fail(-EINVAL,
+				"pages of %llu bytes: expected a power of two from %llu to %llu",
+				(unsigned long long)size, (unsigned long long)LIB_PAGE,
+				(unsigned long long)LIB_PAGE_MAX);
 	if (request->length == 0)
-		return lib_fail(-EINVAL, "a list of pages for a region of 0 bytes");
+		return lib_fail(-EINVAL, "length 0: a region of pages has at least one byte");
 	if (check_range(request) != 0)
 		return -EINVAL;
 	last = request->length - 1;
@@ -366,7 +383,8 @@ softhca_reg_mr_pages(struct softhca_pd *pd, uint64_t va, uint64_t length, uint64
 	uint64_t *list;
 
 	if (npages == 0 || npages > SIZE_MAX / sizeof(*list) || pages == NULL) {
-		lib_fail(-EINVAL, "a region without pages");
+		lib_fail(-EINVAL, "%llu pages at %p: expected a list of at least one",
+			 (unsigned long long)npages, (const void *)pages);
 		return NULL;
 	}
 	if (check_pages(&request) != 0)
@@ -473,10 +491,18 @@ softhca_rereg_mr(struct softhca_mr *pub, uint32_t flags, struct softhca_pd *pd, 
 	int err;
 
 	if (mr->imported)
-		return lib_fail(-EINVAL, "the region is another context's");
+		return lib_fail(
+			-EINVAL,
+			"region %#x was imported: only the context that registered it can change "
+			"it",
+			pub->handle);
 	if (flags & SOFTHCA_REREG_MR_CHANGE_PD) {
 		if (pd == NULL || pd->context != &ctx->pub)
-			return lib_fail(-EINVAL, "no PD of the region's context");
+			return lib_fail(
+				-EINVAL,
+				"the new PD of region %#x is NULL, or of another context: pass one "
+				"of the context of the region",
+				pub->handle);
 		request.mr.pdn = pd->handle;
 	}
 	if (flags & SOFTHCA_REREG_MR_CHANGE_ACCESS) {
@@ -527,11 +553,14 @@ softhca_advise_mr(struct softhca_pd *pd, uint32_t advice, uint32_t flags,
 	int err = check_on_demand(ctx);
 
 	if (err == 0 && advice > SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		err = lib_fail(-EOPNOTSUPP, "advice %u", advice);
+		err = lib_fail(-EOPNOTSUPP, "advice %u: expected 0 to %u", advice,
+			       SOFTHCA_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT);
 	if (err == 0 && (flags & ~(uint32_t)SOFTHCA_ADVISE_MR_FLAG_FLUSH) != 0)
-		err = lib_fail(-EINVAL, "flags %#x of an advice", flags);
+		err = lib_fail(-EINVAL, "flags %#x of an advice: expected 0 or %#x", flags,
+			       SOFTHCA_ADVISE_MR_FLAG_FLUSH);
 	if (err == 0 && (num_sge == 0 || sg_list == NULL))
-		err = lib_fail(-EINVAL, "advice without a range");
+		err = lib_fail(-EINVAL, "%u ranges at %p: an advice names at least one", num_sge,
+			       (const void *)sg_list);
 	for (uint32_t i = 0; i < num_sge && err == 0; i++) {
 		const struct hca_ctl_advice request = {
 			.addr = sg_list[i].addr,

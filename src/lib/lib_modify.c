@@ -285,7 +285,7 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *given, u
 	}
 	to = (mask & SOFTHCA_QP_STATE) != 0 ? attr.qp_state : pub->state;
 	if (to > SOFTHCA_QPS_ERR)
-		return lib_fail(-EINVAL, "QP state %u is not known", to);
+		return lib_fail(-EINVAL, "QP state %u: expected 0 to %u", to, SOFTHCA_QPS_ERR);
 	if ((mask & SOFTHCA_QP_CUR_STATE) != 0 && attr.cur_qp_state != pub->state)
 		return lib_fail(-EINVAL, "the QP is in %s, not in %s",
 				softhca_qp_state_str(pub->state),

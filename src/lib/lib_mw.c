@@ -61,16 +61,25 @@ lib_mw_judge(const struct softhca_send_wr *wr)
 	const struct softhca_mw *mw = wr->bind_mw.mw;
 
 	if (mw == NULL)
-		return lib_fail(-EINVAL, "a bind without a window");
+		return lib_fail(-EINVAL,
+				"mw of the bind is NULL: expected a window of softhca_alloc_mw()");
 	if ((mw->type == SOFTHCA_MW_TYPE_1) != (wr->sg_list == &from_bind_mw))
 		return lib_fail(-EINVAL, "a window of type %u: %s binds it", mw->type,
 				mw->type == SOFTHCA_MW_TYPE_1 ? "bind_mw" : "post_send");
 	if (info->mr == NULL && info->length != 0)
-		return lib_fail(-EINVAL, "a bind without a region");
+		return lib_fail(
+			-EINVAL,
+			"mr of the bind is NULL and its length %llu: name a region, or 0 bytes to "
+			"end the window",
+			(unsigned long long)info->length);
 	if (info->mr != NULL && ((const struct lib_mr *)info->mr)->imported)
-		return lib_fail(-EINVAL, "a window is bound to a region of its own context");
+		return lib_fail(
+			-EINVAL,
+			"region %#x was imported: bind the window to a region of its own context",
+			info->mr->handle);
 	if ((info->mw_access_flags & ~(uint32_t)(MW_ACCESS | MW_IGNORED)) != 0)
-		return lib_fail(-EINVAL, "access flags %#x for a window", info->mw_access_flags);
+		return lib_fail(-EINVAL, "access flags %#x of a window: expected a set of %#x",
+				info->mw_access_flags, MW_ACCESS | MW_IGNORED);
 	return 0;
 }
 

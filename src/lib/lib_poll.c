@@ -223,6 +223,8 @@ poll_large(struct lib_cq *cq, int num, struct softhca_wc *wc)
 	return poll_kind(cq, num, wc, 1);
 }
 
+#define LIB_READS_CQ "this thread reads CQ %u: end_poll comes before another poll"
+
 static inline int
 poll_locked(struct lib_cq *cq, int num, struct softhca_wc *wc)
 {
@@ -236,7 +238,7 @@ static __attribute__((noinline)) int
 wait_for_lock(struct lib_cq *cq)
 {
 	if (lib_cq_is_read(cq))
-		return lib_fail(-EBUSY, "this thread reads the CQ already, end_poll comes first");
+		return lib_fail(-EBUSY, LIB_READS_CQ, cq->pub.handle);
 	lib_lock_take(&cq->lock);
 	return 0;
 }
@@ -278,7 +280,7 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 	int got;
 
 	if (__builtin_expect(num_entries < 0, 0))
-		return lib_fail(-EINVAL, "poll_cq for %d entries", num_entries);
+		return lib_fail(-EINVAL, "num_entries %d: expected 0 or more", num_entries);
 	got = poll_once(cq, num_entries, wc);
 	if (got != 0) {
 		lib_wait_over();
@@ -364,7 +366,7 @@ softhca_start_poll(struct softhca_cq *pub)
 	int err = 0;
 
 	if (__builtin_expect(lib_cq_is_read(cq), 0))
-		return lib_fail(-EBUSY, "this thread reads the CQ already, end_poll comes first");
+		return lib_fail(-EBUSY, LIB_READS_CQ, pub->handle);
 	found = start_once(cq);
 	if (!found && cq->ctx->progress != NULL) {
 		lib_run(cq->ctx);
@@ -384,7 +386,10 @@ softhca_next_poll(struct softhca_cq *pub)
 	struct lib_cq *cq = (struct lib_cq *)pub;
 
 	if (__builtin_expect(!lib_cq_is_read(cq), 0))
-		return lib_fail(-EINVAL, "next_poll without start_poll");
+		return lib_fail(-EINVAL,
+				"next_poll of CQ %u without start_poll: the thread must begin with "
+				"start_poll",
+				pub->handle);
 	return_shown(cq);
 	return show_next(cq) ? 0 : -ENOENT;
 }

@@ -67,8 +67,11 @@ make_fd(uint64_t bytes, uint32_t page)
 	if (ftruncate(fd, (off_t)bytes) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
 		return fd;
-	err = lib_fail(-errno, "a memfd of %llu bytes: %s", (unsigned long long)bytes,
-		       strerror(errno));
+	err = lib_fail(
+		-errno,
+		"a memfd of %llu bytes: %s; see RLIMIT_FSIZE (ulimit -f), the limit of the cgroup, "
+		"and free hugepages",
+		(unsigned long long)bytes, strerror(errno));
 	close(fd);
 	return err;
 }
@@ -270,8 +273,11 @@ map_piece(struct lib_share *piece)
 	void *at = find_place(piece->length);
 
 	if (at == NULL)
-		return lib_fail(-ENOMEM, "no addresses for %llu bytes",
-				(unsigned long long)piece->length);
+		return lib_fail(
+			-ENOMEM,
+			"no address range of %llu bytes is free: raise the memory limit (ulimit "
+			"-v), or use less memory",
+			(unsigned long long)piece->length);
 	if (lib_sys_mmap(at, piece->length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 			 lib_pool_fd(piece->file), piece->offset) == MAP_FAILED ||
 	    (lib_sys_madvise(at, piece->length, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) ||
@@ -481,7 +487,7 @@ softhca_alloc(size_t bytes)
 	void *mem;
 
 	if (bytes == 0 || bytes > SIZE_MAX / 2) {
-		lib_fail(-EINVAL, "memory of %zu bytes", bytes);
+		lib_fail(-EINVAL, "memory of %zu bytes: expected 1 to %zu", bytes, SIZE_MAX / 2);
 		return NULL;
 	}
 	pthread_mutex_lock(&lib_share_lock);
@@ -501,6 +507,6 @@ softhca_free(void *mem)
 	err = give(mem, LIB_SHARE_ALLOC);
 	pthread_mutex_unlock(&lib_share_lock);
 	if (err == -EBUSY)
-		return lib_fail(err, "a region lies in the memory at %p", mem);
+		return lib_fail(err, "a region lies in the memory at %p: deregister it first", mem);
 	return err == 0 ? 0 : lib_fail(err, "%p is not from softhca_alloc()", mem);
 }

@@ -89,9 +89,11 @@ static int
 refuse_type(uint32_t qp_type)
 {
 	if (qp_type == 5)
-		return lib_fail(-EOPNOTSUPP, "reliable datagrams (RD) are not offered: there is "
-					     "nothing to talk to");
-	return lib_fail(-EINVAL, "QP type %u is not known", qp_type);
+		return lib_fail(
+			-EOPNOTSUPP,
+			"QP type 5, reliable datagrams (RD), is not offered: use RC, UC, UD or "
+			"XRC");
+	return lib_fail(-EINVAL, "QP type %u: expected one of enum softhca_qp_type", qp_type);
 }
 
 static int
@@ -103,13 +105,20 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 		return refuse_type(attr->qp_type);
 	has = hca_service_info(service)->queues;
 	if ((has & HCA_HAS_SQ) != 0 && attr->send_cq == NULL)
-		return lib_fail(-EINVAL, "the QP needs a send CQ");
+		return lib_fail(-EINVAL, "send_cq is NULL: a QP of type %u needs one",
+				attr->qp_type);
 	if ((has & HCA_HAS_RQ) != 0 && attr->recv_cq == NULL)
-		return lib_fail(-EINVAL, "the QP needs a receive CQ");
+		return lib_fail(-EINVAL, "recv_cq is NULL: a QP of type %u needs one",
+				attr->qp_type);
 	if (attr->srq != NULL && (has & HCA_MAY_SRQ) == 0)
-		return lib_fail(-EINVAL, "a QP of type %u takes no SRQ", attr->qp_type);
+		return lib_fail(-EINVAL, "a QP of type %u takes no SRQ: set srq to NULL",
+				attr->qp_type);
 	if (attr->srq != NULL && ((struct lib_srq *)attr->srq)->xrcd != NULL)
-		return lib_fail(-EINVAL, "an XRC SRQ serves no other QPs");
+		return lib_fail(
+			-EINVAL,
+			"SRQ %u is of XRC and serves XRC_RECV QPs only: create the SRQ with type "
+			"BASIC",
+			attr->srq->handle);
 	if (attr->qp_type == SOFTHCA_QPT_XRC_RECV ? attr->xrcd == NULL : attr->pd == NULL)
 		return lib_fail(-EINVAL, "a QP of type %u needs %s", attr->qp_type,
 				attr->qp_type == SOFTHCA_QPT_XRC_RECV ? "an XRC domain" : "a PD");
@@ -131,7 +140,10 @@ check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_
 	    ((has & HCA_HAS_RQ) == 0 || attr->recv_cq->context == home) &&
 	    (attr->srq == NULL || attr->srq->context == home))
 		return 0;
-	return lib_fail(-EINVAL, "what the QP is to use belongs to another context");
+	return lib_fail(
+		-EINVAL,
+		"PD, XRC domain, CQs and SRQ of a QP must be of one context: one of them is of "
+		"another");
 }
 
 static int
@@ -140,12 +152,16 @@ check_flags(const struct softhca_qp_init_attr_ex *attr)
 	const uint32_t of_datagrams = SOFTHCA_BLOCK_SELF_MCAST_LB | SOFTHCA_SOURCE_QPN;
 
 	if ((attr->flags & ~(SOFTHCA_SINGLE_THREADED | of_datagrams)) != 0)
-		return lib_fail(-EINVAL, "QP flags %#x are not known", attr->flags);
+		return lib_fail(-EINVAL, "QP flags %#x: expected a set of %#x", attr->flags,
+				SOFTHCA_SINGLE_THREADED | of_datagrams);
 	if ((attr->flags & of_datagrams) != 0 && attr->qp_type != SOFTHCA_QPT_UD)
-		return lib_fail(-EINVAL, "QP flags %#x are of UD", attr->flags);
+		return lib_fail(-EINVAL,
+				"QP flags %#x: %#x are for QPs of type UD, this one has type %u",
+				attr->flags, of_datagrams, attr->qp_type);
 	if ((attr->flags & SOFTHCA_SOURCE_QPN) != 0 &&
 	    (attr->source_qpn == 0 || attr->source_qpn > HCA_QPN_MASK))
-		return lib_fail(-EINVAL, "source QPN %#x", attr->source_qpn);
+		return lib_fail(-EINVAL, "source QPN %#x: expected 1 to %#x", attr->source_qpn,
+				HCA_QPN_MASK);
 	return 0;
 }
 
@@ -164,11 +180,11 @@ check_queue(const struct lib_context *ctx, const char *name, uint32_t wr, uint32
 	uint32_t max_wr = 1u << ctx->info.log_max_wqes;
 
 	if (wr > max_wr)
-		return lib_fail(-EINVAL, "a %s queue of %u requests, the device has %u", name, wr,
-				max_wr);
+		return lib_fail(-EINVAL, "a %s queue of %u requests: the device has at most %u",
+				name, wr, max_wr);
 	if (sge > ctx->info.max_sge)
-		return lib_fail(-EINVAL, "%u SGEs of a %s queue, the device has %u", sge, name,
-				ctx->info.max_sge);
+		return lib_fail(-EINVAL, "%u SGEs of a %s queue: the device has at most %u", sge,
+				name, ctx->info.max_sge);
 	return 0;
 }
 
@@ -176,11 +192,15 @@ static int
 check_wqes(const struct lib_context *ctx, const struct softhca_qp_init_attr_ex *attr)
 {
 	if (attr->cap.max_inline_data > ctx->info.max_inline)
-		return lib_fail(-EINVAL, "%u bytes inline, the device has %u",
+		return lib_fail(-EINVAL, "%u bytes inline: the device has at most %u",
 				attr->cap.max_inline_data, ctx->info.max_inline);
 	if (1u << send_stride_log(attr) > ctx->info.max_wqe_stride)
-		return lib_fail(-EINVAL, "WQEs of %u bytes, the device has %u",
-				1u << send_stride_log(attr), ctx->info.max_wqe_stride);
+		return lib_fail(
+			-EINVAL,
+			"%u SGEs and %u bytes inline make WQEs of %u bytes: the device has at most "
+			"%u",
+			attr->cap.max_send_sge, attr->cap.max_inline_data,
+			1u << send_stride_log(attr), ctx->info.max_wqe_stride);
 	return 0;
 }
 
@@ -581,7 +601,8 @@ mcast(struct softhca_qp *pub, const union softhca_gid *gid, bool attach)
 	struct hca_ctl_mcast request = {.qpn = pub->qp_num, .attach = attach};
 
 	if (pub->qp_type != SOFTHCA_QPT_UD)
-		return lib_fail(-EINVAL, "only a UD QP takes multicasts");
+		return lib_fail(-EINVAL, "QP %#x is of type %u: only a UD QP receives multicasts",
+				pub->qp_num, pub->qp_type);
 	memcpy(request.mgid, gid->raw, sizeof(request.mgid));
 	return LIB_CALL(lib_qp_ctx((struct lib_qp *)pub), MCAST, &request, NULL);
 }

@@ -123,9 +123,13 @@ softhca_query_rt_values(struct softhca_context *pub, struct softhca_values *valu
 	struct lib_context *ctx = lib_ctx(pub);
 
 	if ((values->comp_mask & ~(uint32_t)SOFTHCA_VALUES_MASK_RAW_CLOCK) != 0)
-		return lib_fail(-EINVAL, "values %#x are not known", values->comp_mask);
+		return lib_fail(-EINVAL, "values %#x: expected 0 or %#x", values->comp_mask,
+				SOFTHCA_VALUES_MASK_RAW_CLOCK);
 	if ((ctx->info.flags & HCA_CAP_CQE_CLOCK) == 0)
-		return lib_fail(-EOPNOTSUPP, "the device has no clock to read");
+		return lib_fail(
+			-EOPNOTSUPP,
+			"the device has no clock to read: its daemon is of an older release; "
+			"upgrade it");
 	if (values->comp_mask == 0)
 		return 0;
 	return LIB_CALL(ctx, QUERY_CLOCK, NULL, &values->raw_clock);
@@ -136,7 +140,7 @@ check_port(const struct lib_context *ctx, unsigned int port)
 {
 	if (port >= 1 && port <= ctx->info.num_ports)
 		return 0;
-	return lib_fail(-EINVAL, "port %u, the device has 1..%u", port, ctx->info.num_ports);
+	return lib_fail(-EINVAL, "port %u: expected 1 to %u", port, ctx->info.num_ports);
 }
 
 /* Width and speed of a link, as Ethernet devices describe theirs in verbs */
@@ -218,13 +222,17 @@ softhca_query_gid_ex(struct softhca_context *pub, unsigned int port, unsigned in
 	int err = check_port(ctx, port);
 
 	if (err == 0 && flags != 0)
-		err = lib_fail(-EINVAL, "flags %#x are not known", flags);
+		err = lib_fail(-EINVAL, "flags %#x: expected 0", flags);
 	if (err == 0)
 		err = LIB_CALL(ctx, QUERY_GID, &index, &gid);
 	if (err != 0)
 		return err;
 	if (!gid.valid)
-		return lib_fail(-ENODATA, "GID index %u is empty", index);
+		return lib_fail(
+			-ENODATA,
+			"GID index %u is empty: softhca_query_gid_table() lists those with an "
+			"address",
+			index);
 	*entry = (struct softhca_gid_entry){
 		.gid_index = index,
 		.port_num = port,

@@ -15,7 +15,8 @@ int
 lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr)
 {
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > wq->max_sge)
-		return lib_fail(-EINVAL, "%d SGEs, the queue takes %u", wr->num_sge, wq->max_sge);
+		return lib_fail(-EINVAL, "%d SGEs: the receive queue takes 0 to %u", wr->num_sge,
+				wq->max_sge);
 	for (int i = 0; i < wr->num_sge; i++)
 		if (wr->sg_list[i].length > HCA_WQE_MAX_BYTE_CNT)
 			return lib_fail(-EINVAL, "SGE %d is longer than 2^31 - 1 bytes", i);
@@ -58,7 +59,8 @@ post_all(struct lib_qp *qp, struct softhca_recv_wr **wr)
 		uint32_t index = head & rq->mask;
 
 		if (room == 0) {
-			err = lib_fail(-ENOMEM, "the receive queue is full (%u)", rq->mask + 1);
+			err = lib_fail(-ENOMEM, "the receive queue is full (%u): poll its CQ first",
+				       rq->mask + 1);
 			break;
 		}
 		err = lib_recv_judge(rq, *wr);
@@ -106,9 +108,14 @@ softhca_post_recv(struct softhca_qp *pub, struct softhca_recv_wr *wr,
 	if (qp->rq.locked)
 		lib_lock_take(&qp->rq.lock);
 	if (qp->rq_record == NULL) {
-		err = lib_fail(-EINVAL, "the QP has no receive queue of its own");
+		err = lib_fail(-EINVAL,
+			       "QP %#x has no receive queue: post to its SRQ, if it has one",
+			       pub->qp_num);
 	} else if (qp->pub.state == SOFTHCA_QPS_RESET) {
-		err = lib_fail(-EINVAL, "post_recv in state RESET");
+		err = lib_fail(
+			-EINVAL,
+			"QP %#x is in state RESET: modify it to INIT before receives are posted",
+			pub->qp_num);
 	} else if (lib_qp_ctx(qp)->dead) {
 		err = lib_dead(lib_qp_ctx(qp));
 	} else {

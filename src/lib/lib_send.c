@@ -73,6 +73,10 @@ struct judged_wr {
 
 /* Flags that only set bits of the WQE and the doorbell */
 #define PLAIN_FLAGS (SOFTHCA_SEND_FENCE | SOFTHCA_SEND_SIGNALED | SOFTHCA_SEND_SOLICITED)
+#define ALL_FLAGS (PLAIN_FLAGS | SOFTHCA_SEND_INLINE)
+
+#define LIB_NO_OPCODE "unknown opcode %u: expected one of enum softhca_wr_opcode"
+#define LIB_SQ_FULL "the send queue is full (%u): poll its CQ first"
 
 /* There are other flags: inline data, or unknown ones. */
 static int
@@ -80,15 +84,21 @@ judge_inline(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct j
 {
 	uint64_t total = 0;
 
-	if ((wr->send_flags & ~(uint32_t)(PLAIN_FLAGS | SOFTHCA_SEND_INLINE)) != 0)
-		return lib_fail(-EINVAL, "send flags %#x are not known", wr->send_flags);
+	if ((wr->send_flags & ~(uint32_t)ALL_FLAGS) != 0)
+		return lib_fail(-EINVAL, "send flags %#x: expected a set of %#x", wr->send_flags,
+				ALL_FLAGS);
 	if (!out->op->inline_ok)
-		return lib_fail(-EINVAL, "inline data with a READ or an atomic");
+		return lib_fail(
+			-EINVAL,
+			"send flag INLINE with a READ or an atomic: it is for data that the "
+			"request sends");
 	for (int i = 0; i < wr->num_sge; i++)
 		total += wr->sg_list[i].length;
 	if (total > qp->max_inline)
-		return lib_fail(-EINVAL, "%llu bytes of inline data, the QP takes %u",
-				(unsigned long long)total, qp->max_inline);
+		return lib_fail(
+			-EINVAL,
+			"%llu bytes of inline data: the QP takes at most %u (max_inline_data)",
+			(unsigned long long)total, qp->max_inline);
 	out->units = out->op->header_units + qp->extra_units +
 		     (sizeof(struct hca_inline_unit) + (uint32_t)total + HCA_WQE_UNIT - 1) /
 			     HCA_WQE_UNIT;
@@ -114,7 +124,8 @@ judge_sges(const struct lib_qp *qp, const struct softhca_send_wr *wr, uint32_t u
 		total += wr->sg_list[i].length;
 	}
 	if (total > HCA_MAX_MSG_SIZE)
-		return lib_fail(-EINVAL, "a message of more than 2^31 bytes");
+		return lib_fail(-EINVAL, "a message of %llu bytes: at most 2^31",
+				(unsigned long long)total);
 	return 0;
 }
 
@@ -134,14 +145,16 @@ judge_atomic_write(const struct lib_qp *qp, const struct softhca_send_wr *wr, st
 
 	if ((lib_qp_ctx(qp)->info.flags & HCA_CAP_ATOMIC_WRITE) == 0)
 		return lib_fail(-EOPNOTSUPP, "the daemon has no ATOMIC WRITE: upgrade the daemon");
-	if ((wr->send_flags & ~(uint32_t)(PLAIN_FLAGS | SOFTHCA_SEND_INLINE)) != 0)
-		return lib_fail(-EINVAL, "send flags %#x are not known", wr->send_flags);
+	if ((wr->send_flags & ~(uint32_t)ALL_FLAGS) != 0)
+		return lib_fail(-EINVAL, "send flags %#x: expected a set of %#x", wr->send_flags,
+				ALL_FLAGS);
 	if (wr->num_sge < 0 || (!in_line && (uint32_t)wr->num_sge > qp->sq.max_sge))
-		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
+		return lib_fail(-EINVAL, "%d SGEs: the QP takes 0 to %u", wr->num_sge,
+				qp->sq.max_sge);
 	for (int i = 0; i < wr->num_sge; i++)
 		total += wr->sg_list[i].length;
 	if (total != 8)
-		return lib_fail(-EINVAL, "%llu bytes of an ATOMIC WRITE: it has 8",
+		return lib_fail(-EINVAL, "%llu bytes of an ATOMIC WRITE: expected 8",
 				(unsigned long long)total);
 	/* a WQE of any stride has room for the unit of 8 inline bytes */
 	out->units =
@@ -157,7 +170,11 @@ judge_flush(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct ju
 	if ((lib_qp_ctx(qp)->info.flags & HCA_CAP_FLUSH) == 0)
 		return lib_fail(-EOPNOTSUPP, "the daemon has no FLUSH: upgrade the daemon");
 	if (wr->num_sge != 0 || (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) != 0)
-		return lib_fail(-EINVAL, "data or unknown flags with a FLUSH");
+		return lib_fail(
+			-EINVAL,
+			"%d SGEs and send flags %#x with a FLUSH: expected no SGE, and a set of "
+			"%#x",
+			wr->num_sge, wr->send_flags, PLAIN_FLAGS);
 	if (wr->wr.flush.type == 0 || (wr->wr.flush.type & ~types) != 0)
 		return lib_fail(-EINVAL,
 				"placement type %#x: a FLUSH has SOFTHCA_FLUSH_GLOBAL, "
@@ -178,7 +195,7 @@ judge_other(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct ju
 	bool bind = wr->opcode == SOFTHCA_WR_BIND_MW, inv = wr->opcode == SOFTHCA_WR_LOCAL_INV;
 
 	if (out->op->op == HCA_OP_NOP)
-		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
+		return lib_fail(-EINVAL, LIB_NO_OPCODE, wr->opcode);
 	if (out->op->op == HCA_OP_ATOMIC_WRITE && (qp->ops & HCA_WQE_OP_RC) != 0)
 		return judge_atomic_write(qp, wr, out);
 	if (out->op->op == HCA_OP_FLUSH && (qp->ops & HCA_WQE_OP_RC) != 0)
@@ -186,10 +203,14 @@ judge_other(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct ju
 	if (!bind && !inv)
 		return refuse_wr(wr->opcode, out);
 	if (qp->pub.qp_type != SOFTHCA_QPT_RC && qp->pub.qp_type != SOFTHCA_QPT_UC)
-		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u", wr->opcode,
-				qp->pub.qp_type);
+		return lib_fail(-EINVAL, "opcode %u is not for QPs of type %u: RC and UC have it",
+				wr->opcode, qp->pub.qp_type);
 	if (wr->num_sge != 0 || (wr->send_flags & ~(uint32_t)PLAIN_FLAGS) != 0)
-		return lib_fail(-EINVAL, "data or unknown flags with a bind or invalidate");
+		return lib_fail(
+			-EINVAL,
+			"%d SGEs and send flags %#x with a bind or invalidate: expected no SGE, "
+			"and a set of %#x",
+			wr->num_sge, wr->send_flags, PLAIN_FLAGS);
 	if (bind && lib_mw_judge(wr) != 0)
 		return -EINVAL;
 	out->units = out->op->header_units;
@@ -200,15 +221,17 @@ static inline int
 judge_wr(const struct lib_qp *qp, const struct softhca_send_wr *wr, struct judged_wr *out)
 {
 	if (__builtin_expect(wr->opcode >= SOFTHCA_WR_OPCODE_COUNT, 0))
-		return lib_fail(-EINVAL, "unknown opcode %u", wr->opcode);
+		return lib_fail(-EINVAL, LIB_NO_OPCODE, wr->opcode);
 	out->op = &send_ops[wr->opcode];
 	if (__builtin_expect((out->op->services & qp->ops) == 0, 0))
 		return judge_other(qp, wr, out);
 	if (__builtin_expect(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge, 0))
-		return lib_fail(-EINVAL, "%d SGEs, the QP takes %u", wr->num_sge, qp->sq.max_sge);
+		return lib_fail(-EINVAL, "%d SGEs: the QP takes 0 to %u", wr->num_sge,
+				qp->sq.max_sge);
 	if (qp->pub.qp_type == SOFTHCA_QPT_UD) {
 		if (__builtin_expect(wr->wr.ud.ah == NULL, 0))
-			return lib_fail(-EINVAL, "a datagram without an address handle");
+			return lib_fail(-EINVAL,
+					"wr.ud.ah is NULL: a datagram needs an address handle");
 		/* UD does not have the opcode of LOCAL_INV */
 		if (__builtin_expect(((const struct lib_ah *)wr->wr.ud.ah)->pd != qp->pub.pd, 0))
 			return refuse_wr(SOFTHCA_WR_LOCAL_INV, out);
@@ -394,7 +417,7 @@ build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr jud
 		if (w == NULL)
 			break;
 		if (--room == 0) {
-			err = lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
+			err = lib_fail(-ENOMEM, LIB_SQ_FULL, sq->mask + 1);
 			break;
 		}
 		err = judge_wr(qp, w, &judged);
@@ -445,7 +468,7 @@ post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 	int err, full;
 
 	if (__builtin_expect(room == 0, 0))
-		return lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
+		return lib_fail(-ENOMEM, LIB_SQ_FULL, sq->mask + 1);
 	err = judge_wr(qp, first, &judged);
 	if (err != 0)
 		return err;
@@ -467,10 +490,13 @@ static inline int
 judge_state(const struct lib_qp *qp)
 {
 	if (__builtin_expect(qp->sq.buf == NULL, 0))
-		return lib_fail(-EINVAL, "the QP has no send queue");
+		return lib_fail(-EINVAL, "QP %#x is of type XRC_RECV, which has no send queue",
+				qp->pub.qp_num);
 	if (__builtin_expect((1u << qp->pub.state & SENDABLE_STATES) == 0, 0))
-		return lib_fail(-EINVAL, "post_send in state %s",
-				softhca_qp_state_str(qp->pub.state));
+		return lib_fail(
+			-EINVAL,
+			"QP %#x is in state %s: requests are posted in RTS, SQD, SQE or ERR",
+			qp->pub.qp_num, softhca_qp_state_str(qp->pub.state));
 	return 0;
 }
 
@@ -553,7 +579,7 @@ add_any(struct softhca_wr_batch *batch, const struct softhca_send_wr *wr)
 	if (batch->err != 0)
 		return batch->err;
 	if (batch->count == batch->room)
-		batch->err = lib_fail(-ENOMEM, "the send queue is full (%u)", sq->mask + 1);
+		batch->err = lib_fail(-ENOMEM, LIB_SQ_FULL, sq->mask + 1);
 	else
 		batch->err = judge_wr(qp, wr, &judged);
 	if (batch->err != 0)

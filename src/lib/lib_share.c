@@ -365,11 +365,15 @@ judge_given(uint64_t va, uint64_t length, uint64_t offset)
 	const struct lib_share *other;
 
 	if (length == 0 || ((va | length | offset) & (LIB_PAGE - 1)) != 0 || va + length < va)
-		return lib_fail(-EINVAL, "%llu bytes at %#llx: whole pages are shared",
-				(unsigned long long)length, (unsigned long long)va);
+		return lib_fail(
+			-EINVAL,
+			"%llu bytes at %#llx from offset %llu: whole pages of %u bytes are shared",
+			(unsigned long long)length, (unsigned long long)va,
+			(unsigned long long)offset, (unsigned int)LIB_PAGE);
 	other = find_given(va, length);
 	if (other != NULL)
-		return lib_fail(-EEXIST, "memory at %#llx is shared already",
+		return lib_fail(-EEXIST,
+				"memory at %#llx is attached already: softhca_detach() it first",
 				(unsigned long long)other->va);
 	return 0;
 }
@@ -429,9 +433,13 @@ softhca_detach(void *addr)
 	pthread_mutex_lock(&lib_share_lock);
 	share = find_given((uintptr_t)addr, 1);
 	if (share == NULL || share->va != (uintptr_t)addr)
-		err = lib_fail(-EINVAL, "nothing was attached at %p", addr);
+		err = lib_fail(
+			-EINVAL,
+			"no softhca_attach() began at %p: pass the address that was attached",
+			addr);
 	else if (share->users != 0)
-		err = lib_fail(-EBUSY, "%u regions lie in it", share->users);
+		err = lib_fail(-EBUSY, "%u regions lie in the memory at %p: deregister them first",
+			       share->users, addr);
 	else
 		lib_share_remove(share);
 	pthread_mutex_unlock(&lib_share_lock);

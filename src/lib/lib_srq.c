@@ -82,18 +82,22 @@ check_srq(const struct lib_context *ctx, const struct softhca_srq_init_attr_ex *
 	bool xrc = attr->srq_type == SOFTHCA_SRQT_XRC;
 
 	if (attr->srq_type > SOFTHCA_SRQT_XRC)
-		return lib_fail(-EINVAL, "SRQ type %u is not known", attr->srq_type);
+		return lib_fail(-EINVAL, "SRQ type %u: expected 0 to %u", attr->srq_type,
+				SOFTHCA_SRQT_XRC);
 	if (attr->pd == NULL || (xrc && (attr->xrcd == NULL || attr->cq == NULL)))
 		return lib_fail(-EINVAL, xrc ? "an XRC SRQ needs a PD, an XRC domain and a CQ"
 					     : "an SRQ needs a PD");
 	if (attr->pd->context != &ctx->pub ||
 	    (xrc && (attr->xrcd->context != &ctx->pub || attr->cq->context != &ctx->pub)))
-		return lib_fail(-EINVAL, "what the SRQ is to use belongs to another context");
+		return lib_fail(
+			-EINVAL,
+			"PD, XRC domain and CQ of an SRQ must be of one context: one of them is of "
+			"another");
 	if (attr->attr.max_wr == 0 || attr->attr.max_wr > max)
-		return lib_fail(-EINVAL, "an SRQ of %u receives, the device has 1..%u",
+		return lib_fail(-EINVAL, "an SRQ of %u receives: expected 1 to %u",
 				attr->attr.max_wr, max);
 	if (attr->attr.max_sge > ctx->info.max_sge)
-		return lib_fail(-EINVAL, "%u SGEs, the device has %u", attr->attr.max_sge,
+		return lib_fail(-EINVAL, "%u SGEs: the device has at most %u", attr->attr.max_sge,
 				ctx->info.max_sge);
 	return 0;
 }
@@ -228,7 +232,8 @@ softhca_destroy_srq(struct softhca_srq *pub)
 	srq->leaving = users == 0;
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
-		return lib_fail(-EBUSY, "%u QPs use the SRQ", users);
+		return lib_fail(-EBUSY, "%u QPs use SRQ %u: destroy them first", users,
+				pub->handle);
 	err = LIB_CALL(ctx, DESTROY_SRQ, &pub->handle, NULL);
 	pthread_mutex_lock(&ctx->lock);
 	srq->leaving = false;
@@ -253,14 +258,17 @@ softhca_modify_srq(struct softhca_srq *pub, const struct softhca_srq_attr *attr,
 	struct lib_srq *srq = (struct lib_srq *)pub;
 
 	if ((mask & ~(uint32_t)(SOFTHCA_SRQ_MAX_WR | SOFTHCA_SRQ_LIMIT)) != 0)
-		return lib_fail(-EINVAL, "SRQ attributes %#x are not known", mask);
+		return lib_fail(-EINVAL, "SRQ attributes %#x: expected SOFTHCA_SRQ_LIMIT (%#x)",
+				mask, SOFTHCA_SRQ_LIMIT);
 	if ((mask & SOFTHCA_SRQ_MAX_WR) != 0)
-		return lib_fail(-EOPNOTSUPP, "SRQs are not resized");
+		return lib_fail(-EOPNOTSUPP,
+				"max_wr of SRQ %u cannot change: create an SRQ of the wanted size",
+				pub->handle);
 	if (mask == 0)
 		return 0;
 	if (attr->srq_limit > srq->wq.mask)
-		return lib_fail(-EINVAL, "limit %u, the SRQ holds %u", attr->srq_limit,
-				srq->wq.mask);
+		return lib_fail(-EINVAL, "limit %u: SRQ %u has at most %u receives",
+				attr->srq_limit, pub->handle, srq->wq.mask);
 	request.limit = attr->srq_limit;
 	return LIB_CALL(srq->ctx, ARM_SRQ, &request, NULL);
 }
@@ -317,7 +325,9 @@ post_all(struct lib_srq *srq, struct softhca_recv_wr **wr)
 		struct hca_next_unit *next;
 
 		if (index == srq->free_tail) {
-			err = lib_fail(-ENOMEM, "the SRQ is full (%u)", wq->mask);
+			err = lib_fail(-ENOMEM,
+				       "the SRQ is full (%u): poll the CQs of its QPs first",
+				       wq->mask);
 			break;
 		}
 		err = lib_recv_judge(wq, *wr);

@@ -14,7 +14,8 @@ open_file(struct lib_context *ctx, const struct softhca_xrcd_init_attr *attr, ui
 	uint32_t flags = 0;
 
 	if ((attr->oflags & ~(O_CREAT | O_EXCL)) != 0)
-		return lib_fail(-EINVAL, "flags %#x of an XRC domain: O_CREAT and O_EXCL are known",
+		return lib_fail(-EINVAL,
+				"flags %#x of an XRC domain: expected a set of O_CREAT and O_EXCL",
 				(unsigned int)attr->oflags);
 	if ((attr->oflags & O_CREAT) != 0)
 		flags |= HCA_CTL_XRCD_CREATE;
@@ -54,7 +55,8 @@ softhca_close_xrcd(struct softhca_xrcd *pub)
 	users = xrcd->users;
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
-		return lib_fail(-EBUSY, "%u QPs and SRQs use the XRC domain", users);
+		return lib_fail(-EBUSY, "%u QPs and SRQs use XRC domain %u: destroy them first",
+				users, pub->handle);
 	err = LIB_CALL(ctx, DEALLOC_XRCD, &pub->handle, NULL);
 	if (err == 0)
 		lib_object_free(ctx, xrcd);
@@ -65,12 +67,14 @@ static int
 check_open(const struct softhca_context *ctx, const struct softhca_qp_open_attr *attr)
 {
 	if (attr->qp_type != SOFTHCA_QPT_XRC_RECV)
-		return lib_fail(-EINVAL, "a QP of type %u is not opened: targets of XRC are",
+		return lib_fail(-EINVAL,
+				"a QP of type %u cannot be opened: only XRC_RECV QPs are shared",
 				attr->qp_type);
 	if (attr->xrcd == NULL)
-		return lib_fail(-EINVAL, "the XRC domain of the QP is missing");
+		return lib_fail(-EINVAL, "xrcd is NULL: pass the XRC domain of the QP");
 	if (attr->xrcd->context != ctx)
-		return lib_fail(-EINVAL, "the XRC domain belongs to another context");
+		return lib_fail(-EINVAL, "XRC domain %u is of another context: open it in this one",
+				attr->xrcd->handle);
 	return 0;
 }
 

@@ -248,13 +248,13 @@ test_reply_refused(void **state)
 	wc = transfer(&sides[0], &sides[1], softhca_create_ah(sides[0].pd, &to));
 	plain = wc;
 	plain.wc_flags &= ~(uint32_t)SOFTHCA_WC_GRH;
-	refused(&plain, sides[1].mem, 1, "no GRH");
+	refused(&plain, sides[1].mem, 1, "SOFTHCA_WC_GRH");
 	refused(&wc, sides[1].mem, 2, "port_num 2: expected 1 to 1");
 	memcpy(grh, sides[1].mem, sizeof(grh));
 	grh[39] ^= 0x40; /* the IPv4 destination */
-	refused(&wc, grh, 1, "not sent to a GID");
+	refused(&wc, grh, 1, "not in the GID table");
 	grh[20] = 0x70;
-	refused(&wc, grh, 1, "neither");
+	refused(&wc, grh, 1, "IP version");
 }
 
 static void

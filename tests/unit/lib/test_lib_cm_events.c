@@ -489,7 +489,7 @@ device_dies(void **state)
 	assert_int_equal(e.type, SOFTHCA_CM_DISCONNECTED);
 	assert_ptr_equal(e.id, id[1]);
 	assert_int_equal(count_removals(channel, -EIO), 2);
-	assert_string_equal(softhca_last_error(ctx), "the device is dead");
+	assert_non_null(strstr(softhca_last_error(ctx), "the device is dead"));
 	assert_int_equal(count_removals(second, -EIO), 1);
 	/* one that the daemon tells late is told already */
 	raise_event(id[2]->number, SOFTHCA_CM_DEVICE_REMOVAL);

@@ -86,20 +86,21 @@ test_send_lists(void **state)
 		{{.sg_list = small, .num_sge = 99, .opcode = SOFTHCA_WR_SEND}, "99 SGEs"},
 		{{.sg_list = small, .num_sge = -1, .opcode = SOFTHCA_WR_SEND}, "-1 SGEs"},
 		{{.sg_list = &huge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND}, "SGE 0 is longer"},
-		{{.sg_list = wide, .num_sge = 2, .opcode = SOFTHCA_WR_RDMA_WRITE}, "2^31 bytes"},
+		{{.sg_list = wide, .num_sge = 2, .opcode = SOFTHCA_WR_RDMA_WRITE},
+		 "2147483649 bytes: at most 2^31"},
 		{{.opcode = SOFTHCA_WR_SEND, .send_flags = 1u << 4}, "send flags"},
 		{{.sg_list = small,
 		  .num_sge = 4,
 		  .opcode = SOFTHCA_WR_RDMA_READ,
 		  .send_flags = SOFTHCA_SEND_INLINE},
-		 "inline data with a READ"},
+		 "INLINE with a READ"},
 		{{.sg_list = &huge,
 		  .num_sge = 1,
 		  .opcode = SOFTHCA_WR_SEND,
 		  .send_flags = SOFTHCA_SEND_INLINE},
 		 "bytes of inline data"},
 		{{.num_sge = 1, .sg_list = small, .opcode = SOFTHCA_WR_LOCAL_INV}, "with a bind"},
-		{{.opcode = SOFTHCA_WR_BIND_MW}, "without a window"},
+		{{.opcode = SOFTHCA_WR_BIND_MW}, "softhca_alloc_mw"},
 	};
 
 	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -166,7 +167,7 @@ test_datagrams_in_list(void **state)
 	assert_non_null(ud);
 	ud->state = SOFTHCA_QPS_RTS;
 	bad.wr.ud.ah = NULL;
-	post_with_bad(ud, good, bad, -EINVAL, "without an address handle");
+	post_with_bad(ud, good, bad, -EINVAL, "needs an address handle");
 	bad.wr.ud.ah = other;
 	post_to_fail(ud, bad, HCA_OP_LOCAL_INV);
 	bad = good;
