@@ -60,7 +60,10 @@ urma_uninit(void)
 
 	do {
 		if (n == 0)
-			return urma_status(urma_fail(-EBADFD, "urma_uninit without urma_init"));
+			return urma_status(urma_fail(
+				-EBADFD,
+				"urma_uninit() without urma_init(): each call of one needs a call "
+				"of the other"));
 	} while (!__atomic_compare_exchange_n(&started, &n, n - 1, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	return URMA_SUCCESS;
@@ -95,7 +98,8 @@ urma_get_device_list(int *num_devices)
 	int n = 0;
 
 	if (num_devices == NULL) {
-		urma_fail(-EINVAL, "no place for the number of devices");
+		urma_fail(-EINVAL,
+			  "num_devices is NULL: expected a place for the number of devices");
 		return NULL;
 	}
 	*num_devices = 0;
@@ -156,7 +160,8 @@ urma_get_device_by_name(char *name)
 	struct named *d;
 
 	if (name == NULL || name[0] == '\0' || strlen(name) >= URMA_MAX_NAME) {
-		urma_fail(-EINVAL, "a name has 1 to %d bytes", URMA_MAX_NAME - 1);
+		urma_fail(-EINVAL, "a name of %zu bytes: expected 1 to %d",
+			  name == NULL ? 0 : strlen(name), URMA_MAX_NAME - 1);
 		return NULL;
 	}
 	pthread_mutex_lock(&named_lock);
@@ -175,7 +180,7 @@ static int
 open_device(const urma_device_t *dev, struct softhca_context **lib)
 {
 	if (dev == NULL)
-		return urma_fail(-EINVAL, "no device");
+		return urma_null("dev", "urma_get_device_by_name");
 	return softhca_open(dev->name, lib);
 }
 
@@ -219,7 +224,7 @@ urma_get_eid_list(urma_device_t *dev, uint32_t *cnt)
 	urma_eid_info_t *list;
 
 	if (cnt == NULL) {
-		urma_fail(-EINVAL, "no place for the number of addresses");
+		urma_fail(-EINVAL, "cnt is NULL: expected a place for the number of addresses");
 		return NULL;
 	}
 	*cnt = 0;
@@ -297,7 +302,9 @@ urma_query_device(urma_device_t *dev, urma_device_attr_t *attr)
 	int err;
 
 	if (attr == NULL)
-		return urma_status(urma_fail(-EINVAL, "no place for the attributes"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"attr is NULL: expected a place for the attributes of the device"));
 	err = open_device(dev, &lib);
 	if (err != 0)
 		return urma_status(err);
@@ -352,7 +359,10 @@ urma_context_new(struct softhca_context *lib, uint32_t eid_index, bool owned,
 	c->pub.eid_index = eid_index;
 	err = read_eid(lib, eid_index, &c->pub.eid);
 	if (err == -ENODATA)
-		err = urma_fail(-ENODATA, "the device has no address of index %u", eid_index);
+		err = urma_fail(
+			-ENODATA,
+			"EID index %u is empty: urma_get_eid_list() lists those with an address",
+			eid_index);
 	if (err == 0)
 		err = alloc_tables(c);
 	if (err != 0)
@@ -390,7 +400,7 @@ softhca_urma_context_at(struct softhca_context *lib, uint32_t eid_index)
 	if (same_release() != 0)
 		return NULL;
 	if (lib == NULL) {
-		urma_fail(-EINVAL, "no context");
+		urma_null("lib", "softhca_open");
 		return NULL;
 	}
 	return urma_context_new(lib, eid_index, false, &urma_ctl_driver);
@@ -407,7 +417,7 @@ softhca_urma_context(struct softhca_context *lib)
 	if (same_release() != 0)
 		return NULL;
 	if (lib == NULL) {
-		urma_fail(-EINVAL, "no context");
+		urma_null("lib", "softhca_open");
 		return NULL;
 	}
 	if (softhca_query_port(lib, 1, &port) != 0)
@@ -425,12 +435,16 @@ urma_delete_context(urma_context_t *ctx)
 	int err;
 
 	if (ctx == NULL)
-		return urma_status(urma_fail(-EINVAL, "no context"));
+		return urma_status(urma_null("ctx", "urma_create_context"));
 	pthread_mutex_lock(&c->lock);
 	left = c->objects;
 	pthread_mutex_unlock(&c->lock);
 	if (left != 0)
-		return urma_status(urma_fail(-EBUSY, "%u objects are left in the context", left));
+		return urma_status(urma_fail(
+			-EBUSY,
+			"%u objects are left in the context: delete, unregister or unimport them "
+			"first",
+			left));
 	err = softhca_dealloc_pd(c->pd);
 	if (err == 0 && c->owned)
 		err = softhca_close(&c->lib->pub);

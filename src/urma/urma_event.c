@@ -40,7 +40,9 @@ urma_get_async_event(urma_context_t *ctx, urma_async_event_t *event)
 	int err;
 
 	if (ctx == NULL || event == NULL)
-		return urma_status(urma_fail(-EINVAL, "no context, or no place for an event"));
+		return urma_status(urma_fail(
+			-EINVAL, "ctx %p, event %p: expected a context, and a place for the event",
+			(void *)ctx, (void *)event));
 	e = malloc(sizeof(*e));
 	if (e == NULL)
 		return urma_status(urma_no_memory("an event", sizeof(*e)));

@@ -116,6 +116,15 @@ struct urma_target {
 
 #define urma_inside() softhca_inside()
 #define urma_fail(err, ...) softhca_inside()->failed(err, __VA_ARGS__)
+/* An argument is NULL; make is the call that makes its objects. */
+#define urma_null(argument, make) \
+	urma_fail(-EINVAL, argument " is NULL: expected what %s() returns", make)
+#define URMA_NULL_CFG "ctx %p, cfg %p: expected a context and a configuration"
+#define URMA_NO_POLICY "token policy %u is not offered: expected 0 to %u"
+#define URMA_SGES "%u SGEs: the queue takes 0 to %u, and their list must not be NULL"
+#define URMA_NO_SEGMENT "SGE %u has no segment of urma_register_seg() in this context"
+/* for "%s %u" */
+#define URMA_QUEUE(q) (q)->is_jfs ? "JFS" : "Jetty", (q)->number
 /* An allocation for this object has failed: -ENOMEM. */
 #define urma_no_memory(object, bytes) \
 	urma_fail(-ENOMEM, HCA_NO_MEMORY("this process"), object, (size_t)(bytes))

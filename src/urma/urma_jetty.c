@@ -19,8 +19,11 @@ check_order(uint32_t order)
 	if (order == URMA_DEF_ORDER || order == URMA_OI)
 		return 0;
 	if (order <= URMA_NO)
-		return urma_fail(-EOPNOTSUPP, "order type %u is not offered yet", order);
-	return urma_fail(-EINVAL, "order type %u is not known", order);
+		return urma_fail(-EOPNOTSUPP,
+				 "order type %u is not offered: use URMA_DEF_ORDER or URMA_OI",
+				 order);
+	return urma_fail(-EINVAL, "order type %u: expected URMA_DEF_ORDER (%u) or URMA_OI (%u)",
+			 order, URMA_DEF_ORDER, URMA_OI);
 }
 
 static int
@@ -28,7 +31,8 @@ check_mode(urma_transport_mode_t mode)
 {
 	if (mode == URMA_TM_RM || mode == URMA_TM_RC || mode == URMA_TM_UM)
 		return 0;
-	return urma_fail(-EINVAL, "transport mode %u is not known", mode);
+	return urma_fail(-EINVAL, "transport mode %u: expected URMA_TM_RM (%u), RC (%u) or UM (%u)",
+			 mode, URMA_TM_RM, URMA_TM_RC, URMA_TM_UM);
 }
 
 static int
@@ -36,14 +40,17 @@ check_token(uint32_t policy)
 {
 	if (policy <= URMA_TOKEN_PLAIN_TEXT)
 		return 0;
-	return urma_fail(-EOPNOTSUPP, "token policy %u is not offered", policy);
+	return urma_fail(-EOPNOTSUPP, URMA_NO_POLICY, policy, URMA_TOKEN_PLAIN_TEXT);
 }
 
 static int
 check_jfc(const urma_context_t *ctx, const urma_jfc_t *jfc)
 {
 	if (jfc == NULL || jfc->urma_ctx != ctx)
-		return urma_fail(-EINVAL, "a queue needs a JFC of its context");
+		return urma_fail(
+			-EINVAL,
+			"jfc is %s: a queue needs a JFC of its context, from urma_create_jfc()",
+			jfc == NULL ? "NULL" : "of another context");
 	return 0;
 }
 
@@ -62,15 +69,23 @@ check_jfs(const urma_context_t *ctx, const urma_jfs_cfg_t *cfg)
 	int err;
 
 	if (ctx == NULL || cfg == NULL)
-		return urma_fail(-EINVAL, "no context or configuration");
+		return urma_fail(-EINVAL, URMA_NULL_CFG, (const void *)ctx, (const void *)cfg);
 	if (cfg->flag.bs.outorder_comp)
-		return urma_fail(-EOPNOTSUPP, "completions come in order");
+		return urma_fail(
+			-EOPNOTSUPP,
+			"outorder_comp is not offered: completions come in the order of their "
+			"requests; clear the flag");
 	if (cfg->flag.bs.reserved != 0)
-		return urma_fail(-EINVAL, "JFS flags %#x are not known", cfg->flag.value);
+		return urma_fail(-EINVAL, "JFS flags %#x: the reserved bits must be 0",
+				 cfg->flag.value);
 	if (cfg->priority > MAX_PRIORITY || cfg->rnr_retry > HCA_RNR_RETRY_FOREVER ||
 	    cfg->err_timeout > HCA_ACK_TIMEOUT_MAX || cfg->max_rsge > 1)
-		return urma_fail(-EINVAL, "priority %u, rnr_retry %u, err_timeout %u, max_rsge %u",
-				 cfg->priority, cfg->rnr_retry, cfg->err_timeout, cfg->max_rsge);
+		return urma_fail(
+			-EINVAL,
+			"priority %u, rnr_retry %u, err_timeout %u, max_rsge %u: at most %u, %u, "
+			"%u, 1",
+			cfg->priority, cfg->rnr_retry, cfg->err_timeout, cfg->max_rsge,
+			MAX_PRIORITY, HCA_RNR_RETRY_FOREVER, HCA_ACK_TIMEOUT_MAX);
 	err = check_order(cfg->flag.bs.order_type);
 	if (err == 0)
 		err = check_mode(cfg->trans_mode);
@@ -83,12 +98,18 @@ check_jfr(const urma_context_t *ctx, const urma_jfr_cfg_t *cfg)
 	int err;
 
 	if (ctx == NULL || cfg == NULL)
-		return urma_fail(-EINVAL, "no context or configuration");
+		return urma_fail(-EINVAL, URMA_NULL_CFG, (const void *)ctx, (const void *)cfg);
 	if (cfg->flag.bs.tag_matching)
-		return urma_fail(-EOPNOTSUPP, "tags are not matched");
+		return urma_fail(
+			-EOPNOTSUPP,
+			"tag_matching is not offered: receives are used in their order; clear the "
+			"flag");
 	if (cfg->flag.bs.reserved != 0 || cfg->min_rnr_timer > HCA_UB_RNR_TIMER_MAX)
-		return urma_fail(-EINVAL, "JFR flags %#x, min_rnr_timer %u", cfg->flag.value,
-				 cfg->min_rnr_timer);
+		return urma_fail(
+			-EINVAL,
+			"JFR flags %#x, min_rnr_timer %u: the reserved bits must be 0, the timer "
+			"at most %u",
+			cfg->flag.value, cfg->min_rnr_timer, HCA_UB_RNR_TIMER_MAX);
 	err = check_id(cfg->id);
 	if (err == 0)
 		err = check_token(cfg->flag.bs.token_policy);
@@ -105,8 +126,11 @@ check_both(urma_transport_mode_t sends, urma_transport_mode_t receives)
 {
 	if ((sends == URMA_TM_UM) == (receives == URMA_TM_UM))
 		return 0;
-	return urma_fail(-EINVAL, "a Jetty with sends of mode %u and receives of mode %u", sends,
-			 receives);
+	return urma_fail(
+		-EINVAL,
+		"a Jetty with sends of mode %u and receives of mode %u: both must be UM (%u), or "
+		"neither",
+		sends, receives, URMA_TM_UM);
 }
 
 /* A Jetty's receives: a JFR's, or a queue that jfr_cfg describes */
@@ -114,7 +138,8 @@ static int
 check_receives(const urma_context_t *ctx, const urma_jetty_cfg_t *cfg)
 {
 	if (cfg->flag.bs.reserved != 0)
-		return urma_fail(-EINVAL, "Jetty flags %#x are not known", cfg->flag.value);
+		return urma_fail(-EINVAL, "Jetty flags %#x: the reserved bits must be 0",
+				 cfg->flag.value);
 	if (!cfg->flag.bs.share_jfr) {
 		int err = check_jfr(ctx, cfg->jfr_cfg);
 
@@ -122,11 +147,18 @@ check_receives(const urma_context_t *ctx, const urma_jetty_cfg_t *cfg)
 				: check_both(cfg->jfs_cfg.trans_mode, cfg->jfr_cfg->trans_mode);
 	}
 	if (cfg->shared.jfr == NULL || cfg->shared.jfr->urma_ctx != ctx)
-		return urma_fail(-EINVAL, "a Jetty without receives needs a JFR of its context");
+		return urma_fail(
+			-EINVAL,
+			"shared.jfr is %s: a Jetty with flag share_jfr needs a JFR of its context, "
+			"from urma_create_jfr()",
+			cfg->shared.jfr == NULL ? "NULL" : "of another context");
 	if (check_both(cfg->jfs_cfg.trans_mode, cfg->shared.jfr->jfr_cfg.trans_mode) != 0)
 		return -EINVAL;
 	if (cfg->shared.jfc != NULL && cfg->shared.jfc != cfg->shared.jfr->jfr_cfg.jfc)
-		return urma_fail(-EOPNOTSUPP, "receives of a JFR complete into its JFC");
+		return urma_fail(
+			-EOPNOTSUPP,
+			"shared.jfc is not the JFC of the JFR: receives of a JFR complete into its "
+			"JFC; pass that one or NULL");
 	return 0;
 }
 
@@ -343,7 +375,7 @@ urma_create_jetty(urma_context_t *ctx, urma_jetty_cfg_t *cfg)
 	if (cfg == NULL || check_jfs(ctx, &cfg->jfs_cfg) != 0 || check_receives(ctx, cfg) != 0 ||
 	    check_id(cfg->id) != 0) {
 		if (cfg == NULL)
-			urma_fail(-EINVAL, "no configuration");
+			urma_fail(-EINVAL, URMA_NULL_CFG, (const void *)ctx, (const void *)cfg);
 		return NULL;
 	}
 	full = *cfg;
@@ -377,7 +409,9 @@ delete_queue(struct urma_queue *q)
 	int err;
 
 	if (q->bound != NULL)
-		return urma_fail(-EBUSY, "the Jetty is bound");
+		return urma_fail(-EBUSY,
+				 "Jetty %u is bound: urma_unbind_jetty() it before it is deleted",
+				 q->number);
 	err = ctx->ctl->destroy_jetty(ctx->lib, q->number);
 	if (err != 0)
 		return err;
@@ -390,7 +424,7 @@ urma_status_t
 urma_delete_jfs(urma_jfs_t *jfs)
 {
 	if (jfs == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFS"));
+		return urma_status(urma_null("jfs", "urma_create_jfs"));
 	return urma_status(delete_queue((struct urma_queue *)jfs));
 }
 
@@ -398,7 +432,7 @@ urma_status_t
 urma_delete_jetty(urma_jetty_t *jetty)
 {
 	if (jetty == NULL)
-		return urma_status(urma_fail(-EINVAL, "no Jetty"));
+		return urma_status(urma_null("jetty", "urma_create_jetty"));
 	return urma_status(delete_queue((struct urma_queue *)jetty));
 }
 
@@ -410,7 +444,10 @@ flush(struct urma_queue *q, int cr_cnt, urma_cr_t *cr)
 	int got = 0;
 
 	if (!__atomic_load_n(&q->flushed, __ATOMIC_ACQUIRE)) {
-		urma_fail(-EINVAL, "the queue is not flushed yet: poll its JFC");
+		urma_fail(-EINVAL,
+			  "%s %u is not flushed yet: poll its JFC until URMA_CR_WR_FLUSH_ERR_DONE "
+			  "comes",
+			  URMA_QUEUE(q));
 		return -1;
 	}
 	lib_lock_take(&q->sq.lock);
@@ -433,7 +470,9 @@ urma_flush_jfs(urma_jfs_t *jfs, int cr_cnt, urma_cr_t *cr)
 {
 	if (jfs != NULL && cr != NULL && cr_cnt >= 0)
 		return flush((struct urma_queue *)jfs, cr_cnt, cr);
-	urma_fail(-EINVAL, "no JFS, or no place for completions");
+	urma_fail(-EINVAL,
+		  "jfs %p, %d completions at %p: expected a JFS, and a place for 0 or more",
+		  (void *)jfs, cr_cnt, (void *)cr);
 	return -1;
 }
 
@@ -442,7 +481,9 @@ urma_flush_jetty(urma_jetty_t *jetty, int cr_cnt, urma_cr_t *cr)
 {
 	if (jetty != NULL && cr != NULL && cr_cnt >= 0)
 		return flush((struct urma_queue *)jetty, cr_cnt, cr);
-	urma_fail(-EINVAL, "no Jetty, or no place for completions");
+	urma_fail(-EINVAL,
+		  "jetty %p, %d completions at %p: expected a Jetty, and a place for 0 or more",
+		  (void *)jetty, cr_cnt, (void *)cr);
 	return -1;
 }
 
@@ -538,14 +579,21 @@ urma_modify_jfr(urma_jfr_t *jfr, urma_jfr_attr_t *attr)
 
 	if (jfr == NULL || attr == NULL ||
 	    (attr->mask & ~(uint32_t)(JFR_RX_THRESHOLD | JFR_STATE)) != 0)
-		return urma_status(urma_fail(-EINVAL, "no JFR, or attributes that it has not"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"urma_modify_jfr() needs a JFR, and a mask of RX_THRESHOLD and STATE: not "
+			"%#x",
+			attr == NULL ? 0 : attr->mask));
 	if ((attr->mask & JFR_STATE) != 0)
-		return urma_status(urma_fail(-EOPNOTSUPP, "JFRs are READY until they are deleted"));
+		return urma_status(urma_fail(
+			-EOPNOTSUPP, "JFR %u is READY until it is deleted: its state cannot be set",
+			f->number));
 	if (attr->mask == 0)
 		return URMA_SUCCESS;
 	if (attr->rx_threshold > f->rq.wq.mask)
-		return urma_status(urma_fail(-EINVAL, "threshold %u, the JFR holds %u",
-					     attr->rx_threshold, f->rq.wq.mask));
+		return urma_status(urma_fail(-EINVAL,
+					     "threshold %u: JFR %u has at most %u receives",
+					     attr->rx_threshold, f->number, f->rq.wq.mask));
 	return urma_status(f->ctx->ctl->arm_jfr(f->ctx->lib, f->number, attr->rx_threshold));
 }
 
@@ -553,7 +601,7 @@ urma_status_t
 urma_query_jfr(urma_jfr_t *jfr, urma_jfr_cfg_t *cfg, urma_jfr_attr_t *attr)
 {
 	if (jfr == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFR"));
+		return urma_status(urma_null("jfr", "urma_create_jfr"));
 	if (cfg != NULL)
 		*cfg = jfr->jfr_cfg;
 	if (attr != NULL)
@@ -570,13 +618,14 @@ urma_delete_jfr(urma_jfr_t *jfr)
 	int err;
 
 	if (jfr == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFR"));
+		return urma_status(urma_null("jfr", "urma_create_jfr"));
 	ctx = f->ctx;
 	pthread_mutex_lock(&ctx->lock);
 	users = f->users;
 	pthread_mutex_unlock(&ctx->lock);
 	if (users != 0)
-		return urma_status(urma_fail(-EBUSY, "%u Jettys use the JFR", users));
+		return urma_status(urma_fail(-EBUSY, "%u Jettys use JFR %u: delete them first",
+					     users, f->number));
 	err = ctx->ctl->destroy_jfr(ctx->lib, f->number);
 	if (err != 0)
 		return urma_status(err);

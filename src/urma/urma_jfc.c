@@ -16,7 +16,7 @@ urma_create_jfce(urma_context_t *ctx)
 	struct urma_jfce_obj *e;
 
 	if (ctx == NULL) {
-		urma_fail(-EINVAL, "no context");
+		urma_null("ctx", "urma_create_context");
 		return NULL;
 	}
 	e = urma_object_new(c, sizeof(*e), "a JFCE");
@@ -44,7 +44,7 @@ urma_delete_jfce(urma_jfce_t *jfce)
 	int err;
 
 	if (jfce == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFCE"));
+		return urma_status(urma_null("jfce", "urma_create_jfce"));
 	err = softhca_destroy_comp_channel(e->channel);
 	if (err == 0)
 		urma_object_free(urma_ctx_of(jfce->urma_ctx), e);
@@ -55,13 +55,18 @@ static int
 check_jfc(const urma_context_t *ctx, const urma_jfc_cfg_t *cfg)
 {
 	if (ctx == NULL || cfg == NULL)
-		return urma_fail(-EINVAL, "no context or configuration");
+		return urma_fail(-EINVAL, URMA_NULL_CFG, (const void *)ctx, (const void *)cfg);
 	if (cfg->flag.bs.jfc_inline)
-		return urma_fail(-EOPNOTSUPP, "completions carry no data");
+		return urma_fail(
+			-EOPNOTSUPP,
+			"jfc_inline is not offered: completions carry no data; clear the flag");
 	if (cfg->flag.bs.reserved != 0)
-		return urma_fail(-EINVAL, "JFC flags %#x are not known", cfg->flag.value);
+		return urma_fail(-EINVAL, "JFC flags %#x: the reserved bits must be 0",
+				 cfg->flag.value);
 	if (cfg->jfce != NULL && cfg->jfce->urma_ctx != ctx)
-		return urma_fail(-EINVAL, "the JFCE belongs to another context");
+		return urma_fail(
+			-EINVAL,
+			"the JFCE is of another context: create it with the context of the JFC");
 	return 0;
 }
 
@@ -104,10 +109,12 @@ urma_modify_jfc(urma_jfc_t *jfc, urma_jfc_attr_t *attr)
 	int err;
 
 	if (jfc == NULL || attr == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFC or attributes"));
-	if ((attr->mask & ~(uint32_t)(JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD)) != 0)
 		return urma_status(
-			urma_fail(-EINVAL, "JFC attributes %#x are not known", attr->mask));
+			urma_fail(-EINVAL, "jfc %p, attr %p: expected a JFC and its new attributes",
+				  (void *)jfc, (void *)attr));
+	if ((attr->mask & ~(uint32_t)(JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD)) != 0)
+		return urma_status(urma_fail(-EINVAL, "JFC attributes %#x: expected a set of %#x",
+					     attr->mask, JFC_MODERATE_COUNT | JFC_MODERATE_PERIOD));
 	change.moderate = j->moderate;
 	if ((attr->mask & JFC_MODERATE_COUNT) != 0)
 		change.moderate.cq_count = attr->moderate_count;
@@ -126,7 +133,7 @@ urma_delete_jfc(urma_jfc_t *jfc)
 	int err;
 
 	if (jfc == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFC"));
+		return urma_status(urma_null("jfc", "urma_create_jfc"));
 	err = softhca_destroy_cq(j->cq);
 	if (err == 0)
 		urma_object_free(urma_ctx_of(jfc->urma_ctx), j);
@@ -137,7 +144,7 @@ urma_status_t
 urma_rearm_jfc(urma_jfc_t *jfc, bool solicited_only)
 {
 	if (jfc == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFC"));
+		return urma_status(urma_null("jfc", "urma_create_jfc"));
 	return urma_status(softhca_req_notify_cq(((struct urma_jfc_obj *)jfc)->cq, solicited_only));
 }
 
@@ -190,7 +197,9 @@ urma_wait_jfc(urma_jfce_t *jfce, uint32_t jfc_cnt, int time_out, urma_jfc_t *jfc
 	int got;
 
 	if (jfce == NULL || jfc == NULL || jfc_cnt == 0 || jfc_cnt > INT32_MAX) {
-		urma_fail(-EINVAL, "no JFCE, or no place for JFCs");
+		urma_fail(-EINVAL,
+			  "jfce %p, %u JFCs at %p: expected a JFCE, and a place for at least one",
+			  (void *)jfce, jfc_cnt, (void *)jfc);
 		return -1;
 	}
 	for (;;) {

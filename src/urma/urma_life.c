@@ -33,6 +33,14 @@ life_may_become(uint32_t from, uint32_t to)
 	}
 }
 
+static const char *
+life_name(uint32_t state)
+{
+	static const char *const names[] = {"RESET", "READY", "SUSPENDED", "ERROR"};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
 static int
 life_query(const struct urma_queue *q, struct urma_ctl_state *now)
 {
@@ -115,7 +123,11 @@ life_await_flush(struct urma_queue *q)
 		if (life_clock_ns() >= until) {
 			if (now.flushed)
 				break;
-			return urma_fail(-EAGAIN, "the queue is not flushed yet");
+			return urma_fail(
+				-EAGAIN,
+				"%s %u is not flushed after %u ms: poll its JFCs, and modify it "
+				"again",
+				URMA_QUEUE(q), (unsigned int)(FLUSH_NS / 1000000));
 		}
 		life_pause(q->ctx->lib, &pause_ns);
 	}
@@ -162,13 +174,17 @@ static int
 life_is_over(struct urma_queue *q)
 {
 	if (life_has_completions(q))
-		return urma_fail(-EAGAIN, "the queue has completions: poll its JFCs");
+		return urma_fail(-EAGAIN,
+				 "%s %u has completions of its last life: poll its JFCs first",
+				 URMA_QUEUE(q));
 	/* those without a completion are also finished */
 	if (q->unseen != 0 && q->tail != q->sq.head) {
 		if (q->sq.head - q->tail > q->unseen)
 			q->tail = q->sq.head - q->unseen;
-		return urma_fail(-EAGAIN, "the device has not seen %u requests: flush the queue",
-				 q->sq.head - q->tail);
+		return urma_fail(-EAGAIN,
+				 "the device has not read %u requests of %s %u: fetch them with "
+				 "urma_flush_%s()",
+				 q->sq.head - q->tail, URMA_QUEUE(q), q->is_jfs ? "jfs" : "jetty");
 	}
 	return 0;
 }
@@ -226,7 +242,11 @@ life_set(struct urma_queue *q, uint32_t state)
 	if (err != 0)
 		return err;
 	if (!life_may_become(now.state, state))
-		return urma_fail(-EINVAL, "from state %u to state %u", now.state, state);
+		return urma_fail(
+			-EINVAL,
+			"%s %u cannot go from state %s to state %u: READY follows RESET and "
+			"SUSPENDED, SUSPENDED follows READY, ERROR follows all but RESET",
+			URMA_QUEUE(q), life_name(now.state), state);
 	if (state == URMA_JETTY_STATE_RESET)
 		return now.state == URMA_JETTY_STATE_RESET ? 0 : life_reset(q, now.state);
 	if (now.state == URMA_JETTY_STATE_RESET)
@@ -241,7 +261,9 @@ urma_status_t
 urma_modify_jfs(urma_jfs_t *jfs, urma_jfs_attr_t *attr)
 {
 	if (jfs == NULL || attr == NULL || (attr->mask & ~(uint32_t)JFS_STATE) != 0)
-		return urma_status(urma_fail(-EINVAL, "no JFS, or attributes that it has not"));
+		return urma_status(urma_fail(
+			-EINVAL, "urma_modify_jfs() needs a JFS, and a mask of STATE: not %#x",
+			attr == NULL ? 0 : attr->mask));
 	return urma_status(attr->mask == 0 ? 0 : life_set((struct urma_queue *)jfs, attr->state));
 }
 
@@ -250,9 +272,13 @@ urma_modify_jetty(urma_jetty_t *jetty, urma_jetty_attr_t *attr)
 {
 	if (jetty == NULL || attr == NULL ||
 	    (attr->mask & ~(uint32_t)(JETTY_STATE | JETTY_RX_THRESHOLD)) != 0)
-		return urma_status(urma_fail(-EINVAL, "no Jetty, or attributes that it has not"));
+		return urma_status(urma_fail(
+			-EINVAL, "urma_modify_jetty() needs a Jetty, and a mask of STATE: not %#x",
+			attr == NULL ? 0 : attr->mask));
 	if ((attr->mask & JETTY_RX_THRESHOLD) != 0)
-		return urma_status(urma_fail(-EOPNOTSUPP, "only JFRs have a threshold"));
+		return urma_status(urma_fail(
+			-EOPNOTSUPP,
+			"a Jetty has no receive threshold: use a JFR, and urma_modify_jfr()"));
 	return urma_status(attr->mask == 0 ? 0 : life_set((struct urma_queue *)jetty, attr->state));
 }
 
@@ -263,7 +289,7 @@ urma_query_jfs(urma_jfs_t *jfs, urma_jfs_cfg_t *cfg, urma_jfs_attr_t *attr)
 	int err = 0;
 
 	if (jfs == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFS"));
+		return urma_status(urma_null("jfs", "urma_create_jfs"));
 	if (attr != NULL)
 		err = life_query((struct urma_queue *)jfs, &now);
 	if (err == 0 && attr != NULL)
@@ -280,7 +306,7 @@ urma_query_jetty(urma_jetty_t *jetty, urma_jetty_cfg_t *cfg, urma_jetty_attr_t *
 	int err = 0;
 
 	if (jetty == NULL)
-		return urma_status(urma_fail(-EINVAL, "no Jetty"));
+		return urma_status(urma_null("jetty", "urma_create_jetty"));
 	if (attr != NULL)
 		err = life_query((struct urma_queue *)jetty, &now);
 	if (err == 0 && attr != NULL)

@@ -12,21 +12,34 @@ check_peer(const urma_context_t *ctx, const urma_target_jetty_t *t, const urma_t
 	uint32_t order = t->flag.bs.order_type;
 
 	if (ctx == NULL)
-		return urma_fail(-EINVAL, "no context");
+		return urma_null("ctx", "urma_create_context");
 	if (t->type == URMA_JETTY_GROUP || order == URMA_OT || order == URMA_OL || order == URMA_NO)
-		return urma_fail(-EOPNOTSUPP, "groups and these orders are not offered yet");
+		return urma_fail(
+			-EOPNOTSUPP,
+			"type %u with order type %u is not offered: import a Jetty or JFR with "
+			"URMA_DEF_ORDER or URMA_OI",
+			t->type, order);
 	if ((t->trans_mode != URMA_TM_RM && t->trans_mode != URMA_TM_RC &&
 	     t->trans_mode != URMA_TM_UM) ||
 	    t->type > URMA_JETTY_GROUP || order > URMA_NO || t->flag.bs.reserved != 0)
-		return urma_fail(-EINVAL, "mode %u, type %u or flags %#x are not known",
-				 t->trans_mode, t->type, t->flag.value);
+		return urma_fail(
+			-EINVAL,
+			"mode %u, type %u or flags %#x are not known: expected RM, RC or UM, a "
+			"Jetty or JFR, and reserved bits of 0",
+			t->trans_mode, t->type, t->flag.value);
 	if (t->id.id == HCA_TC_NONE || t->id.id > HCA_TC_MASK)
-		return urma_fail(-EINVAL, "no Jetty has the id %#x", t->id.id);
+		return urma_fail(-EINVAL,
+				 "no Jetty has the id %#x: expected one of the peer, from 1 to %#x",
+				 t->id.id, HCA_TC_MASK);
 	if (t->flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT)
-		return urma_fail(-EOPNOTSUPP, "token policy %u is not offered",
-				 t->flag.bs.token_policy);
+		return urma_fail(-EOPNOTSUPP, URMA_NO_POLICY, t->flag.bs.token_policy,
+				 URMA_TOKEN_PLAIN_TEXT);
 	if (t->flag.bs.token_policy == URMA_TOKEN_PLAIN_TEXT && token == NULL)
-		return urma_fail(-EINVAL, "the peer asks for a token value");
+		return urma_fail(
+			-EINVAL,
+			"token_value is NULL, and Jetty %#x of the peer has the token policy "
+			"PLAIN_TEXT: pass the peer's token",
+			t->id.id);
 	return 0;
 }
 
@@ -66,7 +79,7 @@ urma_import_jetty(urma_context_t *ctx, urma_rjetty_t *rjetty, urma_token_t *toke
 	urma_target_jetty_t what;
 
 	if (rjetty == NULL) {
-		urma_fail(-EINVAL, "no Jetty");
+		urma_fail(-EINVAL, "rjetty is NULL: expected the Jetty of a peer");
 		return NULL;
 	}
 	what = (urma_target_jetty_t){.id = rjetty->jetty_id,
@@ -82,7 +95,7 @@ urma_import_jfr(urma_context_t *ctx, urma_rjfr_t *rjfr, urma_token_t *token_valu
 	urma_target_jetty_t what;
 
 	if (rjfr == NULL) {
-		urma_fail(-EINVAL, "no JFR");
+		urma_fail(-EINVAL, "rjfr is NULL: expected the JFR of a peer");
 		return NULL;
 	}
 	what = (urma_target_jetty_t){.id = rjfr->jfr_id,
@@ -101,13 +114,17 @@ urma_unimport_jetty(urma_target_jetty_t *tjetty)
 	int err;
 
 	if (tjetty == NULL)
-		return urma_status(urma_fail(-EINVAL, "no imported Jetty"));
+		return urma_status(urma_null("tjetty", "urma_import_jetty"));
 	c = urma_ctx_of(tjetty->urma_ctx);
 	pthread_mutex_lock(&c->lock);
 	users = t->users;
 	pthread_mutex_unlock(&c->lock);
 	if (users != 0)
-		return urma_status(urma_fail(-EBUSY, "%u Jettys are bound to it", users));
+		return urma_status(urma_fail(
+			-EBUSY,
+			"%u Jettys are bound to the imported Jetty %#x: urma_unbind_jetty() them "
+			"first",
+			users, tjetty->id.id));
 	err = t->unreliable ? 0 : c->ctl->unimport_peer(c->lib, t->import);
 	if (err == 0)
 		urma_object_free(c, t);
@@ -137,7 +154,10 @@ bind(struct urma_queue *q, struct urma_target *t)
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (taken)
-		return urma_fail(-EEXIST, "the Jetty is bound already");
+		return urma_fail(
+			-EEXIST,
+			"Jetty %u is bound to a peer: urma_unbind_jetty() it before another bind",
+			q->number);
 	err = c->ctl->bind_jetty(c->lib, q->number, t->pub.id.eid.raw, t->pub.id.id);
 	if (err == 0) {
 		q->jetty.remote_jetty = &t->pub;
@@ -154,14 +174,28 @@ urma_status_t
 urma_bind_jetty(urma_jetty_t *jetty, urma_target_jetty_t *tjetty)
 {
 	if (jetty == NULL || tjetty == NULL || jetty->urma_ctx != tjetty->urma_ctx)
-		return urma_status(urma_fail(-EINVAL, "no Jetty and peer of one context"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"jetty %p, tjetty %p: expected a Jetty and an imported one, both of one "
+			"context",
+			(void *)jetty, (void *)tjetty));
 	if (jetty->jetty_cfg.jfs_cfg.trans_mode != URMA_TM_RC || tjetty->type != URMA_JETTY)
-		return urma_status(urma_fail(-EINVAL, "only Jettys of mode RC are bound"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"mode %u, type %u: only a Jetty of mode RC (%u) is bound, and to a Jetty",
+			jetty->jetty_cfg.jfs_cfg.trans_mode, tjetty->type, URMA_TM_RC));
 	if (tjetty->trans_mode == URMA_TM_UM)
-		return urma_status(urma_fail(-EINVAL, "a peer that was imported for mode UM"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"the peer was imported for mode UM (%u): import it for RC (%u) to bind a "
+			"Jetty to it",
+			URMA_TM_UM, URMA_TM_RC));
 	if (tjetty->id.id < HCA_TC_WELL_KNOWN)
-		return urma_status(urma_fail(-EINVAL, "a Jetty is bound to the own number of "
-						      "another, not to a well-known one"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"id %u of the peer is well-known: a Jetty is bound to the number of "
+			"another, %u or more",
+			tjetty->id.id, HCA_TC_WELL_KNOWN));
 	return urma_status(bind((struct urma_queue *)jetty, (struct urma_target *)tjetty));
 }
 
@@ -185,7 +219,8 @@ urma_unbind_jetty(urma_jetty_t *jetty)
 	int err;
 
 	if (jetty == NULL || q->bound == NULL)
-		return urma_status(urma_fail(-EINVAL, "no bound Jetty"));
+		return urma_status(urma_fail(
+			-EINVAL, "jetty is NULL, or not bound: urma_bind_jetty() comes first"));
 	c = q->ctx;
 	err = c->ctl->bind_jetty(c->lib, q->number, q->bound->pub.id.eid.raw, HCA_TC_NONE);
 	if (err == 0)

@@ -318,7 +318,9 @@ urma_poll_jfc(urma_jfc_t *jfc, int cr_cnt, urma_cr_t *cr)
 	int got;
 
 	if (jfc == NULL || cr_cnt < 0 || (cr == NULL && cr_cnt != 0)) {
-		urma_fail(-EINVAL, "no JFC, or no place for completions");
+		urma_fail(-EINVAL,
+			  "jfc %p, %d completions at %p: expected a JFC, and a place for 0 or more",
+			  (void *)jfc, cr_cnt, (void *)cr);
 		return -1;
 	}
 	ctx = urma_ctx_of(jfc->urma_ctx);

@@ -78,10 +78,10 @@ static int
 check_depth(const struct urma_ctx *ctx, uint32_t depth, uint32_t sges)
 {
 	if (depth == 0 || log2_up(depth) > ctx->lib->info.log_max_wqes)
-		return urma_fail(-EINVAL, "a queue of %u requests, the device has 1..2^%u", depth,
+		return urma_fail(-EINVAL, "a queue of %u requests: expected 1 to 2^%u", depth,
 				 ctx->lib->info.log_max_wqes);
 	if (sges > ctx->lib->info.max_sge)
-		return urma_fail(-EINVAL, "%u SGEs, the device has %u", sges,
+		return urma_fail(-EINVAL, "%u SGEs: the device has at most %u", sges,
 				 ctx->lib->info.max_sge);
 	return 0;
 }
@@ -101,8 +101,11 @@ urma_sq_map(struct urma_ctx *ctx, struct urma_queue *q, const urma_jfs_cfg_t *cf
 	if (err != 0)
 		return err;
 	if (cfg->max_inline_data > info->max_inline || 1u << log_stride > info->max_wqe_stride)
-		return urma_fail(-EINVAL, "%u SGEs and %u bytes inline, a WQE has %u bytes",
-				 cfg->max_sge, cfg->max_inline_data, info->max_wqe_stride);
+		return urma_fail(
+			-EINVAL,
+			"%u SGEs and %u bytes inline: together they exceed a WQE of at most %u "
+			"bytes",
+			cfg->max_sge, cfg->max_inline_data, info->max_wqe_stride);
 	err = map(ctx, &q->sq, log2_up(cfg->depth), log_stride, 0);
 	if (err != 0)
 		return err;

@@ -10,14 +10,13 @@ static int
 recv_judge(const struct urma_ctx *ctx, const struct lib_wq *wq, const urma_jfr_wr_t *wr)
 {
 	if (wr->src.num_sge > wq->max_sge || (wr->src.num_sge != 0 && wr->src.sge == NULL))
-		return urma_fail(-EINVAL, "%u SGEs, the queue takes %u", wr->src.num_sge,
-				 wq->max_sge);
+		return urma_fail(-EINVAL, URMA_SGES, wr->src.num_sge, wq->max_sge);
 	for (uint32_t i = 0; i < wr->src.num_sge; i++) {
 		const urma_sge_t *sge = &wr->src.sge[i];
 
 		if (sge->tseg == NULL || sge->tseg->urma_ctx != &ctx->pub ||
 		    ((const struct urma_segment *)sge->tseg)->mr == NULL)
-			return urma_fail(-EINVAL, "SGE %u is in no registered segment", i);
+			return urma_fail(-EINVAL, URMA_NO_SEGMENT, i);
 		if (sge->len > HCA_WQE_MAX_BYTE_CNT)
 			return urma_fail(-EINVAL, "SGE %u is longer than 2^31 - 1 bytes", i);
 	}
@@ -61,7 +60,8 @@ post_ring(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *w
 	int err;
 
 	if (rq->posted - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) == rq->wq.mask + 1)
-		return urma_fail(-ENOMEM, "the receive queue is full (%u)", rq->wq.mask + 1);
+		return urma_fail(-ENOMEM, "the receive queue is full (%u): poll its JFC first",
+				 rq->wq.mask + 1);
 	err = recv_judge(ctx, &rq->wq, wr);
 	if (err == 0)
 		build(rq, rq->posted++ & rq->wq.mask, wr);
@@ -77,7 +77,7 @@ post_list(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *w
 	int err;
 
 	if (index == rq->free_tail)
-		return urma_fail(-ENOMEM, "the JFR is full (%u)", rq->wq.mask);
+		return urma_fail(-ENOMEM, "the JFR is full (%u): poll its JFC first", rq->wq.mask);
 	err = recv_judge(ctx, &rq->wq, wr);
 	if (err != 0)
 		return err;
@@ -116,7 +116,10 @@ post(struct urma_ctx *ctx, struct urma_rq *rq, urma_jfr_wr_t *wr, urma_jfr_wr_t 
 	if (ctx->lib->dead)
 		err = urma_inside()->dead(ctx->lib);
 	else if (__builtin_expect(rq->closed, 0))
-		err = urma_fail(-EINVAL, "a receive in state RESET");
+		err = urma_fail(
+			-EINVAL,
+			"the Jetty is in state RESET: modify it to READY before receives are "
+			"posted");
 	while (err == 0 && wr != NULL) {
 		err = rq->next != NULL ? post_list(ctx, rq, wr) : post_ring(ctx, rq, wr);
 		if (err == 0)
@@ -135,7 +138,7 @@ urma_post_jfr_wr(urma_jfr_t *jfr, urma_jfr_wr_t *wr, urma_jfr_wr_t **bad_wr)
 	struct urma_jfrq *f = (struct urma_jfrq *)jfr;
 
 	if (jfr == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFR"));
+		return urma_status(urma_null("jfr", "urma_create_jfr"));
 	return post(f->ctx, &f->rq, wr, bad_wr);
 }
 
@@ -146,7 +149,10 @@ urma_post_jetty_recv_wr(urma_jetty_t *jetty, urma_jfr_wr_t *wr, urma_jfr_wr_t **
 	urma_status_t status;
 
 	if (jetty == NULL || q->rq.wq.buf == NULL)
-		return urma_status(urma_fail(-EINVAL, "no Jetty with a receive queue of its own"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"jetty is NULL, or its receives are those of a JFR: post them with "
+			"urma_post_jfr_wr()"));
 	status = post(q->ctx, &q->rq, wr, bad_wr);
 	kick_if_asked(q->ctx, &q->rq, q->number);
 	return status;

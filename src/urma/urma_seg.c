@@ -6,25 +6,33 @@
 
 #define ACCESS_ALL \
 	(URMA_ACCESS_LOCAL_ONLY | URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC)
+#define NO_TOKEN_IDS "a TokenID comes with its segment, from urma_register_seg()"
 #define ACCESS_PEERS (URMA_ACCESS_READ | URMA_ACCESS_WRITE | URMA_ACCESS_ATOMIC)
 
 static int
 check_cfg(const urma_context_t *ctx, const urma_seg_cfg_t *cfg)
 {
 	if (ctx == NULL || cfg == NULL)
-		return urma_fail(-EINVAL, "no context or configuration");
+		return urma_fail(-EINVAL, URMA_NULL_CFG, (const void *)ctx, (const void *)cfg);
 	if (cfg->flag.bs.reserved != 0 || (cfg->flag.bs.access & ~(uint32_t)ACCESS_ALL) != 0)
-		return urma_fail(-EINVAL, "segment flags %#x are not known", cfg->flag.value);
+		return urma_fail(
+			-EINVAL,
+			"segment flags %#x: access is a set of %#x, and the reserved bits must be "
+			"0",
+			cfg->flag.value, ACCESS_ALL);
 	if (cfg->flag.bs.dsva)
-		return urma_fail(-EOPNOTSUPP, "there are no shared virtual addresses");
+		return urma_fail(
+			-EOPNOTSUPP,
+			"flag dsva: shared virtual addresses are not offered; clear the flag");
 	if (cfg->flag.bs.token_id_valid)
-		return urma_fail(-EOPNOTSUPP, "TokenIDs come with segments");
+		return urma_fail(-EOPNOTSUPP, "flag token_id_valid: " NO_TOKEN_IDS);
 	if (cfg->flag.bs.token_policy > URMA_TOKEN_PLAIN_TEXT)
-		return urma_fail(-EOPNOTSUPP, "token policy %u is not offered",
-				 cfg->flag.bs.token_policy);
+		return urma_fail(-EOPNOTSUPP, URMA_NO_POLICY, cfg->flag.bs.token_policy,
+				 URMA_TOKEN_PLAIN_TEXT);
 	if ((cfg->flag.bs.access & URMA_ACCESS_LOCAL_ONLY) != 0 &&
 	    (cfg->flag.bs.access & ACCESS_PEERS) != 0)
-		return urma_fail(-EINVAL, "local only, and rights of peers");
+		return urma_fail(-EINVAL, "access %#x: LOCAL_ONLY (%#x) excludes rights of peers",
+				 cfg->flag.bs.access, URMA_ACCESS_LOCAL_ONLY);
 	return 0;
 }
 
@@ -116,7 +124,10 @@ urma_unregister_seg(urma_target_seg_t *tseg)
 	int err;
 
 	if (tseg == NULL || s->mr == NULL)
-		return urma_status(urma_fail(-EINVAL, "no registered segment"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"tseg is NULL or imported: expected a segment of urma_register_seg(); "
+			"urma_unimport_seg() ends an import"));
 	err = softhca_dereg_mr(s->mr);
 	if (err == 0)
 		urma_object_free(urma_ctx_of(tseg->urma_ctx), s);
@@ -130,19 +141,33 @@ check_import(const urma_context_t *ctx, const urma_seg_t *seg, const urma_token_
 	     urma_import_seg_flag_t flag)
 {
 	if (ctx == NULL || seg == NULL)
-		return urma_fail(-EINVAL, "no context or segment");
+		return urma_fail(-EINVAL,
+				 "ctx %p, seg %p: expected a context and the segment of a peer",
+				 (const void *)ctx, (const void *)seg);
 	if (flag.bs.reserved != 0)
-		return urma_fail(-EINVAL, "import flags %#x are not known", flag.value);
+		return urma_fail(-EINVAL, "import flags %#x: the reserved bits must be 0",
+				 flag.value);
 	if (flag.bs.mapping)
-		return urma_fail(-EOPNOTSUPP, "memory of peers is not mapped");
+		return urma_fail(
+			-EOPNOTSUPP,
+			"flag mapping: memory of peers is reached by requests only; clear the "
+			"flag");
 	if (seg->attr.bs.token_policy > URMA_TOKEN_PLAIN_TEXT)
-		return urma_fail(-EOPNOTSUPP, "token policy %u is not offered",
-				 seg->attr.bs.token_policy);
+		return urma_fail(-EOPNOTSUPP, URMA_NO_POLICY, seg->attr.bs.token_policy,
+				 URMA_TOKEN_PLAIN_TEXT);
 	if (seg->attr.bs.token_policy == URMA_TOKEN_PLAIN_TEXT && token == NULL)
-		return urma_fail(-EINVAL, "the segment asks for a token value");
+		return urma_fail(
+			-EINVAL,
+			"token_value is NULL, and segment %#x has the token policy PLAIN_TEXT: "
+			"pass the peer's token",
+			seg->token_id);
 	if (seg->token_id > HCA_TOKEN_ID_MASK || seg->ubva.va + seg->len < seg->ubva.va)
-		return urma_fail(-EINVAL, "TokenID %#x, %llu bytes at %#llx", seg->token_id,
-				 (unsigned long long)seg->len, (unsigned long long)seg->ubva.va);
+		return urma_fail(
+			-EINVAL,
+			"TokenID %#x, %llu bytes at %#llx: a TokenID is at most %#x, and the range "
+			"must not wrap",
+			seg->token_id, (unsigned long long)seg->len,
+			(unsigned long long)seg->ubva.va, HCA_TOKEN_ID_MASK);
 	return 0;
 }
 
@@ -168,7 +193,10 @@ urma_status_t
 urma_unimport_seg(urma_target_seg_t *tseg)
 {
 	if (tseg == NULL || ((struct urma_segment *)tseg)->mr != NULL)
-		return urma_status(urma_fail(-EINVAL, "no imported segment"));
+		return urma_status(urma_fail(
+			-EINVAL,
+			"tseg is NULL or registered here: expected a segment of urma_import_seg(); "
+			"urma_unregister_seg() ends a registration"));
 	urma_object_free(urma_ctx_of(tseg->urma_ctx), tseg);
 	return URMA_SUCCESS;
 }
@@ -178,21 +206,24 @@ urma_unimport_seg(urma_target_seg_t *tseg)
 urma_token_id_t *
 urma_alloc_token_id(urma_context_t *ctx)
 {
-	urma_fail(-EOPNOTSUPP, "TokenIDs come with segments");
+	urma_fail(-EOPNOTSUPP, "urma_alloc_token_id(): " NO_TOKEN_IDS);
 	return NULL;
 }
 
 urma_status_t
 urma_free_token_id(urma_token_id_t *token_id)
 {
-	return urma_status(urma_fail(-EINVAL, "no TokenID of its own"));
+	return urma_status(urma_fail(-EINVAL, "urma_free_token_id(): " NO_TOKEN_IDS));
 }
 
 static int
 check_rotation(const struct urma_segment *s)
 {
 	if (s == NULL || s->mr == NULL || !s->exported || !s->check)
-		return urma_fail(-EINVAL, "no registered segment with a token value");
+		return urma_fail(
+			-EINVAL,
+			"only the token of a registered segment with rights of peers and token "
+			"policy PLAIN_TEXT can change");
 	return 0;
 }
 
@@ -218,7 +249,11 @@ softhca_urma_commit_token(urma_target_seg_t *tseg)
 	int err = check_rotation(s);
 
 	if (err == 0 && !s->rotating)
-		err = urma_fail(-EINVAL, "there is no second value");
+		err = urma_fail(
+			-EINVAL,
+			"segment %#x has no second token: softhca_urma_rotate_token() comes before "
+			"the commit",
+			s->pub.seg.token_id);
 	if (err == 0)
 		err = set_token(s, 0, s->second, 0);
 	if (err != 0)

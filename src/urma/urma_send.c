@@ -33,7 +33,8 @@ static int
 judge_next(const struct urma_queue *q, uint32_t head, const urma_jfs_wr_t *wr, struct request *r)
 {
 	if (head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) == q->sq.mask + 1)
-		return urma_fail(-ENOMEM, "the send queue is full (%u)", q->sq.mask + 1);
+		return urma_fail(-ENOMEM, "the send queue is full (%u): poll its JFC first",
+				 q->sq.mask + 1);
 	return judge_plain(q, wr, r) ? 0 : urma_send_judge(q, wr, r);
 }
 
@@ -111,7 +112,10 @@ urma_post_send(struct urma_queue *q, urma_jfs_wr_t *wr, urma_jfs_wr_t **bad_wr)
 	lib_lock_take(&q->sq.lock);
 	posted = q->sq.head;
 	if (q->state == URMA_JETTY_STATE_RESET)
-		err = urma_fail(-EINVAL, "a request in state RESET");
+		err = urma_fail(
+			-EINVAL,
+			"%s %u is in state RESET: modify it to READY before requests are posted",
+			URMA_QUEUE(q));
 	else
 		err = post_locked(q, &wr);
 	posted = q->sq.head - posted;
@@ -128,7 +132,7 @@ urma_status_t
 urma_post_jetty_send_wr(urma_jetty_t *jetty, urma_jfs_wr_t *wr, urma_jfs_wr_t **bad_wr)
 {
 	if (jetty == NULL)
-		return urma_status(urma_fail(-EINVAL, "no Jetty"));
+		return urma_status(urma_null("jetty", "urma_create_jetty"));
 	return urma_post_send((struct urma_queue *)jetty, wr, bad_wr);
 }
 
@@ -136,7 +140,7 @@ urma_status_t
 urma_post_jfs_wr(urma_jfs_t *jfs, urma_jfs_wr_t *wr, urma_jfs_wr_t **bad_wr)
 {
 	if (jfs == NULL)
-		return urma_status(urma_fail(-EINVAL, "no JFS"));
+		return urma_status(urma_null("jfs", "urma_create_jfs"));
 	return urma_post_send((struct urma_queue *)jfs, wr, bad_wr);
 }
 

@@ -39,9 +39,16 @@ judge_flags(const struct urma_queue *q, struct request *r)
 	const urma_jfs_wr_flag_t *f = &r->wr->flag;
 
 	if (f->bs.reserved != 0 || HCA_UB_ODR_EXECUTION(f->bs.place_order) == HCA_UB_CODE_RESERVED)
-		return urma_fail(-EINVAL, "flags %#x are not known", f->value);
+		return urma_fail(
+			-EINVAL,
+			"request flags %#x: the reserved bits must be 0, and place_order one that "
+			"urma.h lists",
+			f->value);
 	if (f->bs.inline_flag && (r->op->flags & OP_READ) != 0)
-		return urma_fail(-EINVAL, "inline data with a Read or an atomic");
+		return urma_fail(
+			-EINVAL,
+			"inline_flag with opcode %#x: it is for data that the request sends",
+			(uint32_t)r->wr->opcode);
 	return 0;
 }
 
@@ -50,15 +57,32 @@ judge_target(const struct urma_queue *q, struct request *r)
 {
 	r->to = r->wr->tjetty != NULL ? (const struct urma_target *)r->wr->tjetty : q->bound;
 	if (r->to == NULL)
-		return urma_fail(-EINVAL, "a request to no Jetty");
+		return urma_fail(
+			-EINVAL,
+			"tjetty is NULL, and %s %u is not bound: import a Jetty, or bind to one",
+			URMA_QUEUE(q));
 	if (r->to->unreliable != (mode_of(q) == URMA_TM_UM))
-		return urma_fail(-EINVAL, "the queue and its target are of different modes");
+		return urma_fail(
+			-EINVAL,
+			"%s %u has mode %u and its target was imported for mode %u: UM (%u) needs "
+			"UM",
+			URMA_QUEUE(q), mode_of(q), r->to->pub.trans_mode, URMA_TM_UM);
 	if (r->to->unreliable && (r->op->flags & OP_SEND) == 0)
-		return urma_fail(-EINVAL, "unreliable queues have Sends only");
+		return urma_fail(
+			-EINVAL,
+			"opcode %#x in mode UM, which has Sends only: use a queue of mode RM or RC",
+			(uint32_t)r->wr->opcode);
 	if (r->to->pub.urma_ctx != &q->ctx->pub)
-		return urma_fail(-EINVAL, "the target was imported by another context");
+		return urma_fail(
+			-EINVAL,
+			"target %#x was imported by another context: import it in that of %s %u",
+			r->to->pub.id.id, URMA_QUEUE(q));
 	if (!q->is_jfs && q->jetty.jetty_cfg.jfs_cfg.trans_mode == URMA_TM_RC && r->to != q->bound)
-		return urma_fail(-EINVAL, "the Jetty is bound to another one, or to none");
+		return urma_fail(
+			-EINVAL,
+			"Jetty %u has mode RC and is not bound to target %#x: urma_bind_jetty() "
+			"comes first",
+			q->number, r->to->pub.id.id);
 	return 0;
 }
 
@@ -96,19 +120,25 @@ judge_local(const struct urma_queue *q, struct request *r)
 	uint64_t total = 0;
 
 	if (r->nlocal > q->sq.max_sge || (r->nlocal != 0 && r->local == NULL))
-		return urma_fail(-EINVAL, "%u SGEs, the queue takes %u", r->nlocal, q->sq.max_sge);
+		return urma_fail(-EINVAL, URMA_SGES, r->nlocal, q->sq.max_sge);
 	for (uint32_t i = 0; i < r->nlocal; i++) {
 		if (!in_line && !is_registered(q, r->local[i].tseg))
-			return urma_fail(-EINVAL, "SGE %u is in no registered segment", i);
+			return urma_fail(-EINVAL, URMA_NO_SEGMENT, i);
 		if (r->local[i].len > HCA_WQE_MAX_BYTE_CNT)
 			return urma_fail(-EINVAL, "SGE %u is longer than 2^31 - 1 bytes", i);
 		total += r->local[i].len;
 	}
 	if (total > ((r->op->flags & OP_SEND) != 0 ? SEND_MAX : HCA_MAX_MSG_SIZE))
-		return urma_fail(-EINVAL, "a message of %llu bytes", (unsigned long long)total);
+		return urma_fail(-EINVAL, "a message of %llu bytes: at most %llu",
+				 (unsigned long long)total,
+				 (unsigned long long)((r->op->flags & OP_SEND) != 0
+							      ? SEND_MAX
+							      : HCA_MAX_MSG_SIZE));
 	if (in_line && total > q->max_inline)
-		return urma_fail(-EINVAL, "%llu bytes of inline data, the queue takes %u",
-				 (unsigned long long)total, q->max_inline);
+		return urma_fail(
+			-EINVAL,
+			"%llu bytes of inline data: the queue takes at most %u (max_inline_data)",
+			(unsigned long long)total, q->max_inline);
 	r->total = (uint32_t)total;
 	return 0;
 }
@@ -120,12 +150,17 @@ judge_range(const struct urma_queue *q, const urma_sge_t *sge, uint64_t len)
 	const urma_seg_t *seg;
 
 	if (sge == NULL || !is_imported(q, sge->tseg))
-		return urma_fail(-EINVAL, "the remote side is in no imported segment");
+		return urma_fail(
+			-EINVAL,
+			"the remote SGE has no segment of urma_import_seg() in this context");
 	seg = &sge->tseg->seg;
 	if (sge->addr < seg->ubva.va || sge->addr - seg->ubva.va > seg->len ||
 	    len > seg->len - (sge->addr - seg->ubva.va))
-		return urma_fail(-EINVAL, "%llu bytes at %#llx are not in the segment",
-				 (unsigned long long)len, (unsigned long long)sge->addr);
+		return urma_fail(
+			-EINVAL,
+			"%llu bytes at %#llx are not in segment %#x: it has %llu bytes at %#llx",
+			(unsigned long long)len, (unsigned long long)sge->addr, seg->token_id,
+			(unsigned long long)seg->len, (unsigned long long)seg->ubva.va);
 	return 0;
 }
 
@@ -146,14 +181,24 @@ judge_atomic(struct request *r)
 
 	if (n == 0 || n > HCA_UB_ATOMIC_MAX || (n & (n - 1)) != 0 ||
 	    (r->remote->addr & (n - 1)) != 0)
-		return urma_fail(-EINVAL, "an atomic of %u bytes at %#llx", n,
-				 (unsigned long long)r->remote->addr);
+		return urma_fail(
+			-EINVAL,
+			"an atomic of %u bytes at %#llx: expected a power of two up to %u, at a "
+			"multiple of it",
+			n, (unsigned long long)r->remote->addr, HCA_UB_ATOMIC_MAX);
 	if (r->nlocal != 0 && r->total < n)
-		return urma_fail(-EINVAL, "%u bytes for an old value of %u", r->total, n);
+		return urma_fail(-EINVAL,
+				 "%u bytes for the old value of an atomic of %u: it needs as many",
+				 r->total, n);
 	if ((r->op->flags & OP_UD) != 0 && r->wr->faa.op >= HCA_UB_UD_OPS)
-		return urma_fail(-EINVAL, "atomic operation %u is not known", r->wr->faa.op);
+		return urma_fail(-EINVAL, "atomic operation %u: expected 0 to %u", r->wr->faa.op,
+				 HCA_UB_UD_OPS - 1);
 	if (n > sizeof(uint64_t) && has_no_operand(r))
-		return urma_fail(-EINVAL, "operands of %u bytes stand at an address", n);
+		return urma_fail(
+			-EINVAL,
+			"operands of %u bytes: more than 8 are passed by address, and an address "
+			"is 0",
+			n);
 	r->operands = n;
 	return 0;
 }
@@ -163,7 +208,11 @@ judge_enables(struct request *r)
 {
 	if (r->total < HCA_UB_BE_MIN || r->total > HCA_UB_BE_MAX || (r->total & (r->total - 1)) ||
 	    r->wr->rw.byte_enables == NULL)
-		return urma_fail(-EINVAL, "byte enables for %u bytes", r->total);
+		return urma_fail(
+			-EINVAL,
+			"byte enables for %u bytes: expected a power of two from %u to %u, and "
+			"byte_enables not NULL",
+			r->total, HCA_UB_BE_MIN, HCA_UB_BE_MAX);
 	r->operands = r->total / 8;
 	return 0;
 }
@@ -176,7 +225,10 @@ judge_remote(const struct urma_queue *q, struct request *r)
 	if ((r->op->flags & OP_REMOTE) == 0)
 		return 0;
 	if (r->remote == NULL)
-		return urma_fail(-EINVAL, "the remote side has another number of SGEs");
+		return urma_fail(
+			-EINVAL,
+			"the remote list of opcode %#x has a wrong number of SGEs: expected %u",
+			(uint32_t)r->wr->opcode, (r->op->flags & OP_NOTIFY) != 0 ? 2 : 1);
 	err = judge_range(q, r->remote,
 			  (r->op->flags & OP_ATOMIC) != 0 ? r->remote->len : r->total);
 	if (err == 0 && (r->op->flags & OP_NOTIFY) != 0)
@@ -201,8 +253,11 @@ judge_size(const struct urma_queue *q, struct request *r)
 			    ? units_of((uint32_t)sizeof(struct hca_inline_unit) + r->total)
 			    : r->nlocal;
 	if (r->units * HCA_WQE_UNIT > 1u << q->sq.log_stride)
-		return urma_fail(-EINVAL, "a request of %u bytes, WQEs of the queue have %u",
-				 r->units * HCA_WQE_UNIT, 1u << q->sq.log_stride);
+		return urma_fail(
+			-EINVAL,
+			"a request of %u bytes: WQEs of the queue have %u; create it with more "
+			"max_sge or max_inline_data",
+			r->units * HCA_WQE_UNIT, 1u << q->sq.log_stride);
 	return 0;
 }
 
@@ -219,7 +274,8 @@ urma_send_judge(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct requ
 						 wr->opcode == URMA_OPC_SEND_INVALIDATE
 					 ? -EOPNOTSUPP
 					 : -EINVAL,
-				 "opcode %#x is not offered", (uint32_t)wr->opcode);
+				 "opcode %#x is not offered: see the opcodes in urma.h",
+				 (uint32_t)wr->opcode);
 	find_sges(r);
 	err = judge_flags(q, r);
 	if (err == 0)
