@@ -13,9 +13,10 @@ front_path(const struct ibv_ah_attr *from, struct softhca_ah_attr *to, const cha
 	const struct ibv_global_route *grh = &from->grh;
 
 	if (from->is_global == 0)
-		return front_refuse(EINVAL, call,
-				    "an address without GRH: on RoCE the program must set "
-				    "is_global, dgid and sgid_index");
+		return front_refuse(
+			EINVAL, call,
+			"is_global 0: RoCE has no addresses without GRH; set is_global, dgid and "
+			"sgid_index");
 	*to = (struct softhca_ah_attr){
 		.flow_label = grh->flow_label,
 		.sgid_index = grh->sgid_index,

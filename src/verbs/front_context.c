@@ -171,7 +171,8 @@ context_new(struct front_device *device, struct softhca_context *hca, int cmd_fd
 	pub->num_comp_vectors = (int)hca->num_comp_vectors;
 	pub->cmd_fd = cmd_fd >= 0 ? cmd_fd : token_new(device, hca);
 	if (pub->cmd_fd < 0) {
-		front_refuse(errno, "ibv_open_device", "no descriptor for the context");
+		front_refuse(errno, "ibv_open_device",
+			     "no descriptor for the context: %s; see ulimit -n", strerror(errno));
 		free(ctx);
 		return NULL;
 	}

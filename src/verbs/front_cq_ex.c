@@ -31,7 +31,8 @@ static int
 start_poll(struct ibv_cq_ex *pub, struct ibv_poll_cq_attr *attr)
 {
 	if (attr != NULL && attr->comp_mask != 0)
-		return front_refuse(EINVAL, "ibv_start_poll", "comp_mask %#x", attr->comp_mask);
+		return front_refuse(EINVAL, "ibv_start_poll", "comp_mask %#x: expected 0",
+				    attr->comp_mask);
 	return show(pub, softhca_start_poll(hca_of(pub)), "ibv_start_poll");
 }
 

@@ -131,6 +131,7 @@ struct front_mr_attr {
 #define MR_FD (UINT64_C(1) << 2)
 #define MR_FD_OFFSET (UINT64_C(1) << 3)
 #define MR_BUF (UINT64_C(1) << 5)
+#define MR_ALL (MR_IOVA | MR_ADDR | MR_FD | MR_FD_OFFSET | MR_BUF)
 
 static bool
 is_inside(const struct front_buf *buf, const char *addr, size_t length)
@@ -145,19 +146,29 @@ judge_region(const struct ibv_pd *pd, const struct front_mr_attr *attr)
 {
 	const struct front_buf *buf = (const struct front_buf *)attr->buf;
 
-	if ((attr->comp_mask & ~(MR_IOVA | MR_ADDR | MR_FD | MR_FD_OFFSET | MR_BUF)) != 0)
-		return front_refuse(EOPNOTSUPP, "ibv_reg_mr_ex", "comp_mask %#llx",
-				    (unsigned long long)attr->comp_mask);
-	if ((attr->comp_mask & (MR_FD | MR_ADDR | MR_BUF)) == MR_FD)
+	if ((attr->comp_mask & ~MR_ALL) != 0)
 		return front_refuse(EOPNOTSUPP, "ibv_reg_mr_ex",
-				    "there are no regions of DMA buffers");
+				    "comp_mask %#llx: expected a set of %#llx",
+				    (unsigned long long)attr->comp_mask,
+				    (unsigned long long)MR_ALL);
+	if ((attr->comp_mask & (MR_FD | MR_ADDR | MR_BUF)) == MR_FD)
+		return front_refuse(
+			EOPNOTSUPP, "ibv_reg_mr_ex",
+			"comp_mask %#llx names a DMA buffer, which is not offered: register mapped "
+			"memory by its address",
+			(unsigned long long)attr->comp_mask);
 	if ((attr->comp_mask & MR_ADDR) == 0 || (attr->comp_mask & (MR_FD | MR_FD_OFFSET)) != 0)
-		return front_refuse(EINVAL, "ibv_reg_mr_ex", "comp_mask %#llx",
-				    (unsigned long long)attr->comp_mask);
+		return front_refuse(
+			EINVAL, "ibv_reg_mr_ex",
+			"comp_mask %#llx: expected IBV_REG_MR_MASK_ADDR, and no descriptor",
+			(unsigned long long)attr->comp_mask);
 	if ((attr->comp_mask & MR_BUF) != 0 &&
 	    (buf->pd != pd || !is_inside(buf, attr->addr, attr->length)))
-		return front_refuse(EINVAL, "ibv_reg_mr_ex",
-				    "another PD, or beyond the buffer of %zu bytes", buf->size);
+		return front_refuse(
+			EINVAL, "ibv_reg_mr_ex",
+			"%zu bytes at %p are not in the buffer, which has %zu bytes at %p, or the "
+			"PD is another one",
+			attr->length, attr->addr, buf->size, buf->addr);
 	return 0;
 }
 

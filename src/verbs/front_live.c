@@ -212,10 +212,15 @@ front_destroy(void *object, const struct front_kind *kind, const char *call)
 		return err;
 	live = live_take(object, kind);
 	if (live == NULL)
-		return front_refuse(EINVAL, call, "there is no such %s, or no more", kind->name);
+		return front_refuse(
+			EINVAL, call,
+			"there is no such %s: it was destroyed, or the address is of no object",
+			kind->name);
 	err = is_garbled(live)
 		      ? front_refuse(ENOENT, call,
-				     "the handle or context of the %s was overwritten", kind->name)
+				     "the handle or context of the %s was overwritten: the program "
+				     "wrote to memory of the library",
+				     kind->name)
 		      : kind->destroy(object, call);
 	lock();
 	if (err == 0)

@@ -37,7 +37,8 @@ static int
 judge_access(unsigned int access, const char *call)
 {
 	if ((access & SOFTHCA_ACCESS_KEEP_PRIVATE) != 0)
-		return front_refuse(EINVAL, call, "access flags %#x are not known", access);
+		return front_refuse(EINVAL, call, "access flags %#x: %#x is not a flag of verbs",
+				    access, SOFTHCA_ACCESS_KEEP_PRIVATE);
 	return 0;
 }
 
@@ -119,15 +120,18 @@ static int
 judge_rereg(int flags, const void *addr, size_t length, int access)
 {
 	if ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0)
-		return front_refuse(EINVAL, "ibv_rereg_mr", "flags %#x are not known",
-				    (unsigned int)flags);
+		return front_refuse(EINVAL, "ibv_rereg_mr", "flags %#x: expected a set of %#x",
+				    (unsigned int)flags, IBV_REREG_MR_FLAGS_SUPPORTED);
 	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (addr == NULL || length == 0))
 		return front_refuse(EINVAL, "ibv_rereg_mr",
 				    "a new translation needs an address and a length, not %p and "
 				    "%zu",
 				    addr, length);
 	if ((flags & IBV_REREG_MR_CHANGE_ACCESS) == 0 && access != 0)
-		return front_refuse(EINVAL, "ibv_rereg_mr", "access flags that are not to change");
+		return front_refuse(
+			EINVAL, "ibv_rereg_mr",
+			"access %#x without IBV_REREG_MR_CHANGE_ACCESS: pass 0, or set the flag",
+			(unsigned int)access);
 	return 0;
 }
 

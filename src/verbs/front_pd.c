@@ -24,7 +24,7 @@ pd_destroy(void *object, const char *call)
 	int err;
 
 	if (users != 0)
-		return front_refuse(EBUSY, call, "%u %s", users,
+		return front_refuse(EBUSY, call, "%u %s: destroy them first", users,
 				    pd->parent != NULL ? "objects are in the parent domain"
 						       : "parent domains are of the PD");
 	if (pd->parent != NULL) {
@@ -91,8 +91,10 @@ td_destroy(void *object, const char *call)
 	struct front_td *td = object;
 
 	if (__atomic_load_n(&td->users, __ATOMIC_RELAXED) != 0)
-		return front_refuse(EBUSY, call, "%u parent domains use the thread domain",
-				    td->users);
+		return front_refuse(
+			EBUSY, call,
+			"%u parent domains use the thread domain: deallocate them first",
+			td->users);
 	free(td);
 	return 0;
 }

@@ -44,7 +44,9 @@ judge_flags(enum ibv_qp_type type, uint32_t flags, const char *call)
 	uint32_t known = type == IBV_QPT_UD ? CREATE_FLAGS : CREATE_FLAGS & ~OF_DATAGRAMS;
 
 	if ((flags & ~known) != 0)
-		return front_refuse(EOPNOTSUPP, call, "create_flags %#x", flags);
+		return front_refuse(EOPNOTSUPP, call,
+				    "create_flags %#x: a QP of type %u takes a set of %#x", flags,
+				    type, known);
 	return 0;
 }
 
@@ -164,7 +166,8 @@ static int
 judge_type(enum ibv_qp_type type, const char *call)
 {
 	if (type == IBV_QPT_RAW_PACKET || type == IBV_QPT_DRIVER)
-		return front_refuse(EOPNOTSUPP, call, "QPs of type %u are not offered", type);
+		return front_refuse(EOPNOTSUPP, call,
+				    "QPs of type %u are not offered: use RC, UC, UD or XRC", type);
 	return 0;
 }
 

@@ -37,10 +37,11 @@ batch_of(struct ibv_qp_ex *pub)
 
 /* No request of the batch will be posted. */
 static void
-spoil(struct front_batch *batch, int err, const char *reason)
+spoil(struct front_batch *batch, const char *rule, size_t value, size_t max)
 {
 	if (batch->err == 0)
-		batch->err = front_refuse(err, "ibv_wr_complete", "%s", reason);
+		batch->err = front_refuse(EINVAL, "ibv_wr_complete", "%s: %zu, at most %zu", rule,
+					  value, max);
 }
 
 /* The request is complete. The batch keeps the error. */
@@ -55,7 +56,10 @@ static __attribute__((noinline)) void
 end_waiting(struct front_batch *batch)
 {
 	if ((batch->needs & NEEDS_PEER) != 0) {
-		spoil(batch, EINVAL, "a request without its address handle or XRC SRQ");
+		if (batch->err == 0)
+			batch->err = front_refuse(EINVAL, "ibv_wr_complete",
+						  "a request without its peer: call "
+						  "ibv_wr_set_ud_addr() or ibv_wr_set_xrc_srqn()");
 	} else {
 		batch->wr.sg_list = NULL;
 		batch->wr.num_sge = 0;
@@ -238,7 +242,7 @@ wr_flush(struct ibv_qp_ex *pub, uint32_t rkey, uint64_t remote_addr, size_t len,
 	struct softhca_send_wr *wr = begin(pub, SOFTHCA_WR_FLUSH, batch->peer);
 
 	if (len > UINT32_MAX && level == SOFTHCA_FLUSH_RANGE)
-		spoil(batch, EINVAL, "a FLUSH of more than 2^31 bytes");
+		spoil(batch, "bytes of a FLUSH", len, (size_t)1 << 31);
 	wr->sg_list = NULL;
 	wr->num_sge = 0;
 	wr->wr.flush.remote_addr = remote_addr;
@@ -293,7 +297,7 @@ static void
 set_sges(struct front_batch *batch, const struct softhca_sge *sges, size_t n)
 {
 	if (n > batch->max_sges) {
-		spoil(batch, EINVAL, "more SGEs than the QP takes");
+		spoil(batch, "SGEs of a request of the QP", n, batch->max_sges);
 		n = 0;
 	}
 	if (batch->needs != NEEDS_DATA && n != 0) {
@@ -330,7 +334,8 @@ wr_set_inline(struct front_batch *batch, size_t n, const struct ibv_data_buf *pi
 
 	for (size_t i = 0; i < n; i++) {
 		if (pieces[i].length > batch->max_inline - total) {
-			spoil(batch, EINVAL, "more inline data than the QP takes");
+			spoil(batch, "bytes of inline data of the QP", total + pieces[i].length,
+			      batch->max_inline);
 			return;
 		}
 		if (pieces[i].length != 0)
@@ -479,8 +484,10 @@ front_wr_judge(struct ibv_context *context, enum ibv_qp_type type, uint64_t send
 
 	if (unknown == 0)
 		return 0;
-	return front_refuse(EOPNOTSUPP, call, "send_ops_flags %#llx of a QP of type %u",
-			    (unsigned long long)unknown, type);
+	return front_refuse(
+		EOPNOTSUPP, call, "send_ops_flags %#llx: a QP of type %u has a set of %#llx",
+		(unsigned long long)send_ops_flags, type,
+		(unsigned long long)(send_ops_flags ^ unknown ^ offered(context, type)));
 }
 
 int

@@ -114,7 +114,10 @@ id_bind(const struct ucma_call *call, struct ucma_id *id, const struct sockaddr_
 	int err;
 
 	if (id->bound || id->progress != UCMA_UNRESOLVED)
-		return ucma_front_refuse(EINVAL, call->name, "the id has an address");
+		return ucma_front_refuse(
+			EINVAL, call->name,
+			"id %u has an address: bind it once, before its destination is resolved",
+			id->number);
 	ucma_ends_cut(id, 0);
 	err = ucma_hca_list(NULL, &list);
 	if (err != 0)
@@ -225,7 +228,11 @@ id_resolve(const struct ucma_call *call, struct ucma_id *id, const struct sockad
 	int err = 0;
 
 	if (id->progress != UCMA_UNRESOLVED)
-		return ucma_front_refuse(EINVAL, call->name, "the id has a destination");
+		return ucma_front_refuse(
+			EINVAL, call->name,
+			"id %u has a destination: resolve it once, and create another id for "
+			"another destination",
+			id->number);
 	if (!id->bound && source_is_given(src))
 		err = id_bind(call, id, src);
 	if (err != 0)
@@ -249,7 +256,9 @@ ip_judge(const struct ucma_call *call, const struct sockaddr_storage *addr)
 {
 	if (addr->ss_family == AF_INET || addr->ss_family == AF_INET6)
 		return 0;
-	return ucma_front_refuse(EAFNOSUPPORT, call->name, "address family %u", addr->ss_family);
+	return ucma_front_refuse(EAFNOSUPPORT, call->name,
+				 "address family %u: expected AF_INET (%u) or AF_INET6 (%u)",
+				 addr->ss_family, AF_INET, AF_INET6);
 }
 
 int

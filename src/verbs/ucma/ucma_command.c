@@ -90,7 +90,11 @@ command_take(struct ucma_call *call, const struct rdma_ucm_cmd_hdr *hdr, const v
 	call->name = command->name;
 	call->out = hdr->out;
 	if (hdr->in < command->min)
-		return ucma_front_refuse(EINVAL, call->name, "a command of %u bytes", hdr->in);
+		return ucma_front_refuse(
+			EINVAL, call->name,
+			"a command of %u bytes: it has at least %zu; the program was built with "
+			"another librdmacm",
+			hdr->in, (size_t)command->min);
 	err = calls[hdr->cmd] != NULL ? ucma_front_fault(calls[hdr->cmd]) : 0;
 	if (err != 0)
 		return err;
@@ -111,10 +115,13 @@ data_judge(const struct ucma_call *call, const void *data, size_t bytes)
 		return -EFAULT;
 	memcpy(&hdr, data, sizeof(hdr));
 	if (hdr.cmd >= count || hdr.in + sizeof(hdr) > bytes)
-		return ucma_front_refuse(EINVAL, call->name, "command %u of %u bytes in %zu",
-					 hdr.cmd, hdr.in, bytes);
+		return ucma_front_refuse(
+			EINVAL, call->name,
+			"command %u of %u bytes in a write of %zu: expected command 0 to %zu, "
+			"whole",
+			hdr.cmd, hdr.in, bytes, count - 1);
 	if (commands[hdr.cmd].run == NULL)
-		return ucma_front_refuse(ENOSYS, call->name, "command %u", hdr.cmd);
+		return ucma_front_refuse(ENOSYS, call->name, "command %u is not offered", hdr.cmd);
 	return 0;
 }
 

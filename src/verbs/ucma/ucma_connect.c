@@ -47,7 +47,9 @@ ucma_connect(const struct ucma_call *call, const void *data)
 	int err;
 
 	if (cmd->conn_param.valid == 0)
-		return ucma_front_refuse(EINVAL, call->name, "no parameters");
+		return ucma_front_refuse(
+			EINVAL, call->name,
+			"no parameters: rdma_connect() of id %u needs its conn_param", cmd->id);
 	id = ucma_id_at_hca(call, cmd->id, &err);
 	if (id == NULL)
 		return err;
@@ -83,7 +85,8 @@ ucma_reject(const struct ucma_call *call, const void *data)
 	int err;
 
 	if (reason != REASON_CONSUMER && reason != REASON_VENDOR_OPTION)
-		return ucma_front_refuse(EINVAL, call->name, "reason %u", reason);
+		return ucma_front_refuse(EINVAL, call->name, "reason %u: expected %u or %u", reason,
+					 REASON_CONSUMER, REASON_VENDOR_OPTION);
 	id = ucma_id_at_hca(call, cmd->id, &err);
 	if (id == NULL)
 		return err;
@@ -136,9 +139,12 @@ option_read(const struct ucma_call *call, const struct rdma_ucm_set_option *cmd,
 	const void *from = (const void *)(uintptr_t)cmd->optval;
 
 	if (cmd->optname >= sizeof(options) / sizeof(options[0]))
-		return ucma_front_refuse(ENOSYS, call->name, "option %u", cmd->optname);
+		return ucma_front_refuse(ENOSYS, call->name,
+					 "option %u of RDMA_OPTION_ID: expected 0 to %u",
+					 cmd->optname, RDMA_OPTION_ID_ACK_TIMEOUT);
 	if (cmd->optlen != options[cmd->optname].size)
-		return ucma_front_refuse(EINVAL, call->name, "an option of %u bytes", cmd->optlen);
+		return ucma_front_refuse(EINVAL, call->name, "option %u with %u bytes: it has %u",
+					 cmd->optname, cmd->optlen, options[cmd->optname].size);
 	if (from == NULL)
 		return -EFAULT;
 	*option = options[cmd->optname].option;
@@ -176,9 +182,13 @@ option_set_path(const struct ucma_call *call, struct ucma_id *id,
 	uint32_t n = cmd->optlen / sizeof(*path);
 
 	if (cmd->optname != RDMA_OPTION_IB_PATH)
-		return ucma_front_refuse(ENOSYS, call->name, "option %u", cmd->optname);
+		return ucma_front_refuse(
+			ENOSYS, call->name,
+			"option %u of RDMA_OPTION_IB: expected RDMA_OPTION_IB_PATH (%u)",
+			cmd->optname, RDMA_OPTION_IB_PATH);
 	if (n == 0 || cmd->optlen % sizeof(*path) != 0)
-		return ucma_front_refuse(EINVAL, call->name, "a path of %u bytes", cmd->optlen);
+		return ucma_front_refuse(EINVAL, call->name, "paths of %u bytes: each has %zu",
+					 cmd->optlen, sizeof(*path));
 	if (path == NULL)
 		return -EFAULT;
 	while (n != 0 && path->flags != (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)) {
@@ -206,7 +216,10 @@ ucma_set_option(const struct ucma_call *call, const void *data)
 	case RDMA_OPTION_IB:
 		return option_set_path(call, id, cmd);
 	default:
-		return ucma_front_refuse(ENOSYS, call->name, "level %u", cmd->level);
+		return ucma_front_refuse(
+			ENOSYS, call->name,
+			"option level %u: expected RDMA_OPTION_ID (%u) or RDMA_OPTION_IB (%u)",
+			cmd->level, RDMA_OPTION_ID, RDMA_OPTION_IB);
 	}
 }
 
@@ -309,7 +322,8 @@ join_judge(const struct ucma_call *call, const struct rdma_ucm_join_mcast *cmd)
 	if (err != 0)
 		return err;
 	if (cmd->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-		return ucma_front_refuse(EINVAL, call->name, "flags %u", cmd->join_flags);
+		return ucma_front_refuse(EINVAL, call->name, "join flags %u: expected less than %u",
+					 cmd->join_flags, RDMA_MC_JOIN_FLAG_RESERVED);
 	return 0;
 }
 
@@ -326,7 +340,11 @@ ucma_join_mcast(const struct ucma_call *call, const void *data)
 	if (id == NULL)
 		return err;
 	if (id->num_ends != 1)
-		return ucma_front_refuse(EINVAL, call->name, "the id has no device");
+		return ucma_front_refuse(
+			EINVAL, call->name,
+			"id %u is bound to a wildcard and has no device: bind it to an address, or "
+			"resolve one",
+			cmd->id);
 	return group_join(call, id, cmd);
 }
 

@@ -113,7 +113,9 @@ ucma_id_at_hca(const struct ucma_call *call, uint32_t number, int *err)
 	struct ucma_id *id = ucma_id_get(call, number, err);
 
 	if (id != NULL && id->num_ends == 0) {
-		*err = ucma_front_refuse(EINVAL, call->name, "the id has no address yet");
+		*err = ucma_front_refuse(
+			EINVAL, call->name,
+			"id %u has no address: bind it, or resolve a destination first", number);
 		return NULL;
 	}
 	return id;
@@ -219,7 +221,9 @@ ucma_create_id(const struct ucma_call *call, const void *data)
 	if (call->out < sizeof(resp))
 		return -ENOSPC;
 	if (qp_type_of(cmd, &type) != 0)
-		return ucma_front_refuse(EINVAL, call->name, "port space %#x", cmd->ps);
+		return ucma_front_refuse(EINVAL, call->name,
+					 "port space %#x: expected RDMA_PS_TCP, UDP, IB or IPOIB",
+					 cmd->ps);
 	id = ucma_id_new(call->file, cmd->uid, cmd->ps, type);
 	if (id == NULL)
 		return -ENOMEM;

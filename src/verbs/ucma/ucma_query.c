@@ -262,7 +262,8 @@ ucma_query(const struct ucma_call *call, const void *data)
 	case RDMA_USER_CM_QUERY_GID:
 		return query_gid(call, id, cmd->response);
 	default:
-		return ucma_front_refuse(ENOSYS, call->name, "option %u", cmd->option);
+		return ucma_front_refuse(ENOSYS, call->name, "query option %u: expected 0 to %u",
+					 cmd->option, RDMA_USER_CM_QUERY_GID);
 	}
 }
 
@@ -310,7 +311,8 @@ ucma_init_qp_attr(const struct ucma_call *call, const void *data)
 	if (call->out < sizeof(resp))
 		return -ENOSPC;
 	if (cmd->qp_state > SOFTHCA_QPS_ERR)
-		return ucma_front_refuse(EINVAL, call->name, "state %u of a QP", cmd->qp_state);
+		return ucma_front_refuse(EINVAL, call->name, "QP state %u: expected 0 to %u",
+					 cmd->qp_state, SOFTHCA_QPS_ERR);
 	id = ucma_id_at_hca(call, cmd->id, &err);
 	if (id == NULL)
 		return err;

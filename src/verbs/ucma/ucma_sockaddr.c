@@ -39,11 +39,14 @@ ucma_addr_judge(const struct ucma_call *call, const struct sockaddr_storage *add
 	uint32_t right = ucma_addr_size(addr);
 
 	if (right == 0)
-		return ucma_front_refuse(EAFNOSUPPORT, call->name, "address family %u",
+		return ucma_front_refuse(EAFNOSUPPORT, call->name,
+					 "address family %u: expected AF_INET, AF_INET6 or AF_IB",
 					 addr->ss_family);
 	if (size == right)
 		return 0;
-	return ucma_front_refuse(EINVAL, call->name, "an address of %u bytes", size);
+	return ucma_front_refuse(EINVAL, call->name,
+				 "an address of %u bytes: one of family %u has %u", size,
+				 addr->ss_family, right);
 }
 
 bool
