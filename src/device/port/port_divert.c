@@ -18,16 +18,22 @@
 #include "wire/wire_view.h"
 
 #define DEFAULT_DEPTH 1024u
-#define HELD 32u	  /* frames of the other side being sent */
-#define SHARE_SHIFT 3	  /* the other side's share of a busy port: 1/8 */
-#define LATER_NS 100000u  /* retry interval for a port that accepted nothing */
-#define CREDIT_MAX 65536u /* bytes */
+#define DEPTH_OF_QUEUE 128u /* each of several queues has this share of the depth, or more */
+#define HELD 32u	    /* frames of the other side being sent */
+#define SHARE_SHIFT 3	    /* the other side's share of a busy port: 1/8 */
+#define LATER_NS 100000u    /* retry interval for a port that accepted nothing */
+#define CREDIT_MAX 65536u   /* bytes */
 
 _Static_assert(HCA_PORT_DIVERT_FRAME <= HCA_MBUF_DATA - RTE_PKTMBUF_HEADROOM, "a buffer holds it");
 
-/* One block of counters per writer. */
+/*
+ * One per queue that receives: its counters, and its ring to the other side with the pool of the
+ * frames in it. With one for all queues, a worker without a CPU would stop the others.
+ */
 struct divert_rx {
 	uint64_t pkts, bytes, drops, no_mbuf, too_long, not_ours;
+	struct rte_ring *ring;
+	struct rte_mempool *pool;
 } __rte_cache_aligned;
 
 /* Frames of the other side left after a poll. */
@@ -70,14 +76,15 @@ struct port_divert {
 	void *kick_arg;
 	void (*wake)(void *arg); /* wakes the worker that transmits */
 	void *wake_arg;
-	struct rte_ring *in, *out; /* to and from the other side */
-	struct rte_mempool *in_pool, *out_pool;
-	struct divert_rx rx;
-	struct divert_tx tx;
+	struct rte_ring *out; /* from the other side */
+	struct rte_mempool *out_pool;
+	uint16_t take_next;  /* the other side's: queue to take from first */
+	struct divert_tx tx; /* of HCA_PORT_QUEUE, by which the other side sends */
 	uint64_t tx_drops __rte_cache_aligned; /* the other side's */
 	uint32_t sleeping __rte_cache_aligned; /* [pub] the other side needs a kick */
 	struct divert_watch watch[HCA_PORT_DIVERT_WATCHES];
 	uint32_t watch_next;
+	struct divert_rx rx[]; /* wrap.port.queues */
 };
 
 static struct port_divert *
@@ -146,19 +153,19 @@ is_plain(const uint8_t *p, uint32_t len, uint64_t mac, uint16_t dport)
 /* ---- receive ---- */
 
 static struct rte_mbuf *
-copy_frame(struct port_divert *d, const struct rte_mbuf *m)
+copy_frame(struct divert_rx *rx, const struct rte_mbuf *m)
 {
 	struct rte_mbuf *c;
 	const void *from;
 	void *to;
 
 	if (m->pkt_len > HCA_PORT_DIVERT_FRAME) {
-		hca_port_count(&d->rx.too_long, 1);
+		hca_port_count(&rx->too_long, 1);
 		return NULL;
 	}
-	c = rte_pktmbuf_alloc(d->in_pool);
+	c = rte_pktmbuf_alloc(rx->pool);
 	if (c == NULL) {
-		hca_port_count(&d->rx.no_mbuf, 1);
+		hca_port_count(&rx->no_mbuf, 1);
 		return NULL;
 	}
 	to = rte_pktmbuf_append(c, (uint16_t)m->pkt_len);
@@ -169,20 +176,20 @@ copy_frame(struct port_divert *d, const struct rte_mbuf *m)
 }
 
 static void
-hand_over(struct port_divert *d, struct rte_mbuf *m)
+hand_over(struct divert_rx *rx, struct rte_mbuf *m)
 {
-	struct rte_mbuf *c = copy_frame(d, m);
+	struct rte_mbuf *c = copy_frame(rx, m);
 
 	rte_pktmbuf_free(m);
 	if (c == NULL)
 		return;
-	if (rte_ring_enqueue(d->in, c) != 0) {
+	if (rte_ring_enqueue(rx->ring, c) != 0) {
 		rte_pktmbuf_free(c);
-		hca_port_count(&d->rx.drops, 1);
+		hca_port_count(&rx->drops, 1);
 		return;
 	}
-	hca_port_count(&d->rx.pkts, 1);
-	hca_port_count(&d->rx.bytes, c->pkt_len);
+	hca_port_count(&rx->pkts, 1);
+	hca_port_count(&rx->bytes, c->pkt_len);
 }
 
 /* The fence orders the ring before the flag; the other side uses the reverse order. */
@@ -197,19 +204,19 @@ wake(struct port_divert *d)
 
 /* The general decision. True: the frame is for the device. */
 static bool
-sort(struct port_divert *d, struct rte_mbuf *m, uint64_t mac, bool *diverted)
+sort(struct port_divert *d, struct divert_rx *rx, struct rte_mbuf *m, uint64_t mac, bool *diverted)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (!is_of_wires(d->wires, p, m->data_len)) {
-		hand_over(d, m);
+		hand_over(rx, m);
 		*diverted = true;
 		return false;
 	}
 	if (for_us(p, m->data_len, mac))
 		return true;
 	rte_pktmbuf_free(m);
-	hca_port_count(&d->rx.not_ours, 1);
+	hca_port_count(&rx->not_ours, 1);
 	return false;
 }
 
@@ -315,7 +322,7 @@ divert_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, ui
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 
 		if (likely(is_plain(p, m[i]->data_len, mac, d->plain)) ||
-		    sort(d, m[i], mac, &diverted))
+		    sort(d, &d->rx[q], m[i], mac, &diverted))
 			m[kept++] = m[i];
 	}
 	if (unlikely(diverted))
@@ -406,6 +413,8 @@ divert_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, ui
 	struct divert_tx *t = &d->tx;
 	uint16_t took = 0, last;
 
+	if (q != HCA_PORT_QUEUE)
+		return d->wrap.inner->ops->tx(d->wrap.inner, q, m, n, now);
 	t->asked = true;
 	if (likely(t->held_at == t->held_n && hca_ring_empty(d->out))) {
 		took = d->wrap.inner->ops->tx(d->wrap.inner, q, m, n, now);
@@ -425,6 +434,8 @@ divert_poll(struct hca_port *port, uint16_t q, uint64_t now)
 	struct port_divert *d = divert(port);
 
 	hca_port_poll(d->wrap.inner, q, now);
+	if (q != HCA_PORT_QUEUE)
+		return;
 	/* the device has not called tx since the last poll */
 	if (!d->tx.asked)
 		d->tx.waiting = false;
@@ -437,7 +448,15 @@ divert_poll(struct hca_port *port, uint16_t q, uint64_t now)
 unsigned int
 hca_port_divert_take(struct hca_port *p, struct rte_mbuf **m, unsigned int n)
 {
-	return rte_ring_sc_dequeue_burst(divert(p)->in, (void **)m, n, NULL);
+	struct port_divert *d = divert(p);
+	unsigned int got = 0;
+
+	for (uint16_t i = 0; i < p->queues && got < n; i++) {
+		got += rte_ring_sc_dequeue_burst(d->rx[d->take_next].ring, (void **)m + got,
+						 n - got, NULL);
+		d->take_next = (uint16_t)(d->take_next + 1 < p->queues ? d->take_next + 1 : 0);
+	}
+	return got;
 }
 
 struct rte_mbuf *
@@ -474,6 +493,15 @@ hca_port_divert_set_wake(struct hca_port *p, void (*fn)(void *arg), void *arg)
 	divert(p)->wake = fn;
 }
 
+static bool
+nothing_diverted(const struct port_divert *d)
+{
+	for (uint16_t q = 0; q < d->wrap.port.queues; q++)
+		if (!hca_ring_empty(d->rx[q].ring))
+			return false;
+	return true;
+}
+
 bool
 hca_port_divert_may_sleep(struct hca_port *p)
 {
@@ -481,7 +509,7 @@ hca_port_divert_may_sleep(struct hca_port *p)
 
 	__atomic_store_n(&d->sleeping, 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (hca_ring_empty(d->in))
+	if (nothing_diverted(d))
 		return true;
 	__atomic_store_n(&d->sleeping, 0, __ATOMIC_RELAXED);
 	return false;
@@ -506,9 +534,11 @@ release(struct port_divert *d)
 
 	for (; t->held_at < t->held_n; t->held_at++)
 		rte_pktmbuf_free(t->held[t->held_at]);
-	drain(d->in);
+	for (uint16_t q = 0; q < d->wrap.port.queues; q++) {
+		drain(d->rx[q].ring);
+		rte_mempool_free(d->rx[q].pool);
+	}
 	drain(d->out);
-	rte_mempool_free(d->in_pool);
 	rte_mempool_free(d->out_pool);
 	rte_free(d);
 }
@@ -523,6 +553,8 @@ divert_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 	const struct port_divert *d = (const struct port_divert *)port;
 	uint64_t inner = hca_port_deadline(d->wrap.inner, q, now);
 
+	if (q != HCA_PORT_QUEUE)
+		return inner;
 	switch (__atomic_load_n(&d->tx.more, __ATOMIC_RELAXED)) {
 	case MORE_NOW:
 		return now;
@@ -574,17 +606,42 @@ make_pool(const struct hca_port_divert_config *cfg, const char *what, uint32_t f
 	return hca_mbuf_pool(name, frames + 4 * HELD, 0, HCA_MBUF_DATA, cfg->socket_id);
 }
 
+/* The queues share the depth. */
+static bool
+make_rx(struct port_divert *d, const struct hca_port_divert_config *cfg, uint32_t depth)
+{
+	uint32_t share = RTE_MAX(rte_align32prevpow2(depth / d->wrap.port.queues),
+				 RTE_MIN(depth, DEPTH_OF_QUEUE));
+	char ring[12] = "din", pool[12] = "dinp";
+
+	for (uint16_t q = 0; q < d->wrap.port.queues; q++) {
+		struct divert_rx *rx = &d->rx[q];
+
+		if (q != 0) {
+			snprintf(ring, sizeof(ring), "din%u", q);
+			snprintf(pool, sizeof(pool), "dinp%u", q);
+		}
+		rx->ring = make_ring(cfg, ring, share);
+		rx->pool = make_pool(cfg, pool, share);
+		if (rx->ring == NULL || rx->pool == NULL)
+			return false;
+	}
+	return true;
+}
+
 int
 hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *inner,
 		     struct hca_port **out)
 {
 	uint32_t depth = cfg->depth != 0 ? cfg->depth : DEFAULT_DEPTH;
+	uint16_t queues = hca_port_queues(inner);
 	struct port_divert *d;
 
 	if (!rte_is_power_of_2(depth) || (cfg->wires & HCA_WIRE_BIT(HCA_WIRE_NONE)) != 0 ||
 	    cfg->wires >= HCA_WIRE_BIT(HCA_WIRES))
 		return -EINVAL;
-	d = rte_zmalloc_socket("hca_divert", sizeof(*d), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	d = rte_zmalloc_socket("hca_divert", sizeof(*d) + queues * sizeof(d->rx[0]),
+			       RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (d == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&d->wrap, &divert_ops, inner);
@@ -593,11 +650,9 @@ hca_port_divert_open(const struct hca_port_divert_config *cfg, struct hca_port *
 	d->plain = rte_cpu_to_be_16(hca_wire_udp_port((enum hca_wire)__builtin_ctz(d->wires)));
 	d->kick = cfg->kick;
 	d->kick_arg = cfg->kick_arg;
-	d->in = make_ring(cfg, "din", depth);
 	d->out = make_ring(cfg, "dout", depth);
-	d->in_pool = make_pool(cfg, "dinp", depth);
 	d->out_pool = make_pool(cfg, "doutp", depth + inner->queue_size);
-	if (d->in == NULL || d->out == NULL || d->in_pool == NULL || d->out_pool == NULL) {
+	if (!make_rx(d, cfg, depth) || d->out == NULL || d->out_pool == NULL) {
 		release(d);
 		return -ENOMEM;
 	}
@@ -617,14 +672,18 @@ hca_port_divert_stats(const struct hca_port *p, struct hca_port_divert_stats *ou
 	const struct port_divert *d = (const struct port_divert *)p;
 
 	*out = (struct hca_port_divert_stats){
-		.rx_pkts = __atomic_load_n(&d->rx.pkts, __ATOMIC_RELAXED),
-		.rx_bytes = __atomic_load_n(&d->rx.bytes, __ATOMIC_RELAXED),
-		.rx_drops = __atomic_load_n(&d->rx.drops, __ATOMIC_RELAXED),
-		.rx_no_mbuf = __atomic_load_n(&d->rx.no_mbuf, __ATOMIC_RELAXED),
-		.rx_too_long = __atomic_load_n(&d->rx.too_long, __ATOMIC_RELAXED),
-		.rx_not_ours = __atomic_load_n(&d->rx.not_ours, __ATOMIC_RELAXED),
 		.tx_pkts = __atomic_load_n(&d->tx.pkts, __ATOMIC_RELAXED),
 		.tx_bytes = __atomic_load_n(&d->tx.bytes, __ATOMIC_RELAXED),
 		.tx_drops = __atomic_load_n(&d->tx_drops, __ATOMIC_RELAXED),
 	};
+	for (uint16_t q = 0; q < d->wrap.port.queues; q++) {
+		const struct divert_rx *rx = &d->rx[q];
+
+		out->rx_pkts += __atomic_load_n(&rx->pkts, __ATOMIC_RELAXED);
+		out->rx_bytes += __atomic_load_n(&rx->bytes, __ATOMIC_RELAXED);
+		out->rx_drops += __atomic_load_n(&rx->drops, __ATOMIC_RELAXED);
+		out->rx_no_mbuf += __atomic_load_n(&rx->no_mbuf, __ATOMIC_RELAXED);
+		out->rx_too_long += __atomic_load_n(&rx->too_long, __ATOMIC_RELAXED);
+		out->rx_not_ours += __atomic_load_n(&rx->not_ours, __ATOMIC_RELAXED);
+	}
 }

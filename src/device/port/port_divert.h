@@ -14,8 +14,9 @@
  *                    frames with two tags, tunnels (the outer header counts)
  *
  * Diverted frames are copied to a pool of this port, so that a slow other side does not use up the
- * device's receive buffers. Frames of the other side are sent together with the device's: the
- * device's come first, but while it waits for a slow port the other side gets every eighth byte.
+ * device's receive buffers. Those of all queues go to one other side, and its frames are sent by
+ * queue 0, together with the device's: the device's come first, but while it waits for a slow port
+ * the other side gets every eighth byte.
  *
  * Owned by the composition. hca_port_divert_take/alloc/give/may_sleep: one thread, the other side.
  * Other calls: any thread. hca_port.close() also closes the inner port; the other side must have
@@ -30,7 +31,7 @@
 struct hca_port_divert_config {
 	const char *name; /* unique: names rings and pools */
 	uint8_t mac[6];	  /* our MAC address */
-	uint32_t depth;	  /* frames either way, a power of two; 0: 1024 */
+	uint32_t depth;	  /* frames either way of all queues, a power of two; 0: 1024 */
 	uint32_t wires;	  /* HCA_WIRE_BIT() of the device's wires; 0: RoCE alone */
 	int socket_id;
 	/*
@@ -41,7 +42,7 @@ struct hca_port_divert_config {
 	void *kick_arg;
 };
 
-/* Counted by decap's lcore (rx_...), by encap's (tx_pkts, tx_bytes), and by the other side. */
+/* Counted by the lcores of decap (rx_...) and encap (tx_pkts, tx_bytes), and by the other side. */
 #define HCA_PORT_DIVERT_STATS(X) \
 	X(rx_pkts) /* diverted */ \
 	X(rx_bytes) \

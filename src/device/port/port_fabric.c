@@ -297,6 +297,7 @@ hca_port_fabric_open(const struct hca_port_fabric_config *cfg, struct hca_port *
 	if (p == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&p->wrap, &fabric_ops, inner);
+	p->wrap.port.queues = 1;
 	p->wrap.port.queue_size = inner->queue_size + hold;
 	p->rng.s = cfg->seed;
 	p->cfg = cfg->fabric;

@@ -337,7 +337,6 @@ hca_port_impair_open(const struct hca_port_impair_config *cfg, struct hca_port *
 		return -ENOMEM;
 	hca_port_wrap_init(&p->wrap, &impair_ops, inner);
 	p->wrap.port.queue_size = inner->queue_size + hold;
-	p->wrap.port.queues = queues;
 	for (uint16_t q = 0; q < queues; q++) {
 		p->lane[q] = make_lane(cfg, q, hold);
 		if (p->lane[q] == NULL) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Received frames are "transmitted" through an impairment to a queue of this port, and received
- * from it. The impairment may release held frames at any time, so the queue is larger than a burst.
- * Frames that it refuses (it holds its maximum during a delay) wait here, and no more are fetched
- * meanwhile: losses then occur in the inner port, which counts them (missed).
+ * Received frames are "transmitted" through an impairment to a queue of this port, one for each
+ * queue of the inner port, and received from it. The impairment may release held frames at any
+ * time, so the queue is larger than a burst. Frames that it refuses (it holds its maximum during a
+ * delay) wait here, and no more are fetched meanwhile: losses then occur in the inner port, which
+ * counts them (missed).
  */
 
 #include <errno.h>
@@ -18,28 +19,37 @@
 #define BURST 32u
 #define QUEUE 256u /* frames; a power of two */
 
-/* The port the impairment transmits to. */
 struct queue {
-	struct hca_port port;
 	uint32_t head, tail; /* free running */
 	struct rte_mbuf *frame[QUEUE];
+} __rte_cache_aligned;
+
+/* The port the impairment transmits to, and this port receives from. */
+struct passed {
+	struct hca_port port;
+	struct queue queue[];
 };
+
+/* State of one queue. */
+struct inbound_lane {
+	struct rte_mbuf *waiting[BURST];
+	uint16_t at, end; /* of the waiting frames */
+	bool ready;	  /* [pub] frames have passed for which rx had no room */
+	uint64_t lost;	  /* [pub] frames dropped because of deaf */
+} __rte_cache_aligned;
 
 struct port_inbound {
 	struct hca_port_wrap wrap;
 	struct hca_port *impair;
-	struct queue *queue; /* owned by impair */
-	struct rte_mbuf *waiting[BURST];
-	uint16_t at, end; /* of the waiting frames */
-	bool ready;	  /* [pub] frames have passed for which rx had no room */
-	uint32_t deaf;	  /* [pub] not 0: received frames are dropped */
-	uint64_t lost;	  /* [pub] frames dropped because of deaf */
+	struct passed *passed; /* owned by impair */
+	uint32_t deaf;	       /* [pub] not 0: received frames are dropped */
+	struct inbound_lane lane[];
 };
 
 static uint16_t
-queue_tx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, uint64_t now)
+passed_tx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
-	struct queue *q = (struct queue *)p;
+	struct queue *q = &((struct passed *)p)->queue[queue];
 	uint16_t took = 0;
 
 	(void)now;
@@ -49,9 +59,9 @@ queue_tx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, ui
 }
 
 static uint16_t
-queue_rx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, uint64_t now)
+passed_rx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
-	struct queue *q = (struct queue *)p;
+	struct queue *q = &((struct passed *)p)->queue[queue];
 	uint16_t got = 0;
 
 	(void)now;
@@ -61,73 +71,79 @@ queue_rx(struct hca_port *p, uint16_t queue, struct rte_mbuf **m, uint16_t n, ui
 }
 
 static bool
-queue_up(struct hca_port *p)
+passed_up(struct hca_port *p)
 {
 	(void)p;
 	return true;
 }
 
-static void
-queue_close(struct hca_port *p)
+static uint32_t
+queue_clear(struct queue *q)
 {
-	struct queue *q = (struct queue *)p;
+	uint32_t n = q->head - q->tail;
 
 	while (q->tail != q->head)
 		rte_pktmbuf_free(q->frame[q->tail++ % QUEUE]);
-	rte_free(q);
+	return n;
 }
 
-static const struct hca_port_ops queue_ops = {
-	.rx = queue_rx,
-	.tx = queue_tx,
-	.link_up = queue_up,
-	.close = queue_close,
-};
-
-static bool
-is_empty(const struct port_inbound *p)
+static void
+passed_close(struct hca_port *p)
 {
-	return p->at == p->end && p->queue->head == p->queue->tail;
+	struct passed *s = (struct passed *)p;
+
+	for (uint16_t q = 0; q < p->queues; q++)
+		queue_clear(&s->queue[q]);
+	rte_free(s);
 }
+
+static const struct hca_port_ops passed_ops = {
+	.rx = passed_rx,
+	.tx = passed_tx,
+	.link_up = passed_up,
+	.close = passed_close,
+};
 
 /* Pass one more burst to the impairment, after it has accepted the previous one. */
 static void
-fetch(struct port_inbound *p, uint16_t n, uint64_t now)
+fetch(struct port_inbound *p, uint16_t q, uint16_t n, uint64_t now)
 {
-	if (p->at == p->end) {
-		p->at = p->end = 0;
-		if (p->queue->head - p->queue->tail > QUEUE / 2)
+	const struct queue *passed = &p->passed->queue[q];
+	struct inbound_lane *l = &p->lane[q];
+
+	if (l->at == l->end) {
+		l->at = l->end = 0;
+		if (passed->head - passed->tail > QUEUE / 2)
 			return;
-		p->end = p->wrap.inner->ops->rx(p->wrap.inner, HCA_PORT_QUEUE, p->waiting,
+		l->end = p->wrap.inner->ops->rx(p->wrap.inner, q, l->waiting,
 						(uint16_t)RTE_MIN(n, BURST), now);
 	}
-	if (p->at != p->end)
-		p->at += p->impair->ops->tx(p->impair, HCA_PORT_QUEUE, p->waiting + p->at,
-					    (uint16_t)(p->end - p->at), now);
+	if (l->at != l->end)
+		l->at += p->impair->ops->tx(p->impair, q, l->waiting + l->at,
+					    (uint16_t)(l->end - l->at), now);
 }
 
 /* Frees frames that were on their way when the link went down; returns their number. */
 static uint32_t
-forget(struct port_inbound *p)
+forget(struct port_inbound *p, uint16_t q)
 {
-	struct queue *q = p->queue;
-	uint32_t n = (uint32_t)(p->end - p->at) + (q->head - q->tail);
+	struct inbound_lane *l = &p->lane[q];
+	uint32_t n = (uint32_t)(l->end - l->at);
 
-	rte_pktmbuf_free_bulk(p->waiting + p->at, p->end - p->at);
-	p->at = p->end = 0;
-	while (q->tail != q->head)
-		rte_pktmbuf_free(q->frame[q->tail++ % QUEUE]);
-	__atomic_store_n(&p->ready, false, __ATOMIC_RELAXED);
-	return n + hca_port_impair_forget(p->impair, HCA_PORT_QUEUE);
+	rte_pktmbuf_free_bulk(l->waiting + l->at, n);
+	l->at = l->end = 0;
+	n += queue_clear(&p->passed->queue[q]);
+	__atomic_store_n(&l->ready, false, __ATOMIC_RELAXED);
+	return n + hca_port_impair_forget(p->impair, q);
 }
 
 static uint16_t
-lose(struct port_inbound *p, struct rte_mbuf **m, uint16_t n, uint64_t now)
+lose(struct port_inbound *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
-	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, HCA_PORT_QUEUE, m, n, now);
+	uint16_t got = p->wrap.inner->ops->rx(p->wrap.inner, q, m, n, now);
 
 	rte_pktmbuf_free_bulk(m, got);
-	hca_port_count(&p->lost, got + forget(p));
+	hca_port_count(&p->lane[q].lost, got + forget(p, q));
 	return 0;
 }
 
@@ -135,20 +151,23 @@ static uint16_t
 inbound_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_inbound *p = (struct port_inbound *)port;
+	const struct queue *passed = &p->passed->queue[q];
+	struct inbound_lane *l = &p->lane[q];
 	uint16_t got;
 
 	if (unlikely(__atomic_load_n(&p->deaf, __ATOMIC_RELAXED) != 0))
-		return lose(p, m, n, now);
-	if (likely(is_empty(p) && hca_port_impair_clean(p->impair, HCA_PORT_QUEUE))) {
+		return lose(p, q, m, n, now);
+	if (likely(l->at == l->end && passed->head == passed->tail &&
+		   hca_port_impair_clean(p->impair, q))) {
 		got = p->wrap.inner->ops->rx(p->wrap.inner, q, m, n, now);
 		if (got != 0)
-			hca_port_impair_count(p->impair, HCA_PORT_QUEUE, got);
+			hca_port_impair_count(p->impair, q, got);
 		return got;
 	}
-	fetch(p, n, now);
+	fetch(p, q, n, now);
 	hca_port_poll(p->impair, q, now);
-	got = queue_rx(&p->queue->port, q, m, n, now);
-	__atomic_store_n(&p->ready, p->queue->head != p->queue->tail, __ATOMIC_RELAXED);
+	got = passed_rx(&p->passed->port, q, m, n, now);
+	__atomic_store_n(&l->ready, passed->head != passed->tail, __ATOMIC_RELAXED);
 	return got;
 }
 
@@ -158,7 +177,7 @@ inbound_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_inbound *p = (const struct port_inbound *)port;
 
-	if (__atomic_load_n(&p->ready, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&p->lane[q].ready, __ATOMIC_RELAXED))
 		return now;
 	return hca_port_earlier(hca_port_deadline(p->impair, q, now),
 				hca_port_deadline(p->wrap.inner, q, now));
@@ -169,7 +188,11 @@ inbound_close(struct hca_port *port)
 {
 	struct port_inbound *p = (struct port_inbound *)port;
 
-	rte_pktmbuf_free_bulk(p->waiting + p->at, p->end - p->at);
+	for (uint16_t q = 0; q < p->wrap.port.queues; q++) {
+		struct inbound_lane *l = &p->lane[q];
+
+		rte_pktmbuf_free_bulk(l->waiting + l->at, l->end - l->at);
+	}
 	p->impair->ops->close(p->impair);
 	p->wrap.inner->ops->close(p->wrap.inner);
 	rte_free(p);
@@ -191,29 +214,33 @@ int
 hca_port_inbound_open(const struct hca_port_impair_config *cfg, struct hca_port *inner,
 		      struct hca_port **out)
 {
+	uint16_t queues = hca_port_queues(inner);
 	struct port_inbound *p;
 	int rc = -ENOMEM;
 
-	p = rte_zmalloc_socket("hca_inbound", sizeof(*p), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	p = rte_zmalloc_socket("hca_inbound", sizeof(*p) + queues * sizeof(p->lane[0]),
+			       RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (p == NULL)
 		return -ENOMEM;
-	p->queue = rte_zmalloc_socket("hca_inbound_q", sizeof(*p->queue), RTE_CACHE_LINE_SIZE,
-				      cfg->socket_id);
-	if (p->queue == NULL)
+	p->passed = rte_zmalloc_socket("hca_inbound_q",
+				       sizeof(*p->passed) + queues * sizeof(p->passed->queue[0]),
+				       RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (p->passed == NULL)
 		goto err_port;
-	p->queue->port = (struct hca_port){.ops = &queue_ops,
-					   .max_frame = inner->max_frame,
-					   .queue_size = QUEUE};
-	rc = hca_port_impair_open(cfg, &p->queue->port, &p->impair);
+	p->passed->port = (struct hca_port){.ops = &passed_ops,
+					    .max_frame = inner->max_frame,
+					    .queue_size = QUEUE,
+					    .queues = queues};
+	rc = hca_port_impair_open(cfg, &p->passed->port, &p->impair);
 	if (rc != 0)
-		goto err_queue;
+		goto err_passed;
 	hca_port_wrap_init(&p->wrap, &inbound_ops, inner);
 	p->wrap.port.queue_size = inner->queue_size + p->impair->queue_size;
 	*out = &p->wrap.port;
 	return 0;
 
-err_queue:
-	rte_free(p->queue);
+err_passed:
+	rte_free(p->passed);
 err_port:
 	rte_free(p);
 	return rc;
@@ -228,7 +255,12 @@ hca_port_inbound_deaf(struct hca_port *port)
 uint64_t
 hca_port_inbound_lost(const struct hca_port *port)
 {
-	return __atomic_load_n(&((const struct port_inbound *)port)->lost, __ATOMIC_RELAXED);
+	const struct port_inbound *p = (const struct port_inbound *)port;
+	uint64_t n = 0;
+
+	for (uint16_t q = 0; q < port->queues; q++)
+		n += __atomic_load_n(&p->lane[q].lost, __ATOMIC_RELAXED);
+	return n;
 }
 
 struct hca_port *

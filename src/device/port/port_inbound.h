@@ -6,7 +6,8 @@
  * A port that impairs *received* frames: if the other end of the wire is not softhca, faults can
  * only be applied to its frames after they have arrived. Uses the rules and odds of port_impair.h.
  *
- * Owned by the composition. Only decap's lcore calls rx; transmission is not affected.
+ * Owned by the composition. Each queue has its state, as in port_impair.h; transmission is not
+ * affected.
  * hca_port.close() also closes the inner port.
  */
 

@@ -450,7 +450,6 @@ hca_port_pcap_open(struct hca_pcap *file, struct hca_port *inner, int socket_id,
 	if (p == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&p->wrap, &pcap_ops, inner);
-	p->wrap.port.queues = queues;
 	p->file = file;
 	pthread_mutex_init(&p->lock, NULL);
 	*out = &p->wrap.port;

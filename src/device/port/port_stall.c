@@ -257,7 +257,6 @@ hca_port_stall_open(const struct hca_port_stall_config *cfg, struct hca_port *in
 	if (s == NULL)
 		return -ENOMEM;
 	hca_port_wrap_init(&s->wrap, &stall_ops, inner);
-	s->wrap.port.queues = queues;
 	s->deaf = cfg->deaf;
 	for (uint16_t q = 0; q < queues; q++) {
 		s->lane[q].rng.s = cfg->seed + q * QUEUE_STEP;

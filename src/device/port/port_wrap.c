@@ -14,7 +14,7 @@ hca_port_wrap_init(struct hca_port_wrap *w, const struct hca_port_ops *ops, stru
 {
 	w->port = *inner;
 	w->port.ops = ops;
-	w->port.queues = 1;
+	w->port.queues = hca_port_queues(inner);
 	w->inner = inner;
 }
 

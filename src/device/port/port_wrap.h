@@ -20,10 +20,7 @@ struct hca_port_wrap {
 	struct hca_port *inner; /* owned: close() closes it */
 };
 
-/*
- * The wrapper has the properties of the inner port, but one queue; its owner may change them
- * afterwards.
- */
+/* The wrapper has the properties of the inner port; its owner may change them afterwards. */
 void hca_port_wrap_init(struct hca_port_wrap *w, const struct hca_port_ops *ops,
 			struct hca_port *inner);
 

@@ -9,7 +9,7 @@ struct rte_mempool *pool;
 unsigned int arrived;
 
 static struct rte_mbuf *arriving[RIG_FRAMES];
-static unsigned int num_arriving;
+static unsigned int num_arriving, next_arriving[16]; /* of each queue */
 
 static uint16_t
 sink_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
@@ -192,10 +192,11 @@ source_rx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint6
 {
 	uint16_t got = 0;
 
-	(void)p;
 	(void)now;
-	while (got < n && arrived < num_arriving)
-		m[got++] = arriving[arrived++];
+	for (; got < n && next_arriving[q] < num_arriving; arrived++) {
+		m[got++] = arriving[next_arriving[q]];
+		next_arriving[q] += hca_port_queues(p);
+	}
 	return got;
 }
 
@@ -209,24 +210,39 @@ static const struct hca_port_ops source_ops = {
 };
 
 struct hca_port *
-rig_source(unsigned int n)
+rig_source_of(unsigned int n, uint16_t queues)
 {
-	struct hca_port *inner = rig_sink();
+	struct hca_port *inner = rig_sink_of(queues);
 
 	inner->ops = &source_ops;
+	for (uint16_t q = 0; q < queues; q++)
+		next_arriving[q] = q;
 	for (num_arriving = 0; num_arriving < n; num_arriving++)
 		arriving[num_arriving] = rig_frame(num_arriving);
 	arrived = 0;
 	return inner;
 }
 
+struct hca_port *
+rig_source(unsigned int n)
+{
+	return rig_source_of(n, 1);
+}
+
+unsigned int
+rig_receive_by(struct hca_port *p, uint16_t q, uint16_t n, uint64_t now)
+{
+	uint16_t got = p->ops->rx(p, q, sink.got + sink.n, n, now);
+
+	for (uint16_t i = 0; i < got; i++)
+		sink.queue[sink.n++] = q;
+	return got;
+}
+
 unsigned int
 rig_receive(struct hca_port *p, uint16_t n, uint64_t now)
 {
-	uint16_t got = p->ops->rx(p, 0, sink.got + sink.n, n, now);
-
-	sink.n += got;
-	return got;
+	return rig_receive_by(p, 0, n, now);
 }
 
 int

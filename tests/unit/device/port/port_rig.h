@@ -45,6 +45,8 @@ struct hca_port *rig_sink_of(uint16_t queues);
 void rig_sink_clear(void);
 /* The same, with frames with PSN 0 .. n - 1 to receive. */
 struct hca_port *rig_source(unsigned int n);
+/* The same with several queues: frame i arrives in queue i modulo queues. */
+struct hca_port *rig_source_of(unsigned int n, uint16_t queues);
 
 /* A UB packet without payload: TPACK or TAACK, by the opcode of its transport header. */
 struct rte_mbuf *rig_ub_frame(uint8_t opcode, uint32_t psn, uint32_t tpn, uint32_t source_tpn);
@@ -60,6 +62,7 @@ void rig_send(struct hca_port *p, uint32_t psn, uint64_t now);
 void rig_send_by(struct hca_port *p, uint16_t q, uint32_t psn, uint64_t now);
 /* Receive once and append the frames to the sink, which owns them. */
 unsigned int rig_receive(struct hca_port *p, uint16_t n, uint64_t now);
+unsigned int rig_receive_by(struct hca_port *p, uint16_t q, uint16_t n, uint64_t now);
 /* Close the port; asserts that no frame is left. */
 void rig_done(struct hca_port *p);
 

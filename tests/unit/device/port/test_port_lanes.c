@@ -7,7 +7,9 @@
 
 #include "port_rig.h"
 #include "port/port_impair.h"
+#include "port/port_inbound.h"
 #include "port/port_stall.h"
+#include "port/port_wrap.h"
 #include "wire/roce_opcode.h"
 
 #define MOST 4u
@@ -201,6 +203,77 @@ fired_of_queues(void **state)
 }
 
 static struct hca_port *
+new_inbound(unsigned int frames, uint16_t queues)
+{
+	const struct hca_port_impair_config cfg = {.name = "tin", .seed = 7, .socket_id = -1};
+	struct hca_port *p;
+
+	assert_int_equal(hca_port_inbound_open(&cfg, rig_source_of(frames, queues), &p), 0);
+	assert_int_equal(p->queues, queues);
+	return p;
+}
+
+/* Each queue receives its frames, through its lane of the impairment. */
+static void
+received_by_queues(void **state)
+{
+	const struct hca_fault_rule second = {.opcode = HCA_FAULT_ANY,
+					      .psn = HCA_FAULT_ANY,
+					      .nth = 2,
+					      .count = 1,
+					      .fault = HCA_FAULT_DROP};
+
+	(void)state;
+	for (unsigned int k = 0; k < RTE_DIM(numbers); k++) {
+		uint16_t n = numbers[k];
+		struct hca_port *p = new_inbound(8u * n, n), *im = hca_port_inbound_impair(p);
+
+		for (uint16_t q = n; q-- != 0;)
+			assert_int_equal(rig_receive_by(p, q, 4, 10), 4);
+		assert_int_equal(hca_port_impair_rule(im, &second), 0);
+		for (uint16_t q = 0; q < n; q++)
+			assert_int_equal(rig_receive_by(p, q, 4, 20), 3);
+		assert_int_equal(hca_port_impair_hits(im, 0), n);
+		assert_int_equal(stats(im).frames, 8 * n);
+		for (unsigned int i = 0; i < sink.n; i++) {
+			assert_int_equal(rig_psn_of(i) % n, sink.queue[i]);
+			assert_true(rig_psn_of(i) / n != 5);
+		}
+		rig_done(p);
+	}
+}
+
+/* The link goes down: each queue loses its held frames and those that arrive. */
+static void
+lost_by_queues(void **state)
+{
+	const struct hca_impair slow = {.delay_ns = 1000};
+
+	(void)state;
+	for (unsigned int k = 0; k < RTE_DIM(numbers); k++) {
+		uint16_t n = numbers[k];
+		struct hca_port *p = new_inbound(8u * n, n), *im = hca_port_inbound_impair(p);
+
+		hca_port_impair_set(im, &slow);
+		for (uint16_t q = 0; q < n; q++) {
+			assert_int_equal(rig_receive_by(p, q, 4, 10 + q), 0);
+			assert_int_equal(hca_port_deadline(p, q, 10), 1010 + q);
+		}
+		assert_int_equal(hca_port_impair_held(im), 4 * n);
+		assert_int_equal(rig_receive_by(p, 0, 2, 1010), 2);
+		assert_int_equal(hca_port_deadline(p, 0, 1010), 1010);
+		assert_int_equal(hca_port_deadline(p, 1, 1010), 1011);
+		__atomic_store_n(hca_port_inbound_deaf(p), 1, __ATOMIC_RELAXED);
+		for (uint16_t q = 0; q < n; q++)
+			assert_int_equal(rig_receive_by(p, q, 4, 1020), 0);
+		assert_int_equal(hca_port_impair_held(im), 0);
+		assert_int_equal(hca_port_inbound_lost(p), arrived - 2);
+		__atomic_store_n(hca_port_inbound_deaf(p), 0, __ATOMIC_RELAXED);
+		rig_done(p);
+	}
+}
+
+static struct hca_port *
 new_stall(uint16_t queues, uint32_t *deaf)
 {
 	const struct hca_port_stall_config cfg = {.seed = 3, .socket_id = -1, .deaf = deaf};
@@ -301,7 +374,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fates_of_queues),  cmocka_unit_test(holds_of_queues),
 		cmocka_unit_test(forgotten),	    cmocka_unit_test(rules_of_queues),
-		cmocka_unit_test(fired_of_queues),  cmocka_unit_test(link_of_all),
+		cmocka_unit_test(fired_of_queues),  cmocka_unit_test(received_by_queues),
+		cmocka_unit_test(lost_by_queues),   cmocka_unit_test(link_of_all),
 		cmocka_unit_test(bursts_of_queues),
 	};
 
