@@ -20,7 +20,7 @@
 static const struct softhca_ah_attr shapes[] = {
 	{.traffic_class = 0, .hop_limit = 64},
 	{.traffic_class = 0x20, .hop_limit = 50},
-	{.traffic_class = 0x54, .hop_limit = 99},
+	{.traffic_class = 0x56, .hop_limit = 99}, /* ECT(0) */
 	{.traffic_class = 0xfc, .hop_limit = 255},
 };
 

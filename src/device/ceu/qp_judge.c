@@ -217,15 +217,26 @@ hca_path_fill(const struct hca_core *h, const struct hca_qpc_path *q, struct hca
 	return true;
 }
 
-/* Packets of services that congestion control works for may be marked by switches. */
-static uint8_t
-path_tclass(const struct hca_core *h, const struct hca_qpc *q, uint8_t tclass)
+static bool
+has_congestion_control(const struct hca_core *h, const struct hca_qpc *q)
 {
-	uint32_t service = HCA_QPC_SERVICE(WORD(flags));
+	uint32_t ops = hca_service_info(HCA_QPC_SERVICE(WORD(flags)))->ops;
 
-	if (hca_service_info(service)->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD))
-		return tclass;
-	return hca_cc_tclass(h->cc, tclass);
+	return h->cc != NULL && (ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) == 0;
+}
+
+/*
+ * Whether switches may mark the packets of a QP: the algorithm of congestion control decides for
+ * the services that it works for, otherwise the QP's traffic class.
+ */
+static uint8_t
+path_tclass(const struct hca_core *h, const struct hca_qpc *qpc, const struct hca_qpc_path *q)
+{
+	uint8_t tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow));
+
+	if (has_congestion_control(h, qpc))
+		return hca_cc_tclass(h->cc, tclass);
+	return (tclass & 3) == HCA_ECN_ECT0 ? tclass : tclass & 0xfc;
 }
 
 static bool
@@ -240,7 +251,7 @@ resolve_path(const struct hca_core *h, const struct hca_qp_change *ch, const str
 	out->timeout = (uint8_t)HCA_QPC_ACKTO(WORD(ackto));
 	if (!hca_rate_pace(out->rate, &pace) || !hca_path_fill(h, q, &p.udp))
 		return false;
-	p.udp.tclass = path_tclass(h, &ch->image, p.udp.tclass);
+	p.udp.tclass = path_tclass(h, &ch->image, q);
 	p.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
 	p.udp.sport = hca_roce_udp_sport(p.udp.flow_label, ch->qpn, p.qpn);
 	if (hca_roce_template_fill(&p, &out->slot.tmpl) != 0)
