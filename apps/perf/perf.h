@@ -129,6 +129,7 @@ struct perf_options {
 	const char *histogram;
 	const char *plot;
 	const char *fabric; /* its text, or NULL */
+	const char *flows;  /* file name, or NULL: perf_flows.h */
 	char faults[512];   /* parts of --impair that embed.impair lacks: rules, of QPs; or "" */
 	bool pause;	    /* hold the QPs before their traffic */
 	bool fixed_addresses;
@@ -185,6 +186,7 @@ struct perf_flow {
 	uint32_t qpn[2];	      /* numbers of qp, known when the other side is a process */
 	uint32_t executes[2];	      /* QPN that takes the peer's requests: of target or qp */
 	uint32_t psn[2];	      /* each side's first */
+	uint8_t traffic_class;	      /* of the frames of both */
 	struct perf_ring ring;
 	struct perf_ring back; /* the requests of side 1 with the receives of side 0 */
 	uint32_t next;	       /* request the next list begins with */

@@ -182,6 +182,9 @@ static const struct option_row rows[] = {
 	 "rate=GBPS,delay=US,paths=N,skew=US,loss=P,loss0=P,queue=B,ecn=B: a network in between; "
 	 "simulated time",
 	 CALL(parse_fabric)},
+	{"flows", "FILE",
+	 "the flows of a file at once (start, size, rate, DSCP, ECN, peer), a JSON line for each",
+	 TEXT(flows)},
 	{"load", "GBPS",
 	 "fabric, lat: messages are due at this rate; the latency is from then to completion",
 	 REAL(load, 0.001)},

@@ -183,6 +183,31 @@ check_wire(struct perf_options *opt)
 	return 0;
 }
 
+/* A file of flows says all of these. */
+static int
+check_flows(const struct perf_options *opt)
+{
+	static const char *const of_file[] = {
+		"op",	     "service",	     "srq",	  "events",	   "memory-poll",
+		"test",	     "size",	     "all-sizes", "qps",	   "depth",
+		"post-list", "signal-every", "inline",	  "duration",	   "iters",
+		"stride",    "slots",	     "verify",	  "report-every",  "json",
+		"histogram", "plot",	     "load",	  "list-counters", "pause-before-traffic",
+		"bidir",     "server",	     "client",
+	};
+
+	if (opt->flows == NULL)
+		return 0;
+	for (unsigned int i = 0; i < sizeof(of_file) / sizeof(of_file[0]); i++)
+		if (perf_option_given(opt, of_file[i]))
+			return perf_options_bad("--%s: not with --flows, whose file describes the "
+						"traffic and names peers",
+						of_file[i]);
+	if (opt->wire == PERF_WIRE_UB)
+		return perf_options_bad("--wire ub: --flows has RoCE only");
+	return 0;
+}
+
 /* Each form has options of its own. */
 static int
 check_form(const struct perf_options *opt)
@@ -207,12 +232,14 @@ check_form(const struct perf_options *opt)
 				"--%s: only for HCAs in this process; a daemon has its configuration",
 				back_to_back[i]);
 	for (unsigned int i = 0; i < sizeof(between) / sizeof(between[0]); i++)
-		if (!perf_is_remote(opt) && perf_option_given(opt, between[i]))
+		if (!perf_is_remote(opt) && opt->flows == NULL &&
+		    perf_option_given(opt, between[i]))
 			return perf_options_bad("--%s: with --server or --client only", between[i]);
 	for (unsigned int i = 0; i < sizeof(of_client) / sizeof(of_client[0]); i++)
 		if (opt->remote.server && perf_option_given(opt, of_client[i]))
 			return perf_options_bad("--%s: an option of the client", of_client[i]);
-	if (perf_option_given(opt, "device") && !perf_is_remote(opt) && !opt->remote.gids)
+	if (perf_option_given(opt, "device") && !perf_is_remote(opt) && !opt->remote.gids &&
+	    opt->flows == NULL)
 		return perf_options_bad("--device: with --server, --client or --gids only");
 	if (opt->report_every != 0 && opt->test != PERF_TEST_BW)
 		return perf_options_bad("--report-every: with --test bw only");
@@ -250,6 +277,8 @@ perf_options_judge(struct perf_options *opt)
 		rc = check_service(opt);
 	if (rc == 0)
 		rc = check_form(opt);
+	if (rc == 0)
+		rc = check_flows(opt);
 	if (rc != 0)
 		return rc;
 	if (opt->ip == 5)

@@ -395,7 +395,10 @@ connect_qp(struct perf_session *s, const struct perf_flow *f, unsigned int side,
 		.rq_psn = f->psn[!side],
 		.ah_attr = path_to(s, side),
 	};
-	int err = softhca_modify_qp(
+	int err;
+
+	a.ah_attr.traffic_class = f->traffic_class;
+	err = softhca_modify_qp(
 		qp, &a, SOFTHCA_QP_STATE | SOFTHCA_QP_PORT | SOFTHCA_QP_PKEY_INDEX | t->init);
 
 	a.qp_state = SOFTHCA_QPS_RTR;

@@ -158,8 +158,10 @@ struct remote {
 	struct remote_line line;
 	uint32_t port_mtu; /* bytes, of the own port */
 	bool client;
-	bool open;	 /* a row is */
-	bool connected;	 /* atomic: no other thread sends signs of life for this one */
+	bool open;	/* a row is */
+	bool connected; /* atomic: no other thread sends signs of life for this one */
+	/* client: traffic classes of the flows of the next pass; NULL: 0 */
+	const uint8_t *classes;
 	uint32_t cases;	 /* server: QPs connected */
 	uint32_t rounds; /* server: of the checking pass */
 	enum remote_pass pass;
@@ -206,6 +208,8 @@ int perf_check_serve(struct perf_check *c, uint64_t round);
 /* --- remote_client.c, remote_server.c -------------------- */
 
 int remote_client(const struct perf_options *opt);
+/* Client: finds the server and agrees with it on addresses and MTU. */
+int remote_meet(struct remote *r);
 /* Client: makes the QPs at both ends; the timed pass begins when this returns. */
 int remote_pass_open(struct remote *r, enum remote_pass pass, uint64_t size);
 void remote_pass_close(struct remote *r, int err);

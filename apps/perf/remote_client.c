@@ -15,6 +15,13 @@ static const struct perf_exchange none;
 
 /* ---- before the first row ---- */
 
+/* The lines of --flows are read by programs. */
+static FILE *
+remarks(const struct remote *r)
+{
+	return r->opt.flows != NULL ? stderr : stdout;
+}
+
 static int
 greet(struct remote *r, struct perf_exchange *hello)
 {
@@ -73,7 +80,7 @@ choose_gids(struct remote *r, struct remote_gid *mine, struct remote_gid *other)
 		return remote_fail(&r->line, -ENETUNREACH, "%s", why);
 	remote_gid_text(mine, a);
 	remote_gid_text(other, b);
-	printf("# %s here, %s there\n", a, b);
+	fprintf(remarks(r), "# %s here, %s there\n", a, b);
 	if (!remote_gid_adjacent(mine, other))
 		fprintf(stderr,
 			"softhca-perf: %s and %s do not look like one network: a router has to know "
@@ -100,8 +107,9 @@ choose_mtu(struct remote *r, const struct perf_exchange *hello)
 			"MTU %u was asked for: the client's port has %u, the server's %" PRIu64,
 			r->opt.mtu, r->port_mtu, hello->mtu);
 	if (r->port_mtu != hello->mtu)
-		printf("# MTU %u: the client's port has %u, the server's %" PRIu64 "\n", r->opt.mtu,
-		       r->port_mtu, hello->mtu);
+		fprintf(remarks(r),
+			"# MTU %u: the client's port has %u, the server's %" PRIu64 "\n",
+			r->opt.mtu, r->port_mtu, hello->mtu);
 	return 0;
 }
 
@@ -167,8 +175,10 @@ remote_pass_open(struct remote *r, enum remote_pass pass, uint64_t size)
 	err = perf_row_open(&r->s, size);
 	if (err != 0)
 		return remote_fail(&r->line, err, "the client: %s", softhca_last_error(NULL));
-	for (uint32_t i = 0; i < r->s.num_flows && err == 0; i++)
+	for (uint32_t i = 0; i < r->s.num_flows && err == 0; i++) {
+		r->s.flows[i].traffic_class = r->classes != NULL ? r->classes[i] : 0;
 		err = open_flow(r, i);
+	}
 	if (err != 0)
 		return err;
 	err = remote_row_connect(r);
@@ -191,14 +201,20 @@ remote_pass_close(struct remote *r, int err)
 		remote_send(&r->line, "stop", &none);
 }
 
-static int
-meet(struct remote *r)
+int
+remote_meet(struct remote *r)
 {
 	const struct perf_remote_options *o = &r->own->remote;
 	uint64_t timeout_ns = o->timeout * 1000000000ull;
+	int err = o->cm ? remote_cm_connect(r->s.ctx[0], &r->line, o->client, o->port, timeout_ns)
+			: remote_connect(&r->line, o->client, o->port, timeout_ns);
 
-	return o->cm ? remote_cm_connect(r->s.ctx[0], &r->line, o->client, o->port, timeout_ns)
-		     : remote_connect(&r->line, o->client, o->port, timeout_ns);
+	if (err == 0)
+		err = agree(r);
+	if (err == 0)
+		remote_wait_link(r);
+	r->s.wake_fd = r->line.fd;
+	return err;
 }
 
 int
@@ -212,12 +228,7 @@ remote_client(const struct perf_options *opt)
 	if (err == 0)
 		err = perf_results_open(&results, &r.opt);
 	if (err == 0)
-		err = meet(&r);
-	if (err == 0)
-		err = agree(&r);
-	if (err == 0)
-		remote_wait_link(&r);
-	r.s.wake_fd = r.line.fd;
+		err = remote_meet(&r);
 	if (err == 0)
 		err = perf_rows_run(&r.s, &results);
 	if (err == 0)

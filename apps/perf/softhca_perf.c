@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "perf_flows.h"
 #include "remote.h"
 
 #define MIN_SIZE 2u
@@ -203,6 +204,8 @@ main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	if (opt.remote.gids)
 		return remote_print_gids(&opt) == 0 ? 0 : 1;
+	if (opt.flows != NULL)
+		return exit_status(perf_flows_run(&opt));
 	if (opt.remote.server)
 		return remote_server(&opt) == 0 ? 0 : 1;
 	if (opt.remote.client != NULL)

@@ -13,13 +13,14 @@ trace_flow(FILE *f, const struct star *x, const struct star_flow *w, uint32_t n)
 {
 	static const char *const kinds[] = {"write", "read", "uc-write", "ub-write"};
 
-	fprintf(f, "{\"flow\": %u, \"from\": %u, \"to\": %u, \"op\": \"%s\", \"size\": %u, ",
+	fprintf(f,
+		"{\"flow\": %u, \"from\": %u, \"peer\": \"%u\", \"op\": \"%s\", \"message\": %u, ",
 		(unsigned int)(w - x->flow), w->from, w->to, kinds[w->kind], w->message);
-	fprintf(f, "\"bytes\": %" PRIu64 ", \"step_us\": %u, \"gbit_per_s\": [",
+	fprintf(f, "\"bytes\": %" PRIu64 ", \"rate\": {\"step_us\": %u, \"gbit_per_s\": [",
 		w->done * w->message, STAR_BUCKET_NS / STAR_US);
 	for (uint32_t i = 0; i < n; i++)
 		fprintf(f, "%s%.3f", i != 0 ? ", " : "", (double)w->bytes[i] * 8 / STAR_BUCKET_NS);
-	fprintf(f, "]}\n");
+	fprintf(f, "]}}\n");
 }
 
 static void
