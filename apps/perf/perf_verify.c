@@ -15,7 +15,8 @@
 #include "perf_verify.h"
 
 #define ROUNDS_MIN 3u
-#define BYTES_MAX (64ull << 20) /* checked per row, unless ROUNDS_MIN need more */
+/* A row is checked enough with --iters messages, or one of these, and ROUNDS_MIN. */
+#define BYTES_MAX (64ull << 20)
 #define TIME_NS 500000000ull
 #define GAP_BYTE 0xa5
 #define DIRECTION 0xd1b54a32d192ed03ull /* tells the data of both directions apart */
@@ -443,11 +444,12 @@ bool
 perf_verify_enough(const struct perf_verify *v, uint64_t begin)
 {
 	const struct perf_session *s = v->s;
-	uint64_t batch = (uint64_t)s->num_flows * s->slots;
+	uint64_t checked = v->round * s->num_flows * s->slots;
 
 	perf_progress(s, "verify", (double)(perf_now_ns() - begin) / TIME_NS);
 	return v->round >= ROUNDS_MIN &&
-	       (v->round * batch * s->stride > BYTES_MAX || perf_now_ns() - begin > TIME_NS);
+	       ((s->opt->iters != 0 && checked >= s->opt->iters) ||
+		checked * s->stride > BYTES_MAX || perf_now_ns() - begin > TIME_NS);
 }
 
 int
