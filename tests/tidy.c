@@ -11,6 +11,9 @@
  *  TMPDIR, XDG_RUNTIME_DIR  a new folder in the caller's TMPDIR, with a short path for sockets
  *  /run/dpdk, /run/netns    files of DPDK and names of network namespaces: file systems private to
  *                           the test, if the caller may mount them
+ *  RTE_EAL_PMD_PATH         DPDK loads all drivers in it: the 140 of a distribution take a third of
+ *                           the start of a daemon. The test sees those that tests use, or all if
+ *                           $TIDY_DRIVERS is "all"
  *
  * The exit status is the test's, or 128 and the signal that ended it. If $TIDY_SECONDS is set, a
  * test that runs longer is killed after its threads were listed, and the exit status is 124.
@@ -23,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -68,6 +72,74 @@ hide(const char *path)
 		mount("test", path, "tmpfs", 0, "mode=755");
 }
 
+static bool
+is_used_driver(const char *name)
+{
+	static const char *const used[] = {"bus_pci.",	     "bus_vdev.",   "mempool_ring.",
+					   "net_af_packet.", "net_af_xdp.", "net_memif.",
+					   "net_null.",	     "net_ring.",   "net_tap.",
+					   "net_vhost.",     "net_virtio."};
+	const char prefix[] = "librte_";
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return false;
+	name += sizeof(prefix) - 1;
+	for (size_t i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+		if (strncmp(name, used[i], strlen(used[i])) == 0)
+			return true;
+	return false;
+}
+
+/* A file of the folder `all`, under the same name in the folder `few`. */
+static void
+show_driver(int all, int few, const char *name)
+{
+	char target[PATH_MAX], from[64], to[64];
+	ssize_t n = readlinkat(all, name, target, sizeof(target) - 1);
+	int file, place;
+
+	if (n >= 0) {
+		target[n] = '\0';
+		if (symlinkat(target, few, name) != 0)
+			perror(name);
+		return;
+	}
+	file = openat(all, name, O_PATH | O_CLOEXEC);
+	place = openat(few, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", file);
+	snprintf(to, sizeof(to), "/proc/self/fd/%d", place);
+	if (file < 0 || place < 0 || mount(from, to, NULL, MS_BIND, NULL) != 0)
+		perror(name);
+	if (file >= 0)
+		close(file);
+	if (place >= 0)
+		close(place);
+}
+
+static void
+few_drivers(const char *path)
+{
+	const char *all = getenv("TIDY_DRIVERS");
+	struct dirent *entry;
+	DIR *drivers;
+	int few;
+
+	if (all != NULL && strcmp(all, "all") == 0)
+		return;
+	drivers = opendir(path);
+	if (drivers == NULL)
+		return;
+	if (mount("test", path, "tmpfs", 0, "mode=755") == 0) {
+		few = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		while (few >= 0 && (entry = readdir(drivers)) != NULL)
+			if (is_used_driver(entry->d_name))
+				show_driver(dirfd(drivers), few, entry->d_name);
+		if (few >= 0)
+			close(few);
+	}
+	closedir(drivers);
+}
+
 static void
 own_mounts(void)
 {
@@ -76,6 +148,9 @@ own_mounts(void)
 		return;
 	hide("/run/dpdk");
 	hide("/run/netns");
+#ifdef DRIVERS
+	few_drivers(DRIVERS);
+#endif
 }
 
 static int
