@@ -414,6 +414,26 @@ star_stop(struct star *x)
 		turn(x);
 }
 
+/* Each frame that entered the switch left it once, or is counted; marks that left came. */
+static void
+check_frames(const struct star *x)
+{
+	uint64_t in = 0, out = 0, marked = 0, seen;
+
+	for (uint32_t i = 0; i < x->n; i++) {
+		struct hca_port_switch_stats s = star_port(x, i);
+
+		in += s.taken + s.copied;
+		out += s.frames + s.dropped + s.missed + s.filtered;
+		marked += s.marked;
+	}
+	seen = star_counter(x, "np_ecn_marked_roce_packets") + star_counter(x, "ub_rx_ecn_marked");
+	STAR_CHECK(in == out, "%s: %lu frames into the switch, %lu out of it", x->cfg.name,
+		   (unsigned long)in, (unsigned long)out);
+	STAR_CHECK(marked == seen, "%s: %lu frames were marked, %lu marks were counted",
+		   x->cfg.name, (unsigned long)marked, (unsigned long)seen);
+}
+
 static void
 close_host(struct star_host *t)
 {
@@ -433,6 +453,7 @@ star_close(struct star *x)
 {
 	if (getenv("STAR_TRACE") != NULL)
 		star_trace(x);
+	check_frames(x);
 	for (uint32_t i = 0; i < x->flows; i++) {
 		struct star_flow *f = &x->flow[i];
 

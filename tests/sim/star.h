@@ -107,6 +107,7 @@ struct star_flow *star_add(struct star *x, struct star_flow f);
 void star_run(struct star *x, uint64_t until_ns);
 /* Ends all flows and waits until nothing is under way. */
 void star_stop(struct star *x);
+/* After star_stop(); frames and marks of the switch must agree with the HCAs. */
 void star_close(struct star *x);
 
 /* A counter of all HCAs, by name; 0: it does not exist. */
