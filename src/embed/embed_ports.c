@@ -18,6 +18,7 @@
 #include "host.h"
 #include "port/port_ethdev.h"
 #include "port/port_memif.h"
+#include "port/port_memory.h"
 
 #define NG_SUFFIX ".pcapng"
 #define HEADERS_MAX 128u /* bytes of IP, of the headers above, of pad and ICRC */
@@ -151,7 +152,7 @@ open_pair(struct softhca_embed *e, uint32_t serial, uint32_t i)
 	int err;
 
 	snprintf(name, sizeof(name), "shl%u_%u_", serial, i);
-	err = hca_port_memory_pair(name, e->cfg.port_queue, -1, pair);
+	err = hca_port_memory_pair(name, 1, e->cfg.port_queue, -1, pair);
 	if (err != 0)
 		return embed_fail(err, "no link in memory for HCA %u and %u", i, i + 1);
 	for (uint32_t k = 0; k < 2; k++) {

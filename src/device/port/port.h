@@ -3,8 +3,8 @@
 #define PORT_PORT_H
 
 /*
- * The wire as encap (tx) and decap (rx) see it. Implementations: port_ethdev.c (any DPDK ethdev,
- * including a pair connected in memory), port_memif.c, ports in front of another port
+ * The wire as encap (tx) and decap (rx) see it. Implementations: port_ethdev.c (any DPDK ethdev),
+ * port_memif.c, port_memory.c (a pair in one process), ports in front of another port
  * (port_wrap.h), and the simulated link of the tests.
  *
  * A port has `queues` queues each way; q, below that, selects one. Each queue belongs to one

@@ -3,18 +3,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <rte_errno.h>
-#include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
-#include <rte_ring.h>
 
 #include "core/mbuf.h"
-#include "core/ring_count.h"
 #include "core/tsan.h"
 #include "core/table.h"
 #include "port/port_ethdev.h"
@@ -22,8 +17,6 @@
 
 #define DEFAULT_DESC 1024u
 #define LINK_NS 10000000u
-/* memory ports receive the sender's mbufs; their own pool serves copies only */
-#define MEMORY_RX_MBUFS 64u
 
 /* Losses and copies of one receive queue; written by its lcore. */
 struct ethdev_queue {
@@ -39,12 +32,6 @@ struct port_ethdev {
 	bool watched;
 	bool started;
 	struct rte_mempool *rx_pool;
-	struct rte_ring *owned;		    /* memory pair: the ring that this side sends into */
-	struct rte_ring *inherited;	    /* memory pair: the ring of a closed peer */
-	struct port_ethdev *peer;	    /* memory pair */
-	int wait_fd;			    /* -1: the device has no interrupt */
-	bool may_sleep;			    /* [pub] wait_fd has been requested */
-	uint32_t armed __rte_cache_aligned; /* [pub] signal the next frame on wait_fd */
 	uint64_t missed;	  /* [pub] the driver's count at the last hca_port_ethdev_look() */
 	struct hca_packet packet; /* net_af_packet: its sockets */
 	struct ethdev_queue queue[HCA_PORT_ETHDEV_QUEUES];
@@ -85,56 +72,16 @@ ethdev_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, ui
 	return kept;
 }
 
-/* Wake the other side of a memory pair, which is in this process. */
-static void
-announce(struct port_ethdev *to)
-{
-	uint64_t one = 1;
-
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&to->armed, __ATOMIC_RELAXED) != 0 &&
-	    __atomic_exchange_n(&to->armed, 0, __ATOMIC_ACQ_REL) != 0 &&
-	    write(to->wait_fd, &one, sizeof(one)) < 0)
-		__atomic_store_n(&to->armed, 1, __ATOMIC_RELEASE);
-}
-
 static uint16_t
 ethdev_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
 
-	uint16_t took;
-
 	(void)now;
 	if (unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
 		return 0;
 	hca_tsan_give_all((void *const *)m, n);
-	took = rte_eth_tx_burst(p->id, q, m, n);
-	if (p->peer != NULL && __atomic_load_n(&p->peer->may_sleep, __ATOMIC_RELAXED))
-		announce(p->peer);
-	return took;
-}
-
-static int
-ethdev_wait_fd(const struct hca_port *port, uint16_t q)
-{
-	struct port_ethdev *p = (struct port_ethdev *)(uintptr_t)port;
-
-	if (p->wait_fd >= 0)
-		__atomic_store_n(&p->may_sleep, true, __ATOMIC_SEQ_CST);
-	return p->wait_fd;
-}
-
-static bool
-ethdev_arm(struct hca_port *port, uint16_t q, bool on)
-{
-	struct port_ethdev *p = (struct port_ethdev *)port;
-
-	if (p->peer == NULL)
-		return false;
-	__atomic_store_n(&p->armed, on, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return on && !hca_ring_empty(p->peer->owned);
+	return rte_eth_tx_burst(p->id, q, m, n);
 }
 
 /* Without a watcher no event announces changes of the link: encap polls it. */
@@ -143,7 +90,7 @@ ethdev_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_ethdev *p = (const struct port_ethdev *)port;
 
-	return p->watched || p->owned != NULL ? UINT64_MAX : now + LINK_NS;
+	return p->watched ? UINT64_MAX : now + LINK_NS;
 }
 
 bool
@@ -242,16 +189,6 @@ ethdev_close(struct hca_port *port)
 	if (p->started)
 		rte_eth_dev_stop(p->id);
 	rte_eth_dev_close(p->id);
-	if (p->peer != NULL) {
-		/* the peer still receives from that ring */
-		p->peer->inherited = p->owned;
-		p->owned = NULL;
-		p->peer->peer = NULL;
-	}
-	if (p->wait_fd >= 0)
-		close(p->wait_fd);
-	rte_ring_free(p->owned);
-	rte_ring_free(p->inherited);
 	rte_mempool_free(p->rx_pool);
 	rte_free(p);
 }
@@ -261,8 +198,6 @@ static const struct hca_port_ops ethdev_ops = {
 	.tx = ethdev_tx,
 	.link_up = ethdev_link_up,
 	.missed = ethdev_missed,
-	.wait_fd = ethdev_wait_fd,
-	.arm = ethdev_arm,
 	.deadline = ethdev_deadline,
 	.close = ethdev_close,
 };
@@ -351,7 +286,6 @@ hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port *
 	p->port.queues = cfg->queues ? cfg->queues : 1;
 	p->id = cfg->port_id;
 	p->up = true;
-	p->wait_fd = -1;
 	p->watched = cfg->watched;
 	rc = make_rx_pool(p, cfg, rx_desc);
 	if (rc != 0)
@@ -367,65 +301,5 @@ err_pool:
 	rte_mempool_free(p->rx_pool);
 err_port:
 	rte_free(p);
-	return rc;
-}
-
-static int
-memory_side(const char *name, unsigned int side, struct rte_ring *rx, struct rte_ring *tx,
-	    int socket_id, struct hca_port **out)
-{
-	struct hca_port_ethdev_config cfg = {.rx_mbufs = MEMORY_RX_MBUFS, .socket_id = socket_id};
-	char dev[RTE_ETH_NAME_MAX_LEN];
-	int id, rc;
-
-	snprintf(dev, sizeof(dev), "%.16s%u", name, side);
-	id = rte_eth_from_rings(dev, &rx, 1, &tx, 1, socket_id < 0 ? 0 : (unsigned int)socket_id);
-	if (id < 0)
-		return -rte_errno;
-	cfg.port_id = (uint16_t)id;
-	cfg.name = dev;
-	rc = hca_port_ethdev_open(&cfg, out);
-	if (rc != 0)
-		return rc;
-	((struct port_ethdev *)*out)->owned = tx;
-	((struct port_ethdev *)*out)->wait_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	(*out)->queue_size = rte_ring_get_capacity(tx);
-	(*out)->max_frame = HCA_MBUF_DATA - RTE_PKTMBUF_HEADROOM;
-	return 0;
-}
-
-int
-hca_port_memory_pair(const char *name, uint32_t depth, int socket_id, struct hca_port *out[2])
-{
-	struct rte_ring *ring[2];
-	char rn[RTE_RING_NAMESIZE];
-	int rc;
-
-	for (unsigned int i = 0; i < 2; i++) {
-		snprintf(rn, sizeof(rn), "%.16s.w%u", name, i);
-		ring[i] = rte_ring_create(rn, depth, socket_id, RING_F_SP_ENQ | RING_F_SC_DEQ);
-		if (ring[i] == NULL) {
-			rc = -rte_errno;
-			if (i == 1)
-				rte_ring_free(ring[0]);
-			return rc;
-		}
-	}
-	rc = memory_side(name, 0, ring[1], ring[0], socket_id, &out[0]);
-	if (rc != 0)
-		goto err_rings;
-	rc = memory_side(name, 1, ring[0], ring[1], socket_id, &out[1]);
-	if (rc != 0)
-		goto err_side;
-	((struct port_ethdev *)out[0])->peer = (struct port_ethdev *)out[1];
-	((struct port_ethdev *)out[1])->peer = (struct port_ethdev *)out[0];
-	return 0;
-
-err_side:
-	((struct port_ethdev *)out[0])->owned = NULL;
-	ethdev_close(out[0]);
-err_rings:
-	rte_ring_free(ring[0]);
-	rte_ring_free(ring[1]);
 	return rc;
 }

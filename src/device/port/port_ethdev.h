@@ -54,10 +54,4 @@ void hca_port_ethdev_set_link(struct hca_port *p, bool up);
 /* Read the driver's count of lost frames, for hca_port_missed(); for watched ports. */
 void hca_port_ethdev_look(struct hca_port *p);
 
-/*
- * Create two ports connected back to back in memory (net_ring), each with its own ethdev. depth:
- * capacity of each direction in frames, a power of two. 0 or a negative errno.
- */
-int hca_port_memory_pair(const char *name, uint32_t depth, int socket_id, struct hca_port *out[2]);
-
 #endif

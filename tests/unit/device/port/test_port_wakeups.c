@@ -27,7 +27,7 @@
 #include "graph/executor.h"
 #include "graph/sleep.h"
 #include "port/port_divert.h"
-#include "port/port_ethdev.h"
+#include "port/port_memory.h"
 
 #define FRAMES 300u /* [in each direction and layout], or WAKEUPS in the environment */
 #define BYTES 60u
@@ -92,7 +92,7 @@ rig_open(struct rig *r, enum hca_layout layout)
 	struct hca_port *pair[2];
 
 	snprintf(name, sizeof(name), "pw%u", serial++);
-	assert_int_equal(hca_port_memory_pair(name, 64, -1, pair), 0);
+	assert_int_equal(hca_port_memory_pair(name, 1, 64, -1, pair), 0);
 	r->far = pair[1];
 	dc.socket_id = -1;
 	assert_int_equal(hca_port_divert_open(&dc, pair[0], &r->divert), 0);
@@ -222,7 +222,7 @@ closed_with_frames(void **state)
 	struct hca_port *pair[2];
 
 	assert_non_null(pool);
-	assert_int_equal(hca_port_memory_pair("closed", 64, -1, pair), 0);
+	assert_int_equal(hca_port_memory_pair("closed", 1, 64, -1, pair), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
