@@ -176,6 +176,8 @@ open_network(struct star *x, unsigned int serial)
 	uint8_t mac[6];
 
 	snprintf(name, sizeof(name), "fan%u", serial);
+	if (getenv("STAR_NETWORK") != NULL)
+		x->cfg.network = getenv("STAR_NETWORK");
 	STAR_CHECK(hca_switch_parse(x->cfg.network, &sc.settings, why, sizeof(why)) == 0, "%s",
 		   why);
 	x->network = sc.settings;

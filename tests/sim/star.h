@@ -9,7 +9,8 @@
  * checked here.
  *
  * STAR_TRACE=DIR in the environment: star_close() writes DIR/NAME.json, a JSON line for each flow
- * and each port (benchmarks/flows-plot draws them). SIM_VERBOSE=1: a line of figures for each run.
+ * and each port (benchmarks/flows-plot draws them). STAR_NETWORK=TEXT: another
+ * network for all runs. SIM_VERBOSE=1: a line of figures for each run.
  */
 
 #include "sim_test.h"

@@ -17,11 +17,12 @@
 #define PROGRAM "sim-incast"
 
 #define WARM (5 * STAR_MS)
-#define END (15 * STAR_MS)
-#define WINDOW (STAR_MS)
+#define MEASURED (10 * STAR_MS)
+#define WINDOW (2 * STAR_MS) /* of which Jain's index is taken */
 #define DEPTH 64u
 #define MESSAGE 16384u
-#define NETWORK "rate=100,delay=1,queue=1500000,kmin=100000,kmax=400000,pmax=0.2"
+/* Marks with probability 1 at kmax, as switches for RoCE are shipped. */
+#define NETWORK "rate=100,delay=1,queue=1500000,kmin=50000,kmax=400000"
 #define LOSSLESS NETWORK ",xoff=120000,xon=100000"
 
 struct row {
@@ -31,6 +32,7 @@ struct row {
 	bool ub;
 	void (*more)(struct star *x);	 /* after star_open(): other links and flows; NULL */
 	void (*at_warm)(struct star *x); /* at WARM; NULL */
+	uint64_t from;			 /* of MEASURED: WARM after the last change, 0: WARM */
 	double share;			 /* of the link that the counted flows may use */
 	uint32_t counted; /* flows of which Jain's index is taken, from 0; 0: all senders */
 	uint32_t lost;	  /* without an algorithm: at least so many frames */
@@ -42,7 +44,7 @@ struct row {
 struct figures {
 	uint64_t dropped, marked, timeouts, again, cnps, pauses, max_queue, late_queue;
 	double jain, used;
-	double paused; /* share of the hosts' time after WARM */
+	double paused; /* share of the hosts' time */
 };
 
 static struct star star;
@@ -109,8 +111,9 @@ static const struct row rows[] = {
 	{"distances-8", 8, STAR_WRITE, .more = two_distances, .share = 1, .lost = 1000},
 	{"disobedient-9", 8, STAR_WRITE, .more = disobedient, .share = 1, .lost = 1000},
 	{"start-stop-8", 8, STAR_WRITE, .more = start_and_stop, .share = 1, .counted = 4,
-	 .lost = 1000},
-	{"half-rate-8", 8, STAR_WRITE, .at_warm = half_rate, .share = 0.5, .lost = 1000},
+	 .lost = 1000, .from = 9 * STAR_MS},
+	{"half-rate-8", 8, STAR_WRITE, .at_warm = half_rate, .share = 0.5, .lost = 1000,
+	 .from = 2 * WARM},
 	{"pfc-8", 8, STAR_WRITE, .share = 1, .pfc = true},
 	{"mixed-8", 8, STAR_WRITE, .ub = true, .share = 1, .lost = 1000},
 };
@@ -141,21 +144,22 @@ measure(struct star *x, const struct row *r, struct figures *g)
 {
 	uint32_t n = r->counted != 0 ? r->counted : r->senders;
 	struct hca_port_switch_stats warm, end;
-	uint64_t bytes, paused;
+	uint64_t from = r->from != 0 ? r->from : WARM, to = from + MEASURED, bytes, paused;
 
 	star_run(x, WARM);
-	warm = star_port(x, 0);
-	paused = paused_ns(x);
 	if (r->at_warm != NULL)
 		r->at_warm(x);
-	star_run(x, END);
+	star_run(x, from);
+	warm = star_port(x, 0);
+	paused = paused_ns(x);
+	star_run(x, to);
 	end = star_port(x, 0);
 	*g = (struct figures){.jain = 1, .max_queue = end.max_queue};
-	for (uint64_t t = WARM; t < END; t += WINDOW)
+	for (uint64_t t = from; t < to; t += WINDOW)
 		g->jain = RTE_MIN(g->jain, star_jain(x, 0, n, t, t + WINDOW));
 	bytes = end.bytes - warm.bytes + HCA_FABRIC_OVERHEAD * (end.frames - warm.frames);
-	g->used = (double)bytes * 8e3 / (double)(END - WARM) / (double)x->network.rate_mbps;
-	g->late_queue = star_queue(x, 0, WARM, END);
+	g->used = (double)bytes * 8e3 / (double)MEASURED / (double)x->network.rate_mbps;
+	g->late_queue = star_queue(x, 0, from, to);
 	for (uint32_t i = 0; i < x->n; i++) {
 		struct hca_port_switch_stats s = star_port(x, i);
 
@@ -163,7 +167,7 @@ measure(struct star *x, const struct row *r, struct figures *g)
 		g->marked += s.marked;
 		g->pauses += s.pauses;
 	}
-	g->paused = (double)(paused_ns(x) - paused) / (double)(END - WARM) / (x->n - 1);
+	g->paused = (double)(paused_ns(x) - paused) / (double)MEASURED / (x->n - 1);
 	g->timeouts = star_counter(x, "local_ack_timeout_err") + star_counter(x, "ub_tp_timeouts");
 	g->again = star_counter(x, "retransmissions");
 	g->cnps = star_counter(x, "np_cnp_sent");
