@@ -11,6 +11,7 @@
  * arrays before, so that code takes their address.
  */
 
+#include <rte_flow.h>
 #include <rte_icmp.h>
 #include <rte_version.h>
 
@@ -23,6 +24,20 @@
 #ifndef RTE_ICMP_TYPE_ECHO_REPLY
 #define RTE_ICMP_TYPE_ECHO_REPLY RTE_IP_ICMP_ECHO_REPLY
 #define RTE_ICMP_TYPE_ECHO_REQUEST RTE_IP_ICMP_ECHO_REQUEST
+#endif
+
+/* Since 23.07. Rules of an older DPDK must not have this item: DPDK_HAS_IB_BTH */
+#if RTE_VERSION < RTE_VERSION_NUM(23, 7, 0, 0)
+#define DPDK_HAS_IB_BTH false
+#define RTE_FLOW_ITEM_TYPE_IB_BTH ((enum rte_flow_item_type)0x7fff)
+struct rte_ib_bth {
+	uint8_t opcode, flags, pkey[2], rsvd0, dst_qp[3], rsvd1, psn[3];
+};
+struct rte_flow_item_ib_bth {
+	struct rte_ib_bth hdr;
+};
+#else
+#define DPDK_HAS_IB_BTH true
 #endif
 
 /* The 16 bytes of an address in a struct rte_ipv6_hdr */

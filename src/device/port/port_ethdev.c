@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <dpdk_compat.h>
+
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
@@ -13,13 +15,16 @@
 #include "core/tsan.h"
 #include "core/table.h"
 #include "port/port_ethdev.h"
+#include "port/port_ethdev_spread.h"
 #include "port/port_packet.h"
 
 #define DEFAULT_DESC 1024u
 #define LINK_NS 10000000u
 
-/* Losses and copies of one receive queue; written by its lcore. */
+/* Buffers, losses and copies of one receive queue; counted by its lcore. */
 struct ethdev_queue {
+	struct rte_mempool
+		*pool;	 /* a pool of several queues would wait for a worker without a CPU */
 	uint64_t copied; /* frames whose pool lacks the private area */
 	uint64_t lost;	 /* [pub] frames of those lost because no mbuf was free */
 } __rte_cache_aligned;
@@ -31,16 +36,16 @@ struct port_ethdev {
 	bool paused; /* [pub] no frames are received or sent */
 	bool watched;
 	bool started;
-	struct rte_mempool *rx_pool;
 	uint64_t missed;	  /* [pub] the driver's count at the last hca_port_ethdev_look() */
 	struct hca_packet packet; /* net_af_packet: its sockets */
+	struct ethdev_spread spread;
 	struct ethdev_queue queue[HCA_PORT_ETHDEV_QUEUES];
 };
 
 static struct rte_mbuf *
-copy_to_own(struct port_ethdev *p, struct ethdev_queue *q, struct rte_mbuf *m)
+copy_to_own(struct ethdev_queue *q, struct rte_mbuf *m)
 {
-	struct rte_mbuf *c = rte_pktmbuf_copy(m, p->rx_pool, 0, UINT32_MAX);
+	struct rte_mbuf *c = rte_pktmbuf_copy(m, q->pool, 0, UINT32_MAX);
 
 	if (c == NULL)
 		hca_port_count(&q->lost, 1);
@@ -65,7 +70,7 @@ ethdev_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, ui
 		struct rte_mbuf *f = m[i];
 
 		if (unlikely(f->priv_size < HCA_MBUF_PRIV || f->nb_segs != 1))
-			f = copy_to_own(p, &p->queue[q], f);
+			f = copy_to_own(&p->queue[q], f);
 		if (likely(f != NULL))
 			m[kept++] = f;
 	}
@@ -177,6 +182,13 @@ ethdev_missed(const struct hca_port *port)
 }
 
 static void
+free_pools(struct port_ethdev *p)
+{
+	for (uint16_t q = 0; q < p->port.queues; q++)
+		rte_mempool_free(p->queue[q].pool);
+}
+
+static void
 ethdev_close(struct hca_port *port)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
@@ -186,10 +198,11 @@ ethdev_close(struct hca_port *port)
 	for (uint16_t q = 0; p->started && q < p->port.queues; q++)
 		while ((n = rte_eth_rx_burst(p->id, q, m, RTE_DIM(m))) != 0)
 			rte_pktmbuf_free_bulk(m, n);
+	ethdev_spread_end(&p->spread);
 	if (p->started)
 		rte_eth_dev_stop(p->id);
 	rte_eth_dev_close(p->id);
-	rte_mempool_free(p->rx_pool);
+	free_pools(p);
 	rte_free(p);
 }
 
@@ -203,19 +216,26 @@ static const struct hca_port_ops ethdev_ops = {
 };
 
 static int
-make_rx_pool(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc)
+make_pools(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc)
 {
-	char name[RTE_MEMPOOL_NAMESIZE];
-	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : p->port.queues * (rx_desc + 4u * 32 + 512);
+	uint32_t n = cfg->rx_mbufs ? cfg->rx_mbufs : rx_desc + 4u * 32 + 512;
 	uint32_t room = RTE_MAX(cfg->data_room, HCA_MBUF_DATA);
+	char name[RTE_MEMPOOL_NAMESIZE];
 
 	if (cfg->data_room_max != 0 && room > cfg->data_room_max)
 		room = cfg->data_room_max;
 	if (room > UINT16_MAX)
 		return -EINVAL;
-	snprintf(name, sizeof(name), "%.20s.rx", cfg->name);
-	p->rx_pool = hca_mbuf_pool(name, n, 0, (uint16_t)room, cfg->socket_id);
-	return p->rx_pool == NULL ? -rte_errno : 0;
+	for (uint16_t q = 0; q < p->port.queues; q++) {
+		if (q == 0)
+			snprintf(name, sizeof(name), "%.20s.rx", cfg->name);
+		else
+			snprintf(name, sizeof(name), "%.17s.rx%u", cfg->name, q);
+		p->queue[q].pool = hca_mbuf_pool(name, n, 0, (uint16_t)room, cfg->socket_id);
+		if (p->queue[q].pool == NULL)
+			return -rte_errno;
+	}
+	return 0;
 }
 
 /* A failure is no error: drivers that cannot change the MTU may still carry jumbo frames. */
@@ -243,19 +263,50 @@ find_sockets(struct port_ethdev *p)
 static int
 set_up_queue(struct port_ethdev *p, uint16_t q, uint16_t rx_desc, uint16_t tx_desc, int socket_id)
 {
-	int rc = rte_eth_rx_queue_setup(p->id, q, rx_desc, socket_id, NULL, p->rx_pool);
+	int rc = rte_eth_rx_queue_setup(p->id, q, rx_desc, socket_id, NULL, p->queue[q].pool);
 
 	return rc != 0 ? rc : rte_eth_tx_queue_setup(p->id, q, tx_desc, socket_id, NULL);
+}
+
+/* With RSS if the device offers it; a driver may refuse what it has offered. */
+static int
+configure(struct port_ethdev *p)
+{
+	uint16_t n = p->port.queues;
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(p->id, &info) == 0 && ethdev_spread_hash(&info, n, &conf) &&
+	    rte_eth_dev_configure(p->id, n, n, &conf) == 0) {
+		p->spread.by = ETHDEV_SPREAD_RSS;
+		return 0;
+	}
+	conf = (struct rte_eth_conf){0};
+	return rte_eth_dev_configure(p->id, n, n, &conf);
+}
+
+/* The started device puts frames into the queue of their QPN, if its driver can. */
+static void
+spread(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg)
+{
+	char text[160];
+
+	if (p->port.queues == 1)
+		return;
+	if (DPDK_HAS_IB_BTH)
+		(void)ethdev_spread_rules(&p->spread, p->id, p->port.queues);
+	snprintf(text, sizeof(text), "%u queues; the device distributes frames %s", p->port.queues,
+		 ethdev_spread_text(&p->spread));
+	if (cfg->log != NULL)
+		cfg->log(cfg->log_arg, false, text);
 }
 
 static int
 start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc,
 	     uint16_t tx_desc)
 {
-	struct rte_eth_conf conf = {0};
-	int rc;
+	int rc = configure(p);
 
-	rc = rte_eth_dev_configure(p->id, p->port.queues, p->port.queues, &conf);
 	if (rc == 0)
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &rx_desc, &tx_desc);
 	for (uint16_t q = 0; rc == 0 && q < p->port.queues; q++)
@@ -265,6 +316,16 @@ start_queues(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, ui
 	ask_mtu(p, cfg->mtu, cfg->keep_mtu);
 	p->port.queue_size = rx_desc > tx_desc ? rx_desc : tx_desc;
 	return start_device(p);
+}
+
+static uint16_t
+queues_of(const struct hca_port_ethdev_config *cfg)
+{
+	struct rte_eth_dev_info info;
+
+	if (cfg->queues < 2 || rte_eth_dev_info_get(cfg->port_id, &info) != 0)
+		return 1;
+	return ethdev_spread_queues(&info, cfg->queues);
 }
 
 int
@@ -283,23 +344,23 @@ hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port *
 	if (p == NULL)
 		return -ENOMEM;
 	p->port.ops = &ethdev_ops;
-	p->port.queues = cfg->queues ? cfg->queues : 1;
+	p->port.queues = queues_of(cfg);
 	p->id = cfg->port_id;
 	p->up = true;
 	p->watched = cfg->watched;
-	rc = make_rx_pool(p, cfg, rx_desc);
+	rc = make_pools(p, cfg, rx_desc);
 	if (rc != 0)
-		goto err_port;
+		goto err_pool;
 	rc = start_queues(p, cfg, rx_desc, tx_desc);
 	if (rc != 0)
 		goto err_pool;
+	spread(p, cfg);
 	find_sockets(p);
 	*out = &p->port;
 	return 0;
 
 err_pool:
-	rte_mempool_free(p->rx_pool);
-err_port:
+	free_pools(p);
 	rte_free(p);
 	return rc;
 }

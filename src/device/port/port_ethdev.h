@@ -4,9 +4,10 @@
 
 /*
  * A port on any DPDK ethdev: as many receive as transmit queues, jumbo frames if the driver offers
- * them, promiscuous mode off. Received mbufs come from its own pool, which has the private area
- * that the engine needs. Mbufs of other pools (in-memory ports pass on the sender's) are checked
- * once per pool and copied if they lack it.
+ * them, promiscuous mode off. Received mbufs come from its own pools, one per queue, which have the
+ * private area that the engine needs. Mbufs of other pools (net_ring passes on the sender's) are
+ * copied if they lack it. A device with several queues distributes frames as port_ethdev_spread.h
+ * says.
  */
 
 #include <stdbool.h>
@@ -17,10 +18,11 @@
 #define HCA_PORT_ETHDEV_QUEUES 16u
 
 struct hca_port_ethdev_config {
-	uint16_t port_id;	   /* probed but not started */
-	uint16_t queues;	   /* each way, at most HCA_PORT_ETHDEV_QUEUES; 0: one */
+	uint16_t port_id; /* probed but not started */
+	/* each way, at most HCA_PORT_ETHDEV_QUEUES, or as many as the device offers; 0: one */
+	uint16_t queues;
 	uint16_t rx_desc, tx_desc; /* 0: 1024 */
-	uint32_t rx_mbufs;	   /* 0: for each queue rx_desc + 4 bursts + caches */
+	uint32_t rx_mbufs;	   /* of each queue; 0: rx_desc + 4 bursts + caches */
 	uint32_t mtu;		   /* IP MTU to request; 0: keep the device's */
 	bool keep_mtu;		   /* frames of mtu pass, but the device's MTU must not be set */
 	uint32_t data_room;	   /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
@@ -33,11 +35,14 @@ struct hca_port_ethdev_config {
 	bool watched;
 	const char *name; /* name of the pool */
 	int socket_id;
+	/* tells how frames get to several queues; NULL: not told */
+	void (*log)(void *arg, bool warning, const char *text);
+	void *log_arg;
 };
 
 /*
- * Start the device and create its port. 0; -EINVAL: more queues than a port may have, or than the
- * device offers; another negative errno of the driver. On failure the device is stopped.
+ * Start the device and create its port. 0; -EINVAL: more queues than a port may have; another
+ * negative errno of the driver. On failure the device is stopped.
  */
 int hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port **out);
 
