@@ -31,12 +31,17 @@ ROOMS = [
 UP = set()
 
 # The files of src/device outside src/device/ub that name UB. It only falls, as UP does. A wire is a row of
-# src/device/wireops; other files ask the row.
+# src/device/wireops; other files ask the row. Lists with a row or a column for each wire: stage.h, object.h,
+# icrc.h and icrc.c.
 NAMES_UB = {
     'src/device/core/core.h',
     'src/device/core/counters.h',
+    'src/device/core/stage.h',
     'src/device/core/wires.h',
+    'src/device/engine/object.h',
     'src/device/hca.h',
+    'src/device/wire/icrc.c',
+    'src/device/wire/icrc.h',
     'src/device/wire/opcode_set.c',
     'src/device/wire/ub_frame.c',
     'src/device/wire/ub_frame.h',
@@ -45,7 +50,7 @@ NAMES_UB = {
     'src/device/wireops/wire_ub.c',
 }
 
-UB = re.compile(r'\bub\b|UB_|_ub_|HCA_UB|->ub')
+UB = re.compile(r'\bub\b|UB_|_ub_|HCA_UB|->ub|_is_ub\b|WIRE_UB\b')
 
 # Folders that includes start from.
 STARTS = ['include', 'src/device'] + ROOMS

@@ -170,7 +170,8 @@ static const struct option_row rows[] = {
 	{"telemetry", NULL, "answer dpdk-telemetry.py -f softhca while running",
 	 SET(embed.telemetry, 1)},
 	{"impair", "FAULTS",
-	 "drop=P,dup=P,reorder=P,corrupt=P,truncate=P,ecn=P,delay=US,jitter=US; or of named frames: "
+	 "drop=P,dup=P,reorder=P,corrupt=P,truncate=P,ecn=P,delay=US,jitter=US; or of named "
+	 "frames: "
 	 "drop,opcode=read-response,nth=3",
 	 CALL(parse_impairment)},
 	{"pause-before-traffic", NULL,
@@ -189,7 +190,8 @@ static const struct option_row rows[] = {
 	 "fabric, lat: messages are due at this rate; the latency is from then to completion",
 	 REAL(load, 0.001)},
 	{"ack-timeout", "T",
-	 "4.096 us * 2^T [14; ub, of a request: 20; daemons 16; threads 17; manual, impaired 11; fabric: 8 round trips; link-down: more]",
+	 "4.096 us * 2^T [14; ub, of a request: 20; daemons 16; threads 17; manual, impaired 11; "
+	 "fabric: 8 round trips; link-down: more]",
 	 U32(ack_timeout, 1, 31)},
 	{"edges", "N", "entries per edge between stages", U32(embed.edge_size, 2, 1u << 20)},
 	{"mbufs", "N", "mbufs per pool", U32(embed.mbufs, 1, 1u << 24)},

@@ -229,7 +229,8 @@ check_form(const struct perf_options *opt)
 	for (unsigned int i = 0; i < sizeof(back_to_back) / sizeof(back_to_back[0]); i++)
 		if (perf_is_remote(opt) && perf_option_given(opt, back_to_back[i]))
 			return perf_options_bad(
-				"--%s: only for HCAs in this process; a daemon has its configuration",
+				"--%s: only for HCAs in this process; a daemon has its "
+				"configuration",
 				back_to_back[i]);
 	for (unsigned int i = 0; i < sizeof(between) / sizeof(between[0]); i++)
 		if (!perf_is_remote(opt) && opt->flows == NULL &&

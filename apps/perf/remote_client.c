@@ -83,7 +83,8 @@ choose_gids(struct remote *r, struct remote_gid *mine, struct remote_gid *other)
 	fprintf(remarks(r), "# %s here, %s there\n", a, b);
 	if (!remote_gid_adjacent(mine, other))
 		fprintf(stderr,
-			"softhca-perf: %s and %s do not look like one network: a router has to know "
+			"softhca-perf: %s and %s do not look like one network: a router has to "
+			"know "
 			"both\n",
 			a, b);
 	return 0;

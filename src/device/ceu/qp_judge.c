@@ -277,17 +277,17 @@ is_ud(const struct hca_qpc *q)
 	return HCA_QPC_SERVICE(WORD(flags)) == HCA_ST_UD;
 }
 
-static bool
-is_jetty(const struct hca_qpc *q)
+static const struct hca_wire_ops *
+wire_of(const struct hca_core *h, const struct hca_qpc *q)
 {
-	return hca_service_is_ub(HCA_QPC_SERVICE(WORD(flags)));
+	return hca_wire_of_service(h, HCA_QPC_SERVICE(WORD(flags)));
 }
 
 static int
 check_attrs(const struct hca_core *h, struct hca_qp_change *ch)
 {
 	const struct hca_qpc *q = &ch->image;
-	const struct hca_wire_ops *w = hca_wire_of_service(h, HCA_QPC_SERVICE(WORD(flags)));
+	const struct hca_wire_ops *w = wire_of(h, q);
 	bool primary =
 		ch->to == HCA_QPS_RTR || ch->mask & (HCA_QP_ATTR_AV | HCA_QP_ATTR_PKEY_INDEX);
 
@@ -327,7 +327,7 @@ merge(struct hca_qpc *image, const struct hca_qpc *in, uint32_t mask)
 
 /* Latch the fields that RST2INIT and RST2RTS take in addition to attributes. */
 static void
-latch(struct hca_qpc *image, const struct hca_qpc *in)
+latch(const struct hca_core *h, struct hca_qpc *image, const struct hca_qpc *in)
 {
 	uint32_t flags = hca_be32_to_cpu(in->flags), kept = HCA_QPC_PRIVILEGED;
 
@@ -337,8 +337,7 @@ latch(struct hca_qpc *image, const struct hca_qpc *in)
 			image->remote_qpn =
 				hca_cpu_to_be32(hca_be32_to_cpu(in->remote_qpn) & HCA_QPN_MASK);
 	}
-	if (is_jetty(in))
-		kept |= HCA_QPC_SUSPEND | HCA_QPC_TOKEN | HCA_QPC_ONE_PEER;
+	kept |= wire_of(h, in)->qp_flags;
 	image->flags = hca_cpu_to_be32(
 		HCA_QPC_MAKE_FLAGS(HCA_QPS_INIT, HCA_QPC_SERVICE(flags), HCA_MIG_MIGRATED, 0) |
 		(flags & kept));
@@ -364,11 +363,12 @@ hca_qp_judge(struct hca_core *h, const struct hca_qpc *in, struct hca_qp_change 
 	int rc;
 
 	if (ch->from == HCA_QPS_RST)
-		latch(&ch->image, in);
+		latch(h, &ch->image, in);
 	else
 		hca_qp_image_load(&h->qp[ch->qpi], &ch->image);
 	merge(&ch->image, in, ch->mask);
-	if (ch->mask & HCA_QP_ATTR_QKEY && !is_jetty(&ch->image) && !may_have_qkey(&ch->image)) {
+	if (ch->mask & HCA_QP_ATTR_QKEY && wire_of(h, &ch->image)->qp_ok == NULL &&
+	    !may_have_qkey(&ch->image)) {
 		HCA_COUNT(h, CEU, qp_qkey_refused);
 		return HCA_STAT_BAD_PARAM;
 	}

@@ -9,6 +9,7 @@
 
 #include "abi_service.h"
 #include "ceu/qp.h"
+#include "ceu/qp_shape.h"
 #include "ctxmgt/ctxmgt.h"
 #include "ctxmgt/store.h"
 #include "cc/cc.h"
@@ -20,23 +21,7 @@ _Static_assert((HCA_RESP_JOBS & (HCA_RESP_JOBS - 1)) == 0, "ring");
 _Static_assert(HCA_RD_ATOMIC_MAX <= 32, "job_pending has a bit for each");
 
 #define NO_CQ UINT32_MAX
-#define SEGMENTS_LEAST 64u /* of a Jetty */
-#define HEAP_HEADER 128u   /* size of rte_malloc()'s header before each block */
-
-/* Sizes and addresses latched by RST2INIT. */
-struct qp_shape {
-	uint32_t service, has; /* HCA_HAS_*: the queues it will have */
-	struct hca_srq *srq;
-	uint32_t xrcd;
-	uint32_t pd, usr_page;
-	uint32_t scqn, rcqn;
-	uint32_t sq_key, rq_key;
-	uint32_t sq_stride_log, rq_stride_log;
-	uint32_t sq_size_log, rq_size_log;
-	uint32_t window;
-	struct hca_qbuf sq, rq;
-	bool jetty; /* or JFS: no jobs, and segments instead */
-};
+#define HEAP_HEADER 128u /* size of rte_malloc()'s header before each block */
 
 /* Whether 2^size_log entries of 2^stride_log bytes are exactly len bytes. */
 static bool
@@ -57,9 +42,15 @@ cq_usable(const struct hca_core *h, uint32_t cqn, uint32_t usr_page)
 	       h->cq[cqn].usr_page == usr_page;
 }
 
-/* An SRQ of the same owner replaces the RQ: of Jettys a JFR. */
+static const struct hca_wire_ops *
+wire_of(const struct hca_core *h, const struct hca_qp_shape *s)
+{
+	return hca_wire_of_service(h, s->service);
+}
+
+/* An SRQ of the same owner replaces the RQ: a JFR, if the wire has those. */
 static int
-read_srq(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
+read_srq(const struct hca_core *h, const struct hca_qpc *q, struct hca_qp_shape *s)
 {
 	uint32_t word = WORD(srqn);
 
@@ -67,7 +58,7 @@ read_srq(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 		return HCA_STAT_OK;
 	s->srq = hca_srq_find(h, HCA_QPC_SRQN(word));
 	if (!(s->has & HCA_MAY_SRQ) || s->srq == NULL || s->srq->usr_page != s->usr_page ||
-	    s->srq->xrcd & HCA_SRQC_XRCD_VALID || s->srq->jfr != s->jetty)
+	    s->srq->xrcd & HCA_SRQC_XRCD_VALID || s->srq->jfr != (wire_of(h, s)->jfr != NULL))
 		return HCA_STAT_BAD_PARAM;
 	s->has &= ~HCA_HAS_RQ;
 	return HCA_STAT_OK;
@@ -75,7 +66,7 @@ read_srq(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
 
 /* Exactly the queues that the service has. */
 static int
-read_queues(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
+read_queues(const struct hca_core *h, const struct hca_qpc *q, struct hca_qp_shape *s)
 {
 	s->scqn = WORD(cqn_snd);
 	s->rcqn = WORD(cqn_rcv);
@@ -97,13 +88,14 @@ read_queues(const struct hca_core *h, const struct hca_qpc *q, struct qp_shape *
 
 /* The PD may be another client's; then the domain of its queues says that the QP is this one's. */
 static bool
-pd_fits(const struct qp_shape *s)
+pd_fits(const struct hca_core *h, const struct hca_qp_shape *s)
 {
-	return HCA_PD_DOMAIN(s->pd) == s->usr_page || (s->has & HCA_HAS_SQ && !s->jetty);
+	return HCA_PD_DOMAIN(s->pd) == s->usr_page ||
+	       (s->has & HCA_HAS_SQ && !wire_of(h, s)->qp_in_domain);
 }
 
 static int
-read_shape(const struct hca_core *h, const struct hca_qp_change *ch, struct qp_shape *s)
+read_shape(const struct hca_core *h, const struct hca_qp_change *ch, struct hca_qp_shape *s)
 {
 	const struct hca_qpc *q = &ch->image;
 	uint32_t records;
@@ -111,11 +103,10 @@ read_shape(const struct hca_core *h, const struct hca_qp_change *ch, struct qp_s
 
 	s->service = HCA_QPC_SERVICE(WORD(flags));
 	s->has = hca_services[s->service].queues;
-	s->jetty = hca_service_is_ub(s->service);
 	s->xrcd = WORD(xrcd);
 	s->pd = WORD(pd);
 	s->usr_page = WORD(usr_page);
-	if (s->usr_page >= HCA_DMA_DOMAINS || !pd_fits(s))
+	if (s->usr_page >= HCA_DMA_DOMAINS || !pd_fits(h, s))
 		return HCA_STAT_BAD_PARAM;
 	if (s->has & HCA_HAS_XRCD ? s->xrcd == 0 || s->xrcd > HCA_QPN_MASK : s->xrcd != 0)
 		return HCA_STAT_BAD_PARAM;
@@ -128,7 +119,7 @@ read_shape(const struct hca_core *h, const struct hca_qp_change *ch, struct qp_s
 }
 
 static int
-take_queues(struct hca_core *h, const struct hca_qpc *q, struct qp_shape *s)
+take_queues(struct hca_core *h, const struct hca_qpc *q, struct hca_qp_shape *s)
 {
 	int rc = HCA_STAT_OK;
 
@@ -151,84 +142,44 @@ carve(size_t *at, size_t bytes)
 	return off;
 }
 
-/* Number of SGEs that a receive WQE of this QP can have; TAT keeps those of a Jetty elsewhere. */
-static uint32_t
-receive_sges(const struct qp_shape *s)
-{
-	uint32_t log = s->srq != NULL ? s->srq->stride_log : s->rq_stride_log;
-
-	if (s->jetty)
-		return 0;
-	if (s->has & HCA_HAS_XRCD) /* any SRQ of its domain */
-		return HCA_WQE_MAX_SGE;
-	if (s->srq == NULL && !(s->has & HCA_HAS_RQ))
-		return 0;
-	return RTE_MIN((1u << log) / HCA_WQE_UNIT - 1, HCA_WQE_MAX_SGE);
-}
-
-/* Segments that a Jetty may have without an answer: a few for each request of its window. */
-static uint32_t
-open_segments(const struct qp_shape *s)
-{
-	return s->jetty ? RTE_MIN(RTE_MAX(4 * s->window, SEGMENTS_LEAST), HCA_JETTY_SEGMENTS) : 0;
-}
-
 /*
- * One block without gaps: data that EE writes, struct hca_qp_work, data that the parser writes. The
- * image in between is rarely used, so no two stages write to one cache line.
+ * One block without gaps: data of the stage that has receives, struct hca_qp_work, data that the
+ * parser and the stage that has records write. The image in between is rarely used, so no two
+ * stages write to one cache line.
  */
 static struct hca_qp_work *
-new_work(struct hca_core *h, const struct qp_shape *s, struct hca_qp *n)
+new_work(struct hca_core *h, const struct hca_qp_shape *s, struct hca_qp *n)
 {
-	size_t at = 0, chain, window, jobs, sge, work, segments;
+	const struct hca_wire_ops *wire = wire_of(h, s);
+	struct hca_qp_room room = {0, 0};
+	size_t at = 0, front, work, chain, window, back;
 	struct hca_qp_work *made;
 	uint8_t *w;
 
-	jobs = carve(&at, s->jetty ? 0 : sizeof(struct hca_resp_job) * HCA_RESP_JOBS);
-	sge = carve(&at, sizeof(struct hca_sge) * receive_sges(s));
+	wire->qp_room(s, &room);
+	front = carve(&at, room.front);
 	work = carve(&at, sizeof(struct hca_qp_work));
 	chain = carve(&at, sizeof(uint32_t) << s->sq_size_log);
 	window = carve(&at, sizeof(uint32_t) * s->window);
-	segments = carve(&at, sizeof(struct hca_jetty_segment) * open_segments(s));
+	back = carve(&at, room.back);
 	w = rte_zmalloc_socket("hca_qp_work", at, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 	if (w == NULL)
 		return NULL;
 	made = (struct hca_qp_work *)(void *)(w + work);
 	made->memory = w;
-	made->bytes = (uint32_t)(chain - sge) + HEAP_HEADER;
+	made->bytes = (uint32_t)chain + HEAP_HEADER;
+	n->cfg.block = &made->block;
 	n->parser.chain = (uint32_t *)(void *)(w + chain);
 	n->parser.window = (uint32_t *)(void *)(w + window);
 	n->parser.window_mask = s->window - 1;
-	if (s->jetty) {
-		n->tai.window = n->parser.window;
-		n->tai.window_mask = s->window - 1;
-		n->tai.segment = (struct hca_jetty_segment *)(void *)(w + segments);
-		n->tai.segment_mask = (uint16_t)(open_segments(s) - 1);
-		return made;
-	}
-	n->req_tx.window = n->parser.window;
-	n->req_rx.window = n->parser.window;
-	n->req_tx.window_mask = s->window - 1;
-	n->req_rx.window_mask = s->window - 1;
-	n->ee.jobs = (struct hca_resp_job *)(void *)(w + jobs);
-	n->ee.recv_sge = (struct hca_sge *)(void *)(w + sge);
-	n->ee.job_mask = HCA_RESP_JOBS - 1;
+	wire->qp_fill(n, s, w + front, w + back);
 	return made;
 }
 
 static void
-fill_shape(struct hca_qp *n, const struct qp_shape *s)
+fill_shape(struct hca_qp *n, const struct hca_qp_shape *s)
 {
-	const struct hca_service_info *service = &hca_services[s->service];
-
 	n->cfg.service = (uint8_t)s->service;
-	if (s->jetty) {
-		n->tai.sq_stride_log = (uint8_t)s->sq_stride_log;
-	} else {
-		n->req_tx.transport = (uint8_t)(service->transport << 5);
-		n->req_tx.unreliable = (service->ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0;
-		n->req_rx.sq_stride_log = (uint8_t)s->sq_stride_log;
-	}
 	n->cfg.pd = s->pd;
 	n->addr.xrcd = s->xrcd;
 	n->addr.mig = HCA_MIG_MIGRATED;
@@ -351,14 +302,14 @@ int
 hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 {
 	struct hca_qp n = {.cfg.state = HCA_QPS_RST};
-	struct qp_shape s = {0};
+	struct hca_qp_shape s = {0};
 	const struct hca_wire_ops *wire;
 	struct hca_qp_work *w;
 	int rc = read_shape(h, ch, &s);
 
 	if (rc != HCA_STAT_OK)
 		return rc;
-	wire = hca_wire_of_service(h, s.service);
+	wire = wire_of(h, &s);
 	if (wire->qpn_ok != NULL && !wire->qpn_ok(ch->qpn))
 		return HCA_STAT_BAD_INDEX;
 	if (!hca_icm_mapped(h, HCA_ICM_QPC, ch->qpi))
@@ -372,7 +323,8 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	w = new_work(h, &s, &n);
 	if (w == NULL)
 		goto err_records;
-	n.cfg.block = &w->block;
+	/* responder jobs are counted apart, because a QP may get more */
+	w->bytes -= (uint32_t)job_bytes(&n);
 	hca_qp_image_store(&n, &ch->image);
 	fill_shape(&n, &s);
 	use_queues(h, &n, 1);
@@ -446,22 +398,6 @@ apply_mtu(struct hca_qp *qp, uint32_t code)
 	qp->ee.mtu_log = log;
 }
 
-static void
-apply_sq_psn(struct hca_qp *qp, uint32_t psn)
-{
-	__atomic_store_n(&qp->req_tx.next_psn, psn, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->req_tx.max_psn, psn, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->sq_una, psn, __ATOMIC_RELEASE);
-}
-
-/* The first TASSN of a Jetty's new life. */
-static void
-apply_tassn(struct hca_qp *qp, uint32_t tassn)
-{
-	__atomic_store_n(&qp->tai.tassn, (uint16_t)tassn, __ATOMIC_RELEASE);
-	__atomic_store_n(&qp->sq_una, tassn, __ATOMIC_RELEASE);
-}
-
 /* Set a byte that stages may read while the QP runs, also in SQD. */
 static void
 set_live(uint8_t *byte, uint32_t value)
@@ -516,8 +452,6 @@ hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 	apply_responder(&qp->cfg, q, mask);
 	if (mask & HCA_QP_ATTR_PKEY_INDEX)
 		apply_pkey(h, qp, HCA_QPC_PKEY_INDEX(WORD(path.port_pkey)));
-	if (mask & HCA_QP_ATTR_TIMEOUT && hca_service_is_ub(qp->cfg.service))
-		set_live(&qp->cfg.ack_timeout, HCA_QPC_ACKTO(WORD(path.ackto)));
 	if (mask & HCA_QP_ATTR_QKEY)
 		__atomic_store_n(&qp->cfg.qkey, WORD(qkey), __ATOMIC_RELEASE);
 	if (mask & HCA_QP_ATTR_DEST_QPN)
@@ -527,8 +461,5 @@ hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 	if (mask & HCA_QP_ATTR_RQ_PSN)
 		__atomic_store_n(&qp->ee.epsn, HCA_QPC_EPSN(WORD(rnr_nextrecvpsn)),
 				 __ATOMIC_RELEASE);
-	if (mask & HCA_QP_ATTR_SQ_PSN && hca_service_is_ub(qp->cfg.service))
-		apply_tassn(qp, WORD(next_send_psn));
-	else if (mask & HCA_QP_ATTR_SQ_PSN)
-		apply_sq_psn(qp, WORD(next_send_psn));
+	hca_wire_of_qp(h, qp)->qp_apply(qp, q, mask);
 }

@@ -198,39 +198,31 @@ hca_cmd_qp_to_rst(struct hca_core *h, struct hca_cmd *c)
 }
 
 /*
- * SQD is draining until all requests that had begun are released; a Jetty in ERR until its last
- * request is flushed and its owner is told so.
+ * SQD is draining until all requests that had begun are released; ERR, if the wire says so, until
+ * the last request is flushed.
  */
 static bool
-draining(const struct hca_qp *qp, uint32_t state)
+draining(const struct hca_wire_ops *wire, const struct hca_qp *qp, uint32_t state)
 {
-	if (state == HCA_QPS_ERR && hca_service_is_ub(qp->cfg.service))
-		return __atomic_load_n(&qp->tai.flushed, __ATOMIC_ACQUIRE) == 0;
+	if (state == HCA_QPS_ERR && wire->qp_flushing != NULL)
+		return wire->qp_flushing(qp);
 	return state == HCA_QPS_SQD &&
 	       hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE)) !=
 		       __atomic_load_n(&qp->sq_next, __ATOMIC_ACQUIRE);
 }
 
-/* PSN of the next packet; of a Jetty TASSN of the next segment. */
-static uint32_t
-next_number(const struct hca_qp *qp)
-{
-	return hca_service_is_ub(qp->cfg.service)
-		       ? __atomic_load_n(&qp->tai.tassn, __ATOMIC_ACQUIRE)
-		       : __atomic_load_n(&qp->req_tx.next_psn, __ATOMIC_ACQUIRE);
-}
-
 static void
-live_fields(const struct hca_qp *qp, uint32_t state, struct hca_qpc *out)
+live_fields(const struct hca_wire_ops *wire, const struct hca_qp *qp, uint32_t state,
+	    struct hca_qpc *out)
 {
 	uint32_t flags = hca_be32_to_cpu(out->flags), timer;
 
 	flags = HCA_QPC_SET_STATE(flags, state) & ~HCA_QPC_DRAINING;
-	if (draining(qp, state))
+	if (draining(wire, qp, state))
 		flags |= HCA_QPC_DRAINING;
 	out->flags = hca_cpu_to_be32(flags);
 	timer = HCA_QPC_MIN_RNR_TIMER(hca_be32_to_cpu(out->rnr_nextrecvpsn));
-	out->next_send_psn = hca_cpu_to_be32(next_number(qp));
+	out->next_send_psn = hca_cpu_to_be32(wire->qp_next(qp));
 	out->last_acked_psn =
 		hca_cpu_to_be32(hca_una_psn(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE)));
 	out->rnr_nextrecvpsn = hca_cpu_to_be32(
@@ -253,7 +245,7 @@ hca_qp_image(struct hca_core *h, uint32_t qpi, uint32_t qpn, struct hca_qpc *out
 		return;
 	}
 	hca_qp_image_load(qp, out);
-	live_fields(qp, hca_qp_state(qp), out);
+	live_fields(hca_wire_of_qp(h, qp), qp, hca_qp_state(qp), out);
 	hca_qp_paths_query(qp, out);
 }
 

@@ -17,6 +17,7 @@
 
 #include <rte_common.h>
 
+#include "abi_ctx.h"
 #include "core/counters.h"
 #include "core/stage.h"
 #include "hca.h"
@@ -89,13 +90,14 @@ struct hca_core {
 	const struct hca_cc_ops *cc; /* congestion control; NULL: none */
 	/* rows of the device's wires, by enum hca_wire; NULL: the device does not have the wire */
 	const struct hca_wire_ops *wire[HCA_WIRE_ROWS];
-	struct hca_ub *ub;		   /* NULL: the device does not have that wire */
-	struct hca_wake *wake;		   /* by worker of the device */
-	uint8_t stage_worker[HCA_STAGE_N]; /* workers of the device; the CEU's is in its pipe */
-	unsigned int num_workers;	   /* of this pipe */
-	bool single_worker;		   /* the device has one */
-	bool mixed;			   /* has other wires than RoCE */
-	uint8_t pipe_number, pipe_mask;	   /* pipe_mask: pipes of the device - 1 */
+	uint8_t service_wire[HCA_ST_COUNT]; /* by service: enum hca_wire of its QPs */
+	struct hca_ub *ub;		    /* NULL: the device does not have that wire */
+	struct hca_wake *wake;		    /* by worker of the device */
+	uint8_t stage_worker[HCA_STAGE_N];  /* workers of the device; the CEU's is in its pipe */
+	unsigned int num_workers;	    /* of this pipe */
+	bool single_worker;		    /* the device has one */
+	bool mixed;			    /* has other wires than RoCE */
+	uint8_t pipe_number, pipe_mask;	    /* pipe_mask: pipes of the device - 1 */
 
 	/* CEU, and encap */
 	uint64_t qp_own_bytes __rte_cache_aligned; /* [pub] of the blocks of living QPs, see

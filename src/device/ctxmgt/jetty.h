@@ -70,13 +70,6 @@ struct hca_qp_tai_wait {
 	uint64_t refused;	 /* [pub] segments that failed */
 };
 
-/* Services 4 and 5, Jetty and JFS: TAI and TAT have them, not req_tx, req_rx and EE. */
-static inline bool
-hca_is_jetty(uint32_t service)
-{
-	return hca_service_is_ub(service);
-}
-
 _Static_assert(sizeof(struct hca_jetty_segment) == 24, "packed");
 
 #endif

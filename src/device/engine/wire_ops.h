@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abi_service.h"
 #include "core/core.h"
 #include "ctxmgt/qp.h"
 #include "engine/edge.h"
@@ -29,6 +30,8 @@ struct hca_decap;
 struct hca_mbox_dev_lim;
 struct hca_parser_visit;
 struct hca_qp_change;
+struct hca_qp_room;
+struct hca_qp_shape;
 struct hca_qpc;
 struct hca_srqc;
 struct hca_wire_view;
@@ -154,6 +157,23 @@ struct hca_wire_ops {
 	bool (*qpn_ok)(uint32_t qpn);
 	/* Whether the attributes of a QP are right. NULL: those of RoCE are judged. */
 	bool (*qp_ok)(const struct hca_qp_change *ch);
+	/* Flags of a QPC (HCA_QPC_*) that its QPs keep from RST2INIT on, besides those of all. */
+	uint32_t qp_flags;
+	/* The PD of its QPs is of their domain; else it may be another client's (HCA_HAS_SQ). */
+	bool qp_in_domain;
+	/*
+	 * Memory of a QP at RST2INIT (ceu/qp_shape.h), not NULL if it has QPs: adds its bytes to a
+	 * room of zeros; then fills in its members of the QP, where only the parser's are set.
+	 */
+	void (*qp_room)(const struct hca_qp_shape *s, struct hca_qp_room *room);
+	void (*qp_fill)(struct hca_qp *qp, const struct hca_qp_shape *s, uint8_t *front,
+			uint8_t *back);
+	/* Attributes of mask that are in lines of its stages; not NULL if it has QPs. */
+	void (*qp_apply)(struct hca_qp *qp, const struct hca_qpc *q, uint32_t mask);
+	/* QUERY_QP of one in ERR: it has requests that are not flushed. NULL: it does not say. */
+	bool (*qp_flushing)(const struct hca_qp *qp);
+	/* The number that the next packet or segment will have; not NULL if it has QPs. */
+	uint32_t (*qp_next)(const struct hca_qp *qp);
 	/* A QP of its services is made; is reset, before the rounds; is freed, after them. */
 	void (*qp_open)(struct hca_core *h, uint32_t qpi, const struct hca_qpc *image);
 	void (*qp_reset)(struct hca_core *h, uint32_t qpi);
@@ -175,25 +195,29 @@ struct hca_wire_ops {
 	for (unsigned int i_##w = 0; i_##w < HCA_WIRE_ROWS; i_##w++) \
 		for (const struct hca_wire_ops *w = (h)->wire[i_##w]; w != NULL; w = NULL)
 
-/* The wire of the QPs of a service. */
-static inline enum hca_wire
-hca_service_wire(uint32_t service)
+/* Services of RoCE, a bit each: a constant, because the parser asks for each message. */
+#define HCA_SERVICE_BIT(name, ...) | 1u << HCA_ST_##name
+#define HCA_ROCE_SERVICES (0u HCA_SERVICE_LIST(HCA_SERVICE_BIT))
+
+/* The wire of the QPs of a service; HCA_WIRE_NONE: the device has none for it. */
+static inline uint32_t
+hca_service_wire(const struct hca_core *h, uint32_t service)
 {
-	return unlikely(hca_is_jetty(service)) ? HCA_WIRE_UB : HCA_WIRE_ROCE;
+	return likely(HCA_ROCE_SERVICES >> service & 1) ? HCA_WIRE_ROCE : h->service_wire[service];
 }
 
-/* Its row; NULL: the device does not have the wire. */
+/* Its row; NULL: none. */
 static inline const struct hca_wire_ops *
 hca_wire_of_service(const struct hca_core *h, uint32_t service)
 {
-	return h->wire[hca_service_wire(service)];
+	return h->wire[hca_service_wire(h, service)];
 }
 
 /* The same for the parser, which has RoCE's functions itself: NULL for RoCE. */
 static inline const struct hca_wire_ops *
 hca_other_wire(const struct hca_core *h, uint32_t service)
 {
-	enum hca_wire wire = hca_service_wire(service);
+	uint32_t wire = hca_service_wire(h, service);
 
 	return likely(wire == HCA_WIRE_ROCE) ? NULL : h->wire[wire];
 }

@@ -33,11 +33,11 @@ words_new(struct hca_core *h, size_t n, size_t size)
 	return rte_zmalloc_socket("hca_eq", n * size, RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
 }
 
-/* Number of TPs. A device without UB has none; 1 avoids an allocation of 0 bytes. */
+/* Number of TPs. A device with RoCE alone has none; 1 avoids an allocation of 0 bytes. */
 static uint32_t
 tps(const struct hca_core *h)
 {
-	return (h->cfg.wires & HCA_WIRE_BIT(HCA_WIRE_UB)) != 0 ? 1u << h->cfg.log_tps : 1;
+	return (h->cfg.wires & ~HCA_WIRE_BIT(HCA_WIRE_ROCE)) != 0 ? 1u << h->cfg.log_tps : 1;
 }
 
 static bool

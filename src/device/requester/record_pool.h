@@ -74,7 +74,7 @@ void hca_record_pool_refill(struct hca_record_pool *p);
 static inline struct hca_record_pools *
 hca_record_pools_of(struct hca_pipe *h, uint32_t service)
 {
-	return &h->records[hca_service_wire(service)];
+	return &h->records[hca_service_wire(&h->core, service)];
 }
 
 /* Atomic, because it is read at any time for statistics. */

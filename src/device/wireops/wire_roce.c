@@ -3,6 +3,7 @@
 /* RoCE's row. Most of these are also called directly: engine/wire_ops.h. */
 
 #include "abi_cmd.h"
+#include "ceu/qp_shape.h"
 #include "frame/decap.h"
 #include "requester/record_pool.h"
 #include "wireops/wireops.h"
@@ -54,5 +55,9 @@ const struct hca_wire_ops hca_wire_roce = {
 	.take = hca_decap_roce_take,
 	.judge = hca_decap_roce_judge,
 	.caps = HCA_CAP_RC | HCA_CAP_UC | HCA_CAP_UD | HCA_CAP_XRC,
+	.qp_room = hca_roce_qp_room,
+	.qp_fill = hca_roce_qp_fill,
+	.qp_apply = hca_roce_qp_apply,
+	.qp_next = hca_roce_qp_next,
 	.qp_answers = qp_answers,
 };

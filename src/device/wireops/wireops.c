@@ -11,6 +11,17 @@ static const struct hca_wire_ops *const rows[HCA_WIRES] = {
 #undef X
 };
 
+/* A service is on the wire whose row offers its capability. */
+static void
+services_set(struct hca_core *h)
+{
+	memset(h->service_wire, HCA_WIRE_NONE, sizeof(h->service_wire));
+	for (uint32_t s = 0; s < HCA_ST_COUNT; s++)
+		HCA_WIRES_IN_USE(h, w)
+	if ((w->caps & hca_services[s].cap) != 0)
+		h->service_wire[s] = w->wire;
+}
+
 int
 hca_wires_set(struct hca_core *h)
 {
@@ -26,6 +37,7 @@ hca_wires_set(struct hca_core *h)
 	h->mixed = false;
 	HCA_WIRES_IN_USE(h, w)
 	h->mixed |= w->wire != HCA_WIRE_ROCE;
+	services_set(h);
 	return 0;
 }
 
@@ -70,7 +82,7 @@ hca_wire_values(const struct hca *dev, unsigned int wire, uint32_t qpn, uint64_t
 	const struct hca_wire_values *v = values_of(wire);
 
 	if (v == NULL || qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn ||
-	    hca_service_wire(__atomic_load_n(&qp->cfg.service, __ATOMIC_RELAXED)) != wire)
+	    hca_service_wire(h, __atomic_load_n(&qp->cfg.service, __ATOMIC_RELAXED)) != wire)
 		return -ENOENT;
 	v->read(qp, values);
 	return 0;

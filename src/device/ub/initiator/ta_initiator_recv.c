@@ -379,7 +379,7 @@ tai_find_jetty(struct response *p)
 	if (hca_ub_atah_rc_type(p->atah) >= HCA_UB_RC_SEQUENCE || rc == 0 ||
 	    __atomic_load_n(&p->qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != rc)
 		return false;
-	return hca_qp_state(p->qp) >= HCA_QPS_RTS && hca_is_jetty(p->qp->cfg.service);
+	return hca_qp_state(p->qp) >= HCA_QPS_RTS && hca_service_is_ub(p->qp->cfg.service);
 }
 
 /* Returns the counter that says how the response was used or why it was dropped. */

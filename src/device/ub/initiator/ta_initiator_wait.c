@@ -221,7 +221,7 @@ hca_tai_search(struct hca_pipe *h)
 		uint32_t qpi = ctx->search_at++ & h->qp_mask;
 		struct hca_qp *qp = &h->qp[qpi];
 
-		if (hca_is_jetty(qp->cfg.service) && hca_qp_state(qp) != HCA_QPS_RST &&
+		if (hca_service_is_ub(qp->cfg.service) && hca_qp_state(qp) != HCA_QPS_RST &&
 		    qp->tai.open != 0)
 			search_qp(h, qp, qpi);
 	}

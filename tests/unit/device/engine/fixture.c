@@ -182,6 +182,8 @@ fx_create(const struct fx_config *cfg)
 	assert_true(h->bar2 != MAP_FAILED);
 	h->wire[HCA_WIRE_ROCE] = &wires[HCA_WIRE_ROCE];
 	h->wire[HCA_WIRE_UB] = &wires[HCA_WIRE_UB];
+	for (uint32_t s = 0; s < HCA_ST_COUNT; s++)
+		h->service_wire[s] = hca_service_is_ub(s) ? HCA_WIRE_UB : HCA_WIRE_ROCE;
 	make_edges(fx);
 #define X(f, t, k) make_channel(h, HCA_STAGE_##f, HCA_STAGE_##t);
 	HCA_MSG_LIST(X)

@@ -38,6 +38,27 @@ test_rows(void **state)
 	assert_ptr_equal(h.wire[HCA_WIRE_UB], &hca_wire_ub);
 }
 
+/* A service is on the wire that offers its capability. */
+static void
+test_services(void **state)
+{
+	static const struct hca_wire_ops third = {.wire = HCA_WIRE_TEST, .caps = HCA_CAP_UB};
+
+	assert_int_equal(set(HCA_WIRE_BIT(HCA_WIRE_ROCE)), 0);
+	assert_int_equal(hca_service_wire(&h, HCA_ST_RC), HCA_WIRE_ROCE);
+	assert_int_equal(hca_service_wire(&h, HCA_ST_XRC_TGT), HCA_WIRE_ROCE);
+	assert_int_equal(hca_service_wire(&h, HCA_ST_RD), HCA_WIRE_NONE);
+	assert_int_equal(hca_service_wire(&h, HCA_ST_JETTY), HCA_WIRE_NONE);
+	assert_null(hca_wire_of_service(&h, HCA_ST_JETTY));
+	h.cfg.wire_more = &third;
+	assert_int_equal(set(HCA_WIRE_BIT(HCA_WIRE_ROCE)), 0);
+	assert_ptr_equal(hca_wire_of_service(&h, HCA_ST_JFS), &third);
+	h.cfg.wire_more = NULL;
+	assert_int_equal(set(HCA_WIRE_BIT(HCA_WIRE_UB)), 0);
+	assert_int_equal(hca_service_wire(&h, HCA_ST_JETTY), HCA_WIRE_UB);
+	assert_int_equal(hca_service_wire(&h, HCA_ST_UD), HCA_WIRE_ROCE);
+}
+
 /* Each row names its own place. */
 static void
 test_places(void **state)
@@ -99,6 +120,8 @@ test_values_of_a_qp(void **state)
 	dev.core = &core;
 	core.qp = qp;
 	core.qp_mask = 1;
+	core.cfg.wires = HCA_WIRE_BIT(HCA_WIRE_UB);
+	assert_int_equal(hca_wires_set(&core), 0);
 	qp[1].cfg.local_qpn = 0x101;
 	qp[1].cfg.service = HCA_ST_JETTY;
 	qp[1].tai.tassn = 7;
@@ -115,9 +138,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),	cmocka_unit_test(test_places),
-		cmocka_unit_test(test_unknown), cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_values),	cmocka_unit_test(test_values_of_a_qp),
+		cmocka_unit_test(test_rows),	       cmocka_unit_test(test_services),
+		cmocka_unit_test(test_places),	       cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_counters),       cmocka_unit_test(test_values),
+		cmocka_unit_test(test_values_of_a_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

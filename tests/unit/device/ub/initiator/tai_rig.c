@@ -169,7 +169,7 @@ rig_teardown(void **state)
 	struct tai_rig *r = *state;
 
 	for (uint32_t i = 0; i <= r->h->qp_mask; i++)
-		if (hca_is_jetty(r->h->qp[i].cfg.service))
+		if (hca_service_is_ub(r->h->qp[i].cfg.service))
 			free(r->h->qp[i].tai.segment);
 	for (uint32_t i = 0; i < RIG_TPS; i++)
 		free(r->h->ub->tp[i].cfg.block);
