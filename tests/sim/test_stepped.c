@@ -4,7 +4,9 @@
  * Runs stepped_hash in two processes for the same seeds and compares line by line; different seeds
  * must differ.
  *
- *   test_stepped PATH-OF-stepped_hash [COUNT [FIRST]]
+ *   test_stepped PATH-OF-stepped_hash [COUNT [FIRST [OTHER]]]
+ *
+ * OTHER: the program of the second process.
  */
 
 #include <inttypes.h>
@@ -32,7 +34,7 @@ main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	f[0] = start(argv[1], first, count);
-	f[1] = start(argv[1], first, count);
+	f[1] = start(argv[argc > 4 ? 4 : 1], first, count);
 	if (f[0] == NULL || f[1] == NULL)
 		return 2;
 	for (unsigned long i = 0; i < count; i++) {
@@ -44,7 +46,7 @@ main(int argc, char **argv)
 		if (hash[0] != hash[1])
 			fprintf(stderr,
 				"seed %" PRIu64 ": %016" PRIx64 " and %016" PRIx64
-				"; repeat: stepped_hash %" PRIu64 " twice\n",
+				"; repeat: stepped_hash %" PRIu64 " in both\n",
 				seed[0], hash[0], hash[1], seed[0]);
 		equal += hash[0] == hash[1];
 		repeated += i != 0 && hash[0] == last;

@@ -35,6 +35,14 @@
 #include "vtp/vtp.h"
 #include "wire/icrc.h"
 
+/*
+ * Usual packets and requests have short ways through the stages, which change nothing but the time.
+ * Built with 0, the stages take the general way: tests/sim compares the two.
+ */
+#ifndef HCA_SHORT_WAYS
+#define HCA_SHORT_WAYS 1
+#endif
+
 struct hca_cc_flow;
 struct hca_rtt;
 struct hca_rtt_peer;

@@ -184,7 +184,7 @@ hca_decap_roce_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 	struct hca_rxd as;
 	unsigned int i;
 
-	for (i = 0; i < n && likely(m[i]->nb_segs == 1); i++) {
+	for (i = 0; HCA_SHORT_WAYS && i < n && likely(m[i]->nb_segs == 1); i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		struct hca_rxd *r = hca_rxd(m[i]);
 
@@ -565,7 +565,7 @@ hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
 			hca_decap_drop(h, d, m, HCA_CTR_rx_icrc_encapsulated);
 			continue;
 		}
-		if (unlikely(!same_as_last(&last, r, p))) {
+		if (!HCA_SHORT_WAYS || unlikely(!same_as_last(&last, r, p))) {
 			struct hca_qp *qp;
 			enum hca_counter why;
 

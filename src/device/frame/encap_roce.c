@@ -80,7 +80,7 @@ put_deth(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d)
 	return p + sizeof(struct hca_deth);
 }
 
-/* Write extended headers other than a single RETH, in wire order. */
+/* Write extended headers other than a single RETH or AETH, in wire order. */
 static inline uint8_t *
 put_ext(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
 {
@@ -131,6 +131,8 @@ put_headers(struct hca_pipe *h, const struct hca_udp_template *t, const struct h
 	hca_put_be32(bth + 8, (flags & HCA_TXD_ACKREQ) << 31 | d->psn);
 	if (likely((op->ext & ~HCA_EXT_PAYLOAD) == HCA_EXT_RETH))
 		return put_reth(p, d);
+	if (likely((op->ext & ~HCA_EXT_PAYLOAD) == HCA_EXT_AETH))
+		return put_aeth(p, d);
 	return put_ext(h, p, d, op->ext);
 }
 
@@ -246,6 +248,7 @@ struct run {
 	struct hca_qp *qp;
 	const struct hca_udp_template *tmpl; /* NULL: each datagram has its own */
 	uint32_t qpi, generation, seq;
+	bool requests;	     /* not responses */
 	bool sends;	     /* the state permits requests */
 	bool any;	     /* seq is valid */
 	unsigned int frames; /* frames and payload in the burst when the run began */
@@ -293,8 +296,10 @@ end_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r)
 {
 	if (!r->any)
 		return;
-	hca_encap_copy_all(h, b);
 	count_sent(r->qp, b, r->frames, r->payload);
+	if (!r->requests)
+		return;
+	hca_encap_copy_all(h, b);
 	finish_run(h, r->qpi, r->seq);
 }
 
@@ -352,7 +357,7 @@ request_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t no
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
-	struct run run = {.any = false};
+	struct run run = {.requests = true};
 
 	hca_encap_begin(&b);
 	find_payloads(h, objs, src, n, true);
@@ -419,24 +424,26 @@ response_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
+	struct run run = {.requests = false};
 
 	hca_encap_begin(&b);
 	find_payloads(h, objs, src, n, false);
+	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = objs[i];
 		struct hca_txd *d = hca_txd(m);
-		struct hca_qp *qp = &h->qp[d->qpi];
 
-		if (unlikely(is_stale(qp, d))) {
+		if (unlikely(d->qpi != run.qpi || d->generation != run.generation))
+			begin_run(h, &b, &run, d);
+		if (unlikely(!run.any)) {
 			HCA_COUNT(h, ENCAP, stale_descriptors);
 			rte_pktmbuf_free(m);
-		} else if (unlikely(!build(h, &b, qp, hca_qp_template(qp), m, src[i]))) {
-			response_failed(h, qp, d);
+		} else if (unlikely(!build(h, &b, run.qp, run.tmpl, m, src[i]))) {
+			response_failed(h, run.qp, d);
 			rte_pktmbuf_free(m);
-		} else {
-			count_sent(qp, &b, b.frames - 1, b.payload - d->len);
 		}
 	}
+	end_run(h, &b, &run);
 	hca_encap_transmit(h, &b, now);
 }
 

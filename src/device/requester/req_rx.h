@@ -93,6 +93,16 @@ hca_req_rx_record(const struct hca_req_rx_run *run, uint32_t cursor)
 	return hca_record(run->h, hca_window_ref(q->window, q->window_mask, cursor));
 }
 
+/* Opens the fast path to the CQ; false: its CQEs are written one by one. */
+static inline bool
+hca_req_rx_open_cq(struct hca_req_rx_run *run)
+{
+	if (HCA_SHORT_WAYS && run->cq.cq == NULL && run->cqes.n == 0)
+		hca_cq_cursor_open(&run->h->core, run->qp->cfg.scqn, run->batch, HCA_STAGE_REQ_RX,
+				   &run->cq);
+	return run->cq.cq != NULL;
+}
+
 /* req_rx_complete.c */
 void hca_req_rx_begin(struct hca_req_rx_run *run, struct hca_pipe *h, uint32_t qpi, uint64_t now,
 		      struct hca_cq_batch *batch);

@@ -200,22 +200,6 @@ reserve(struct hca_req_rx_run *run, bool solicited)
 			      HCA_STAGE_REQ_RX);
 }
 
-/* Fill in a CQE without error on the fast path, except for the owner byte. */
-static inline void
-fill_plain_cqe(struct hca_cqe *cqe, uint32_t qpn, uint32_t wqe, const struct hca_record *r)
-{
-	cqe->my_qpn = hca_cpu_to_le32(qpn);
-	cqe->srqn = 0;
-	cqe->rqpn = 0;
-	cqe->flags = 0;
-	cqe->imm = 0;
-	cqe->byte_cnt = hca_cpu_to_le32(r->len);
-	cqe->wqe = hca_cpu_to_le32(wqe);
-	cqe->opcode = r->op;
-	cqe->is_send = 1;
-	cqe->reserved1e = 0;
-}
-
 static void
 put_error_cqe(struct hca_req_rx_run *run, const struct hca_record *r, uint8_t syndrome)
 {
@@ -285,7 +269,7 @@ release_plain(struct hca_req_rx_run *run, uint32_t n)
 
 			if (unlikely(cqe == NULL))
 				break;
-			fill_plain_cqe(cqe, qpn, (uint32_t)r->wqe_index << stride_log, r);
+			hca_send_cqe_plain(cqe, qpn, (uint32_t)r->wqe_index << stride_log, r);
 		}
 		sends += hca_record_sends(r);
 		upsn = end;
@@ -303,10 +287,7 @@ release_plain(struct hca_req_rx_run *run, uint32_t n)
 bool
 hca_req_rx_release(struct hca_req_rx_run *run, uint32_t n)
 {
-	if (run->cqes.n == 0 && run->cq.cq == NULL)
-		hca_cq_cursor_open(&run->h->core, run->qp->cfg.scqn, run->batch, HCA_STAGE_REQ_RX,
-				   &run->cq);
-	if (likely(run->cq.cq != NULL))
+	if (likely(hca_req_rx_open_cq(run)))
 		n = release_plain(run, n);
 	while (n != 0) {
 		const struct hca_record *r = hca_req_rx_record(run, run->tail);

@@ -13,6 +13,7 @@
 #include "abi_wqe.h"
 #include "requester/req_rx.h"
 #include "vtp/foreign.h"
+#include "wire/icrc.h"
 
 /* Stores to an SGE in foreign memory, if its key names a foreign region. */
 static int
@@ -223,6 +224,83 @@ bring_to_tail(struct hca_req_rx_run *run, uint32_t d, bool begins, uint32_t kind
 	return true;
 }
 
+/* ---- the short way: the one response packet of the request at the tail ---- */
+
+/* Bytes of the answer to r that packet m has, in host order, and in *len; NULL: another one. */
+static inline const uint8_t *
+plain_answer(const struct hca_record *r, struct rte_mbuf *m, uint32_t *len, uint64_t *result)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+	const uint8_t *ext = rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off);
+
+	if (unlikely(HCA_AETH_KIND(*ext) != HCA_AETH_ACK))
+		return NULL;
+	*len = d->payload_len;
+	if (likely(r->op == HCA_OP_RDMA_READ))
+		return d->opcode == HCA_BTH_RC_READ_RESP_ONLY && *len != 0
+			       ? rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off)
+			       : NULL;
+	if (d->opcode != HCA_BTH_RC_ATOMIC_ACK || *len != 0 ||
+	    !hca_record_is(r, 1u << HCA_KIND_ATOMIC))
+		return NULL;
+	*len = sizeof(*result);
+	*result = hca_get_be64(ext + sizeof(struct hca_aeth));
+	return (const uint8_t *)result;
+}
+
+/* Complete the request at the tail, whose answer is stored. */
+static inline void
+complete_plain(struct hca_req_rx_run *run, const struct hca_record *r)
+{
+	const struct hca_qp *qp = run->qp;
+	struct hca_cqe *cqe = NULL;
+
+	if (likely(r->flags & HCA_REC_SIGNALED)) {
+		if (likely(hca_req_rx_open_cq(run)))
+			cqe = hca_cq_cursor_take(&run->cq);
+		if (unlikely(cqe == NULL)) {
+			hca_req_rx_complete_tail(run);
+			return;
+		}
+		hca_send_cqe_plain(cqe, qp->cfg.local_qpn,
+				   (uint32_t)r->wqe_index << qp->req_rx.sq_stride_log, r);
+	}
+	run->rd_done++;
+	run->completed++;
+	run->upsn = (run->upsn + 1) & HCA_PSN_MASK;
+	run->tail++;
+}
+
+/*
+ * Packet m, of the PSN at una, if it is all of the answer to the request at the tail, which has one
+ * SGE in contiguous memory. False: undecided, nothing has changed.
+ */
+static inline bool
+take_plain(struct hca_req_rx_run *run, struct rte_mbuf *m)
+{
+	const struct hca_record *r = hca_req_rx_record(run, run->tail);
+	const struct hca_sge *sge = hca_record_sges(r);
+	const struct hca_mpt_entry *e;
+	const uint8_t *src;
+	uint64_t result;
+	uint32_t len;
+
+	if (unlikely((r->flags & (HCA_REC_RD | HCA_REC_SENT)) != (HCA_REC_RD | HCA_REC_SENT) ||
+		     hca_record_syndrome(r) != 0 || r->nsge != 1 || r->npsn != 1 ||
+		     r->psn != run->upsn))
+		return false;
+	src = plain_answer(r, m, &len, &result);
+	if (unlikely(src == NULL || len != r->len || len != sge->len))
+		return false;
+	e = hca_vtp_check(&run->h->vtp, sge->lkey, run->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE, sge->va,
+			  len);
+	if (unlikely(e == NULL || e->base == NULL))
+		return false;
+	hca_copy_last_byte_last(run->h->icrc, e->base + (sge->va - e->start), src, len);
+	complete_plain(run, r);
+	return true;
+}
+
 void
 hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
@@ -231,6 +309,8 @@ hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_
 	bool empty = unlikely(hca_rxd(m)->payload_len == 0);
 	uint32_t kinds = 1u << HCA_KIND_READ | (uint32_t)empty << HCA_KIND_CONFIRM;
 
+	if (HCA_SHORT_WAYS && likely(d == 0) && take_plain(run, m))
+		return;
 	if (!bring_to_tail(run, d, begins, kinds))
 		return;
 	if (empty && hca_record_is(hca_req_rx_record(run, run->tail), 1u << HCA_KIND_CONFIRM))
@@ -242,6 +322,8 @@ hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_
 void
 hca_req_rx_atomic_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
+	if (HCA_SHORT_WAYS && likely(d == 0) && take_plain(run, m))
+		return;
 	if (bring_to_tail(run, d, true, 1u << HCA_KIND_ATOMIC))
 		take_result(run, m);
 }

@@ -320,38 +320,88 @@ end_visit(struct hca_req_tx_visit *v, enum hca_req_tx_stop why)
 }
 
 /*
- * First word of a record: op, flags, syndrome, nsge. Plain ones are new single-packet SENDs and
- * WRITEs with one SGE, signalled or not; of the general checks only the length remains.
+ * First word of a record: op, flags, syndrome, nsge. Plain ones are new requests of one packet with
+ * one SGE, signalled or not: SENDs and WRITEs, READs of one response packet, ATOMICs, datagrams. Of
+ * the general checks the length, the limit of READs and the rate of a datagram remain.
  */
-#define PLAIN_MASK 0xffffff00u
-#define PLAIN_WORD 0x01000000u
+#define PLAIN(op, flags) (1u << 24 | (uint32_t)(flags) << 8 | (op))
 #define PLAIN_FREE ((uint32_t)HCA_REC_SIGNALED << 8)
 
 _Static_assert(offsetof(struct hca_record, flags) == 1 && offsetof(struct hca_record, nsge) == 3,
 	       "first word");
 
-static inline bool
-is_plain(const struct hca_record *r, uint32_t mtu_log)
+enum {
+	PLAIN_MESSAGE = 0,
+	PLAIN_READ = HCA_REC_RD,
+	PLAIN_ATOMIC = HCA_REC_RD | HCA_REC_FULL,
+	PLAIN_CONFIRM = HCA_REC_LOCAL | HCA_REC_RD, /* no record has both */
+	PLAIN_LOCAL = PLAIN_CONFIRM,
+};
+
+/* By opcode the word of plain records, without PLAIN_FREE; a datagram also has HCA_REC_FULL. */
+static const uint32_t plain_words[32] = {
+#define X(name, code, wr, wc, kind, flags, bth) [code] = PLAIN(code, PLAIN_##kind),
+	[0] = PLAIN(0, PLAIN_LOCAL),
+	HCA_OP_LIST(X)
+#undef X
+};
+
+static inline uint32_t
+first_word(const struct hca_record *r)
 {
 	uint32_t w;
 
 	memcpy(&w, r, sizeof(w));
-	w = rte_le_to_cpu_32(w);
-	return (w & PLAIN_MASK & ~PLAIN_FREE) == PLAIN_WORD && (w & 0xff) < RTE_DIM(req_tx_ops) &&
-	       req_tx_ops[w & 31].kind == HCA_KIND_MESSAGE && r->len - 1 < 1u << mtu_log;
+	return rte_le_to_cpu_32(w);
 }
 
-static inline void
+/* A run of plain records: SENDs and WRITEs, or other ones. */
+enum plain_kind {
+	PLAIN_RUN_MESSAGES,
+	PLAIN_RUN_OTHERS,
+};
+
+static inline enum plain_kind
+plain_kind(const struct hca_record *r)
+{
+	return likely(!(r->flags & (HCA_REC_RD | HCA_REC_FULL))) ? PLAIN_RUN_MESSAGES
+								 : PLAIN_RUN_OTHERS;
+}
+
+/* Whether a plain READ or ATOMIC may begin, or a datagram has the rate of the QP. */
+static inline bool
+other_may_begin(const struct hca_req_tx_visit *v, const struct hca_record *r, uint32_t rd_done)
+{
+	if (r->flags & HCA_REC_RD)
+		return !v->unreliable &&
+		       r->rd_ord - rd_done < hca_qp_live(&v->qp->cfg.max_rd_atomic);
+	return v->transport == HCA_TRANSPORT_UD << 5 &&
+	       ((const struct hca_record_full *)r)->av.pace == v->qp->req_tx.pace;
+}
+
+static __rte_always_inline bool
+is_plain(const struct hca_req_tx_visit *v, const struct hca_record *r, enum plain_kind kind,
+	 uint32_t mtu_log, uint32_t rd_done)
+{
+	uint32_t w = first_word(r) & ~PLAIN_FREE, word = plain_words[w & 31];
+
+	if (kind == PLAIN_RUN_MESSAGES)
+		return w == word && !(w & HCA_REC_RD << 8) && r->len - 1 < 1u << mtu_log;
+	return (w == word || w == (word | HCA_REC_FULL << 8)) && r->len - 1 < 1u << mtu_log &&
+	       w & (HCA_REC_RD | HCA_REC_FULL) << 8 && other_may_begin(v, r, rd_done);
+}
+
+static __rte_always_inline void
 put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_record *r, uint32_t ref,
-	  uint32_t psn, uint32_t seq)
+	  uint32_t psn, uint32_t seq, const struct hca_sge *sge)
 {
 	memcpy(d, common, sizeof(*d));
 	d->psn = psn;
 	d->opcode = req_tx_ops[r->op & 31].bth[3] | common->opcode;
 	d->len = (uint16_t)r->len;
 	d->seq = seq;
-	d->key = r->sge.lkey;
-	d->va = r->sge.va;
+	d->key = sge->lkey;
+	d->va = sge->va;
 	d->rec = ref;
 	d->reth.raddr = r->raddr;
 	d->reth.rkey = r->rkey;
@@ -370,11 +420,11 @@ plain_limit(const struct hca_req_tx_visit *v)
 }
 
 /*
- * Fast path for a run of plain records that have not been sent before, equivalent to send_records()
- * one by one. Stops before the first record that is not plain.
+ * Fast path for a run of plain records of a kind that have not been sent before, equivalent to
+ * send_records() one by one. Stops before the first record that is not plain.
  */
-static inline void
-send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
+static __rte_always_inline void
+send_run(struct hca_req_tx_visit *v, uint32_t mtu_log, uint32_t n, enum plain_kind kind)
 {
 	const struct hca_txd common = {
 		.qpi = v->qpi,
@@ -384,14 +434,16 @@ send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
 		.generation = v->generation,
 	};
 	const uint32_t *window = v->qp->req_tx.window, mask = v->qp->req_tx.window_mask;
-	uint32_t n = plain_limit(v), psn = v->next_psn, next = v->next, seq = v->desc_seq, i;
+	uint32_t psn = v->next_psn, next = v->next, seq = v->desc_seq, i, rd_done = 0;
 	uint32_t since = v->since_ackreq, ack_every = v->ack_every, half = v->half;
 	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
+	struct hca_txd *d, *last = v->last;
 	int32_t deficit = v->deficit;
-	struct hca_txd *d = v->last;
 	struct hca_pipe *h = v->h;
 
-	if (unlikely(n == 0 || !is_plain(hca_record(h, window[next & mask]), mtu_log) ||
+	if (kind != PLAIN_RUN_MESSAGES)
+		rd_done = __atomic_load_n(&v->qp->req_rx.rd_done, __ATOMIC_ACQUIRE);
+	if (unlikely(!is_plain(v, hca_record(h, window[next & mask]), kind, mtu_log, rd_done) ||
 		     !have_mbufs(v, n)))
 		return;
 	n = RTE_MIN(n, v->ctx->n_spare);
@@ -400,7 +452,7 @@ send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
 		uint32_t ref = window[next & mask];
 		struct hca_record *r = hca_record(h, ref);
 
-		if (unlikely(!is_plain(r, mtu_log)))
+		if (unlikely(!is_plain(v, r, kind, mtu_log, rd_done)))
 			break;
 		out[i] = *--spare;
 		d = hca_txd(out[i]);
@@ -408,14 +460,25 @@ send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
 		r->npsn = 1;
 		r->desc_seq = ++seq;
 		r->flags |= HCA_REC_SENT;
-		put_plain(d, &common, r, ref, psn, seq);
-		deficit -= (int32_t)r->len + HCA_REQ_TX_FRAME_OVERHEAD + 2 * HCA_REQ_TX_OVERHEAD;
-		if (++since >= ack_every || (next & half) == half) {
+		put_plain(d, &common, r, ref, psn, seq,
+			  kind == PLAIN_RUN_MESSAGES ? &r->sge : hca_record_sges(r));
+		deficit -= HCA_REQ_TX_FRAME_OVERHEAD + 2 * HCA_REQ_TX_OVERHEAD;
+		psn = (psn + 1) & HCA_PSN_MASK;
+		next++;
+		if (kind == PLAIN_RUN_OTHERS && r->flags & HCA_REC_RD) {
+			/* as put_txd() and emit_request() of its only packet */
+			__atomic_store_n(&r->imm, 0, __ATOMIC_RELAXED);
+			d->len = d->nsge = 0;
+			last = NULL;
+			since = 0;
+			continue;
+		}
+		deficit -= (int32_t)r->len;
+		last = d;
+		if (++since >= ack_every || ((next - 1) & half) == half) {
 			d->flags |= HCA_TXD_ACKREQ;
 			since = 0;
 		}
-		psn = (psn + 1) & HCA_PSN_MASK;
-		next++;
 	}
 	v->ctx->n_out += i;
 	v->ctx->n_spare -= i;
@@ -425,7 +488,27 @@ send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
 	v->next = next;
 	v->wqes += i;
 	v->next_psn = v->max_psn = psn;
-	v->last = d;
+	v->last = last;
+}
+
+static __rte_noinline void
+send_others(struct hca_req_tx_visit *v, uint32_t mtu_log, uint32_t n)
+{
+	send_run(v, mtu_log, n, PLAIN_RUN_OTHERS);
+}
+
+static inline void
+send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
+{
+	const struct hca_record *r = hca_record(v->h, hca_req_tx_ref(v, v->next));
+	uint32_t n = plain_limit(v);
+
+	if (unlikely(n == 0))
+		return;
+	if (likely(plain_kind(r) == PLAIN_RUN_MESSAGES))
+		send_run(v, mtu_log, n, PLAIN_RUN_MESSAGES);
+	else
+		send_others(v, mtu_log, n);
 }
 
 /* Executed, now or before. */
@@ -493,7 +576,7 @@ static enum hca_req_tx_stop
 send_records(struct hca_req_tx_visit *v, uint32_t state)
 {
 	uint32_t mtu_log = v->qp->req_tx.mtu_log;
-	bool may_be_plain = state == HCA_QPS_RTS && v->leave == UINT32_MAX;
+	bool may_be_plain = HCA_SHORT_WAYS && state == HCA_QPS_RTS && v->leave == UINT32_MAX;
 
 	for (;;) {
 		struct hca_record *r;

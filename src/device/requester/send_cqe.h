@@ -58,6 +58,22 @@ hca_send_cqe_success(struct hca_send_cqes *c, struct hca_cqe *cqe, const struct 
 	cqe->byte_cnt = hca_cpu_to_le32(r->len);
 }
 
+/* The same for a CQE that hca_cq_cursor_take() returned, except for the owner byte. */
+static inline void
+hca_send_cqe_plain(struct hca_cqe *cqe, uint32_t qpn, uint32_t wqe, const struct hca_record *r)
+{
+	cqe->my_qpn = hca_cpu_to_le32(qpn);
+	cqe->srqn = 0;
+	cqe->rqpn = 0;
+	cqe->flags = 0;
+	cqe->imm = 0;
+	cqe->byte_cnt = hca_cpu_to_le32(r->len);
+	cqe->wqe = hca_cpu_to_le32(wqe);
+	cqe->opcode = r->op;
+	cqe->is_send = 1;
+	cqe->reserved1e = 0;
+}
+
 /* The same for one that has failed. */
 static inline void
 hca_send_cqe_error(struct hca_send_cqes *c, struct hca_cqe *cqe, const struct hca_qp *qp,

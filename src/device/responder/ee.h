@@ -182,9 +182,9 @@ struct ee_ctx {
 	uint32_t repeat_qpi;
 	bool left; /* the last ACK of a QP with EE_LEAVES is in out */
 	/* counted per burst by the fast path */
-	uint32_t writes, sends;
-	uint32_t not_taken;	   /* of the burst: dropped before a QP accepted them */
-	uint64_t burst_at;	   /* time of the last burst, ns */
+	uint32_t writes, sends, answered[2]; /* answered: READs, ATOMICs */
+	uint32_t not_taken;		     /* of the burst: dropped before a QP accepted them */
+	uint64_t burst_at;		     /* time of the last burst, ns */
 	uint64_t pause, pause_end; /* the last long time without one, ns; its end by `arrived` */
 	struct hca_cq_batch batch;
 	struct rte_mbuf *out[HCA_BURST];
@@ -342,8 +342,9 @@ void ee_owe_nak(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t sy
 		uint32_t psn);
 /* Packet psn was dropped after one that was answered with a NAK. */
 void ee_refused(struct hca_qp_ee *ee, uint32_t psn);
-/* Add a response to the new request q, within max_dest_rd_atomic. va: result of an ATOMIC. */
-void ee_add_job(struct ee_request *q, uint64_t va);
+/* Add the response to a new request, within max_dest_rd_atomic: the first one not answered. */
+void ee_add_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi,
+		const struct hca_resp_job *job);
 /* Whether the READ or ATOMIC with this PSN was executed, and no answer to it was sent yet. */
 bool ee_unanswered(const struct hca_qp_ee *ee, uint32_t psn);
 /* Answer the duplicate q again, or refuse it; false: the original request is not known any more. */
@@ -364,6 +365,8 @@ unsigned int ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsig
 
 /* Execute; returns the previous value. */
 uint64_t ee_atomic_execute(struct ee_request *q);
+/* The same at p, which is aligned. kind: enum hca_pkt_kind; header: the AtomicETH. */
+uint64_t ee_atomic_execute_at(void *p, uint8_t kind, const void *header);
 /* Store the payload of an ATOMIC WRITE. */
 void ee_atomic_write(struct ee_request *q);
 

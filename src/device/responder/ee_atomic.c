@@ -22,14 +22,20 @@ execute_at(uint64_t *p, uint8_t kind, uint64_t swap_add, uint64_t compare)
 }
 
 uint64_t
+ee_atomic_execute_at(void *p, uint8_t kind, const void *header)
+{
+	const struct hca_atomiceth *a = header;
+
+	return execute_at(p, kind, hca_be64_to_cpu(a->swap_add), hca_be64_to_cpu(a->cmp));
+}
+
+uint64_t
 ee_atomic_execute(struct ee_request *q)
 {
-	const struct hca_atomiceth *a = (const void *)q->ext;
 	uint32_t run;
-	uint8_t *p = hca_vtp_ptr(&q->h->vtp, q->piece[0].mpt, q->va, 8, &run);
 
-	return execute_at((uint64_t *)p, q->op->kind, hca_be64_to_cpu(a->swap_add),
-			  hca_be64_to_cpu(a->cmp));
+	return ee_atomic_execute_at(hca_vtp_ptr(&q->h->vtp, q->piece[0].mpt, q->va, 8, &run),
+				    q->op->kind, q->ext);
 }
 
 /* The bytes are stored as they came: they are no number to this device. */

@@ -69,28 +69,19 @@ settle(struct hca_qp_ee *ee, uint32_t slot)
  * answered: a pending duplicate of it is not needed any more.
  */
 void
-ee_add_job(struct ee_request *q, uint64_t va)
+ee_add_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, const struct hca_resp_job *job)
 {
-	struct hca_qp_ee *ee = &q->qp->ee;
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	uint32_t slot = ee->job_head++ & ee->job_mask;
 
 	settle(ee, slot);
-	ee->jobs[slot] = (struct hca_resp_job){
-		.va = va,
-		.rkey = q->rkey,
-		.pd = q->pd,
-		.left = q->dma_len,
-		.first = q->rxd->psn,
-		.psn = q->rxd->psn,
-		.msn = ee->msn,
-		.kind = q->op->runs,
-	};
+	ee->jobs[slot] = *job;
 	ee->job_pending |= 1u << slot;
 	ee->new_jobs++;
 	/* the response acknowledges everything before it */
 	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
 	ee->unacked = 0;
-	ee_list_ready(q->h, q->ctx, ee, q->qpi);
+	ee_list_ready(h, ctx, ee, qpi);
 }
 
 /* The newest job that does not begin after psn, or NULL. */
@@ -214,19 +205,26 @@ ee_refuse_late(struct hca_qp_ee *ee, uint32_t psn)
 	}
 }
 
-/* The oldest pending job, unless another one has begun. */
-static inline struct hca_resp_job *
-next_job(struct hca_qp_ee *ee)
+/* Slot of the oldest pending job, unless another one has begun. A job is pending. */
+static inline uint32_t
+next_slot(const struct hca_qp_ee *ee)
 {
 	uint32_t oldest = ee->job_head & ee->job_mask, size = (uint32_t)ee->job_mask + 1;
 	uint64_t pending = ee->job_pending;
 
-	if (ee->job_now == 0) {
-		uint32_t turned = (uint32_t)(pending >> oldest | pending << (size - oldest));
+	if (ee->job_now != 0)
+		return ee->job_now - 1u;
+	return (oldest + rte_bsf32((uint32_t)(pending >> oldest | pending << (size - oldest)))) &
+	       ee->job_mask;
+}
 
-		ee->job_now = (uint8_t)(((oldest + rte_bsf32(turned)) & ee->job_mask) + 1);
-	}
-	return &ee->jobs[ee->job_now - 1];
+static inline struct hca_resp_job *
+next_job(struct hca_qp_ee *ee)
+{
+	uint32_t slot = next_slot(ee);
+
+	ee->job_now = (uint8_t)(slot + 1);
+	return &ee->jobs[slot];
 }
 
 static inline void
@@ -430,20 +428,21 @@ acknowledge(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_txd *d, struct hc
 	count_answer(h, ee, syndrome);
 }
 
-/* Number of descriptors the QP needs in this turn. */
+/*
+ * Number of descriptors for the QP in this turn, or some of them if it is more than one: all
+ * packets of the next job are counted, and one of each other job.
+ */
 static unsigned int
 wanted(const struct hca_qp_ee *ee)
 {
 	unsigned int n = (ee->flags & (EE_ACK_OWED | EE_NAK_OWED)) != 0;
+	uint32_t left;
 
-	n += acks_first(ee);
-
-	for (uint32_t rest = ee->job_pending; rest != 0 && n < EE_CHUNK; rest &= rest - 1) {
-		uint32_t left = ee->jobs[rte_bsf32(rest)].left;
-
-		n += left == 0 ? 1 : RTE_MIN(EE_CHUNK, (left - 1) / (1u << ee->mtu_log) + 1);
-	}
-	return RTE_MIN(n, EE_CHUNK);
+	n += acks_first(ee) + ee_jobs(ee);
+	if (ee->job_pending == 0 || n >= EE_CHUNK)
+		return RTE_MIN(n, EE_CHUNK);
+	left = ee->jobs[next_slot(ee)].left;
+	return left == 0 ? n : RTE_MIN(n + ((left - 1) >> ee->mtu_log), EE_CHUNK);
 }
 
 static inline bool
@@ -461,7 +460,7 @@ push(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now)
 	ctx->nout = 0;
 }
 
-/* Allocate up to n raw mbufs after ctx->out; possibly fewer. */
+/* Allocate up to n raw mbufs after ctx->out, which encap resets; possibly fewer. */
 static unsigned int
 take_mbufs(struct hca_pipe *h, struct ee_ctx *ctx, unsigned int n)
 {
@@ -510,30 +509,42 @@ slow_repeats(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int 
 	return EE_REPEAT_CHUNK;
 }
 
+/* Up to n responses, as many as there are mbufs. */
 static unsigned int
-emit_qp(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
+emit_some(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, uint64_t now)
 {
 	struct hca_qp *qp = &h->qp[qpi];
-	struct hca_qp_ee *ee = &qp->ee;
-	unsigned int n = RTE_MIN(wanted(ee), room);
 
-	n = slow_repeats(h, ctx, qpi, n, now);
-	if (n == 0)
-		return 0;
 	if (ctx->nout + n > RTE_DIM(ctx->out))
 		push(h, ctx, now);
 	n = take_mbufs(h, ctx, n);
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = ctx->out[ctx->nout++];
 
-		rte_pktmbuf_reset(m);
-		if (ee_jobs(ee) != 0) {
+		if (qp->ee.job_pending != 0)
 			next_response(h, hca_txd(m), qp, qpi);
-		} else {
+		else
 			acknowledge(h, ctx, hca_txd(m), qp, qpi);
-		}
 	}
 	return n;
+}
+
+static unsigned int
+emit_qp(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	unsigned int n = RTE_MIN(wanted(ee), room), done = 0;
+	unsigned int most = n > 1 ? RTE_MIN(EE_CHUNK, room) : n;
+
+	most = slow_repeats(h, ctx, qpi, most, now);
+	for (n = RTE_MIN(n, most); n != 0; n = RTE_MIN(wanted(ee), most - done)) {
+		unsigned int sent = emit_some(h, ctx, qpi, n, now);
+
+		done += sent;
+		if (unlikely(sent != n))
+			break;
+	}
+	return done;
 }
 
 static uint32_t

@@ -368,6 +368,23 @@ execute_confirmed(struct ee_request *q)
 		ee_atomic_write(q);
 }
 
+/* The answer to q. va: result of an ATOMIC. */
+static void
+add_job(struct ee_request *q, uint64_t va)
+{
+	ee_add_job(q->h, q->ctx, q->qpi,
+		   &(struct hca_resp_job){
+			   .va = va,
+			   .rkey = q->rkey,
+			   .pd = q->pd,
+			   .left = q->dma_len,
+			   .first = q->rxd->psn,
+			   .psn = q->rxd->psn,
+			   .msn = q->qp->ee.msn,
+			   .kind = q->op->runs,
+		   });
+}
+
 static void
 execute(struct ee_request *q)
 {
@@ -381,18 +398,18 @@ execute(struct ee_request *q)
 	case HCA_KIND_READ:
 		ee_count_message(ee);
 		HCA_COUNT(q->h, EE, rx_read_requests);
-		ee_add_job(q, q->va);
+		add_job(q, q->va);
 		break;
 	case HCA_KIND_ATOMIC:
 		ee_count_message(ee);
 		HCA_COUNT(q->h, EE, rx_atomic_requests);
-		ee_add_job(q, q->foreign ? q->before : ee_atomic_execute(q));
+		add_job(q, q->foreign ? q->before : ee_atomic_execute(q));
 		break;
 	case HCA_KIND_CONFIRM:
 		ee_count_message(ee);
 		execute_confirmed(q);
 		q->dma_len = 0; /* the answer has no data */
-		ee_add_job(q, 0);
+		add_job(q, 0);
 		break;
 	default:
 		execute_data(q);
@@ -441,7 +458,7 @@ process_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 		refuse(&q, v);
 }
 
-/* ---- the short way: single-packet WRITEs and SENDs in order ---- */
+/* ---- the short way: requests of one packet, and READs of one response packet, in order ---- */
 
 /*
  * Whether a packet is the expected one in a normal state, so that all checks would pass. False:
@@ -456,8 +473,14 @@ in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
 	return (state == HCA_QPS_RTS || (state == HCA_QPS_RTR && ee->flags & EE_ESTABLISHED)) &&
 	       rxd->generation == qp->cfg.generation && qp->cfg.service == HCA_ST_RC &&
 	       rxd->psn == ee->epsn && ee->msg_kind == EE_MSG_NONE &&
-	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED | EE_FILLED | EE_TWICE)) &&
-	       rxd->payload_len - 1 < 1u << ee->mtu_log;
+	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED | EE_FILLED | EE_TWICE));
+}
+
+/* The same for a WRITE or SEND, which has a payload. */
+static inline bool
+data_in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
+{
+	return in_order(qp, rxd) && rxd->payload_len - 1 < 1u << qp->ee.mtu_log;
 }
 
 /* hca_vtp_scatter() without a call if the memory is contiguous; len is not 0. */
@@ -489,7 +512,7 @@ fast_write(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const str
 	const struct hca_mpt_entry *e;
 	uint64_t va;
 
-	if (unlikely(!in_order(qp, rxd) ||
+	if (unlikely(!data_in_order(qp, rxd) ||
 		     !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE) ||
 		     hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
 		return false;
@@ -546,7 +569,7 @@ fast_send_srq(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const 
 	const uint8_t *wqe;
 	uint32_t off, nda;
 
-	if (s == NULL || !in_order(qp, rxd) || hca_srq_available(s) != 1)
+	if (s == NULL || !data_in_order(qp, rxd) || hca_srq_available(s) != 1)
 		return false;
 	wqe = hca_srq_peek(s, &off);
 	nda = hca_le32_to_cpu(
@@ -563,7 +586,7 @@ fast_send(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const stru
 {
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 
-	if (unlikely(!in_order(qp, rxd) || hca_rq_available(&qp->ee) != 1))
+	if (unlikely(!data_in_order(qp, rxd) || hca_rq_available(&qp->ee) != 1))
 		return false;
 	if (unlikely(!store_to_first_sge(h, qp->cfg.pd,
 					 hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)), m, rxd)))
@@ -572,12 +595,78 @@ fast_send(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const stru
 	return true;
 }
 
+/* The answer to a request of kind runs; va: result of an ATOMIC, first byte of a READ. */
+static inline void
+fast_answered(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd,
+	      uint8_t runs, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	ee_count_message(&qp->ee);
+	ee_count_received(&qp->ee, rxd);
+	ee_add_job(h, ctx, rxd->qpi,
+		   &(struct hca_resp_job){
+			   .va = va,
+			   .rkey = rkey,
+			   .pd = qp->cfg.pd,
+			   .left = len,
+			   .first = rxd->psn,
+			   .psn = rxd->psn,
+			   .msn = qp->ee.msn,
+			   .kind = runs,
+		   });
+	ee_set_epsn(&qp->ee, rxd->psn + 1);
+	ctx->answered[runs == HCA_KIND_ATOMIC]++;
+}
+
+/* READs and ATOMICs. Both have address and key at the beginning of their header. */
+static inline bool
+fast_answer(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+{
+	const struct hca_roce_opcode_info *op = rxd->info;
+	const struct hca_reth *reth = rte_pktmbuf_mtod_offset(m, const void *, rxd->ext_off);
+	struct hca_qp *qp = &h->qp[rxd->qpi];
+	uint64_t va = hca_be64_to_cpu(reth->va);
+	uint32_t rkey = hca_be32_to_cpu(reth->rkey), len = 8;
+	bool atomic = op->runs == HCA_KIND_ATOMIC;
+	const struct hca_mpt_entry *e;
+
+	if (!in_order(qp, rxd) || rxd->payload_len != 0 ||
+	    (hca_qp_live(&qp->cfg.access) & op->access) != op->access ||
+	    qp->ee.new_jobs >= hca_qp_live(&qp->cfg.max_dest_rd_atomic))
+		return false;
+	if (!atomic)
+		len = hca_be32_to_cpu(reth->dma_len);
+	if (len - 1 >= 1u << qp->ee.mtu_log)
+		return false;
+	e = hca_vtp_check(&h->vtp, rkey, qp->cfg.pd, op->access, va, len);
+	if (unlikely(e == NULL))
+		return false;
+	if (atomic) {
+		if (e->base == NULL || (va & 7) != 0 || ((uintptr_t)(e->base - e->start) & 7) != 0)
+			return false;
+		va = ee_atomic_execute_at(e->base + (va - e->start), op->kind, reth);
+	}
+	fast_answered(h, ctx, qp, rxd, op->runs, va, rkey, len);
+	return true;
+}
+
 /* Requests that the fast paths do not handle. */
 static __rte_noinline void
 other_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
-	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send_srq(h, ctx, m, rxd))
-		return;
+	switch (rxd->opcode) {
+	case HCA_BTH_RC_READ_REQ:
+	case HCA_BTH_RC_FETCH_ADD:
+	case HCA_BTH_RC_CMP_SWAP:
+		if (likely(fast_answer(h, ctx, m, rxd)))
+			return;
+		break;
+	case HCA_BTH_RC_SEND_ONLY:
+		if (fast_send_srq(h, ctx, m, rxd))
+			return;
+		break;
+	default:
+		break;
+	}
 	process_request(h, ctx, m);
 }
 
@@ -586,6 +675,10 @@ request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 
+	if (!HCA_SHORT_WAYS) {
+		process_request(h, ctx, m);
+		return;
+	}
 	if (rxd->opcode == HCA_BTH_RC_WRITE_ONLY && fast_write(h, ctx, m, rxd))
 		return;
 	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send(h, ctx, m, rxd))
@@ -604,8 +697,11 @@ count_burst(struct hca_pipe *h, struct ee_ctx *ctx, unsigned int n)
 		count_sends(h, ctx->sends);
 		HCA_COUNT_N(h, EE, resp_completions, ctx->sends);
 	}
-	ctx->writes = 0;
-	ctx->sends = 0;
+	if (ctx->answered[0] != 0)
+		HCA_COUNT_N(h, EE, rx_read_requests, ctx->answered[0]);
+	if (ctx->answered[1] != 0)
+		HCA_COUNT_N(h, EE, rx_atomic_requests, ctx->answered[1]);
+	ctx->writes = ctx->sends = ctx->answered[0] = ctx->answered[1] = 0;
 }
 
 void
