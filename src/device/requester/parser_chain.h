@@ -12,16 +12,6 @@
 #include "requester/parser.h"
 #include "requester/parser_visit.h"
 
-static inline void
-chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence)
-{
-	p->next_op = (uint8_t)op;
-	p->next_size = (uint8_t)size0;
-	p->next_fence = (uint8_t)fence;
-	p->chain_len = 0;
-	p->in_chain = 1;
-}
-
 /*
  * Whether the WQE at the queue's position announces a chain; its contents are checked like a
  * doorbell. head: number of WQEs parsed since the reset.
@@ -48,11 +38,8 @@ chain_announced(struct hca_pipe *h, struct hca_qp_parser *p, uint32_t head)
 static inline enum visit_end
 chain_begin(struct hca_pipe *h, struct hca_qp_parser *p, uint32_t head)
 {
-	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
-
-	if (likely(p->chain_head != p->chain_tail && HCA_CHAIN_SQ_HEAD(w) == p->sq_index)) {
-		p->chain_head++;
-		chain_start(p, HCA_CHAIN_OPCODE(w), HCA_CHAIN_SIZE0(w), HCA_CHAIN_F(w));
+	if (likely(chain_next(p))) {
+		/* the next doorbell's */
 	} else if (p->chain_head == p->chain_tail && likely(!(p->marked & HCA_PM_LOOK))) {
 		return VISIT_IDLE;
 	} else if (!chain_announced(h, p, head)) {

@@ -19,6 +19,15 @@
 #define ON_LIST (HCA_PF_READY | HCA_PF_WAIT_REC | HCA_PF_WAIT_FULL)
 #define PARKED (HCA_PF_PARK_WINDOW | HCA_PF_PARK_STATE)
 
+/* The destination of the last datagram; the next one often has the same. */
+struct hca_parser_ud {
+	const struct hca_qp *qp;
+	uint32_t generation;
+	uint64_t gids; /* state of the GID table when it was judged; 0: it may not be used again */
+	struct hca_ud_unit unit;
+	struct hca_ud_av av;
+};
+
 struct hca_parser_ctx {
 	uint32_t ready_head, ready_tail; /* QP indexes, linked by parser.list_next */
 	uint32_t ready_n;
@@ -27,6 +36,7 @@ struct hca_parser_ctx {
 	const struct hca_wire_ops *other[HCA_WIRE_ROWS];
 	struct hca_record_pools *pools[HCA_WIRE_ROWS];
 	unsigned int n_others;
+	struct hca_parser_ud ud;
 } __rte_cache_aligned;
 
 static inline void

@@ -11,6 +11,7 @@
 #include "core/qbuf.h"
 #include "engine/impl.h"
 #include "engine/wire_ops.h"
+#include "requester/doorbell.h"
 #include "requester/parser_fill.h"
 #include "requester/parser_list.h"
 #include "requester/record_pool.h"
@@ -83,27 +84,51 @@ chain_advance(struct hca_qp_parser *p, const struct hca_next_unit *next)
 									 << p->sq_stride_log;
 }
 
+static inline void
+chain_start(struct hca_qp_parser *p, uint32_t op, uint32_t size0, uint32_t fence)
+{
+	p->next_op = (uint8_t)op;
+	p->next_size = (uint8_t)size0;
+	p->next_fence = (uint8_t)fence;
+	p->chain_len = 0;
+	p->in_chain = 1;
+}
+
+/* Begin the chain of the next doorbell; false: that is not at the queue's position, or missing. */
+static inline bool
+chain_next(struct hca_qp_parser *p)
+{
+	uint32_t w = p->chain[p->chain_head & ((1u << p->sq_size_log) - 1)];
+
+	if (unlikely(p->chain_head == p->chain_tail || HCA_CHAIN_SQ_HEAD(w) != p->sq_index))
+		return false;
+	p->chain_head++;
+	chain_start(p, HCA_CHAIN_OPCODE(w), HCA_CHAIN_SIZE0(w), HCA_CHAIN_F(w));
+	return true;
+}
+
 /*
  * Makes the record of a WQE of the common form; false: it has another form, and the record is not
  * meaningful. copy: the WQE, of the announced size, which may exceed the stride; at: the parser's
  * position.
  */
-typedef bool (*hca_parse_simple_fn)(const uint8_t *copy, uint32_t size, uint32_t stride,
+typedef bool (*hca_parse_simple_fn)(struct hca_pipe *h, const struct hca_qp *qp,
+				    const uint8_t *copy, uint32_t size, uint32_t stride,
 				    uint8_t service, struct hca_qp_parser *at, void *record);
 
 /*
- * Parse a run of WQEs of the common form within the chain, at most quota, taking everything in bulk
- * and keeping it in locals (9.5 ns per WQE, 14 one by one). Stops before the first WQE of another
- * form and at the end of room. Returns the number parsed. wire, bytes of a record and simple are
- * constants of each caller, so the compiler has a copy for each.
+ * Parse a run of WQEs of the common form in this and the next chains, at most quota, taking
+ * everything in bulk and keeping it in locals (9.5 ns per WQE, 14 one by one). Stops before the
+ * first WQE of another form and at the end of room. Returns the number parsed. pool: small or full;
+ * it, bytes of a record and simple are constants of each caller, so the compiler has a copy for
+ * each.
  */
 static __rte_always_inline unsigned int
 hca_parser_run(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota,
-	       enum hca_wire wire, size_t bytes, hca_parse_simple_fn simple)
+	       struct hca_record_pool *pool, size_t bytes, hca_parse_simple_fn simple)
 {
 	uint8_t copy[HCA_WQE_MAX_STRIDE] __rte_cache_aligned;
 	const struct hca_next_unit *next = (const struct hca_next_unit *)copy;
-	struct hca_record_pool *pool = &h->records[wire].small;
 	struct hca_qp_parser *p = v->p;
 	bool shared = !others_wait(pool, p) || p->flags & HCA_PF_GRANTED;
 	const uint32_t *refs = pool->stack + pool->stack_n;
@@ -121,14 +146,18 @@ hca_parser_run(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quot
 		copy_wqe(copy, hca_qbuf_at(&at.sq, (uint32_t)at.sq_index << stride_log), size,
 			 stride);
 		ref = refs[-1 - (int)n];
-		if (!simple(copy, size, stride, service, &at, (uint8_t *)pool->mem + ref * bytes))
+		if (!simple(h, v->qp, copy, size, stride, service, &at,
+			    (uint8_t *)pool->mem + (ref & ~HCA_RECREF_FULL) * bytes))
 			break;
 		__atomic_store_n(&window[head++ & window_mask], ref, __ATOMIC_RELAXED);
 		n++;
 		in_order = chain_advance(&at, next);
-		if (unlikely(!in_order))
+		if (unlikely(!in_order)) {
 			v->end = VISIT_CATAS;
-		if (!in_order || !at.in_chain)
+			break;
+		}
+		/* marked QPs may have chains without a doorbell: chain_begin() finds those */
+		if (!at.in_chain && (at.marked != 0 || !chain_next(&at)))
 			break;
 	}
 	p->sq_index = at.sq_index;
@@ -137,6 +166,7 @@ hca_parser_run(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quot
 	p->next_fence = at.next_fence;
 	p->in_chain = at.in_chain;
 	p->chain_len = at.chain_len;
+	p->chain_head = at.chain_head;
 	p->rd_count = at.rd_count;
 	hca_record_taken(pool, p, n);
 	v->head = head;

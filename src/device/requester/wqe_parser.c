@@ -19,6 +19,7 @@
 #include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "abi_wqe.h"
+#include "ctxmgt/ctxmgt.h"
 #include "requester/doorbell.h"
 #include "engine/impl.h"
 #include "requester/parser.h"
@@ -218,6 +219,47 @@ wqe_failed(struct hca_wqe *w, uint8_t syndrome)
 	w->syndrome = syndrome;
 }
 
+/* The destination of w, which was judged, is that of other datagrams as well. */
+static void
+note_destination(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe *w,
+		 const struct hca_ud_av *av, uint64_t gids)
+{
+	struct hca_parser_ud *ud = &parser_ctx(h)->ud;
+
+	ud->qp = qp;
+	ud->generation = qp->cfg.generation;
+	ud->gids = hca_le32_to_cpu(w->ud->qkey) & HCA_UD_QKEY_FROM_QPC ? 0 : gids;
+	ud->unit = *w->ud;
+	ud->av = *av;
+}
+
+/* Whether the destination of w is that of the last datagram: *av. */
+static inline bool
+same_destination(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe *w,
+		 struct hca_ud_av *av)
+{
+	const struct hca_parser_ud *ud = &parser_ctx(h)->ud;
+	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+
+	if (ud->qp != qp || ud->generation != qp->cfg.generation || ud->gids != gids ||
+	    memcmp(&ud->unit, w->ud, sizeof(ud->unit)) != 0 || w->len > 1u << qp->cfg.mtu_log)
+		return false;
+	*av = ud->av;
+	return true;
+}
+
+static uint8_t
+judge_destination(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_wqe *w,
+		  struct hca_ud_av *av)
+{
+	uint64_t gids = __atomic_load_n(&h->ctxmgt->gid_changes, __ATOMIC_ACQUIRE);
+	uint8_t syndrome = hca_wqe_judge_ud(h, qp, w, av);
+
+	if (likely(syndrome == 0))
+		note_destination(h, qp, w, av, gids);
+	return syndrome;
+}
+
 static inline void
 judge_wqe(struct hca_pipe *h, struct hca_parser_visit *v, const uint8_t *copy, struct hca_wqe *w,
 	  struct hca_ud_av *av)
@@ -231,7 +273,7 @@ judge_wqe(struct hca_pipe *h, struct hca_parser_visit *v, const uint8_t *copy, s
 	hca_wqe_decode(copy, (uint32_t)p->next_size * HCA_WQE_UNIT, 1u << p->sq_stride_log,
 		       p->next_op, v->qp->cfg.service, w);
 	if (w->syndrome == 0 && w->ud != NULL)
-		w->syndrome = hca_wqe_judge_ud(h, v->qp, w, av);
+		w->syndrome = judge_destination(h, v->qp, w, av);
 	if (unlikely(w->syndrome != 0))
 		wqe_failed(w, w->syndrome);
 }
@@ -301,8 +343,8 @@ parse_wqe(struct hca_pipe *h, struct hca_parser_visit *v)
 
 /* One WQE of the common form into a record; false: it has another form. */
 static __rte_always_inline bool
-parse_simple(const uint8_t *copy, uint32_t size, uint32_t stride, uint8_t service,
-	     struct hca_qp_parser *at, void *record)
+parse_simple(struct hca_pipe *h, const struct hca_qp *qp, const uint8_t *copy, uint32_t size,
+	     uint32_t stride, uint8_t service, struct hca_qp_parser *at, void *record)
 {
 	struct hca_wqe w;
 
@@ -313,10 +355,55 @@ parse_simple(const uint8_t *copy, uint32_t size, uint32_t stride, uint8_t servic
 	return true;
 }
 
-static unsigned int
+/* The same for an ATOMIC, or a datagram to the destination of the last one. */
+static __rte_always_inline bool
+parse_simple_full(struct hca_pipe *h, const struct hca_qp *qp, const uint8_t *copy, uint32_t size,
+		  uint32_t stride, uint8_t service, struct hca_qp_parser *at, void *record)
+{
+	struct hca_record_full *f = record;
+	struct hca_wqe w;
+
+	if (unlikely(!hca_wqe_decode_full(copy, size, stride, at->next_op, service, &w)))
+		return false;
+	if (w.ud != NULL && unlikely(!same_destination(h, qp, &w, &f->av)))
+		return false;
+	fill_common(&f->r, at, (const struct hca_next_unit *)copy, &w,
+		    HCA_REC_FULL | (w.is_rd ? HCA_REC_RD : 0));
+	f->swap_add = w.swap_add;
+	f->compare = w.compare;
+	f->body.sge[0].va = w.first.va;
+	f->body.sge[0].lkey = w.first.lkey;
+	f->body.sge[0].len = w.first.len;
+	at->rd_count += w.is_rd;
+	return true;
+}
+
+static __rte_noinline unsigned int
+parse_run_full(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota)
+{
+	return hca_parser_run(h, v, quota, &h->records[HCA_WIRE_ROCE].full,
+			      sizeof(struct hca_record_full), parse_simple_full);
+}
+
+static __rte_noinline unsigned int
+parse_run_small(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota)
+{
+	return hca_parser_run(h, v, quota, &h->records[HCA_WIRE_ROCE].small,
+			      sizeof(struct hca_record), parse_simple);
+}
+
+/* By the form that the next WQE may have; a run ends where it changes. */
+static inline unsigned int
 parse_run(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota)
 {
-	return hca_parser_run(h, v, quota, HCA_WIRE_ROCE, sizeof(struct hca_record), parse_simple);
+	switch (hca_wqe_form(v->p->next_op, v->qp->cfg.service)) {
+	case HCA_WQE_SIMPLE:
+		return parse_run_small(h, v, quota);
+	case HCA_WQE_FULL:
+		return parse_run_full(h, v, quota);
+	default:
+		return 0;
+	}
 }
 
 /* ---- one visit of one QP ---- */
@@ -467,7 +554,7 @@ visit_qp(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi, unsigned in
 	}
 	v.flush = state != HCA_QPS_RTS;
 	v.other = hca_other_wire(&h->core, qp->cfg.service);
-	v.runs = !v.flush;
+	v.runs = HCA_SHORT_WAYS && !v.flush;
 	v.stop = window_stop(p);
 	end = walk(h, &v, quota, now);
 	n = v.head - p->head;

@@ -94,6 +94,81 @@ hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_
 	return true;
 }
 
+/* Forms of WQEs that are parsed in runs. */
+enum hca_wqe_form {
+	HCA_WQE_OTHER,
+	HCA_WQE_SIMPLE, /* hca_wqe_decode_simple() */
+	HCA_WQE_FULL,	/* hca_wqe_decode_full() */
+};
+
+/* The form that a WQE may have. op: its low five bits count. */
+static inline enum hca_wqe_form
+hca_wqe_form(uint8_t op, uint8_t service)
+{
+	const uint32_t other = HCA_WQE_OP_INV | HCA_WQE_OP_KIND(HCA_KIND_CONFIRM) |
+			       HCA_WQE_OP_KIND(HCA_KIND_LOCAL);
+	uint32_t flags = hca_wqe_op_flags[op & 31];
+
+	if (unlikely(service != HCA_ST_RC))
+		return service == HCA_ST_UD ? HCA_WQE_FULL : HCA_WQE_OTHER;
+	if (unlikely(flags & other))
+		return HCA_WQE_OTHER;
+	return flags & HCA_WQE_OP_KIND(HCA_KIND_ATOMIC) ? HCA_WQE_FULL : HCA_WQE_SIMPLE;
+}
+
+/* Its data unit, at the end of a WQE of size bytes; false: empty or inline. */
+static inline bool
+hca_wqe_decode_data(const uint8_t *wqe, uint32_t size, struct hca_wqe *out)
+{
+	const struct hca_data_unit *d =
+		(const struct hca_data_unit *)(wqe + size - sizeof(struct hca_data_unit));
+	uint32_t cnt = hca_le32_to_cpu(d->byte_cnt);
+
+	out->syndrome = 0;
+	out->nsge = 1;
+	out->len = cnt;
+	out->first.va = hca_le64_to_cpu(d->addr);
+	out->first.lkey = hca_le32_to_cpu(d->lkey);
+	out->first.len = cnt;
+	return cnt != 0 && !(cnt & HCA_INLINE_FLAG);
+}
+
+/*
+ * The same for records of the long form: ATOMICs of RC and SENDs of UD with one data unit that is
+ * not empty.
+ */
+static inline bool
+hca_wqe_decode_full(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
+		    struct hca_wqe *out)
+{
+	const struct hca_raddr_unit *r = (const void *)(wqe + sizeof(struct hca_next_unit));
+	const struct hca_atomic_unit *a = (const void *)(r + 1);
+	uint32_t flags = hca_wqe_op_flags[op & 31];
+
+	out->raddr = out->swap_add = out->compare = 0;
+	out->rkey = 0;
+	out->ud = NULL;
+	out->is_rd = flags & HCA_WQE_OP_KIND(HCA_KIND_ATOMIC);
+	if (size > stride || op > 31)
+		return false;
+	if (service == HCA_ST_UD) {
+		out->ud = (const void *)(wqe + sizeof(struct hca_next_unit));
+		return flags & HCA_WQE_OP_UD &&
+		       size == sizeof(struct hca_next_unit) + sizeof(struct hca_ud_unit) +
+				       sizeof(struct hca_data_unit) &&
+		       hca_wqe_decode_data(wqe, size, out);
+	}
+	if (service != HCA_ST_RC || !out->is_rd ||
+	    size != sizeof(struct hca_next_unit) + sizeof(*r) + sizeof(*a) +
+			    sizeof(struct hca_data_unit))
+		return false;
+	out->raddr = hca_le64_to_cpu(r->raddr);
+	out->rkey = hca_le32_to_cpu(r->rkey);
+	out->swap_add = hca_le64_to_cpu(a->swap_add);
+	out->compare = hca_le64_to_cpu(a->cmp);
+	return hca_wqe_decode_data(wqe, size, out) && out->len == 8;
+}
+
 /*
  * Check the UD unit of a decoded WQE of a UD QP: destination, GID index, source addresses and
  * Q_Key. 0 and *av, or a syndrome.

@@ -85,8 +85,8 @@ hca_jetty_parse(struct hca_pipe *h, struct hca_parser_visit *v, const uint8_t *c
 }
 
 static __rte_always_inline bool
-jetty_parse_simple(const uint8_t *copy, uint32_t size, uint32_t stride, uint8_t service,
-		   struct hca_qp_parser *at, void *record)
+jetty_parse_simple(struct hca_pipe *h, const struct hca_qp *qp, const uint8_t *copy, uint32_t size,
+		   uint32_t stride, uint8_t service, struct hca_qp_parser *at, void *record)
 {
 	(void)service;
 	if (unlikely(!hca_wqe_ub_fill_simple(copy, size, stride, at->next_op, record)))
@@ -98,6 +98,6 @@ jetty_parse_simple(const uint8_t *copy, uint32_t size, uint32_t stride, uint8_t 
 unsigned int
 hca_jetty_parse_run(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota)
 {
-	return hca_parser_run(h, v, quota, HCA_WIRE_UB, sizeof(struct hca_ub_record),
-			      jetty_parse_simple);
+	return hca_parser_run(h, v, quota, &h->records[HCA_WIRE_UB].small,
+			      sizeof(struct hca_ub_record), jetty_parse_simple);
 }
