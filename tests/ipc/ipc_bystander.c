@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two processes, one at each device, that exchange data all the time and verify it: a test's
+ * Two processes, one at each device, that exchange data every few ms and verify it: a test's
  * actions on other clients must not disturb them.
  */
 
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "ipc_rig.h"
+
+#define PAUSE_US 3000u
 
 static int
 open_one(struct peer *p, const struct rig *rig, unsigned int side, int sock)
@@ -64,6 +66,7 @@ lead(const struct rig *rig, int sock, int control)
 			break;
 		err = peer_talk(&p, sock, 1);
 		rounds++;
+		usleep(PAUSE_US); /* what is disturbed is found later: the CPUs are for the test */
 	}
 	peer_close(&p);
 	printf("bystanders: %u rounds, all verified: %s\n", rounds, err == 0 ? "yes" : "NO");

@@ -12,6 +12,7 @@
  *  IPCD_MEMIF             a socket: the HCAs are connected by memif ports
  *  IPCD_NO_SLOW_MEMORY    slow_memory = no
  *  IPCD_TRUST             trust_own = yes: tests are of the daemon's own user
+ *  IPCD_SEGMENTS          segments that a client may attach
  *  IPCD_TURN_MS           clients of a user with losses take turns, at most this number of ms apart
  *
  * Prints "ready" when clients can connect. Each line on its standard input is a command and
@@ -233,8 +234,9 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 {
 	static struct ipc_sleep sleep[2];
 	struct embed_hca *side = &embed->side[i];
-	const char *turn = getenv("IPCD_TURN_MS");
+	const char *turn = getenv("IPCD_TURN_MS"), *segments = getenv("IPCD_SEGMENTS");
 	struct ipc_server_config sc = {
+		.segments_max = segments != NULL ? (uint32_t)atoi(segments) : 0,
 		.turn_ms = turn != NULL ? (uint32_t)atoi(turn) : 0,
 		.sleep = &sleep[i],
 		.path = path,
