@@ -26,7 +26,7 @@
 #define LEN 3000u
 #define AREA 4096u
 #define LIVES 6u
-#define ROUNDS 40u
+#define ROUNDS 16u
 #define BAD_TIMEOUT 16 /* 0.27 s, eight times: on a busy machine threads wait */
 #define TIMEOUT_S 120
 
