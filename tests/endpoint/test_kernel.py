@@ -21,7 +21,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
 OURS, THEIRS = '10.66.0.1', '10.66.0.2'
 OURS6, THEIRS6 = 'fd00:66::1', 'fd00:66::2'
 ADDRESSES = [OURS + '/24', OURS6 + '/64']
-MEGABYTES = 4
+MEGABYTES = 1
 
 # A veth leaves checksums to hardware: on a wire to DPDK no device computes them.
 NO_OFFLOAD = '''
@@ -117,7 +117,7 @@ class Case(unittest.TestCase):
         return d.start()
 
     def ping(self, side, address, *words):
-        out = self.net.run(side, 'ping', '-q', '-c', '3', '-i', '0.2', '-W', '10', *words,
+        out = self.net.run(side, 'ping', '-q', '-c', '3', '-i', '0.05', '-W', '10', *words,
                            address)
         self.assertNotIn('duplicates', out)
 

@@ -372,7 +372,7 @@ class Segment(Veth):
             with self.subTest(words=words):
                 sender = self.send(LIMIT_S, 'poison')
                 # one that is the first to answer is found out within half a second
-                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '1', '--verify',
+                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '0.6', '--verify',
                                       '--ack-timeout', '17', *words)
                 self.assertIn(' verified', out)
                 self.assertGreater(self.sent(sender), 0)
@@ -387,7 +387,7 @@ class Segment(Veth):
         for words in (('--op', 'write'), ('--op', 'read', '--size', '3001'), ('--service', 'ud', '--depth', '16')):
             with self.subTest(words=words):
                 # it may take all there is: less than questions and retries last
-                sender = self.send(0.6, 'noise')
+                sender = self.send(0.3, 'noise')
                 self.good('--ack-timeout', '19', *words)
                 print(self.sent(sender), 'frames of noise')
         self.alive(server)
@@ -404,7 +404,7 @@ class Noise(Case):
         cls.daemons *= 2
 
     def test_bystanders(self):
-        seconds = float(os.environ.get('NOISE_S', '1.6'))
+        seconds = float(os.environ.get('NOISE_S', '0.8'))
         program = os.path.join(os.path.dirname(os.path.dirname(BINARY)), 'tests', 'endpoint', 'memif_noise')
         server = self.server(seconds=LIMIT_S)
         sender = subprocess.Popen([program, self.place, str(seconds), '1'], stdout=subprocess.PIPE,
@@ -474,7 +474,7 @@ class Deaths(Case):
             extra = ['--bidir'] if turn == 3 else ['--test', 'lat'] if turn == 1 else []
             client = self.client('--op', op, '--duration', '60', '--size', '4K', *extra)
             self.wait_text(server, '#bytes', count=2 * turn + 1)
-            time.sleep(0.3)
+            time.sleep(0.1)
             self.assertIsNone(client.poll())
             client.kill()
             client.communicate()
@@ -504,7 +504,7 @@ class Deaths(Case):
                                       ['--op', 'send', '--test', 'lat', '--events'])):
             client = self.client('--duration', '600', '--size', '4K', *words)
             self.wait_text(server, '#bytes', count=turn + 1)
-            time.sleep(0.3)
+            time.sleep(0.1)
             client.send_signal(signal.SIGINT)
             out = client.communicate(timeout=LIMIT_S)[0]
             self.assertEqual(client.returncode, 128 + signal.SIGINT, out)
@@ -517,7 +517,7 @@ class Deaths(Case):
             server = self.server()
             client = self.client('--op', 'send', '--duration', '60')
             self.wait_text(server, '#bytes')
-            time.sleep(0.3)
+            time.sleep(0.1)
             self.end(server, number)
             client.communicate(timeout=LIMIT_S)
             self.assertEqual(client.returncode, 1)

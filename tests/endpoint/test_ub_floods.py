@@ -312,7 +312,7 @@ class Floods(unittest.TestCase):
 
     def works(self, name, n=4):
         """During the attack imports of both daemons come up; a bystander's requests complete."""
-        self.world.bystander(1)
+        self.world.bystander(0.4)
         stop = ATTACKS[name](self.world)
         try:
             time.sleep(0.5)
@@ -322,6 +322,7 @@ class Floods(unittest.TestCase):
         finally:
             stop()
         self.world.bystander_ends()
+        time.sleep(0.6)  # channels of this attack are in quarantine
 
     def test_spoofed(self):
         before = self.world.counters()
