@@ -504,12 +504,13 @@ star_bytes(const struct star_flow *f, uint64_t from_ns, uint64_t to_ns)
 }
 
 double
-star_jain(const struct star *x, uint32_t first, uint32_t n, uint64_t from_ns, uint64_t to_ns)
+star_jain(const struct star *x, uint32_t first, uint32_t step, uint32_t n, uint64_t from_ns,
+	  uint64_t to_ns)
 {
 	double sum = 0, squares = 0;
 
-	for (uint32_t i = first; i < first + n; i++) {
-		double v = (double)star_bytes(&x->flow[i], from_ns, to_ns);
+	for (uint32_t i = 0; i < n; i++) {
+		double v = (double)star_bytes(&x->flow[first + i * step], from_ns, to_ns);
 
 		sum += v;
 		squares += v * v;

@@ -116,8 +116,8 @@ uint64_t star_counter(const struct star *x, const char *name);
 struct hca_port_switch_stats star_port(const struct star *x, uint32_t host);
 /* Bytes of a flow in the buckets of that time, of which it has whole ones. */
 uint64_t star_bytes(const struct star_flow *f, uint64_t from_ns, uint64_t to_ns);
-/* Jain's index of flows first .. first + n - 1 in that time: 1 / n .. 1. */
-double star_jain(const struct star *x, uint32_t first, uint32_t n, uint64_t from_ns,
+/* Jain's index of n flows, each step-th from the first, in that time: 1 / n .. 1. */
+double star_jain(const struct star *x, uint32_t first, uint32_t step, uint32_t n, uint64_t from_ns,
 		 uint64_t to_ns);
 /* The largest queue of a host's port in that time, bytes. */
 uint64_t star_queue(const struct star *x, uint32_t host, uint64_t from_ns, uint64_t to_ns);

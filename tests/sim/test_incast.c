@@ -139,6 +139,16 @@ paused_ns(const struct star *x)
 	return sum;
 }
 
+/* DCQCN needs CNPs, which UB does not have here: each wire for itself. */
+static double
+fairness(const struct star *x, const struct row *r, uint32_t n, uint64_t t)
+{
+	if (!r->ub || strcmp(x->cfg.congestion, "dcqcn") != 0)
+		return star_jain(x, 0, 1, n, t, t + WINDOW);
+	return RTE_MIN(star_jain(x, 0, 2, n / 2, t, t + WINDOW),
+		       star_jain(x, 1, 2, n / 2, t, t + WINDOW));
+}
+
 static void
 measure(struct star *x, const struct row *r, struct figures *g)
 {
@@ -156,7 +166,7 @@ measure(struct star *x, const struct row *r, struct figures *g)
 	end = star_port(x, 0);
 	*g = (struct figures){.jain = 1, .max_queue = end.max_queue};
 	for (uint64_t t = from; t < to; t += WINDOW)
-		g->jain = RTE_MIN(g->jain, star_jain(x, 0, n, t, t + WINDOW));
+		g->jain = RTE_MIN(g->jain, fairness(x, r, n, t));
 	bytes = end.bytes - warm.bytes + HCA_FABRIC_OVERHEAD * (end.frames - warm.frames);
 	g->used = (double)bytes * 8e3 / (double)MEASURED / (double)x->network.rate_mbps;
 	g->late_queue = star_queue(x, 0, from, to);
