@@ -48,24 +48,18 @@ hca_port_memif_connected(const struct hca_port *port, uint64_t *connects)
 static int
 memif_wait_fd(const struct hca_port *port, uint16_t q)
 {
-	return memif_of(port)->wait_fd;
+	return memif_of(port)->queue[q].wait_fd;
 }
 
 void
 hca_port_memif_stats(const struct hca_port *port, struct hca_port_memif_stats *out)
 {
 	const struct port_memif *p = memif_of(port);
-	const struct hca_port_memif_stats *of[] = {&p->stats, &p->worker[MEMIF_RX].stats,
-						   &p->worker[MEMIF_TX].stats};
-	struct hca_port_memif_stats one;
 
-	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < RTE_DIM(of); i++) {
-		hca_port_counted(&one, of[i], sizeof(one));
-#define X(n) out->n += one.n;
-		HCA_PORT_MEMIF_STATS(X)
-#undef X
-	}
+	hca_port_counted(out, &p->stats, sizeof(*out));
+	for (unsigned int side = 0; side < MEMIF_SIDES; side++)
+		for (uint16_t q = 0; q < port->queues; q++)
+			hca_port_add_counted(out, &p->worker[side][q].stats, sizeof(*out));
 }
 
 static uint64_t
@@ -90,16 +84,19 @@ hca_port_memif_peer(const struct hca_port *port, char *name, uint32_t size)
 static void
 close_all(struct port_memif *p)
 {
-	int fds[] = {p->listener, p->timer,   p->broken_fd, p->stop_fd,
-		     p->epoll,	  p->wait_fd, p->event_fd};
+	int fds[] = {p->listener, p->timer, p->broken_fd, p->stop_fd, p->epoll, p->event_fd};
 
 	if (p->listener >= 0 && p->bound && !p->cfg.abstract)
 		unlink(p->cfg.socket);
 	for (size_t i = 0; i < RTE_DIM(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	for (uint16_t q = 0; q < p->port.queues; q++) {
+		if (p->queue[q].wait_fd >= 0)
+			close(p->queue[q].wait_fd);
+		rte_mempool_free(p->queue[q].pool);
+	}
 	pthread_mutex_destroy(&p->lock);
-	rte_mempool_free(p->rx_pool);
 	rte_free(p);
 }
 
@@ -130,7 +127,7 @@ static const struct hca_port_ops memif_ops = {
 /* ---- opening ---- */
 
 static int
-make_pool(struct port_memif *p)
+make_pool(struct port_memif *p, uint16_t q)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	uint32_t n = p->cfg.rx_mbufs != 0 ? p->cfg.rx_mbufs : RX_MBUFS;
@@ -139,10 +136,13 @@ make_pool(struct port_memif *p)
 
 	if (data_room > UINT16_MAX)
 		return -EINVAL;
-	snprintf(name, sizeof(name), "%.20s.rx", p->cfg.name);
-	p->rx_pool = hca_mbuf_pool(name, cache == 0 ? n : n + RX_CACHED, cache, (uint16_t)data_room,
-				   p->cfg.socket_id);
-	return p->rx_pool == NULL ? -rte_errno : 0;
+	if (q == 0)
+		snprintf(name, sizeof(name), "%.20s.rx", p->cfg.name);
+	else
+		snprintf(name, sizeof(name), "%.17s.rx%u", p->cfg.name, q);
+	p->queue[q].pool = hca_mbuf_pool(name, cache == 0 ? n : n + RX_CACHED, cache,
+					 (uint16_t)data_room, p->cfg.socket_id);
+	return p->queue[q].pool == NULL ? -rte_errno : 0;
 }
 
 static int
@@ -161,22 +161,32 @@ make_descriptors(struct port_memif *p)
 	int err;
 
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
-	p->wait_fd = epoll_create1(EPOLL_CLOEXEC);
 	p->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->broken_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (p->epoll < 0 || p->wait_fd < 0 || p->event_fd < 0 || p->broken_fd < 0 ||
-	    p->stop_fd < 0 || p->timer < 0 || timerfd_settime(p->timer, 0, &every, NULL) != 0)
+	if (p->epoll < 0 || p->event_fd < 0 || p->broken_fd < 0 || p->stop_fd < 0 || p->timer < 0 ||
+	    timerfd_settime(p->timer, 0, &every, NULL) != 0)
 		return -errno;
-	err = watch(p->wait_fd, p->event_fd, NULL, EPOLLIN | EPOLLET);
-	if (err == 0)
-		err = watch(p->epoll, p->broken_fd, &p->broken_fd, EPOLLIN);
+	err = watch(p->epoll, p->broken_fd, &p->broken_fd, EPOLLIN);
 	if (err == 0)
 		err = watch(p->epoll, p->stop_fd, &p->stop_fd, EPOLLIN);
 	if (err == 0)
 		err = watch(p->epoll, p->timer, &p->timer, EPOLLIN);
 	return err;
+}
+
+static int
+make_queue(struct port_memif *p, uint16_t q)
+{
+	int err = make_pool(p, q);
+
+	if (err != 0)
+		return err;
+	p->queue[q].wait_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (p->queue[q].wait_fd < 0)
+		return -errno;
+	return watch(p->queue[q].wait_fd, p->event_fd, NULL, EPOLLIN | EPOLLET);
 }
 
 /* Block all signals in the new thread but those that its own accesses cause. */
@@ -201,7 +211,7 @@ static void
 set_up(struct port_memif *p, const struct hca_port_memif_config *cfg)
 {
 	p->port.ops = &memif_ops;
-	p->port.queues = 1;
+	p->port.queues = cfg->queues != 0 ? cfg->queues : 1;
 	p->port.max_frame = cfg->mtu + RTE_ETHER_HDR_LEN;
 	p->port.queue_size = 1u << cfg->log2_ring;
 	p->cfg = *cfg;
@@ -212,7 +222,9 @@ set_up(struct port_memif *p, const struct hca_port_memif_config *cfg)
 	snprintf(p->name, sizeof(p->name), "%s", cfg->name);
 	p->cfg.name = p->name;
 	p->listener = p->timer = p->broken_fd = p->stop_fd = -1;
-	p->epoll = p->wait_fd = p->event_fd = -1;
+	p->epoll = p->event_fd = -1;
+	for (uint16_t q = 0; q < p->port.queues; q++)
+		p->queue[q].wait_fd = -1;
 	pthread_mutex_init(&p->lock, NULL);
 	p->fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
@@ -220,16 +232,18 @@ set_up(struct port_memif *p, const struct hca_port_memif_config *cfg)
 int
 hca_port_memif_open(const struct hca_port_memif_config *cfg, struct hca_port **out)
 {
-	struct port_memif *p =
-		rte_zmalloc_socket("hca_memif", sizeof(*p), RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	struct port_memif *p;
 	int err;
 
+	if (cfg->queues > HCA_PORT_MEMIF_QUEUES)
+		return -EINVAL;
+	p = rte_zmalloc_socket("hca_memif", sizeof(*p), RTE_CACHE_LINE_SIZE, cfg->socket_id);
 	if (p == NULL)
 		return -ENOMEM;
 	set_up(p, cfg);
-	err = make_pool(p);
-	if (err == 0)
-		err = make_descriptors(p);
+	err = make_descriptors(p);
+	for (uint16_t q = 0; q < p->port.queues && err == 0; q++)
+		err = make_queue(p, q);
 	if (err == 0 && cfg->server)
 		err = memif_listen(p);
 	if (err == 0)

@@ -14,6 +14,13 @@
  * Shared memory is untrusted: buffers outside the peer's regions are dropped and counted, invalid
  * indexes take the link down.
  *
+ * Queues: a peer that is also this port says in its name how many it has. Then there is a ring
+ * from each queue of one port to each of the other, so that each ring has one producer, and a frame
+ * of RoCE is sent to the queue of its destination QPN (QPN modulo the peer's queues, a power of
+ * two), other frames to queue 0. With another peer there are as many rings each way as both have,
+ * and ring q belongs to queue q modulo queues. Queues without a ring send by that of another queue:
+ * while that one sends, the port accepts no frame of theirs.
+ *
  * Peers whose name begins with HCA_PORT_MEMIF_OURS always raise interrupts. Other peers lack a
  * barrier between writing an index and reading the interrupt flag, so that an interrupt may be
  * missed: a worker that goes to sleep also checks the ring every NAP_NS until SETTLED_NS have
@@ -28,6 +35,7 @@
 
 #define HCA_PORT_MEMIF_DEVICE "net_memif"
 #define HCA_PORT_MEMIF_OURS "softhca "
+#define HCA_PORT_MEMIF_QUEUES 16u
 #define HCA_PORT_MEMIF_SOCKET_MAX 108u
 /* Slots are used in turn: 256 buffers of 4 KiB stay in a CPU's L2 cache, 1,024 do not. */
 #define HCA_PORT_MEMIF_LOG2_RING 8u /* default; that of DPDK is 10 */
@@ -46,8 +54,9 @@ struct hca_port_memif_config {
 	char socket[HCA_PORT_MEMIF_SOCKET_MAX];
 	char secret[24]; /* "": no secret */
 	/* Set by the caller of hca_port_memif_open() */
-	const char *name; /* name of the pool, and of the interface as the peer sees it */
-	uint32_t rx_mbufs;
+	const char *name;   /* name of the pool, and of the interface as the peer sees it */
+	uint16_t queues;    /* at most HCA_PORT_MEMIF_QUEUES; 0: one */
+	uint32_t rx_mbufs;  /* of each queue */
 	uint32_t data_room; /* per receive buffer, headroom included; 0: HCA_MBUF_DATA */
 	uint32_t mtu;	    /* bytes of an IP packet */
 	bool carrier;	    /* the link is up even without a peer, when frames sent are dropped */

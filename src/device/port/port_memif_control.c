@@ -116,8 +116,19 @@ unblock(const struct memif_conn *c)
 	struct iovec iov = {.iov_base = &value, .iov_len = sizeof(value)};
 
 	/* RWF_NOWAIT, because the peer may clear O_NONBLOCK */
-	if (preadv2(c->lane[MEMIF_TX].fd, &iov, 1, -1, RWF_NOWAIT) < 0)
-		return;
+	for (uint16_t i = 0; i < c->rings[MEMIF_TX]; i++)
+		if (preadv2(c->lane[MEMIF_TX][i].fd, &iov, 1, -1, RWF_NOWAIT) < 0)
+			continue;
+}
+
+static void
+wait_worker(const struct memif_worker *w, const struct memif_conn *c)
+{
+	while (__atomic_load_n(&w->busy, __ATOMIC_ACQUIRE) != 0) {
+		if ((__atomic_load_n(&w->kicks, __ATOMIC_RELAXED) & 1) != 0)
+			unblock(c);
+		usleep(20);
+	}
 }
 
 static void
@@ -126,27 +137,60 @@ wait_workers(struct port_memif *p, const struct memif_conn *c)
 	if (!p->fences)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	for (uint32_t i = 0; i < MEMIF_SIDES; i++)
-		while (__atomic_load_n(&p->worker[i].busy, __ATOMIC_ACQUIRE) != 0) {
-			if ((__atomic_load_n(&p->worker[i].kicks, __ATOMIC_RELAXED) & 1) != 0)
-				unblock(c);
-			usleep(20);
+		for (uint16_t q = 0; q < p->port.queues; q++)
+			wait_worker(&p->worker[i][q], c);
+}
+
+static void
+unwatch_rings(struct port_memif *p, const struct memif_conn *c)
+{
+	for (uint16_t q = 0; q < p->port.queues; q++)
+		for (uint16_t i = 0; i < c->from[q].n; i++) {
+			uint16_t at = c->from[q].first + i * c->from[q].step;
+
+			(void)epoll_ctl(p->queue[q].wait_fd, EPOLL_CTL_DEL,
+					c->lane[MEMIF_RX][at].fd, NULL);
 		}
+}
+
+/* The rings of each queue wake its worker. */
+static int
+watch_rings(struct port_memif *p, const struct memif_conn *c)
+{
+	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
+
+	for (uint16_t q = 0; q < p->port.queues; q++)
+		for (uint16_t i = 0; i < c->from[q].n; i++) {
+			uint16_t at = c->from[q].first + i * c->from[q].step;
+
+			if (epoll_ctl(p->queue[q].wait_fd, EPOLL_CTL_ADD, c->lane[MEMIF_RX][at].fd,
+				      &e) != 0) {
+				int err = -errno;
+
+				unwatch_rings(p, c);
+				return err;
+			}
+		}
+	return 0;
 }
 
 int
 memif_publish(struct port_memif *p, struct memif_session *s)
 {
-	struct epoll_event e = {.events = EPOLLIN | EPOLLET};
+	int err;
 
 	if (p->active != NULL)
 		return -EBUSY;
-	if (epoll_ctl(p->wait_fd, EPOLL_CTL_ADD, s->conn->lane[MEMIF_RX].fd, &e) != 0)
-		return -errno;
+	err = watch_rings(p, s->conn);
+	if (err != 0)
+		return err;
 	p->active = s;
 	set_peer(p, s->name);
 	hca_port_count(&p->stats.connects, 1);
-	p->worker[MEMIF_RX].settle = 0;
-	__atomic_store_n(&p->napped, !s->conn->fenced, __ATOMIC_RELAXED);
+	for (uint16_t q = 0; q < p->port.queues; q++) {
+		p->worker[MEMIF_RX][q].settle = 0;
+		__atomic_store_n(&p->queue[q].napped, !s->conn->fenced, __ATOMIC_RELAXED);
+	}
 	__atomic_store_n(&p->conn, s->conn, __ATOMIC_RELEASE);
 	wake(p);
 	say(p, false, "connected to %s (%s)", s->interface, s->name);
@@ -160,8 +204,9 @@ end(struct port_memif *p, struct memif_session *s, const char *why)
 	if (s == p->active) {
 		__atomic_store_n(&p->conn, NULL, __ATOMIC_SEQ_CST);
 		wait_workers(p, s->conn);
-		__atomic_store_n(&p->napped, false, __ATOMIC_RELAXED);
-		(void)epoll_ctl(p->wait_fd, EPOLL_CTL_DEL, s->conn->lane[MEMIF_RX].fd, NULL);
+		for (uint16_t q = 0; q < p->port.queues; q++)
+			__atomic_store_n(&p->queue[q].napped, false, __ATOMIC_RELAXED);
+		unwatch_rings(p, s->conn);
 		p->active = NULL;
 		set_peer(p, "");
 		hca_port_count(&p->stats.disconnects, 1);
@@ -355,16 +400,16 @@ thread_sleeps(int32_t tid)
 
 /* A write to an eventfd is short; a worker that sleeps in the same write for a tick is stuck. */
 static void
-check_stuck_writers(struct port_memif *p)
+check_stuck_writer(struct port_memif *p, uint16_t q)
 {
-	const struct memif_worker *w = &p->worker[MEMIF_TX];
+	const struct memif_worker *w = &p->worker[MEMIF_TX][q];
 	uint32_t kicks = __atomic_load_n(&w->kicks, __ATOMIC_ACQUIRE);
 
-	if (p->active != NULL && (kicks & 1) != 0 && kicks == p->last_kicks &&
+	if (p->active != NULL && (kicks & 1) != 0 && kicks == p->queue[q].kicks &&
 	    thread_sleeps(__atomic_load_n(&w->kicker, __ATOMIC_RELAXED)) &&
 	    kicks == __atomic_load_n(&w->kicks, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&p->active->conn->broken, MEMIF_BROKEN_STUCK, __ATOMIC_RELAXED);
-	p->last_kicks = kicks;
+	p->queue[q].kicks = kicks;
 }
 
 static void
@@ -375,7 +420,8 @@ tick(struct port_memif *p)
 
 	if (read(p->timer, &times, sizeof(times)) < 0)
 		return;
-	check_stuck_writers(p);
+	for (uint16_t q = 0; q < p->port.queues; q++)
+		check_stuck_writer(p, q);
 	check_broken(p);
 	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
 		struct memif_session *s = p->session[i];

@@ -22,6 +22,7 @@
 #include "port/port_memif_proto.h"
 
 #define REGIONS_MAX 256u
+#define RINGS_MAX (HCA_PORT_MEMIF_QUEUES * HCA_PORT_MEMIF_QUEUES) /* each way */
 #define RING_LOG_MAX 14u
 #define SESSIONS_MAX 8u
 #define RETRY_MS 50u	  /* interval of a client's attempts to connect */
@@ -55,7 +56,7 @@ struct memif_region {
 	uint64_t size;
 };
 
-struct memif_lane { /* one direction; its worker writes all but ring, log2 and fd */
+struct memif_lane { /* one ring; its worker writes all but ring, size and fd */
 	struct memif_ring *ring;
 	uint32_t size;	    /* number of descriptors */
 	uint16_t next;	    /* next descriptor to receive or fill */
@@ -65,6 +66,12 @@ struct memif_lane { /* one direction; its worker writes all but ring, log2 and f
 	bool unmasked;	  /* the peer may raise interrupts */
 	int fd;		  /* eventfd */
 	uint8_t *buffers; /* client: the buffer of slot 0 */
+	uint32_t taken;	  /* conn.shared: a queue is sending */
+} __rte_cache_aligned;
+
+/* The rings that a queue receives from: n from index `first` on, `step` apart. */
+struct memif_rings {
+	uint16_t first, step, n;
 };
 
 struct port_memif;
@@ -75,7 +82,13 @@ struct memif_conn {
 	uint32_t broken; /* [pub] enum memif_broken */
 	uint32_t num_regions;
 	uint32_t buffer; /* bytes per buffer (client) */
-	struct memif_lane lane[MEMIF_SIDES];
+	/* a ring's index is receiving queue * sender's queues + sending queue; else a queue */
+	bool steered;
+	bool shared;	    /* several queues send by one ring */
+	uint16_t peer_mask; /* the peer's queues - 1; 0 if not steered */
+	uint16_t rings[MEMIF_SIDES];
+	struct memif_rings from[HCA_PORT_MEMIF_QUEUES];
+	struct memif_lane lane[MEMIF_SIDES][RINGS_MAX];
 	uint64_t mapped; /* total size of the regions */
 	struct memif_region region[REGIONS_MAX];
 	struct port_memif *guarded_by; /* memif_guard_add() */
@@ -90,18 +103,25 @@ struct memif_worker {
 	struct hca_port_memif_stats stats;
 } __rte_cache_aligned;
 
+/* Of one queue. */
+struct memif_queue {
+	struct rte_mempool *pool;
+	int wait_fd;	/* epoll set whose events wake the worker */
+	bool armed;	/* rx: the worker is going to sleep */
+	bool napped;	/* [pub] interrupts may be missed: check after a short time */
+	uint16_t next;	/* rx: number of the ring to take from first */
+	uint32_t kicks; /* the thread's: memif_worker.kicks of tx at the last tick */
+} __rte_cache_aligned;
+
 struct memif_session;
 
 struct port_memif {
 	struct hca_port port;
 	struct memif_conn *conn; /* [pub] NULL: the link is down */
 	bool fences;		 /* membarrier is not available: use fences */
-	bool armed;		 /* rx: the worker is going to sleep */
-	bool napped;		 /* [pub] interrupts may be missed: check after a short time */
-	struct rte_mempool *rx_pool;
-	int wait_fd;  /* epoll set whose events wake the worker */
-	int event_fd; /* member of the set: the link changed */
-	struct memif_worker worker[MEMIF_SIDES];
+	int event_fd;		 /* member of the sets: the link changed */
+	struct memif_queue queue[HCA_PORT_MEMIF_QUEUES];
+	struct memif_worker worker[MEMIF_SIDES][HCA_PORT_MEMIF_QUEUES];
 
 	/* written by the thread only */
 	struct hca_port_memif_config cfg __rte_cache_aligned;
@@ -109,7 +129,6 @@ struct port_memif {
 	pthread_t thread;
 	int epoll, listener, stop_fd, broken_fd, timer;
 	uint32_t retry_ticks;
-	uint32_t last_kicks;
 	bool stop;  /* [pub] */
 	bool bound; /* we created the socket's file */
 	struct memif_session *session[SESSIONS_MAX];
@@ -128,25 +147,25 @@ memif_of(const struct hca_port *p)
 
 /* Begin to use the connection; NULL: the link is down, and memif_leave() must not be called. */
 static inline struct memif_conn *
-memif_enter(struct port_memif *p, enum memif_side side)
+memif_enter(struct port_memif *p, enum memif_side side, uint16_t q)
 {
 	struct memif_conn *c;
 
-	__atomic_store_n(&p->worker[side].busy, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->worker[side][q].busy, 1, __ATOMIC_RELAXED);
 	if (unlikely(p->fences))
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	rte_compiler_barrier();
 	c = __atomic_load_n(&p->conn, __ATOMIC_ACQUIRE);
 	if (likely(c != NULL && __atomic_load_n(&c->broken, __ATOMIC_RELAXED) == 0))
 		return c;
-	__atomic_store_n(&p->worker[side].busy, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->worker[side][q].busy, 0, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 static inline void
-memif_leave(struct port_memif *p, enum memif_side side)
+memif_leave(struct port_memif *p, enum memif_side side, uint16_t q)
 {
-	__atomic_store_n(&p->worker[side].busy, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->worker[side][q].busy, 0, __ATOMIC_RELEASE);
 }
 
 /* port_memif_rx.c, port_memif_tx.c: called on their lcores. */
@@ -180,14 +199,23 @@ void memif_conn_free(struct memif_conn *c);
  */
 int memif_conn_build(struct memif_conn *c, uint8_t log2_ring, uint16_t buffer, int *fd,
 		     const char **why);
+/* Number of rings each way that a port with these queues accepts: for any number of a peer. */
+static inline uint16_t
+memif_rings_max(uint16_t queues)
+{
+	return (uint16_t)(queues * HCA_PORT_MEMIF_QUEUES);
+}
 /* Map a region of a peer; the caller keeps fd. */
 int memif_conn_add_region(struct port_memif *p, struct memif_conn *c, uint16_t index, uint64_t size,
 			  int fd, const char **why);
 /* Add a ring of a peer; takes ownership of fd on success. */
-int memif_conn_add_ring(struct memif_conn *c, const struct memif_add_ring *r, int fd,
-			const char **why);
-/* Check that both rings exist and are in their initial state. */
-int memif_conn_ready(struct memif_conn *c, const char **why);
+int memif_conn_add_ring(struct memif_conn *c, uint16_t queues, const struct memif_add_ring *r,
+			int fd, const char **why);
+/*
+ * Check that the rings exist and are in their initial state, and give them to the queues of the
+ * port and of the peer (0: it did not say).
+ */
+int memif_conn_ready(struct memif_conn *c, uint16_t queues, uint16_t peer, const char **why);
 
 /* port_memif_guard.c: regions that the peer may truncate. */
 int memif_guard_add(struct port_memif *p, struct memif_conn *c);
@@ -198,10 +226,13 @@ struct memif_session {
 	struct port_memif *port;
 	struct memif_conn *conn;
 	int fd;
-	uint32_t state;	   /* enumeration in port_memif_session.c */
-	uint32_t ticks;	   /* ticks since the last message */
-	bool drained;	   /* the peer has disconnected and all its messages are read */
-	uint8_t log2_ring; /* client: the size both sides agreed on */
+	uint32_t state;		     /* enumeration in port_memif_session.c */
+	uint32_t ticks;		     /* ticks since the last message */
+	bool drained;		     /* the peer has disconnected and all its messages are read */
+	uint8_t log2_ring;	     /* client: the size both sides agreed on */
+	uint16_t peer;		     /* number of queues in the peer's name; 0: none */
+	uint16_t rings[MEMIF_SIDES]; /* client */
+	uint16_t told;		     /* client: rings of both ways that were described */
 	char name[MEMIF_NAME_SIZE + 1];
 	char interface[MEMIF_NAME_SIZE + 1];
 	char reason[MEMIF_REASON_SIZE + 1]; /* the peer's reason for disconnecting */

@@ -20,10 +20,14 @@
 struct memif_conn *
 memif_conn_new(void)
 {
-	struct memif_conn *c = calloc(1, sizeof(*c));
+	struct memif_conn *c = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*c));
 
-	if (c != NULL)
-		c->lane[MEMIF_RX].fd = c->lane[MEMIF_TX].fd = -1;
+	if (c == NULL)
+		return NULL;
+	memset(c, 0, sizeof(*c));
+	for (uint32_t i = 0; i < MEMIF_SIDES; i++)
+		for (uint32_t k = 0; k < RINGS_MAX; k++)
+			c->lane[i][k].fd = -1;
 	return c;
 }
 
@@ -37,18 +41,17 @@ memif_conn_free(struct memif_conn *c)
 		if (c->region[i].base != NULL)
 			munmap(c->region[i].base, c->region[i].size);
 	for (uint32_t i = 0; i < MEMIF_SIDES; i++)
-		if (c->lane[i].fd >= 0)
-			close(c->lane[i].fd);
+		for (uint32_t k = 0; k < RINGS_MAX; k++)
+			if (c->lane[i][k].fd >= 0)
+				close(c->lane[i][k].fd);
 	free(c);
 }
 
 /* ---- as client ---- */
 
 static void
-build_lane(struct memif_conn *c, enum memif_side side, uint8_t *ring, uint32_t buffers)
+build_lane(struct memif_conn *c, struct memif_lane *l, uint8_t *ring, uint32_t buffers)
 {
-	struct memif_lane *l = &c->lane[side];
-
 	l->ring = (struct memif_ring *)(void *)ring;
 	l->buffers = c->region[0].base + buffers;
 	l->ring->cookie = MEMIF_COOKIE;
@@ -82,10 +85,10 @@ int
 memif_conn_build(struct memif_conn *c, uint8_t log2_ring, uint16_t buffer, int *fd,
 		 const char **why)
 {
-	uint32_t slots = 1u << log2_ring;
+	uint32_t slots = 1u << log2_ring, rings = c->rings[MEMIF_TX] + c->rings[MEMIF_RX], n = 0;
 	uint32_t ring = RTE_ALIGN_CEIL(sizeof(struct memif_ring) + slots * 16u, 64u);
-	uint32_t first = RTE_ALIGN_CEIL(2 * ring, 4096u);
-	uint64_t size = first + 2ull * slots * buffer;
+	uint32_t first = RTE_ALIGN_CEIL(rings * ring, 4096u);
+	uint64_t size = first + (uint64_t)rings * slots * buffer;
 	int err = size > UINT32_MAX ? -E2BIG : map_own(c, size, fd);
 
 	*why = "no shared memory for rings and buffers";
@@ -93,14 +96,16 @@ memif_conn_build(struct memif_conn *c, uint8_t log2_ring, uint16_t buffer, int *
 		return err;
 	c->client = true;
 	c->buffer = buffer;
-	for (uint32_t i = 0; i < MEMIF_SIDES; i++) {
-		c->lane[i].size = slots;
-		c->lane[i].fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (c->lane[i].fd < 0)
-			return -errno;
-	}
-	build_lane(c, MEMIF_TX, c->region[0].base, first);
-	build_lane(c, MEMIF_RX, c->region[0].base + ring, first + slots * buffer);
+	for (uint32_t side = MEMIF_SIDES; side-- != 0;) /* the client's sending rings first */
+		for (uint32_t i = 0; i < c->rings[side]; i++, n++) {
+			struct memif_lane *l = &c->lane[side][i];
+
+			l->size = slots;
+			l->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+			if (l->fd < 0)
+				return -errno;
+			build_lane(c, l, c->region[0].base + n * ring, first + n * slots * buffer);
+		}
 	return 0;
 }
 
@@ -174,14 +179,16 @@ is_eventfd(int fd)
 }
 
 int
-memif_conn_add_ring(struct memif_conn *c, const struct memif_add_ring *r, int fd, const char **why)
+memif_conn_add_ring(struct memif_conn *c, uint16_t queues, const struct memif_add_ring *r, int fd,
+		    const char **why)
 {
 	bool to_server = (r->flags & MEMIF_RING_TO_SERVER) != 0;
-	struct memif_lane *l = &c->lane[to_server ? MEMIF_RX : MEMIF_TX];
+	enum memif_side side = to_server ? MEMIF_RX : MEMIF_TX;
+	struct memif_lane *l = &c->lane[side][r->index % RINGS_MAX];
 	uint64_t bytes;
 
-	*why = "ring index: there is one ring each way";
-	if (r->index != 0 || l->ring != NULL)
+	*why = "ring index: there is no ring of this number, or it has come already";
+	if (r->index >= memif_rings_max(queues) || l->ring != NULL)
 		return -EINVAL;
 	*why = "ring size";
 	if (r->log2_ring_size > RING_LOG_MAX)
@@ -197,6 +204,7 @@ memif_conn_add_ring(struct memif_conn *c, const struct memif_add_ring *r, int fd
 		(struct memif_ring *)(void *)memif_buffer(c, r->region, r->offset, (uint32_t)bytes);
 	l->size = 1u << r->log2_ring_size;
 	l->fd = fd;
+	c->rings[side] = RTE_MAX(c->rings[side], (uint16_t)(r->index + 1));
 	return 0;
 }
 
@@ -209,30 +217,80 @@ are_disjoint(const struct memif_lane *a, const struct memif_lane *b)
 	return to <= other || end <= from;
 }
 
-int
-memif_conn_ready(struct memif_conn *c, const char **why)
+/* All rings of both ways exist and have their own memory. */
+static bool
+are_complete(const struct memif_conn *c)
 {
-	const struct memif_lane *rx = &c->lane[MEMIF_RX], *tx = &c->lane[MEMIF_TX];
+	for (uint32_t i = 0; i < MEMIF_SIDES * RINGS_MAX; i++) {
+		const struct memif_lane *a = &c->lane[i / RINGS_MAX][i % RINGS_MAX];
 
-	*why = "two rings are needed, one each way";
-	if (rx->ring == NULL || tx->ring == NULL || !are_disjoint(rx, tx))
+		if (i % RINGS_MAX >= c->rings[i / RINGS_MAX])
+			continue;
+		if (a->ring == NULL)
+			return false;
+		for (uint32_t k = 0; k < i; k++) {
+			const struct memif_lane *b = &c->lane[k / RINGS_MAX][k % RINGS_MAX];
+
+			if (b->ring != NULL && !are_disjoint(a, b))
+				return false;
+		}
+	}
+	return c->rings[MEMIF_RX] != 0 && c->rings[MEMIF_TX] != 0;
+}
+
+/* Gives the rings to the queues. */
+static void
+assign(struct memif_conn *c, uint16_t queues, uint16_t peer)
+{
+	uint16_t rx = c->rings[MEMIF_RX];
+
+	c->steered = peer != 0 && rx == queues * peer && c->rings[MEMIF_TX] == rx;
+	c->peer_mask = c->steered ? peer - 1 : 0;
+	c->shared = !c->steered && c->rings[MEMIF_TX] < queues;
+	for (uint16_t q = 0; q < queues; q++) {
+		uint16_t n = rx > q ? (rx - q + queues - 1) / queues : 0;
+
+		c->from[q] = c->steered ? (struct memif_rings){q * peer, 1, peer}
+					: (struct memif_rings){q, queues, n};
+	}
+}
+
+static int
+ready_lane(struct memif_conn *c, struct memif_lane *l)
+{
+	if (l->ring->cookie != MEMIF_COOKIE)
 		return -EINVAL;
-	for (uint32_t i = 0; i < MEMIF_SIDES; i++) {
-		struct memif_lane *l = &c->lane[i];
+	__atomic_store_n(&l->ring->head, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->ring->tail, 0, __ATOMIC_RELAXED);
+	l->next = l->given = 0;
+	l->kicked = false;
+	return 0;
+}
 
-		*why = "a ring begins with the cookie";
-		if (l->ring->cookie != MEMIF_COOKIE)
-			return -EINVAL;
-		__atomic_store_n(&l->ring->head, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&l->ring->tail, 0, __ATOMIC_RELAXED);
-		l->next = l->given = 0;
-		l->kicked = false;
-	}
-	c->lane[MEMIF_RX].unmasked = true;
-	__atomic_store_n(&rx->ring->flags, 0, __ATOMIC_RELAXED);
+static void
+ready_to_receive(struct memif_conn *c, struct memif_lane *l)
+{
+	l->unmasked = true;
+	__atomic_store_n(&l->ring->flags, 0, __ATOMIC_RELAXED);
 	if (c->client) { /* the server may fill all buffers */
-		c->lane[MEMIF_RX].given = (uint16_t)rx->size;
-		__atomic_store_n(&rx->ring->head, (uint16_t)rx->size, __ATOMIC_RELEASE);
+		l->given = (uint16_t)l->size;
+		__atomic_store_n(&l->ring->head, (uint16_t)l->size, __ATOMIC_RELEASE);
 	}
+}
+
+int
+memif_conn_ready(struct memif_conn *c, uint16_t queues, uint16_t peer, const char **why)
+{
+	*why = "rings are needed both ways, without gaps and in separate memory";
+	if (!are_complete(c))
+		return -EINVAL;
+	*why = "a ring begins with the cookie";
+	for (uint32_t side = 0; side < MEMIF_SIDES; side++)
+		for (uint32_t i = 0; i < c->rings[side]; i++)
+			if (ready_lane(c, &c->lane[side][i]) != 0)
+				return -EINVAL;
+	for (uint32_t i = 0; i < c->rings[MEMIF_RX]; i++)
+		ready_to_receive(c, &c->lane[MEMIF_RX][i]);
+	assign(c, queues, peer);
 	return 0;
 }

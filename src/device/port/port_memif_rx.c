@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The receive ring; called on rx's lcore. */
+/* The receive rings; called on the lcores of rx. */
 
 #include <string.h>
 
@@ -15,7 +15,7 @@
 
 /* Number of descriptors with frames; an invalid index breaks the connection. */
 static uint32_t
-waiting(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
+waiting(struct port_memif *p, uint16_t q, struct memif_conn *c, const struct memif_lane *l)
 {
 	const uint16_t *index = c->client ? &l->ring->tail : &l->ring->head;
 	uint32_t most = c->client ? (uint16_t)(l->given - l->next) : l->size;
@@ -23,7 +23,7 @@ waiting(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
 
 	if (likely(n <= most))
 		return n;
-	hca_port_count(&p->worker[MEMIF_RX].stats.rx_broken, 1);
+	hca_port_count(&p->worker[MEMIF_RX][q].stats.rx_broken, 1);
 	memif_break(p, c, MEMIF_BROKEN_RX_INDEX);
 	return 0;
 }
@@ -83,10 +83,10 @@ clear_next_flag(const struct memif_lane *l, uint16_t slot)
  * Receive a frame of several descriptors from *slot on. Returns NULL, or the counter of its drop.
  */
 static uint64_t *
-take_chain(struct port_memif *p, const struct memif_conn *c, const struct memif_lane *l,
+take_chain(struct port_memif *p, uint16_t q, const struct memif_conn *c, const struct memif_lane *l,
 	   uint16_t *slot, uint16_t end, struct rte_mbuf *m)
 {
-	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX].stats;
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX][q].stats;
 	uint32_t room = rte_pktmbuf_tailroom(m), length = 0;
 	uint64_t *drop = NULL;
 	struct piece piece;
@@ -113,14 +113,14 @@ take_chain(struct port_memif *p, const struct memif_conn *c, const struct memif_
 }
 
 static inline uint64_t *
-take_one(struct port_memif *p, const struct memif_conn *c, const struct memif_lane *l,
+take_one(struct port_memif *p, uint16_t q, const struct memif_conn *c, const struct memif_lane *l,
 	 uint16_t *slot, uint16_t end, struct rte_mbuf *m)
 {
-	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX].stats;
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX][q].stats;
 	struct piece piece = look(c, l, *slot);
 
 	if (unlikely(piece.next))
-		return take_chain(p, c, l, slot, end, m);
+		return take_chain(p, q, c, l, slot, end, m);
 	(*slot)++;
 	if (unlikely(piece.bytes == NULL))
 		return &st->rx_bad_buffer;
@@ -154,31 +154,31 @@ return_descriptors(const struct memif_conn *c, struct memif_lane *l, uint16_t ne
 
 /* Allocate as many mbufs of n as possible. */
 static uint16_t
-get_mbufs(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
+get_mbufs(struct port_memif *p, uint16_t q, struct rte_mbuf **m, uint16_t n)
 {
-	if (likely(rte_pktmbuf_alloc_bulk(p->rx_pool, m, n) == 0))
+	if (likely(rte_pktmbuf_alloc_bulk(p->queue[q].pool, m, n) == 0))
 		return n;
-	if (n > 1 && rte_pktmbuf_alloc_bulk(p->rx_pool, m, 1) == 0)
+	if (n > 1 && rte_pktmbuf_alloc_bulk(p->queue[q].pool, m, 1) == 0)
 		return 1;
-	hca_port_count(&p->worker[MEMIF_RX].stats.rx_no_mbuf, 1);
+	hca_port_count(&p->worker[MEMIF_RX][q].stats.rx_no_mbuf, 1);
 	return 0;
 }
 
 static uint16_t
-ring_take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rte_mbuf **m,
-	  uint16_t n, uint32_t ready)
+ring_take(struct port_memif *p, uint16_t q, struct memif_conn *c, struct memif_lane *l,
+	  struct rte_mbuf **m, uint16_t n, uint32_t ready)
 {
-	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX].stats;
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_RX][q].stats;
 	uint16_t slot = l->next, end = (uint16_t)(slot + ready), kept = 0;
 	uint64_t bytes = 0;
 
-	n = get_mbufs(p, m, (uint16_t)RTE_MIN(ready, n));
+	n = get_mbufs(p, q, m, (uint16_t)RTE_MIN(ready, n));
 	while (kept < n && slot != end) {
 		uint64_t *drop;
 
 		if ((uint16_t)(end - slot) > AHEAD)
 			fetch(c, l, (uint16_t)(slot + AHEAD));
-		drop = take_one(p, c, l, &slot, end, m[kept]);
+		drop = take_one(p, q, c, l, &slot, end, m[kept]);
 		if (unlikely(drop != NULL)) {
 			hca_port_count(drop, 1);
 			continue;
@@ -200,41 +200,84 @@ ring_take(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, stru
  * deadline makes the worker poll.
  */
 static void
-check_missed_interrupt(struct port_memif *p, uint64_t now)
+check_missed_interrupt(struct port_memif *p, uint16_t q, uint64_t now)
 {
-	struct memif_worker *w = &p->worker[MEMIF_RX];
+	struct memif_worker *w = &p->worker[MEMIF_RX][q];
 
 	if (w->settle == 0)
 		w->settle = now;
 	else if (now - w->settle >= SETTLED_NS)
-		__atomic_store_n(&p->napped, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&p->queue[q].napped, false, __ATOMIC_RELAXED);
+}
+
+/* Before frames are taken from a ring: the peer need not raise interrupts. */
+static void
+mask_again(struct port_memif *p, uint16_t q, const struct memif_conn *c, struct memif_lane *l)
+{
+	set_mask(l, true);
+	p->worker[MEMIF_RX][q].settle = 0;
+	__atomic_store_n(&p->queue[q].napped, !c->fenced, __ATOMIC_RELAXED);
+}
+
+static uint16_t
+lane_rx(struct port_memif *p, uint16_t q, struct memif_conn *c, struct memif_lane *l,
+	struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	uint32_t ready = waiting(p, q, c, l);
+
+	if (ready != 0) {
+		if (unlikely(l->unmasked && !p->queue[q].armed))
+			mask_again(p, q, c, l);
+		return ring_take(p, q, c, l, m, n, ready);
+	}
+	if (l->unmasked && __atomic_load_n(&p->queue[q].napped, __ATOMIC_RELAXED))
+		check_missed_interrupt(p, q, now);
+	return 0;
+}
+
+/* Takes from the rings of several senders in turn. */
+static uint16_t
+rings_rx(struct port_memif *p, uint16_t q, struct memif_conn *c, struct rte_mbuf **m, uint16_t n,
+	 uint64_t now)
+{
+	const struct memif_rings *r = &c->from[q];
+	uint16_t at = p->queue[q].next, got = 0;
+
+	for (uint16_t i = 0; i < r->n && got < n; i++) {
+		if (at >= r->n)
+			at = 0;
+		got += lane_rx(p, q, c, &c->lane[MEMIF_RX][r->first + r->step * at], m + got,
+			       n - got, now);
+		at++;
+	}
+	p->queue[q].next = at;
+	return got;
 }
 
 uint16_t
 memif_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_memif *p = memif_of(port);
-	struct memif_conn *c = memif_enter(p, MEMIF_RX);
-	struct memif_lane *l;
-	uint16_t got = 0;
-	uint32_t ready;
+	struct memif_conn *c = memif_enter(p, MEMIF_RX, q);
+	uint16_t got;
 
 	if (unlikely(c == NULL))
 		return 0;
-	l = &c->lane[MEMIF_RX];
-	ready = waiting(p, c, l);
-	if (ready != 0) {
-		if (unlikely(l->unmasked && !p->armed)) {
-			set_mask(l, true);
-			p->worker[MEMIF_RX].settle = 0;
-			__atomic_store_n(&p->napped, !c->fenced, __ATOMIC_RELAXED);
-		}
-		got = ring_take(p, c, l, m, n, ready);
-	} else if (l->unmasked && __atomic_load_n(&p->napped, __ATOMIC_RELAXED)) {
-		check_missed_interrupt(p, now);
-	}
-	memif_leave(p, MEMIF_RX);
+	got = likely(c->rings[MEMIF_RX] == 1 && q == 0)
+		      ? lane_rx(p, q, c, &c->lane[MEMIF_RX][0], m, n, now)
+		      : rings_rx(p, q, c, m, n, now);
+	memif_leave(p, MEMIF_RX, q);
 	return got;
+}
+
+/* True: frames wait. */
+static bool
+arm_lane(struct port_memif *p, uint16_t q, struct memif_conn *c, struct memif_lane *l)
+{
+	if (!l->unmasked)
+		set_mask(l, false);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return waiting(p, q, c, l) != 0;
 }
 
 /*
@@ -245,25 +288,26 @@ bool
 memif_arm(struct hca_port *port, uint16_t q, bool on)
 {
 	struct port_memif *p = memif_of(port);
+	const struct memif_rings *r;
 	struct memif_conn *c;
-	struct memif_lane *l;
 	bool frames = false;
 
-	p->armed = on;
-	c = memif_enter(p, MEMIF_RX);
+	p->queue[q].armed = on;
+	c = memif_enter(p, MEMIF_RX, q);
 	if (c == NULL)
 		return false;
-	l = &c->lane[MEMIF_RX];
-	if (on) {
-		hca_port_count(&p->worker[MEMIF_RX].stats.rx_arms, 1);
-		if (!l->unmasked)
-			set_mask(l, false);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		frames = waiting(p, c, l) != 0;
-	} else if (c->fenced && l->unmasked) {
-		set_mask(l, true);
+	if (on)
+		hca_port_count(&p->worker[MEMIF_RX][q].stats.rx_arms, 1);
+	r = &c->from[q];
+	for (uint16_t i = 0; i < r->n; i++) {
+		struct memif_lane *l = &c->lane[MEMIF_RX][r->first + r->step * i];
+
+		if (on)
+			frames |= arm_lane(p, q, c, l);
+		else if (c->fenced && l->unmasked)
+			set_mask(l, true);
 	}
-	memif_leave(p, MEMIF_RX);
+	memif_leave(p, MEMIF_RX, q);
 	return frames;
 }
 
@@ -272,5 +316,5 @@ memif_deadline(const struct hca_port *port, uint16_t q, uint64_t now)
 {
 	const struct port_memif *p = memif_of(port);
 
-	return __atomic_load_n(&p->napped, __ATOMIC_RELAXED) ? now + NAP_NS : UINT64_MAX;
+	return __atomic_load_n(&p->queue[q].napped, __ATOMIC_RELAXED) ? now + NAP_NS : UINT64_MAX;
 }

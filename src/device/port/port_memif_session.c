@@ -19,8 +19,7 @@ enum state {
 	WAITS_HELLO, /* client; then one acknowledgement per step */
 	WAITS_ACK_INIT,
 	WAITS_ACK_REGION,
-	WAITS_ACK_SENDING,
-	WAITS_ACK_RECEIVING,
+	WAITS_ACK_RING,
 	WAITS_CONNECTED,
 	UP,
 };
@@ -69,6 +68,61 @@ send_plain(const struct memif_session *s, enum memif_type type)
 	return send_message(s, &m, -1);
 }
 
+/* ---- names ---- */
+
+#define NAME HCA_PORT_MEMIF_OURS "memif"
+#define SMALLEST_LOG 5u
+
+/* A port with one queue has the name of earlier releases. */
+static void
+put_name(const struct memif_session *s, char *name, size_t size)
+{
+	uint16_t queues = s->port->port.queues;
+
+	if (queues == 1)
+		snprintf(name, size, "%s", NAME);
+	else
+		snprintf(name, size, "%s %u", NAME, queues);
+}
+
+/* Number of queues in a name; 0: not a name of ours, or no number that frames are steered by. */
+static uint16_t
+queues_of(const char *name)
+{
+	unsigned long n;
+	char *end;
+
+	if (strncmp(name, NAME, strlen(NAME)) != 0)
+		return 0;
+	name += strlen(NAME);
+	if (*name == '\0')
+		return 1;
+	n = strtoul(name, &end, 10);
+	return *name == ' ' && *end == '\0' && n <= HCA_PORT_MEMIF_QUEUES &&
+			       rte_is_power_of_2((uint32_t)n)
+		       ? (uint16_t)n
+		       : 0;
+}
+
+/*
+ * Client: the rings that the server accepts. Rings between several queues are shorter, so that the
+ * buffers that a queue fills in turn stay in its CPU's cache.
+ */
+static void
+choose_rings(struct memif_session *s, const struct memif_hello *h)
+{
+	uint16_t own = s->port->port.queues, all = own * s->peer;
+
+	if (all != 0 && h->max_s2m_ring >= all - 1 && h->max_m2s_ring >= all - 1) {
+		s->rings[MEMIF_TX] = s->rings[MEMIF_RX] = all;
+		for (uint16_t n = s->peer; n > 1 && s->log2_ring > SMALLEST_LOG; n /= 2)
+			s->log2_ring--;
+		return;
+	}
+	s->rings[MEMIF_TX] = (uint16_t)RTE_MIN(own, h->max_s2m_ring + 1u);
+	s->rings[MEMIF_RX] = (uint16_t)RTE_MIN(own, h->max_m2s_ring + 1u);
+}
+
 /* ---- sending messages ---- */
 
 static int
@@ -76,9 +130,10 @@ send_hello(const struct memif_session *s)
 {
 	struct memif_message m = {.type = MEMIF_HELLO};
 
-	snprintf(m.hello.name, sizeof(m.hello.name), HCA_PORT_MEMIF_OURS "memif");
+	put_name(s, m.hello.name, sizeof(m.hello.name));
 	m.hello.min_version = m.hello.max_version = MEMIF_VERSION;
 	m.hello.max_region = REGIONS_MAX - 1;
+	m.hello.max_m2s_ring = m.hello.max_s2m_ring = memif_rings_max(s->port->port.queues) - 1;
 	m.hello.max_log2_ring_size = RING_LOG_MAX;
 	return send_message(s, &m, -1);
 }
@@ -93,7 +148,7 @@ send_init(const struct memif_session *s)
 	m.init.id = cfg->id;
 	m.init.mode = MEMIF_MODE_ETHERNET;
 	memcpy(m.init.secret, cfg->secret, sizeof(m.init.secret));
-	snprintf(m.init.name, sizeof(m.init.name), HCA_PORT_MEMIF_OURS "memif");
+	put_name(s, m.init.name, sizeof(m.init.name));
 	return send_message(s, &m, -1);
 }
 
@@ -107,6 +162,7 @@ send_region(struct memif_session *s, const char **why)
 	s->conn = memif_conn_new();
 	if (s->conn == NULL)
 		return -ENOMEM;
+	memcpy(s->conn->rings, s->rings, sizeof(s->conn->rings));
 	err = memif_conn_build(s->conn, s->log2_ring, cfg->buffer, &fd, why);
 	m.add_region.size = s->conn->region[0].size;
 	if (err == 0)
@@ -116,12 +172,19 @@ send_region(struct memif_session *s, const char **why)
 	return err;
 }
 
+/* The next ring; those to the server come first. */
 static int
-send_ring(const struct memif_session *s, enum memif_side side)
+send_ring(struct memif_session *s)
 {
-	const struct memif_lane *l = &s->conn->lane[side];
+	uint16_t i = s->told++;
+	enum memif_side side = i < s->rings[MEMIF_TX] ? MEMIF_TX : MEMIF_RX;
 	struct memif_message m = {.type = MEMIF_ADD_RING};
+	const struct memif_lane *l;
 
+	if (side == MEMIF_RX)
+		i -= s->rings[MEMIF_TX];
+	l = &s->conn->lane[side][i];
+	m.add_ring.index = i;
 	m.add_ring.flags = side == MEMIF_TX ? MEMIF_RING_TO_SERVER : 0;
 	m.add_ring.offset = (uint32_t)((uint8_t *)l->ring - s->conn->region[0].base);
 	m.add_ring.log2_ring_size = (uint8_t)__builtin_ctz(l->size);
@@ -148,7 +211,9 @@ take_hello(struct memif_session *s, const struct memif_message *m, const char **
 	if (h->min_version > MEMIF_VERSION || h->max_version < MEMIF_VERSION)
 		return -EPROTO;
 	take_text(s->name, sizeof(s->name), h->name, sizeof(h->name));
+	s->peer = queues_of(s->name);
 	s->log2_ring = (uint8_t)RTE_MIN(s->port->cfg.log2_ring, h->max_log2_ring_size);
+	choose_rings(s, h);
 	s->state = WAITS_ACK_INIT;
 	return send_init(s);
 }
@@ -176,6 +241,7 @@ take_init(struct memif_session *s, const struct memif_message *m, const char **w
 		return -EBUSY;
 	*why = NULL;
 	take_text(s->name, sizeof(s->name), i->name, sizeof(i->name));
+	s->peer = queues_of(s->name);
 	s->conn = memif_conn_new();
 	s->state = WAITS_MEMORY;
 	return s->conn != NULL ? send_plain(s, MEMIF_ACK) : -ENOMEM;
@@ -185,7 +251,7 @@ take_init(struct memif_session *s, const struct memif_message *m, const char **w
 static int
 take_connect(struct memif_session *s, const struct memif_message *m, const char **why)
 {
-	int err = memif_conn_ready(s->conn, why);
+	int err = memif_conn_ready(s->conn, s->port->port.queues, s->peer, why);
 
 	if (err != 0)
 		return err;
@@ -213,7 +279,7 @@ take_memory(struct memif_session *s, const struct memif_message *m, int *fd, con
 					    m->add_region.size, *fd, why);
 		break;
 	case MEMIF_ADD_RING:
-		err = memif_conn_add_ring(s->conn, &m->add_ring, *fd, why);
+		err = memif_conn_add_ring(s->conn, s->port->port.queues, &m->add_ring, *fd, why);
 		if (err == 0)
 			*fd = -1;
 		break;
@@ -230,16 +296,16 @@ take_memory(struct memif_session *s, const struct memif_message *m, int *fd, con
 static int
 next_client_step(struct memif_session *s, const char **why)
 {
-	switch (s->state++) {
-	case WAITS_ACK_INIT:
+	if (s->state == WAITS_ACK_INIT) {
+		s->state = WAITS_ACK_REGION;
 		return send_region(s, why);
-	case WAITS_ACK_REGION:
-		return send_ring(s, MEMIF_TX);
-	case WAITS_ACK_SENDING:
-		return send_ring(s, MEMIF_RX);
-	default:
-		return send_connect(s, MEMIF_CONNECT);
 	}
+	if (s->told < s->rings[MEMIF_TX] + s->rings[MEMIF_RX]) {
+		s->state = WAITS_ACK_RING;
+		return send_ring(s);
+	}
+	s->state = WAITS_CONNECTED;
+	return send_connect(s, MEMIF_CONNECT);
 }
 
 static int
@@ -258,7 +324,7 @@ session_take(struct memif_session *s, const struct memif_message *m, int *fd, co
 		return take_memory(s, m, fd, why);
 	if (s->state == WAITS_CONNECTED && m->type == MEMIF_CONNECTED)
 		return take_connect(s, m, why);
-	if (s->state >= WAITS_ACK_INIT && s->state <= WAITS_ACK_RECEIVING && m->type == MEMIF_ACK)
+	if (s->state >= WAITS_ACK_INIT && s->state <= WAITS_ACK_RING && m->type == MEMIF_ACK)
 		return next_client_step(s, why);
 	*why = "Unexpected message";
 	return -EPROTO;

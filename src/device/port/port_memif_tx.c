@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The transmit ring; called on tx's lcore. */
+/* The transmit rings; called on the lcores of tx. */
 
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include <rte_eal.h>
 
 #include "port/port_memif_impl.h"
+#include "wire/roce_qpn.h"
 
 void
 memif_break(struct port_memif *p, struct memif_conn *c, enum memif_broken why)
@@ -33,7 +34,7 @@ peer_index(const struct memif_conn *c, const struct memif_lane *l)
 
 /* Number of descriptors that may be filled; an invalid index breaks the connection. */
 static uint32_t
-room(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
+room(struct port_memif *p, uint16_t q, struct memif_conn *c, const struct memif_lane *l)
 {
 	uint16_t index = peer_index(c, l);
 	uint32_t n =
@@ -41,7 +42,7 @@ room(struct port_memif *p, struct memif_conn *c, const struct memif_lane *l)
 
 	if (likely(n <= l->size))
 		return n;
-	hca_port_count(&p->worker[MEMIF_TX].stats.tx_broken, 1);
+	hca_port_count(&p->worker[MEMIF_TX][q].stats.tx_broken, 1);
 	memif_break(p, c, MEMIF_BROKEN_TX_INDEX);
 	return 0;
 }
@@ -153,48 +154,14 @@ put(struct memif_conn *c, struct memif_lane *l, uint16_t *slot, uint32_t *left,
 	return PUT;
 }
 
-static uint16_t
-put_all(struct port_memif *p, struct memif_conn *c, struct memif_lane *l, struct rte_mbuf **m,
-	uint16_t n)
-{
-	struct hca_port_memif_stats *st = &p->worker[MEMIF_TX].stats;
-	uint32_t left = room(p, c, l), before = left;
-	uint16_t slot = l->next, sent = 0, dropped = 0;
-	uint64_t bytes = 0;
-
-	for (; sent < n; sent++) {
-		enum put rc = put(c, l, &slot, &left, m[sent]);
-
-		if (likely(rc == PUT)) {
-			bytes += m[sent]->pkt_len;
-			continue;
-		}
-		if (rc == PUT_BROKEN)
-			memif_break(p, c, MEMIF_BROKEN_BUFFER);
-		if (rc == PUT_BROKEN || left != l->size)
-			break;
-		dropped++; /* too long for the whole ring */
-	}
-	hca_port_count(&st->tx_pkts, sent - dropped);
-	hca_port_count(&st->tx_bytes, bytes);
-	hca_port_count(&st->tx_too_long, dropped);
-	hca_port_count(&st->tx_full, sent != n);
-	if (left != before) {
-		l->next = slot;
-		__atomic_store_n(c->client ? &l->ring->head : &l->ring->tail, slot,
-				 __ATOMIC_RELEASE);
-	}
-	return sent;
-}
-
 /*
  * Interrupts the receiver. A fenced receiver that has consumed no frame since the last kick is
  * still waking up and needs no interrupt.
  */
 static void
-kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
+kick(struct port_memif *p, uint16_t q, struct memif_conn *c, struct memif_lane *l)
 {
-	struct memif_worker *w = &p->worker[MEMIF_TX];
+	struct memif_worker *w = &p->worker[MEMIF_TX][q];
 	uint64_t one = 1;
 
 	if (l->kicked && peer_index(c, l) != l->kicked_at)
@@ -218,29 +185,125 @@ kick(struct port_memif *p, struct memif_conn *c, struct memif_lane *l)
 
 /* Drops all frames, as a switch does without a cable to their destination. */
 static uint16_t
-drop_all(struct port_memif *p, struct rte_mbuf **m, uint16_t n)
+drop_all(struct port_memif *p, uint16_t q, struct rte_mbuf **m, uint16_t n)
 {
 	rte_pktmbuf_free_bulk(m, n);
-	hca_port_count(&p->worker[MEMIF_TX].stats.tx_no_peer, n);
+	hca_port_count(&p->worker[MEMIF_TX][q].stats.tx_no_peer, n);
 	return n;
+}
+
+/* A ring in a burst. */
+struct sending {
+	struct memif_lane *lane;
+	uint32_t left, before; /* descriptors that may be filled: now, and before the burst */
+	uint16_t slot;	       /* the next one */
+};
+
+static struct sending
+begin(struct port_memif *p, uint16_t q, struct memif_conn *c, struct memif_lane *l)
+{
+	uint32_t left = room(p, q, c, l);
+
+	return (struct sending){.lane = l, .left = left, .before = left, .slot = l->next};
+}
+
+/* Shows the frames to the receiver. */
+static void
+finish(struct port_memif *p, uint16_t q, struct memif_conn *c, const struct sending *s)
+{
+	struct memif_lane *l = s->lane;
+
+	if (s->left == s->before)
+		return;
+	l->next = s->slot;
+	__atomic_store_n(c->client ? &l->ring->head : &l->ring->tail, s->slot, __ATOMIC_RELEASE);
+	kick(p, q, c, l);
+}
+
+/* The peer's queue that a frame is for. */
+static inline uint16_t
+queue_of(const struct memif_conn *c, const struct rte_mbuf *m)
+{
+	if (likely(c->peer_mask == 0))
+		return 0;
+	return hca_roce_qpn(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len) & c->peer_mask;
+}
+
+/* The ring of queue q to the peer's queue `to`. */
+static inline struct memif_lane *
+lane_to(const struct port_memif *p, struct memif_conn *c, uint16_t q, uint16_t to)
+{
+	uint32_t i = c->steered ? (uint32_t)to * p->port.queues + q
+				: (c->shared ? q % c->rings[MEMIF_TX] : q);
+
+	return &c->lane[MEMIF_TX][i];
+}
+
+static uint16_t
+put_all(struct port_memif *p, uint16_t q, struct memif_conn *c, struct rte_mbuf **m, uint16_t n)
+{
+	struct hca_port_memif_stats *st = &p->worker[MEMIF_TX][q].stats;
+	struct sending to[HCA_PORT_MEMIF_QUEUES];
+	uint16_t sent = 0, dropped = 0;
+	uint32_t begun = 0;
+	uint64_t bytes = 0;
+
+	for (; sent < n; sent++) {
+		uint16_t k = queue_of(c, m[sent]);
+		struct sending *s = &to[k];
+		enum put rc;
+
+		if ((begun >> k & 1) == 0)
+			*s = begin(p, q, c, lane_to(p, c, q, k));
+		begun |= 1u << k;
+		rc = put(c, s->lane, &s->slot, &s->left, m[sent]);
+		if (likely(rc == PUT)) {
+			bytes += m[sent]->pkt_len;
+			continue;
+		}
+		if (rc == PUT_BROKEN)
+			memif_break(p, c, MEMIF_BROKEN_BUFFER);
+		if (rc == PUT_BROKEN || s->left != s->lane->size)
+			break;
+		dropped++; /* too long for the whole ring */
+	}
+	hca_port_count(&st->tx_pkts, sent - dropped);
+	hca_port_count(&st->tx_bytes, bytes);
+	hca_port_count(&st->tx_too_long, dropped);
+	hca_port_count(&st->tx_full, sent != n);
+	for (; begun != 0; begun &= begun - 1)
+		finish(p, q, c, &to[__builtin_ctz(begun)]);
+	return sent;
+}
+
+/* By a ring of several queues; while another one sends there, no frame is accepted. */
+static uint16_t
+put_shared(struct port_memif *p, uint16_t q, struct memif_conn *c, struct rte_mbuf **m, uint16_t n)
+{
+	struct memif_lane *l = lane_to(p, c, q, 0);
+	uint16_t sent;
+
+	if (__atomic_exchange_n(&l->taken, 1, __ATOMIC_ACQUIRE) != 0) {
+		hca_port_count(&p->worker[MEMIF_TX][q].stats.tx_full, 1);
+		return 0;
+	}
+	sent = put_all(p, q, c, m, n);
+	__atomic_store_n(&l->taken, 0, __ATOMIC_RELEASE);
+	return sent;
 }
 
 uint16_t
 memif_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_memif *p = memif_of(port);
-	struct memif_conn *c = memif_enter(p, MEMIF_TX);
-	struct memif_lane *l;
+	struct memif_conn *c = memif_enter(p, MEMIF_TX, q);
 	uint16_t sent;
 
 	(void)now;
 	if (unlikely(c == NULL))
-		return p->cfg.carrier ? drop_all(p, m, n) : 0;
-	l = &c->lane[MEMIF_TX];
-	sent = put_all(p, c, l, m, n);
-	if (likely(sent != 0))
-		kick(p, c, l);
-	memif_leave(p, MEMIF_TX);
+		return p->cfg.carrier ? drop_all(p, q, m, n) : 0;
+	sent = unlikely(c->shared) ? put_shared(p, q, c, m, n) : put_all(p, q, c, m, n);
+	memif_leave(p, MEMIF_TX, q);
 	if (likely(sent != 0))
 		rte_pktmbuf_free_bulk(m, sent);
 	return sent;

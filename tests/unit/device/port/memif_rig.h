@@ -32,7 +32,8 @@
 static char folder[TEST_PATH_MAX];
 static struct rte_mempool *pool;
 static unsigned int opened;
-static bool carrier; /* of ports that are opened */
+static bool carrier;	    /* of ports that are opened */
+static uint16_t rig_queues; /* the same; 0: one */
 
 static inline const char *
 rig_socket(void)
@@ -76,6 +77,7 @@ rig_open(const char *role, const char *more)
 	snprintf(name, sizeof(name), "m%u%s", opened++, role);
 	cfg.name = name;
 	cfg.mtu = 9000;
+	cfg.queues = rig_queues;
 	cfg.rx_mbufs = 511;
 	cfg.data_room = RIG_ROOM;
 	cfg.socket_id = -1;

@@ -225,7 +225,7 @@ lies_about_rings(void **state)
 	port = rig_open("server", "");
 	lies(3, &m, sizeof(m), -1, "eventfd");
 	lies(3, &m, sizeof(m), pipes[1], "eventfd");
-	m.add_ring.index = 1;
+	m.add_ring.index = HCA_PORT_MEMIF_QUEUES;
 	lies(3, &m, sizeof(m), event, "ring index");
 	m = fake_ring(true, 0);
 	lies(4, &m, sizeof(m), event, "ring index"); /* again */
@@ -243,8 +243,8 @@ lies_about_rings(void **state)
 	m.add_ring.region = 65535;
 	lies(3, &m, sizeof(m), event, "in one of the regions");
 	m.type = MEMIF_CONNECT;
-	lies(3, &m, sizeof(m), -1, "two rings");
-	lies(4, &m, sizeof(m), -1, "two rings");
+	lies(3, &m, sizeof(m), -1, "rings are needed");
+	lies(4, &m, sizeof(m), -1, "rings are needed");
 	still_well(true);
 	rig_close(port);
 	close(event);
@@ -582,7 +582,7 @@ preempted_writer(void **state)
 	port = rig_open("server", "");
 	fake_connect(&f, 0);
 	assert_true(rig_wait(port, true));
-	t.w = &memif_of(port)->worker[MEMIF_TX];
+	t.w = &memif_of(port)->worker[MEMIF_TX][0];
 	assert_int_equal(pthread_create(&thread, NULL, never_written, &t), 0);
 	usleep(12 * TICK_MS * 1000);
 	assert_true(port->ops->link_up(port));
