@@ -420,7 +420,7 @@ star_stop(struct star *x)
 static void
 check_frames(const struct star *x)
 {
-	uint64_t in = 0, out = 0, marked = 0, seen;
+	uint64_t in = 0, out = 0, marked = 0, cnps = 0, seen;
 
 	for (uint32_t i = 0; i < x->n; i++) {
 		struct hca_port_switch_stats s = star_port(x, i);
@@ -432,6 +432,11 @@ check_frames(const struct star *x)
 	seen = star_counter(x, "np_ecn_marked_roce_packets") + star_counter(x, "ub_rx_ecn_marked");
 	STAR_CHECK(in == out, "%s: %lu frames into the switch, %lu out of it", x->cfg.name,
 		   (unsigned long)in, (unsigned long)out);
+	for (uint32_t i = 0; i < x->flows; i++)
+		cnps += star_flow_counter(&x->flow[i], "rp_cnp_handled");
+	STAR_CHECK(cnps == star_counter(x, "rp_cnp_handled"), "%s: %lu CNPs of QPs, %lu of HCAs",
+		   x->cfg.name, (unsigned long)cnps,
+		   (unsigned long)star_counter(x, "rp_cnp_handled"));
 	STAR_CHECK(marked == seen, "%s: %lu frames were marked, %lu marks were counted",
 		   x->cfg.name, (unsigned long)marked, (unsigned long)seen);
 }
@@ -481,6 +486,24 @@ star_counter(const struct star *x, const char *name)
 		for (uint32_t i = 0; strcmp(hca_counter_name(c), name) == 0 && i < x->n; i++)
 			sum += hca_counter_value(x->host[i].h, c);
 	return sum;
+}
+
+static uint64_t
+qp_counter(struct softhca_qp *qp, const char *name)
+{
+	struct softhca_counter c[64];
+	int n = softhca_query_qp_counters(qp, c, RTE_DIM(c));
+
+	STAR_CHECK(n > 0 && n <= (int)RTE_DIM(c), "query_qp_counters: %d", n);
+	while (n != 0 && strcmp(c[n - 1].name, name) != 0)
+		n--;
+	return n != 0 ? c[n - 1].value : 0;
+}
+
+uint64_t
+star_flow_counter(const struct star_flow *f, const char *name)
+{
+	return f->qp[0] != NULL ? qp_counter(f->qp[0], name) + qp_counter(f->qp[1], name) : 0;
 }
 
 struct hca_port_switch_stats

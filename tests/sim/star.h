@@ -113,6 +113,8 @@ void star_close(struct star *x);
 
 /* A counter of all HCAs, by name; 0: it does not exist. */
 uint64_t star_counter(const struct star *x, const char *name);
+/* The same of both QPs of a flow of RoCE. */
+uint64_t star_flow_counter(const struct star_flow *f, const char *name);
 struct hca_port_switch_stats star_port(const struct star *x, uint32_t host);
 /* Bytes of a flow in the buckets of that time, of which it has whole ones. */
 uint64_t star_bytes(const struct star_flow *f, uint64_t from_ns, uint64_t to_ns);

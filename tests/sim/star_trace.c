@@ -16,6 +16,7 @@ trace_flow(FILE *f, const struct star *x, const struct star_flow *w, uint32_t n)
 	fprintf(f,
 		"{\"flow\": %u, \"from\": %u, \"peer\": \"%u\", \"op\": \"%s\", \"message\": %u, ",
 		(unsigned int)(w - x->flow), w->from, w->to, kinds[w->kind], w->message);
+	fprintf(f, "\"cnps\": %" PRIu64 ", ", star_flow_counter(w, "rp_cnp_handled"));
 	fprintf(f, "\"bytes\": %" PRIu64 ", \"rate\": {\"step_us\": %u, \"gbit_per_s\": [",
 		w->done * w->message, STAR_BUCKET_NS / STAR_US);
 	for (uint32_t i = 0; i < n; i++)

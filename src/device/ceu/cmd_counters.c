@@ -71,6 +71,7 @@ hca_qp_counters(const struct hca *h, uint32_t qpn, uint64_t *values)
 	const uint64_t rx_missing = (uint64_t)READ(qp->ee.rx_missing) + READ(s->rx_missing);
 	const uint64_t rx_late = (uint64_t)READ(qp->ee.rx_late) + READ(s->rx_late);
 	const uint64_t rx_doubled = (uint64_t)READ(qp->ee.rx_doubled) + READ(s->rx_doubled);
+	const uint64_t rp_cnp_handled = READ(s->rp_cnp_handled);
 	const uint64_t resp_cqe_error = READ(qp->ee.resp_cqe_error);
 
 	if (qpn == 0 || __atomic_load_n(&qp->cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn)

@@ -494,6 +494,7 @@
 	X(rx_missing) \
 	X(rx_late) \
 	X(rx_doubled) \
+	X(rp_cnp_handled) \
 	X(req_cqe_error) \
 	X(resp_cqe_error)
 

@@ -287,7 +287,7 @@ struct hca_qp_stats {
 	uint32_t rnr_nak_received;
 	uint32_t rx_missing, rx_late,
 		rx_doubled; /* READ responses; doubled: answers of all kinds */
-	uint32_t reserved;
+	uint32_t rp_cnp_handled;
 	uint64_t rx_dropped;	  /* of req_rx.rx_packets: not used */
 	uint64_t req_cqe_error;	  /* [pub] req_rx (UC, UD: req_tx): errors, flushed ones included */
 	uint64_t retransmissions; /* [pub] req_tx */

@@ -298,6 +298,7 @@ took_cnp(struct hca_req_rx_run *run, const struct hca_rxd *rxd)
 	if (rxd->opcode != HCA_BTH_CNP)
 		return false;
 	HCA_COUNT(run->h, REQ_RX, rp_cnp_handled);
+	hca_qp_stat_add32(&run->qp->stats.rp_cnp_handled, 1);
 	run->packets--;
 	run->h->cc->cnp(run->h, run->qpi, run->now);
 	return true;
