@@ -18,6 +18,9 @@
  * random generator. Frames in the network are copies from a pool of this port, at most `hold`. At
  * that limit the port stalls; while the inner port takes no more, frames arrive later.
  *
+ * Queues of the inner port share the link and the paths; each has its part of `hold`, and delivers
+ * its frames.
+ *
  * Owned by the composition. tx and poll run on encap's lcore; settings do not change. Statistics
  * may be read by any thread. hca_port.close() also closes the inner port.
  */

@@ -6,6 +6,7 @@
  */
 
 #include "port_rig.h"
+#include "port/port_fabric.h"
 #include "port/port_impair.h"
 #include "port/port_inbound.h"
 #include "port/port_stall.h"
@@ -368,6 +369,45 @@ bursts_of_queues(void **state)
 	}
 }
 
+/* The network is one: the link's rate is shared, and each queue delivers its frames. */
+static void
+network_of_all(void **state)
+{
+	(void)state;
+	for (unsigned int k = 0; k < RTE_DIM(numbers); k++) {
+		struct hca_port_fabric_config cfg = {
+			.name = "tfab",
+			.fabric = {.rate_mbps = 10000, .delay_ns = 10000, .paths = 1},
+			.socket_id = -1};
+		struct hca_port_fabric_stats s;
+		struct hca_port *p;
+		uint64_t last = 0;
+
+		assert_int_equal(hca_port_fabric_open(&cfg, rig_sink_of(numbers[k]), &p), 0);
+		assert_int_equal(p->queues, numbers[k]);
+		for (uint16_t q = 0; q < numbers[k]; q++) {
+			rig_send_by(p, q, q, 0);
+			/* each frame leaves behind that of the queue before */
+			assert_true(p->ops->deadline(p, q, 0) >= last + 64);
+			last = p->ops->deadline(p, q, 0);
+		}
+		assert_int_equal(hca_port_fabric_held(p), numbers[k]);
+		assert_int_equal(hca_port_fabric_mbufs(p), numbers[k]);
+		for (uint16_t q = numbers[k]; q-- != 0;) {
+			p->ops->poll(p, q, last);
+			assert_int_equal(sink.n, numbers[k] - q);
+			assert_int_equal(sink.queue[sink.n - 1], q);
+			assert_int_equal(rig_psn_of(sink.n - 1), q);
+		}
+		hca_port_fabric_stats(p, &s);
+		assert_int_equal(s.frames, numbers[k]);
+		assert_int_equal(s.arrived, numbers[k]);
+		assert_int_equal(hca_port_fabric_carried(p, 0), numbers[k]);
+		rig_send_by(p, 1, 9, last);
+		rig_done(p); /* with a frame on its way */
+	}
+}
+
 int
 main(void)
 {
@@ -376,7 +416,7 @@ main(void)
 		cmocka_unit_test(forgotten),	    cmocka_unit_test(rules_of_queues),
 		cmocka_unit_test(fired_of_queues),  cmocka_unit_test(received_by_queues),
 		cmocka_unit_test(lost_by_queues),   cmocka_unit_test(link_of_all),
-		cmocka_unit_test(bursts_of_queues),
+		cmocka_unit_test(bursts_of_queues), cmocka_unit_test(network_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, rig_setup, NULL);
