@@ -185,8 +185,10 @@ struct softhca_embed_config {
 	uint32_t ub_exponent;	   /* a timeout is 2^(this - 1) times the one before it, 1..8: 2 */
 	uint32_t link_local_first; /* 1: GID 0 is the link-local address; 0 = it is the last */
 	const char *congestion;	   /* name of the congestion control; NULL: "none" */
+	uint32_t cnp_interval_us;  /* of a QP: at most one CNP in it: 50 */
+	uint32_t cnp_dscp;	   /* DSCP of CNPs, 1..63: 48 */
 	/* for members of later releases, which this one refuses if they are not 0 (-EOPNOTSUPP) */
-	uint64_t reserved[31];
+	uint64_t reserved[30];
 };
 
 /*

@@ -53,6 +53,7 @@ struct hca_config {
 	uint64_t port_stall_ns;	  /* encap discards frames after this time without progress [1 s] */
 	uint32_t max_mtu;	  /* bytes, 256..4096 [4096] */
 	const char *congestion;	  /* name of the congestion control [none]: cc/cc_names.h */
+	uint32_t link_mbps; /* rate of the link, at which congestion control begins [100000] */
 	/* algorithms that are not in the table, for tests; ends with NULL [none] */
 	const struct hca_cc_ops *const *congestion_more;
 	uint8_t mac[6]; /* address of the port, reported by QUERY commands and MAD_IFC */

@@ -360,6 +360,15 @@ static const struct embed_gid {
 	{false, {0xfe, 0x80}},
 };
 
+/* The rate of an HCA's link; 0: it has none of its own. */
+static uint32_t
+embed_link_mbps(const struct softhca_embed_config *c)
+{
+	double mbps = c->fabric.rate_gbps * 1e3 * RTE_MAX(c->fabric.paths, 1u);
+
+	return mbps < UINT32_MAX ? (uint32_t)(mbps + 0.5) : 0;
+}
+
 static int
 create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 {
@@ -379,6 +388,7 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 		.ub_segment = c->ub_segment,
 		.ub_choices = c->ub_choices,
 		.congestion = c->congestion,
+		.link_mbps = embed_link_mbps(c),
 		.wall_clock = hca_host_wall_clock,
 	};
 	int err;

@@ -47,6 +47,7 @@ create_hca(struct endpoint *e)
 		.port = e->port.top,
 		.layout = (enum hca_layout)c->layout,
 		.congestion = c->congestion,
+		.link_mbps = e->port.speed,
 		.socket_id = c->numa_node,
 #define X(section, name, ...) .name = c->name,
 		HCA_LIMIT_LIST(X)

@@ -97,8 +97,8 @@ check_frames(struct sim *s, unsigned int side)
 	hca_port_impair_stats(s->side[side].impair, &out);
 	hca_port_impair_stats(s->side[1 - side].impair, &in);
 	SAME(COUNTER(req_packets) + COUNTER(resp_packets) + COUNTER(acks_sent) +
-		     COUNTER(naks_sent) + COUNTER(ub_packets) + SUM(ub_again) +
-		     COUNTER(ub_utp_packets) + COUNTER(ub_answers),
+		     COUNTER(naks_sent) + COUNTER(np_cnp_sent) + COUNTER(ub_packets) +
+		     SUM(ub_again) + COUNTER(ub_utp_packets) + COUNTER(ub_answers),
 	     COUNTER(sent_pkts) + SUM(descriptor_drops));
 	SAME(COUNTER(sent_pkts) + COUNTER(loopback_copies),
 	     COUNTER(loopback_pkts) + COUNTER(loopback_drops) + SUM(tx_drops) + out.frames);
@@ -110,6 +110,13 @@ check_frames(struct sim *s, unsigned int side)
 		     COUNTER(ub_rx_tp_packets) + COUNTER(ub_rx_acks) + COUNTER(ub_rx_utp));
 	sim_check(s, SUM(request_drops) <= COUNTER(rcvd_requests), "side %u: requests", side);
 	sim_check(s, SUM(response_drops) <= COUNTER(rcvd_responses), "side %u: responses", side);
+}
+
+static void
+check_marks(struct sim *s, unsigned int side)
+{
+	SAME(COUNTER(np_ecn_marked_roce_packets),
+	     COUNTER(np_cnp_sent) + COUNTER(np_cnp_suppressed) + COUNTER(np_ecn_marked_unanswered));
 }
 
 static void
@@ -134,6 +141,7 @@ sim_check_conservation(struct sim *s)
 {
 	for (unsigned int side = 0; side < 2; side++) {
 		check_requester(s, side);
+		check_marks(s, side);
 		check_frames(s, side);
 		check_ub(s, side);
 		check_events(s, side);

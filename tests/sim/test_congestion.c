@@ -359,6 +359,83 @@ marks_in(const struct sim_config *cfg)
 }
 SIM_TEST(marks)
 
+#define CNPS_QPS 3u
+
+/* CNPs that a side sends, by QP, and the times between those of one. */
+struct cnps {
+	struct sim *s;
+	unsigned int frames;
+	uint32_t qpn[CNPS_QPS];
+	uint64_t at[CNPS_QPS], shortest;
+};
+
+static bool
+watch_cnps(void *arg, uint8_t *frame, uint32_t len)
+{
+	struct cnps *c = arg;
+	struct roce_view v;
+	uint64_t now = c->s->cfg.executor == SIM_STEPPED ? c->s->stepper.now : c->s->now;
+
+	if (roce_parse(frame, len, &v) < 0 || v.opcode != HCA_BTH_CNP)
+		return false;
+	c->frames++;
+	for (unsigned int i = 0; i < CNPS_QPS; i++) {
+		if (c->qpn[i] != 0 && c->qpn[i] != v.qpn)
+			continue;
+		if (c->qpn[i] != 0)
+			c->shortest = RTE_MIN(c->shortest, now - c->at[i]);
+		c->qpn[i] = v.qpn;
+		c->at[i] = now;
+		break;
+	}
+	return false;
+}
+
+/*
+ * Without an algorithm, as with one, marked requests and READ responses are answered with CNPs, at
+ * most one of a QP in 50 us.
+ */
+static void
+cnps_in(const struct sim_config *cfg)
+{
+	static const uint32_t op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ, SOFTHCA_WR_SEND};
+	const struct hca_impair marks = {.ecn = 0.5, .delay_ns = DELAY_NS};
+	struct sim *s = sim_open(cfg);
+	struct cnps c[2] = {{.s = s, .shortest = UINT64_MAX}, {.s = s, .shortest = UINT64_MAX}};
+	struct sim_pair *p[CNPS_QPS];
+
+	for (unsigned int side = 0; side < 2; side++) {
+		sim_impair(s, side, &marks);
+		sim_link_lose(s->side[side].wire, watch_cnps, &c[side]);
+	}
+	for (unsigned int i = 0; i < CNPS_QPS; i++) {
+		const struct sim_pair_attr a = {.timeout = TIMEOUT};
+
+		p[i] = sim_pair_open(s, &a);
+	}
+	for (unsigned int n = 0; n < 20; n++) {
+		for (unsigned int i = 0; i < CNPS_QPS; i++)
+			post(p[i], op[i], 2);
+		sim_finish(s, SIM_S);
+	}
+	sim_run_for(s, 3 * DELAY_NS); /* the last CNP arrives */
+	for (unsigned int side = 0; side < 2; side++) {
+		sim_link_lose(s->side[side].wire, NULL, NULL);
+		sim_check(s, c[side].frames >= 10 && c[side].shortest >= 50000,
+			  "side %u: %u CNPs, the shortest interval %llu ns", side, c[side].frames,
+			  (unsigned long long)c[side].shortest);
+		sim_check(s, c[side].frames == sim_counter(s, side, "np_cnp_sent"),
+			  "side %u: %u CNPs on the wire", side, c[side].frames);
+		sim_check(s, c[side].frames == sim_counter(s, 1 - side, "rp_cnp_ignored"),
+			  "side %u: %u CNPs left", side, c[side].frames);
+		sim_check(s, sim_counter(s, side, "np_cnp_suppressed") != 0, "all marks sent");
+	}
+	for (unsigned int i = 0; i < CNPS_QPS; i++)
+		sim_pair_close(p[i]);
+	sim_close(s);
+}
+SIM_TEST(cnps)
+
 int
 main(void)
 {
@@ -367,6 +444,7 @@ main(void)
 		cmocka_unit_test(paced),	 cmocka_unit_test(losses),
 		cmocka_unit_test(notifications), cmocka_unit_test(notified_behind_gap),
 		cmocka_unit_test(waits_end),	 cmocka_unit_test(marks),
+		cmocka_unit_test(cnps),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -200,8 +200,7 @@ check_counted(struct sim *s, const struct sim_strict *x)
 		SAME(s, sim_counter(s, i, "seq_nak_sent"), d->seq_naks);
 		SAME(s, sim_counter(s, i, "rnr_nak_sent"), d->rnr_naks);
 		SAME(s, sim_counter(s, i, "naks_sent"), d->seq_naks + d->rnr_naks + d->other_naks);
-		/* CE marks are not answered */
-		SAME(s, 0ull, d->cnps);
+		SAME(s, sim_counter(s, i, "np_cnp_sent"), d->cnps);
 	}
 }
 

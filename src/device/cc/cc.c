@@ -61,12 +61,19 @@ hca_cc_state(const struct hca_pipe *h, uint32_t obj)
 	return flow_of(h, obj) + 1;
 }
 
+uint32_t
+hca_cc_responses(const struct hca_pipe *h, uint32_t qpi)
+{
+	return h->object[HCA_OBJECT_ANY].count + qpi;
+}
+
 int
 hca_cc_init(struct hca_pipe *h)
 {
 	if (h->cc == NULL)
 		return 0;
-	h->flow = hca_table_alloc(h->object[HCA_OBJECT_ANY].count, flow_bytes(h), h->cfg.socket_id);
+	h->flow = hca_table_alloc(h->object[HCA_OBJECT_ANY].count + h->object[HCA_OBJECT_QP].count,
+				  flow_bytes(h), h->cfg.socket_id);
 	return h->flow != NULL ? 0 : -ENOMEM;
 }
 
@@ -84,6 +91,8 @@ hca_cc_begin(struct hca_pipe *h, uint32_t obj)
 
 	f->repeated = f->ended = f->begun;
 	h->cc->begin(h, obj);
+	if (obj < h->object[HCA_OBJECT_QP].count)
+		h->cc->begin(h, hca_cc_responses(h, obj));
 }
 
 void

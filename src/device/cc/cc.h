@@ -10,12 +10,15 @@
  * network:
  *
  *             may_send, sent         acked, round_trip, cnp, lost     begin
- *  RoCE, QP   req_tx                    req_rx                              CEU, RST2INIT
+ *  RoCE, QP   req_tx                 req_rx                           CEU, RST2INIT
+ *  its READ
+ *  responses  EE                     EE: cnp alone                    CEU, RST2INIT
  *  UB, TP     TPS                    TPS                              CEU, SW2HW_TP
  *
- * So the first two may run on another lcore than the next four; begin runs while no stage works for
- * the object. No function may block or allocate. An algorithm defines all of them; a function
- * without work is empty.
+ * READ responses of a QP are a flow with another state (hca_cc_responses()), because other stages
+ * work for it. They are not acknowledged: unanswered is 0. So the first two functions may run on
+ * another lcore than the next four; begin runs while no stage works for the object. No function may
+ * block or allocate. An algorithm defines all of them; a function without work is empty.
  *
  * obj: object index (object.h). now: ns, of poll(). Bytes: of frames, from Ethernet header to ICRC.
  */
@@ -31,12 +34,19 @@
 struct hca_pipe;
 
 #define HCA_CC_FRAME_OVERHEAD 82u /* bytes around a payload, at most */
+#define HCA_CC_FRAME (4096u + HCA_CC_FRAME_OVERHEAD)
 
 /* The sign of a loss. */
 enum hca_cc_loss {
 	HCA_CC_TIMEOUT, /* no answer came in time */
 	HCA_CC_GAP,	/* an answer or a response says that packets before it are missing */
 	HCA_CC_LOSSES
+};
+
+/* The limits of a flow now. */
+struct hca_cc_view {
+	uint32_t rate_kbps; /* 0: no limit */
+	uint32_t window;    /* unanswered PSNs, 0: no limit */
 };
 
 struct hca_cc_ops {
@@ -69,6 +79,8 @@ struct hca_cc_ops {
 	void (*cnp)(struct hca_pipe *h, uint32_t obj, uint64_t now);
 	/* Packets are lost and will be sent again; one call per answer or timeout. */
 	void (*lost)(struct hca_pipe *h, uint32_t obj, enum hca_cc_loss why, uint64_t now);
+	/* Any thread; may lag. NULL: it has nothing to show. */
+	void (*show)(const struct hca_pipe *h, uint32_t obj, struct hca_cc_view *out);
 };
 
 /**
@@ -99,6 +111,9 @@ hca_cc_tclass(const struct hca_cc_ops *cc, uint8_t tclass)
  * others.
  */
 void *hca_cc_state(const struct hca_pipe *h, uint32_t obj);
+
+/* The flow of a QP's READ responses, as obj of the functions above. */
+uint32_t hca_cc_responses(const struct hca_pipe *h, uint32_t qpi);
 
 /* Round trips of QPs: one PSN of each at a time is timed. Only where there is an algorithm. */
 struct hca_cc_flow {

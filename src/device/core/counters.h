@@ -12,7 +12,8 @@
  *	  + ub_rx_tp_packets + ub_rx_acks + ub_rx_utp
  *   rcvd_requests = requests executed + HCA_REQUEST_DROP_LIST
  *   rcvd_responses = responses used + HCA_RESPONSE_DROP_LIST
- *   req_packets + resp_packets + acks_sent + naks_sent
+ *   np_ecn_marked_roce_packets = np_cnp_sent + np_cnp_suppressed + np_ecn_marked_unanswered
+ *   req_packets + resp_packets + acks_sent + naks_sent + np_cnp_sent
  *	+ ub_packets + HCA_UB_AGAIN_LIST + ub_utp_packets + ub_answers
  *	= sent_pkts + HCA_DESCRIPTOR_DROP_LIST
  *   req_packets = first transmissions + retransmissions; retransmissions = HCA_AGAIN_LIST
@@ -403,8 +404,14 @@
 	X(full_frames_passed) \
 	X(small_frames_passed) \
 	X(full_frames_timeouts) \
-	/* congestion: received with CE, nothing answers them */ \
+	/* \
+	 * congestion: received with CE; of these, CNPs sent, marks within the interval of a CNP \
+	 * or of a QP that ended, and those of UC, UD and packets without data, which need none \
+	 */ \
 	X(np_ecn_marked_roce_packets) \
+	X(np_cnp_sent) \
+	X(np_cnp_suppressed) \
+	X(np_ecn_marked_unanswered) \
 	/* UB, received: packets by kind; those with CE; TPs whose numbers disagreed */ \
 	X(ub_rx_tp_packets) \
 	X(ub_rx_acks) \

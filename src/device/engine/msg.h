@@ -27,7 +27,7 @@
 	  QP) /* ARM: unacknowledged packets, BAD: error or flush records wait; LOCAL, LATE */ \
 	X(REQ_RX, REQ_TX, QP) /* RELEASE, REWIND, HOLD, STATE */ \
 	X(REQ_RX, PARSER, QP) /* STATE */ \
-	X(REQ_RX, EE, QP)     /* STATE */ \
+	X(REQ_RX, EE, QP)     /* STATE, CNP */ \
 	X(REQ_RX, TIMER, QP)  /* ARM: (re)arm at req_rx.timer_deadline */ \
 	X(TIMER, REQ_RX, QP)  /* EXPIRED */ \
 	X(ENCAP, REQ_TX, QP)  /* FAILED: gather failed at encap.req_failed_*; COPIED, LATE */ \
@@ -38,6 +38,7 @@
 	X(PARSER, REQ_RX, QP) /* STATE */ \
 	X(PARSER, EE, QP)     /* STATE */ \
 	X(DOORBELL, EE, QP)   /* KICK: flush receives posted after the error */ \
+	X(DECAP, EE, QP)      /* MARKED: a packet with data came with a congestion mark */ \
 	X(CEU, PARSER, QP)    /* STATE, PURGE */ \
 	X(CEU, REQ_TX, QP)    /* STATE, PURGE */ \
 	X(CEU, REQ_RX, QP)    /* STATE, PURGE */ \
@@ -84,11 +85,13 @@ enum hca_msg_flag {
 	HCA_MSG_ARM = 1u << 0,
 	HCA_MSG_EXPIRED = 1u << 0,
 	HCA_MSG_KICK = 1u << 0,
+	HCA_MSG_MARKED = 1u << 0,
 	HCA_MSG_RELEASE = 1u << 0,
 	HCA_MSG_ROOM = 1u << 0,
 	HCA_MSG_BAD = 1u << 1,
 	HCA_MSG_REWIND = 1u << 1,
 	HCA_MSG_FAILED = 1u << 1,
+	HCA_MSG_CNP = 1u << 1, /* one came */
 	HCA_MSG_DEAD = 1u << 1,
 	HCA_MSG_HOLD = 1u << 2,
 	HCA_MSG_COPIED = 1u << 2,
@@ -152,6 +155,16 @@ hca_msg_post(struct hca_msg_channel *c, uint32_t obj, uint8_t flags)
 		c->inbox->waiting++;
 	else
 		*c->wake |= c->wake_bit;
+}
+
+/* The same; false: flags of the object are pending, and these were added to them. */
+static inline bool
+hca_msg_post_first(struct hca_msg_channel *c, uint32_t obj, uint8_t flags)
+{
+	uint32_t head = c->head;
+
+	hca_msg_post(c, obj, flags);
+	return c->head != head;
 }
 
 /* Takes a message: returns its flags and the object index, or 0: no message waits. */

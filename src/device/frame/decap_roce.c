@@ -351,15 +351,23 @@ qkey_matches(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *de
 	return hca_get_be32(deth) == ours;
 }
 
+static inline bool
+is_reliable(uint8_t service)
+{
+	return service == HCA_ST_RC || service == HCA_ST_XRC_INI || service == HCA_ST_XRC_TGT;
+}
+
 /* Packets of no service: req_rx takes CNPs where there is congestion control. */
 static enum hca_counter
 judge_class(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
 	const struct hca_roce_opcode_info *op = r->info;
 
-	if (op->kind != HCA_PKT_CNP || !addresses_match(qp, r, p + r->l3_off))
+	if (op->kind != HCA_PKT_CNP ||
+	    hca_services[qp->cfg.service].transport == HCA_NO_TRANSPORT ||
+	    !addresses_match(qp, r, p + r->l3_off))
 		return HCA_CTR_rx_bad_service;
-	return h->cc != NULL && !qp->req_tx.unreliable ? HCA_CTR_N : HCA_CTR_rp_cnp_ignored;
+	return h->cc != NULL && is_reliable(qp->cfg.service) ? HCA_CTR_N : HCA_CTR_rp_cnp_ignored;
 }
 
 /* Checks of datagrams, which may come from any host. */
@@ -399,6 +407,23 @@ decap_judge(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca
 	if (unlikely(qp->cfg.service == HCA_ST_UD))
 		return judge_datagram(h, d, qp, r, p);
 	return HCA_CTR_N;
+}
+
+/*
+ * An accepted packet has a congestion mark. Data of a reliable QP asks for a CNP to its source: EE
+ * keeps the interval and sends it.
+ */
+static __rte_noinline void
+note_mark(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_rxd *r)
+{
+	const struct hca_roce_opcode_info *op = r->info;
+
+	HCA_COUNT(h, DECAP, np_ecn_marked_roce_packets);
+	if (!is_reliable(qp->cfg.service) || !op->has_payload || op->kind == HCA_PKT_CNP)
+		HCA_COUNT(h, DECAP, np_ecn_marked_unanswered);
+	else if (!hca_msg_post_first(h->msg[HCA_STAGE_DECAP][HCA_STAGE_EE],
+				     hca_qp_index(&h->core, r->qpi), HCA_MSG_MARKED))
+		HCA_COUNT(h, DECAP, np_cnp_suppressed);
 }
 
 /*
@@ -576,14 +601,16 @@ hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
 			redirect_gsi(h, r);
 			qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
 			why = decap_judge(h, rd, qp, r, p);
-			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N))
+			/* the MigReq bit of a CNP is 0 and says nothing */
+			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N &&
+				     r->opcode != HCA_BTH_CNP))
 				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
 			if (unlikely(why != HCA_CTR_N)) {
 				hca_decap_drop(h, d, m, why);
 				continue;
 			}
-			if (r->ecn == HCA_ECN_CE)
-				HCA_COUNT(h, DECAP, np_ecn_marked_roce_packets);
+			if (unlikely(r->ecn == HCA_ECN_CE))
+				note_mark(h, qp, r);
 			remember(&last, qp, r, p);
 		}
 		r->qpi = hca_qp_index(&h->core, r->qpi);

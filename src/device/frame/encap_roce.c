@@ -138,11 +138,39 @@ put_headers(struct hca_pipe *h, const struct hca_udp_template *t, const struct h
 
 _Static_assert(HCA_TXD_ACKREQ == 1, "shifted into the AckReq bit");
 
-/* Gather payload that is not in one contiguous run. */
+/*
+ * The rest of a CNP, whose headers end at payload: 16 reserved bytes, BECN, no MigReq, and its own
+ * DSCP. A switch does not mark it.
+ */
+static bool
+put_notification(const struct hca_pipe *h, const struct hca_udp_template *t, uint8_t *payload)
+{
+	uint8_t *bth = payload - HCA_ROCE_BTH_LEN, *l3 = bth - t->transport + t->l3;
+	uint32_t tclass = h->cfg.cnp_dscp << 2, word = hca_get_be32(l3);
+
+	memset(payload, 0, HCA_CNP_PAYLOAD_LEN);
+	bth[1] = 0;
+	bth[4] = HCA_BTH_BECN >> 24;
+	if (t->ip_version == 4) {
+		/* the sum without the old byte, which is the low one of its word */
+		uint32_t sum = (uint16_t)~hca_get_be16(l3 + 10);
+
+		l3[1] = (uint8_t)tclass;
+		hca_put_be16(l3 + 10,
+			     (uint16_t)~hca_ip_fold(sum + tclass + (0xffff - (word >> 16 & 0xff))));
+	} else {
+		hca_put_be32(l3, (word & ~(UINT32_C(0xff) << 20)) | tclass << 20);
+	}
+	return true;
+}
+
+/* Gather payload that is not in one contiguous run; CNPs take this way to theirs. */
 static __rte_noinline bool
 gather(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d, uint8_t *dst,
        uint32_t *crc)
 {
+	if (unlikely(d->opcode == HCA_BTH_CNP))
+		return put_notification(h, hca_qp_template(qp), dst);
 	return hca_encap_gather(h, qp, d, pd_of(qp, d), access_of(d), dst, crc);
 }
 

@@ -101,6 +101,7 @@ apply_defaults(struct hca_config *c)
 			{offsetof(struct hca_config, log_eqs), 5},
 		{offsetof(struct hca_config, ack_every), 32},
 		{offsetof(struct hca_config, max_mtu), 4096},
+		{offsetof(struct hca_config, link_mbps), 100000},
 		{offsetof(struct hca_config, pipelines), 1},
 	};
 

@@ -301,6 +301,8 @@ took_cnp(struct hca_req_rx_run *run, const struct hca_rxd *rxd)
 	hca_qp_stat_add32(&run->qp->stats.rp_cnp_handled, 1);
 	run->packets--;
 	run->h->cc->cnp(run->h, run->qpi, run->now);
+	/* it may be about requests or about READ responses, which take the same path */
+	hca_msg_send(run->h, HCA_STAGE_REQ_RX, HCA_STAGE_EE, run->qpi, HCA_MSG_CNP);
 	return true;
 }
 

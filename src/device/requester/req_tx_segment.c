@@ -281,17 +281,22 @@ frame_max(const struct hca_req_tx_visit *v)
 	return (1u << v->qp->req_tx.mtu_log) + HCA_REQ_TX_FRAME_OVERHEAD;
 }
 
-/* Does congestion control allow the next packet of r? It is counted as sent. */
+/*
+ * Does congestion control allow the next packet of r? It is counted as sent, a READ with its
+ * responses; the last READ may ask for more than what is left.
+ */
 static bool
 take_leave(struct hca_req_tx_visit *v, const struct hca_record *r)
 {
 	uint32_t mtu_log = v->qp->req_tx.mtu_log, need = HCA_REQ_TX_FRAME_OVERHEAD;
+	uint64_t bytes;
 
 	if (!(r->flags & HCA_REC_RD))
 		need += RTE_MIN(r->len - (v->pkt << mtu_log), 1u << mtu_log);
 	if (need > v->leave)
 		return false;
-	v->leave -= need;
+	bytes = r->flags & HCA_REC_RD ? (uint64_t)(r->npsn - v->pkt) * frame_max(v) : need;
+	v->leave -= (uint32_t)RTE_MIN(bytes, v->leave);
 	return true;
 }
 
@@ -619,6 +624,7 @@ static enum hca_req_tx_stop
 repeat_last_packet(struct hca_req_tx_visit *v, enum hca_req_tx_stop why)
 {
 	const uint32_t next = v->next, pkt = v->pkt;
+	const uint8_t again = v->qp->req_tx.again;
 
 	for (uint32_t c = next + (pkt != 0); c != v->tail; c--) {
 		struct hca_record *r = hca_record(v->h, hca_req_tx_ref(v, c - 1));
@@ -634,6 +640,7 @@ repeat_last_packet(struct hca_req_tx_visit *v, enum hca_req_tx_stop why)
 		v->next_psn = (v->next_psn - 1) & HCA_PSN_MASK;
 		v->qp->req_tx.again = HCA_AGAIN_ASK;
 		send_packet(v, v->ctx->spare[--v->ctx->n_spare], r, v->qp->req_tx.mtu_log);
+		v->qp->req_tx.again = again;
 		v->next = next; /* local operations behind it are done */
 		v->pkt = pkt;
 		return why;

@@ -20,6 +20,7 @@
 #include "abi_ctx.h"
 #include "abi_roce.h"
 #include "abi_wqe.h"
+#include "cc/pace.h"
 #include "engine/impl.h"
 #include "engine/order.h"
 #include "engine/pkt.h"
@@ -80,6 +81,7 @@ enum ee_flag {
 	/* the missing packet came, or a duplicate: the next packet says why (ee_order.c) */
 	EE_FILLED = 1u << 13,
 	EE_TWICE = 1u << 14,
+	EE_PACED = 1u << 15, /* in ctx->pace: congestion control makes READ responses wait */
 };
 
 /* hca_qp_ee.msg_kind: the unfinished message. */
@@ -169,6 +171,13 @@ struct ee_store {
 	uint64_t before; /* the previous value */
 };
 
+/* Congestion of which the QP's peer is to be told. */
+struct ee_notice {
+	uint64_t next_at; /* no CNP before, ns */
+	uint32_t next;	  /* QP index: list of QPs with a CNP due */
+	bool due;	  /* it is on the list */
+};
+
 /* State of the stage. */
 struct ee_ctx {
 	struct hca_qp_list ready, lazy;
@@ -191,6 +200,10 @@ struct ee_ctx {
 	unsigned int nout;
 	struct hca_order order[HCA_ORDER_PLACES];
 	struct ee_store store[EE_STORES];
+	struct ee_notice *notice;	   /* by QP index */
+	uint32_t notice_head, notice_tail; /* QPs with a CNP due; HCA_QP_NONE: none */
+	struct hca_pace pace;		   /* QPs whose READ responses wait; with an algorithm */
+	bool waits; /* some QPs are in one of these two; counted in the stage's inbox */
 } __rte_cache_aligned;
 
 static inline struct ee_ctx *
@@ -238,7 +251,7 @@ static inline void
 ee_list_on(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_list *l, struct hca_qp_ee *ee,
 	   uint32_t qpi)
 {
-	if (ee->flags & EE_ON_READY)
+	if (ee->flags & (EE_ON_READY | EE_PACED))
 		return;
 	ee->flags |= EE_ON_READY;
 	hca_qp_list_append(h, l, EE_READY_LINK, qpi);
@@ -360,6 +373,8 @@ void ee_refuse_late(struct hca_qp_ee *ee, uint32_t psn);
 uint32_t ee_awaited_psn(const struct hca_qp_ee *ee, uint32_t psn);
 /* Send responses of the ready QPs, at most budget descriptors; returns their number. */
 unsigned int ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget);
+/* Give the descriptors in ctx->out to encap. */
+void ee_push(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now);
 
 /* ---- ee_atomic.c ---- */
 
@@ -380,6 +395,46 @@ enum ee_verdict ee_foreign_scatter(struct ee_request *q);
 enum ee_verdict ee_foreign_atomic(struct ee_request *q);
 /* Execute an ATOMIC WRITE in foreign memory. */
 enum ee_verdict ee_foreign_atomic_write(struct ee_request *q);
+
+/*
+ * CNPs are due, or QPs wait for their time: as if a message waited, so that polls without either
+ * find out nothing else.
+ */
+static inline void
+ee_note_waits(struct hca_pipe *h, struct ee_ctx *ctx)
+{
+	bool waits = ctx->notice_head != HCA_QP_NONE || ctx->pace.n != 0;
+
+	if (waits != ctx->waits)
+		h->inbox[HCA_STAGE_EE].waiting += waits ? 1u : -1u;
+	ctx->waits = waits;
+}
+
+/* ---- ee_notify.c ---- */
+
+int ee_notify_init(struct hca_pipe *h, struct ee_ctx *ctx);
+void ee_notify_fini(struct ee_ctx *ctx);
+/* Data of the QP came with a congestion mark: a CNP is due, unless one was sent lately. */
+void ee_notify_marked(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t now);
+/* The QP's life ends. */
+void ee_notify_forget(struct hca_pipe *h, uint32_t qpi);
+/* Send CNPs that are due, at most budget; returns their number. */
+unsigned int ee_notify_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now,
+			    unsigned int budget);
+
+/* ---- ee_pace.c: only where there is congestion control ---- */
+
+int ee_pace_init(struct hca_pipe *h, struct ee_ctx *ctx);
+/* How many of the next n descriptors of the QP may leave now; READ responses may have to wait. */
+unsigned int ee_pace_allow(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n,
+			   uint64_t now);
+/* The last n descriptors of ctx->out are of the QP. */
+void ee_pace_sent(struct hca_pipe *h, const struct ee_ctx *ctx, uint32_t qpi, unsigned int n,
+		  uint64_t now);
+/* QPs whose time has come take turns again. */
+void ee_pace_due(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now);
+/* The QP has nothing to send any more. */
+void ee_pace_drop(struct hca_pipe *h, struct hca_qp_ee *ee, uint32_t qpi);
 
 /* ---- ee_flush.c ---- */
 

@@ -5,7 +5,15 @@
  * forgetting everything for a purge.
  */
 
+#include "cc/cc.h"
 #include "responder/ee.h"
+
+static uint32_t
+ee_index(const struct hca_pipe *h, const struct hca_qp_ee *ee)
+{
+	return (uint32_t)((const struct hca_qp *)RTE_PTR_SUB(ee, offsetof(struct hca_qp, ee)) -
+			  h->qp);
+}
 
 void
 ee_forget(struct hca_pipe *h, struct hca_qp_ee *ee)
@@ -17,6 +25,8 @@ ee_forget(struct hca_pipe *h, struct hca_qp_ee *ee)
 	ee->new_jobs = 0;
 	ee->unacked = 0;
 	ee->msg_kind = EE_MSG_NONE;
+	if (unlikely(ee->flags & EE_PACED))
+		ee_pace_drop(h, ee, ee_index(h, ee));
 	if (unlikely(ee->flags & EE_LEAVES))
 		hca_leave_ack(h);
 	ee->flags &= ~(EE_ACK_OWED | EE_NAK_OWED | EE_GAP | EE_RNR | EE_LEAVES);
@@ -118,11 +128,14 @@ on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 {
 	if (flags & HCA_MSG_PURGE) {
 		unlink_lists(h, ee_ctx(h), qpi);
+		ee_notify_forget(h, qpi);
 		ee_forget(h, &qp->ee);
 		qp->ee.flags = 0;
 		hca_purge_ack(h, HCA_STAGE_EE);
 		return;
 	}
+	if (flags & HCA_MSG_CNP && h->cc != NULL)
+		h->cc->cnp(h, hca_cc_responses(h, qpi), now);
 	if (flags & HCA_MSG_STATE)
 		state_changed(h, qp, qpi);
 	if (flags & HCA_MSG_LEAVES)
@@ -134,6 +147,12 @@ on_kick(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint
 {
 	if (hca_qp_state(qp) == HCA_QPS_ERR)
 		ee_flush_start(h, ee_ctx(h), qpi);
+}
+
+static void
+on_decap(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
+{
+	ee_notify_marked(h, qp, qpi, now);
 }
 
 /*
@@ -185,6 +204,17 @@ on_encap(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 		read_failed(h, qp, qpi);
 }
 
+/* CNPs are due, or the time of QPs that congestion control made wait has come. */
+static unsigned int
+end_waits(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsigned int budget)
+{
+	unsigned int n = ee_notify_emit(h, ctx, now, budget);
+
+	ee_pace_due(h, ctx, now);
+	ee_note_waits(h, ctx);
+	return n;
+}
+
 unsigned int
 ee_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 {
@@ -196,6 +226,9 @@ ee_messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_EE, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_REQ_RX, HCA_STAGE_EE, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_DOORBELL, HCA_STAGE_EE, on_kick, now, budget);
+	n += hca_msg_drain(h, HCA_STAGE_DECAP, HCA_STAGE_EE, on_decap, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_EE, on_state, now, budget);
+	if (unlikely(ee_ctx(h)->waits))
+		n += end_waits(h, ee_ctx(h), now, budget);
 	return n;
 }

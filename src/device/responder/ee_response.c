@@ -451,8 +451,8 @@ owes(const struct hca_qp_ee *ee)
 	return ee_jobs(ee) != 0 || ee->flags & (EE_ACK_OWED | EE_NAK_OWED | EE_FLUSHING);
 }
 
-static void
-push(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now)
+void
+ee_push(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now)
 {
 	if (ctx->nout == 0)
 		return;
@@ -516,7 +516,7 @@ emit_some(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, 
 	struct hca_qp *qp = &h->qp[qpi];
 
 	if (ctx->nout + n > RTE_DIM(ctx->out))
-		push(h, ctx, now);
+		ee_push(h, ctx, now);
 	n = take_mbufs(h, ctx, n);
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = ctx->out[ctx->nout++];
@@ -529,6 +529,18 @@ emit_some(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, 
 	return n;
 }
 
+/* READ responses are due, and congestion control may make them wait. */
+static __rte_noinline unsigned int
+emit_controlled(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, uint64_t now)
+{
+	n = ee_pace_allow(h, ctx, qpi, n, now);
+	if (n == 0)
+		return 0;
+	n = emit_some(h, ctx, qpi, n, now);
+	ee_pace_sent(h, ctx, qpi, n, now);
+	return n;
+}
+
 static unsigned int
 emit_qp(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room, uint64_t now)
 {
@@ -537,6 +549,8 @@ emit_qp(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room,
 	unsigned int most = n > 1 ? RTE_MIN(EE_CHUNK, room) : n;
 
 	most = slow_repeats(h, ctx, qpi, most, now);
+	if (unlikely(h->cc != NULL))
+		return emit_controlled(h, ctx, qpi, RTE_MIN(n, most), now);
 	for (n = RTE_MIN(n, most); n != 0; n = RTE_MIN(wanted(ee), most - done)) {
 		unsigned int sent = emit_some(h, ctx, qpi, n, now);
 
@@ -597,7 +611,7 @@ ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsigned int budge
 	while (visits-- != 0)
 		room -= visit(h, ctx, &served, room, now, &work);
 	hca_qp_list_join(h, &ctx->ready, EE_READY_LINK, &served);
-	push(h, ctx, now);
+	ee_push(h, ctx, now);
 	/* not before: the CEU waits for the ACK that has entered the edge */
 	if (unlikely(ctx->left))
 		hca_leave_ack(h);

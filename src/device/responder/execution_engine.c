@@ -31,12 +31,20 @@ hca_ee_init(struct hca_pipe *h)
 	ctx->ready.head = ctx->lazy.head = HCA_QP_NONE;
 	ctx->repeat_qpi = HCA_QP_NONE;
 	ctx->ack_every = h->cfg.ack_every ? RTE_MIN(h->cfg.ack_every, EE_ACK_EVERY_MAX) : HCA_BURST;
+	if (ee_notify_init(h, ctx) != 0 || ee_pace_init(h, ctx) != 0) {
+		hca_ee_fini(h);
+		return -ENOMEM;
+	}
 	return 0;
 }
 
 void
 hca_ee_fini(struct hca_pipe *h)
 {
+	if (ee_ctx(h) != NULL) {
+		ee_notify_fini(ee_ctx(h));
+		hca_pace_fini(&ee_ctx(h)->pace);
+	}
 	rte_free(h->stage_ctx[HCA_STAGE_EE]);
 	h->stage_ctx[HCA_STAGE_EE] = NULL;
 }
@@ -774,5 +782,7 @@ hca_ee_deadline(const struct hca_pipe *h, uint64_t now)
 	if (ctx->lazy.head != HCA_QP_NONE)
 		return now;
 	/* Pending responses wait for encap or for mbufs. */
-	return ctx->ready_count != 0 ? HCA_DEADLINE_ROOM : UINT64_MAX;
+	if (ctx->ready_count == 0 && ctx->notice_head == HCA_QP_NONE)
+		return hca_pace_deadline(&ctx->pace);
+	return HCA_DEADLINE_ROOM;
 }

@@ -10,6 +10,8 @@
 #include "ctxmgt/ctxmgt.h"
 #include "engine/migrate.h"
 #include "frame_rig.h"
+
+#include "cc/cc.h"
 #include "queues/eq.h"
 
 static uint8_t frame[FR_FRAME_MAX];
@@ -531,6 +533,46 @@ marks(void **state)
 	hca_decap_poll(r->h, r->now, HCA_BURST);
 	assert_int_equal(r->fx->edge[HCA_EDGE_DECAP_EE].n, RTE_DIM(ecn));
 	assert_int_equal(counted(r, HCA_CTR_np_ecn_marked_roce_packets), 3);
+	/* EE is told once; it has not read the message yet */
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_DECAP, HCA_STAGE_EE, FR_QPI),
+			 HCA_MSG_MARKED);
+	assert_int_equal(counted(r, HCA_CTR_np_cnp_suppressed), 2);
+}
+
+/* Only data of a reliable QP asks for a CNP. */
+static void
+marks_that_ask(void **state)
+{
+	static const struct {
+		uint8_t opcode, service;
+		uint32_t len;
+		bool asks;
+	} t[] = {
+		{HCA_BTH_RC_WRITE_MIDDLE, HCA_ST_RC, 256, true},
+		{HCA_BTH_RC_READ_RESP_ONLY, HCA_ST_RC, 64, true},
+		{HCA_BTH_XRC_SEND_ONLY, HCA_ST_XRC_TGT, 64, true},
+		{HCA_BTH_XRC_READ_RESP_ONLY, HCA_ST_XRC_INI, 64, true},
+		{HCA_BTH_RC_ACK, HCA_ST_RC, 0, false},
+		{HCA_BTH_RC_READ_REQ, HCA_ST_RC, 0, false},
+		{HCA_BTH_RC_FETCH_ADD, HCA_ST_RC, 0, false},
+		{HCA_BTH_UC_WRITE_MIDDLE, HCA_ST_UC, 256, false},
+	};
+	struct frame_rig *r = *state;
+
+	for (unsigned int i = 0; i < RTE_DIM(t); i++) {
+		uint64_t unanswered = counted(r, HCA_CTR_np_ecn_marked_unanswered);
+		struct hca_roce_path p = frame_rig_peer();
+
+		p.udp.tclass = HCA_ECN_CE;
+		r->qp->cfg.service = t[i].service;
+		frame_rig_give(r, frame, frame_rig_from(r, &p, t[i].opcode, NULL, t[i].len, frame));
+		hca_decap_poll(r->h, r->now, HCA_BURST);
+		assert_int_equal(counted(r, HCA_CTR_np_ecn_marked_roce_packets), i + 1);
+		assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_DECAP, HCA_STAGE_EE, FR_QPI) != 0,
+				 t[i].asks);
+		assert_int_equal(counted(r, HCA_CTR_np_ecn_marked_unanswered) - unanswered,
+				 !t[i].asks);
+	}
 }
 
 /* Notifications count only if they come from the peer. */
@@ -543,6 +585,29 @@ notifications(void **state)
 	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rp_cnp_ignored);
 	p.udp.sip[15]++;
 	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rx_bad_service);
+	/* a Jetty has no RoCE peer */
+	p = frame_rig_peer();
+	r->qp->cfg.service = HCA_ST_JETTY;
+	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rx_bad_service);
+}
+
+/* The MigReq bit of a CNP is 0: a QP that waits for the peer to rearm does not take it for that. */
+static void
+notification_rearms_nothing(void **state)
+{
+	struct frame_rig *r = *state;
+	struct hca_roce_path p = frame_rig_peer();
+	const struct hca_cc_ops any = {.name = "any"};
+	struct hca_rxd d;
+
+	armed(r, ip4[1]);
+	r->h->cc = &any;
+	r->qp->addr.mig = HCA_MIG_REARM;
+	p.migreq = false;
+	memcpy(p.udp.sip, ip4[0], 16);
+	expect(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_EDGE_DECAP_REQ_RX,
+	       HCA_CTR_N, &d);
+	assert_int_equal(r->qp->addr.mig, HCA_MIG_REARM);
 }
 
 int
@@ -564,7 +629,9 @@ main(void)
 		T(same_peer_on_both_paths),
 		T(migreq_in_each_state),
 		T(marks),
+		T(marks_that_ask),
 		T(notifications),
+		T(notification_rearms_nothing),
 #undef T
 	};
 

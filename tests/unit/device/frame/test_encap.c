@@ -67,6 +67,62 @@ sge(struct frame_rig *r, unsigned int i, uint32_t key, uint32_t off, uint32_t le
 	f->body.sge[i] = (struct hca_sge){FR_VA + off, key, len};
 }
 
+/*
+ * A CNP has the headers that hardware gives it: no MigReq, BECN, PSN 0, 16 bytes of zeros; and a
+ * DSCP of its own, whatever that of the QP is.
+ */
+static void
+notification(void **state)
+{
+	static const uint8_t bth[HCA_ROCE_BTH_LEN] = {0x81, 0, 0xff, 0xff, 0x40, 0x12, 0x34, 0x56};
+	static const uint8_t zeros[HCA_CNP_PAYLOAD_LEN];
+	static const uint8_t dscp[] = {1, 48, 63};
+	struct frame_rig *r = rig(state);
+	uint8_t want[FR_FRAME_MAX];
+	struct roce_view v;
+
+	for (unsigned int i = 0; i < 2 * RTE_DIM(dscp); i++) {
+		struct rte_mbuf *m = frame_rig_txd(r, HCA_BTH_CNP, 0, HCA_CNP_PAYLOAD_LEN);
+		const uint8_t *f = r->frame[r->frames], *at;
+		struct hca_roce_path p = frame_rig_peer();
+		uint32_t sum = 0;
+
+		p.qpn = FR_PEER_QPN;
+		p.migreq = true;
+		p.udp.tclass = 0x6a;
+		if (i % 2 != 0) {
+			p.udp.ip_version = 6;
+			p.udp.flow_label = 0xabcde;
+		}
+		assert_int_equal(hca_roce_template_fill(&p, &r->qp->encap.tmpl), 0);
+		*hca_txd(m) = (struct hca_txd){.qpi = FR_QPI,
+					       .opcode = HCA_BTH_CNP,
+					       .len = HCA_CNP_PAYLOAD_LEN,
+					       .generation = r->qp->cfg.generation};
+		r->h->cfg.cnp_dscp = dscp[i / 2];
+		frame_rig_response(r, m);
+		at = f + r->qp->encap.tmpl.l3;
+		if (i % 2 == 0) {
+			assert_int_equal(at[1], dscp[i / 2] << 2);
+			for (unsigned int k = 0; k < HCA_IPV4_LEN; k += 2)
+				sum += hca_get_be16(at + k);
+			assert_int_equal(hca_ip_fold(sum), 0xffff);
+		} else {
+			assert_int_equal(hca_get_be32(at),
+					 UINT32_C(6) << 28 | (uint32_t)dscp[i / 2] << 22 | 0xabcde);
+		}
+		at = f + r->qp->encap.tmpl.transport;
+		assert_memory_equal(at, bth, sizeof(bth));
+		assert_memory_equal(at + sizeof(bth), zeros, sizeof(zeros));
+		assert_int_equal(r->len[r->frames - 1],
+				 (at - f) + sizeof(bth) + sizeof(zeros) + HCA_ICRC_LEN);
+		memcpy(want, f, r->len[r->frames - 1]);
+		assert_int_equal(roce_parse(want, r->len[r->frames - 1], &v), 0);
+		roce_seal(r->h->icrc, want, &v);
+		assert_memory_equal(want, f, r->len[r->frames - 1]);
+	}
+}
+
 /* A WRITE ONLY of eight bytes, byte by byte, independent of the builder. */
 static void
 golden_write(void **state)
@@ -647,6 +703,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(golden_write),
+		T(notification),
 		T(every_opcode),
 		T(every_length),
 		T(paged_lengths),
