@@ -22,6 +22,7 @@ enum hca_txd_flag {
 	HCA_TXD_INLINE = 1u << 3, /* payload in the record's inline data at off */
 	/* sent before; for a READ response, a failed gather is only a counted drop */
 	HCA_TXD_REPEAT = 1u << 4,
+	HCA_TXD_PART = 1u << 5, /* of a message of several packets, whose next part may follow */
 };
 
 /* Outgoing packet. 64 bytes; self-contained when nsge <= 1. */

@@ -43,6 +43,7 @@ struct hca_encap_copy {
 	const uint8_t *src;
 	uint32_t len;
 	uint32_t repeat; /* not 0: a repetition; the owner may already store other data there */
+	bool part;	 /* of a message of several packets, which is probably not in the cache */
 };
 
 /* A burst being built; its counts begin as 0. */
@@ -194,7 +195,8 @@ hca_encap_finish_long(struct hca_pipe *h, struct hca_encap_burst *b, const struc
 	if (likely(src != NULL)) {
 		b->head[b->copies] = *head;
 		b->copy[b->copies++] =
-			(struct hca_encap_copy){payload, src, d->len, d->flags & HCA_TXD_REPEAT};
+			(struct hca_encap_copy){payload, src, d->len, d->flags & HCA_TXD_REPEAT,
+						(d->flags & HCA_TXD_PART) != 0};
 		return true;
 	}
 	h->icrc->crc_burst(head, &crc, 1);

@@ -50,6 +50,10 @@ scatter(struct hca_req_rx_run *run, const struct hca_record *r, uint32_t off, co
 		e = hca_vtp_check(&h->vtp, sge[i].lkey, run->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE,
 				  sge[i].va + off, n);
 		if (likely(e != NULL)) {
+			/* a part of a long READ: the next one is stored behind it */
+			if (off + n < sge[i].len && e->base != NULL)
+				hca_prefetch_write(e->base + (sge[i].va + off + n - e->start),
+						   RTE_MIN(sge[i].len - off - n, n));
 			hca_vtp_scatter(&h->vtp, e, sge[i].va + off, src, n, h->icrc);
 		} else {
 			int rc = scatter_foreign(run, &sge[i], off, src, n);

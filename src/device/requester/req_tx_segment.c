@@ -212,6 +212,8 @@ emit_payload(struct hca_req_tx_visit *v, struct rte_mbuf *m, struct hca_record *
 
 	put_payload(d, r, off, len);
 	v->deficit -= (int32_t)len + HCA_REQ_TX_FRAME_OVERHEAD + HCA_REQ_TX_OVERHEAD;
+	if (unlikely(r->npsn > 1))
+		d->flags |= HCA_TXD_PART;
 	if (last) {
 		d->flags |= HCA_TXD_LAST_OF_RECORD;
 		if (unlikely(r->flags & HCA_REC_SOLICITED))

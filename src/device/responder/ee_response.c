@@ -262,7 +262,8 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 	uint32_t len = last ? job->left : mtu;
 
 	describe(d, qp, qpi, opcode[first][last], ack_syndrome, job->psn, job->msn);
-	d->flags = job->flags & EE_JOB_REPEAT ? HCA_TXD_REPEAT : 0;
+	d->flags = (job->flags & EE_JOB_REPEAT ? HCA_TXD_REPEAT : 0) |
+		   (first && last ? 0 : HCA_TXD_PART);
 	d->nsge = len != 0;
 	d->len = (uint16_t)len;
 	d->key = job->rkey;

@@ -74,6 +74,8 @@ hca_icrc_span_of_view(const uint8_t *frame, const struct hca_wire_view *v)
 	return hca_icrc_span_of(v->wire, v->ip_version, frame + v->l3, v->icrc - v->l3);
 }
 
+#define HCA_PREFETCH_LINE 64u
+
 /* One set of kernels; const, chosen once per HCA. */
 struct hca_icrc_ops {
 	const char *name;
@@ -108,6 +110,24 @@ hca_copy_last_byte_last(const struct hca_icrc_ops *ops, void *dst, const void *s
 	last = (uint8_t *)dst + n - 1;
 	ops->copy(dst, src, n - 1);
 	__atomic_store_n(last, ((const uint8_t *)src)[n - 1], __ATOMIC_RELEASE);
+}
+
+/*
+ * Ask for the bytes of the next packet of a long message while this one is copied: they are in
+ * other pages, where the prefetcher of the CPU begins again. Any address is allowed.
+ */
+static inline void
+hca_prefetch_read(const void *p, size_t n)
+{
+	for (size_t at = 0; at < n; at += HCA_PREFETCH_LINE)
+		__builtin_prefetch((const uint8_t *)p + at, 0);
+}
+
+static inline void
+hca_prefetch_write(void *p, size_t n)
+{
+	for (size_t at = 0; at < n; at += HCA_PREFETCH_LINE)
+		__builtin_prefetch((uint8_t *)p + at, 1);
 }
 
 /* The ICRC as it stands on the wire. */
