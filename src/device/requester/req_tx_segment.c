@@ -285,7 +285,8 @@ frame_max(const struct hca_req_tx_visit *v)
 
 /*
  * Does congestion control allow the next packet of r? It is counted as sent, a READ with its
- * responses; the last READ may ask for more than what is left.
+ * responses. A READ may ask for more than the rest while all PSNs are acknowledged: no answer
+ * would end its wait.
  */
 static bool
 take_leave(struct hca_req_tx_visit *v, const struct hca_record *r)
@@ -298,6 +299,8 @@ take_leave(struct hca_req_tx_visit *v, const struct hca_record *r)
 	if (need > v->leave)
 		return false;
 	bytes = r->flags & HCA_REC_RD ? (uint64_t)(r->npsn - v->pkt) * frame_max(v) : need;
+	if (bytes > v->leave && v->next_psn != v->upsn)
+		return false;
 	v->leave -= (uint32_t)RTE_MIN(bytes, v->leave);
 	return true;
 }
