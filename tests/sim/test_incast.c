@@ -37,7 +37,6 @@ struct row {
 	uint32_t counted; /* flows of which Jain's index is taken, from 0; 0: all senders */
 	uint32_t lost;	  /* without an algorithm: at least so many frames */
 	bool each_layout; /* others run in rtc only */
-	bool rtt;	  /* not with dcqcn: the requests come before the first CNP */
 	bool pfc;	  /* no frame is lost; without an algorithm hosts are paused instead */
 };
 
@@ -108,7 +107,7 @@ static const struct row rows[] = {
 	{"write-8", 8, STAR_WRITE, .share = 1, .each_layout = true, .lost = 1000},
 	{"write-32", 32, STAR_WRITE, .share = 1, .lost = 5000},
 	{"read-8", 8, STAR_READ, .share = 1, .lost = 200},
-	{"read-32", 32, STAR_READ, .share = 1, .lost = 1000, .rtt = true},
+	{"read-32", 32, STAR_READ, .share = 1, .lost = 1000},
 	{"distances-8", 8, STAR_WRITE, .more = two_distances, .share = 1, .lost = 1000},
 	{"disobedient-9", 8, STAR_WRITE, .more = disobedient, .share = 1, .lost = 1000},
 	{"start-stop-8", 8, STAR_WRITE, .more = start_and_stop, .share = 1, .counted = 4,
@@ -266,8 +265,6 @@ each_row(const struct sim_config *cfg, const char *algorithm)
 		struct figures g;
 
 		if (!is_wanted(r->name) || (cfg->layout != HCA_LAYOUT_RTC && !r->each_layout))
-			continue;
-		if (r->rtt && strcmp(algorithm, "dcqcn") == 0)
 			continue;
 		g = run_row(cfg, r, algorithm);
 		judge(r, algorithm, &g);
