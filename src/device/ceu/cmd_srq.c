@@ -45,7 +45,8 @@ srq_image(struct hca_srq *s, struct hca_srqc *out)
 	out->srqn = hca_cpu_to_be32(s->srqn);
 	out->xrcd = hca_cpu_to_be32(s->xrcd);
 	out->xrc_cqn = hca_cpu_to_be32(hca_srq_has_cq(s) ? s->cqn : 0);
-	out->producer = hca_cpu_to_be32(__atomic_load_n(&s->producer, __ATOMIC_RELAXED));
+	out->producer = hca_cpu_to_be32(
+		s->shared ? hca_srq_posted(s) : __atomic_load_n(&s->producer, __ATOMIC_RELAXED));
 	out->consumer = hca_cpu_to_be32(__atomic_load_n(&s->consumed, __ATOMIC_RELAXED));
 }
 
@@ -148,6 +149,7 @@ hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 	hca_eq_forget_srq(h, index);
 	n.state = HCA_SRQ_FREE;
 	n.generation = s->generation + 1;
+	n.shared = !n.jfr && h->pipe_mask != 0;
 	hca_store_words(s, &n, sizeof(n));
 	if (n.jfr)
 		hca_ceu_jfr(h)->open(h, index, m);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <errno.h>
+
 #include "abi_cqe.h"
 #include "abi_ctx.h"
 #include "abi_wqe.h"
 #include "core/core.h"
 #include "queues/eq.h"
 #include "queues/srq.h"
+
+#define HEAD_NONE UINT32_MAX /* the SRQ is in error: the next WQE is not known */
 
 /* Not while the CEU is destroying it: the state must stay DYING, or lookups would find it again. */
 void
@@ -34,40 +38,61 @@ read_producer(struct hca_srq *s)
 		__atomic_store_n(&s->producer, producer, __ATOMIC_RELAXED);
 }
 
-int
-hca_srq_available(struct hca_srq *s)
+/* Other pipes may take WQEs between the two loads: the count is judged if none has. */
+static int
+available_shared(struct hca_srq *s, uint64_t *next)
 {
+	uint32_t left;
+
+	do {
+		*next = __atomic_load_n(&s->next, __ATOMIC_ACQUIRE);
+		if (unlikely(hca_srq_state(s) != HCA_SRQ_LIVE || HCA_SRQ_HEAD(*next) == HEAD_NONE))
+			return -1;
+		left = hca_srq_posted(s) - HCA_SRQ_CONSUMED(*next);
+		if (likely(left <= 1u << s->size_log))
+			return left != 0;
+	} while (__atomic_load_n(&s->next, __ATOMIC_ACQUIRE) != *next);
+	hca_srq_fail(s);
+	return -1;
+}
+
+int
+hca_srq_available(struct hca_srq *s, uint64_t *next)
+{
+	if (unlikely(s->shared))
+		return available_shared(s, next);
 	if (s->producer == s->consumed)
 		read_producer(s);
-	if (unlikely(__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != HCA_SRQ_LIVE))
+	*next = s->next;
+	if (unlikely(hca_srq_state(s) != HCA_SRQ_LIVE))
 		return -1;
 	return s->producer != s->consumed;
 }
 
-const uint8_t *
-hca_srq_peek(const struct hca_srq *s, uint32_t *off)
+int
+hca_srq_take(struct hca_srq *s, uint64_t next, uint32_t nda_nop)
 {
-	*off = s->head;
-	return hca_qbuf_at(&s->q, s->head);
-}
+	uint32_t head = HCA_NEXT_NDA(nda_nop), bytes = 1u << (s->size_log + s->stride_log);
+	bool valid = likely(head < bytes && (head & ((1u << s->stride_log) - 1)) == 0);
+	uint64_t after = (uint64_t)(HCA_SRQ_CONSUMED(next) + 1) << 32 | (valid ? head : HEAD_NONE);
 
-bool
-hca_srq_take(struct hca_srq *s, uint32_t nda_nop)
-{
-	uint32_t next = HCA_NEXT_NDA(nda_nop), bytes = 1u << (s->size_log + s->stride_log);
-
-	__atomic_store_n(&s->consumed, s->consumed + 1, __ATOMIC_RELAXED);
-	if (likely(next < bytes && (next & ((1u << s->stride_log) - 1)) == 0)) {
-		s->head = next;
-		return true;
-	}
+	if (likely(!s->shared))
+		__atomic_store_n(&s->next, after, __ATOMIC_RELAXED);
+	else if (!__atomic_compare_exchange_n(&s->next, &next, after, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_RELAXED))
+		return -EAGAIN;
+	if (likely(valid))
+		return 0;
 	hca_srq_fail(s);
-	return false;
+	return -EINVAL;
 }
 
 uint32_t
 hca_srq_count(struct hca_srq *s)
 {
+	if (s->shared)
+		return hca_srq_posted(s) -
+		       HCA_SRQ_CONSUMED(__atomic_load_n(&s->next, __ATOMIC_RELAXED));
 	read_producer(s);
 	return s->producer - s->consumed;
 }
@@ -88,9 +113,8 @@ hca_srq_limit_event(struct hca_core *h, struct hca_srq *s, uint32_t limit, enum 
 void
 hca_srq_catas(struct hca_core *h, struct hca_srq *s, enum hca_stage_id stage)
 {
-	if (s->told)
+	if (__atomic_exchange_n(&s->told, 1, __ATOMIC_RELAXED) != 0)
 		return;
-	s->told = true;
 	HCA_COUNT_AT(h, stage, HCA_CTR_srq_catas);
 	hca_eq_raise_srq(h, stage, HCA_EVENT_SRQ_CATAS, (uint32_t)(s - h->srq));
 }

@@ -9,8 +9,12 @@
  * invalid links or counts raise SRQ_CATAS and affect only that SRQ.
  *
  * Only EE takes WQEs (TAT, if it is a JFR of UB), so there is no lock; the CEU creates, arms and
- * destroys. EE copies a WQE when its message begins, so the message does not depend on WQEs that
- * other QPs take later. A QP has a reference to its SRQ, but not to those that XRC requests name:
+ * destroys. In a device with several pipes the EE of each takes WQEs: by compare-and-swap, as the
+ * last check of a request. If another pipe has taken the WQE that a request was judged by, the
+ * request is judged by the next one.
+ *
+ * EE copies a WQE when its message begins, so the message does not depend on WQEs that other QPs
+ * take later. A QP has a reference to its SRQ, but not to those that XRC requests name:
  * one of these may be destroyed, and its number given to another client's SRQ, while a message has
  * one of its WQEs. A message therefore keeps the number and the generation of its SRQ.
  */
@@ -46,14 +50,24 @@ struct hca_srq {
 	uint32_t limit;
 	uint8_t stride_log, size_log, max_sge;
 	uint8_t jfr;	/* a JFR of UB: Jettys use it, TAT takes its WQEs */
+	uint8_t shared; /* the stages of several pipes take its WQEs */
 	uint64_t start; /* virtual address of the first WQE */
 	struct hca_qbuf q;
-	/* EE's line */
-	uint32_t consumed __rte_cache_aligned; /* [pub] free running */
-	uint32_t producer;		       /* [pub] as last read */
-	uint32_t head;			       /* byte offset of the next WQE */
-	bool told;			       /* SRQ_CATAS was raised */
+	/* line of EE, or of the EEs of all pipes */
+	union {
+		struct {
+			uint32_t head;	   /* byte offset of the next WQE */
+			uint32_t consumed; /* [pub] WQEs taken, free running */
+		};
+		uint64_t next; /* [pub] both; changed by compare-and-swap if shared */
+	} __rte_cache_aligned;
+	uint32_t producer; /* [pub] as last read; not used if shared */
+	uint32_t told;	   /* [pub] SRQ_CATAS was raised */
 } __rte_cache_aligned;
+
+/* Parts of hca_srq.next. */
+#define HCA_SRQ_HEAD(next) ((uint32_t)(next))
+#define HCA_SRQ_CONSUMED(next) ((uint32_t)((next) >> 32))
 
 static inline uint32_t
 hca_srq_state(const struct hca_srq *s)
@@ -86,15 +100,27 @@ void hca_srq_fail(struct hca_srq *s);
 
 /*
  * EE: whether there is a WQE: 1, 0, or -1: the producer count is invalid, or the SRQ is in error.
+ * next: the state in which it is the next one, for hca_srq_peek() and hca_srq_take().
  */
-int hca_srq_available(struct hca_srq *s);
-/* The next WQE; valid if one is available. off: its offset in the SRQ. */
-const uint8_t *hca_srq_peek(const struct hca_srq *s, uint32_t *off);
+int hca_srq_available(struct hca_srq *s, uint64_t *next);
+
+/* The next WQE, if one is available. */
+static inline const uint8_t *
+hca_srq_peek(const struct hca_srq *s, uint64_t next)
+{
+	return hca_qbuf_at(&s->q, HCA_SRQ_HEAD(next));
+}
+
 /*
- * Takes the WQE of hca_srq_peek(). nda_nop: its word with nda, which names the next WQE; the caller
- * has read it once. False: nda is invalid; the SRQ is in error from now on, the WQE taken is valid.
+ * Takes the WQE of hca_srq_peek().
+ *
+ * @param nda_nop
+ *   The word of the WQE with nda, which names the next WQE; the caller has read it once.
+ * @return
+ *   0; -EINVAL: nda is invalid; the SRQ is in error from now on, the WQE taken is valid; -EAGAIN:
+ *   another pipe was faster, and the WQE has not been taken.
  */
-bool hca_srq_take(struct hca_srq *s, uint32_t nda_nop);
+int hca_srq_take(struct hca_srq *s, uint64_t next, uint32_t nda_nop);
 /* The producer count in the owner's memory, a hint. Any lcore. */
 uint32_t hca_srq_posted(const struct hca_srq *s);
 /* EE: put the SRQ into the error state and raise its event, once. */

@@ -133,9 +133,12 @@ struct ee_request {
 	uint32_t qpi;
 	uint32_t pd;	     /* the PD of its keys */
 	struct hca_srq *srq; /* SRQ of its receives; NULL: RQ */
+	uint64_t srq_next;   /* hca_srq_available() */
 	uint32_t nda;	     /* of the SRQ's WQE: offset of the next one */
 	bool counted;	     /* the QP has accepted the packet */
 	bool fetched;	     /* a WQE was read but not taken yet */
+	bool claimed;	     /* that WQE was taken already, from an SRQ of several pipes */
+	bool grh;	     /* UD: the GRH is in front of the payload */
 	uint32_t imm;	     /* UD: in wire order, read before the GRH overwrites it */
 	uint32_t src_qpn;    /* UD */
 	uint32_t len;	     /* payload */
@@ -324,8 +327,11 @@ void ee_order_pause(struct ee_ctx *ctx, uint64_t now);
 
 /* Take the current WQE of q->srq for the QP; does nothing without an SRQ. */
 void ee_recv_take(struct ee_request *q);
-/* The same without a request: the WQE at the SRQ's head, whose next one is at nda. */
-void ee_srq_take(struct hca_pipe *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda);
+/* For an SRQ of several pipes: take the WQE now; false: another pipe was faster. */
+bool ee_recv_claim(struct ee_request *q);
+/* The same without a request: next as of hca_srq_available(). False: another pipe was faster. */
+bool ee_srq_take(struct hca_pipe *h, struct hca_qp *qp, struct hca_srq *s, uint64_t next,
+		 uint32_t nda);
 /* The SRQ that provided the WQE held; NULL: it is gone, even if another one has its number. */
 struct hca_srq *ee_held_srq(const struct hca_pipe *h, const struct hca_qp_ee *ee);
 /* The QP is in ERR and has an SRQ: flush the WQE of the unfinished message, raise LAST_WQE once. */

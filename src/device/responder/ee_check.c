@@ -192,7 +192,8 @@ queue_invalid(struct ee_request *q)
 static enum ee_verdict
 check_receive(struct ee_request *q)
 {
-	int available = q->srq != NULL ? hca_srq_available(q->srq) : hca_rq_available(&q->qp->ee);
+	int available = q->srq != NULL ? hca_srq_available(q->srq, &q->srq_next)
+				       : hca_rq_available(&q->qp->ee);
 
 	if (available == 0) {
 		HCA_COUNT_AT(q->h, HCA_STAGE_EE,
@@ -397,6 +398,14 @@ put_grh(struct ee_request *q)
 		memset(grh, 0, HCA_UD_GRH_LEN - HCA_IPV4_LEN);
 	}
 	q->payload = grh;
+	q->grh = true;
+}
+
+static void
+prepend_grh(struct ee_request *q)
+{
+	if (likely(!q->grh))
+		put_grh(q);
 	q->len += HCA_UD_GRH_LEN;
 }
 
@@ -411,7 +420,6 @@ check_invalidate(struct ee_request *q)
 	q->rkey = ee_invalidated_key(q);
 	if (hca_window_owned(&q->h->core, &q->qp->cfg, q->rkey))
 		return EE_NEXT;
-	HCA_COUNT(q->h, EE, resp_invalidate_error);
 	q->recv_syndrome = HCA_SYND_MW_BIND;
 	return EE_MANAGEMENT;
 }
@@ -453,7 +461,7 @@ check_key(struct ee_request *q)
 	switch (q->op->kind) {
 	case HCA_PKT_SEND:
 		if (unlikely(q->qp->cfg.service == HCA_ST_UD))
-			put_grh(q);
+			prepend_grh(q);
 		if (!ee_recv_place(q)) {
 			q->recv_syndrome = HCA_SYND_LOCAL_PROT;
 			return EE_OPERATIONAL;
@@ -476,21 +484,54 @@ check_key(struct ee_request *q)
 	}
 }
 
-enum ee_verdict
-ee_check(struct ee_request *q)
-{
-	static const ee_check_fn checks[] = {
-		check_state,   check_psn,	check_opcode, check_srq,
-		check_enabled, check_resources, check_length, check_key,
-	};
+static const ee_check_fn checks[] = {
+	check_state,   check_psn,	check_opcode, check_srq,
+	check_enabled, check_resources, check_length, check_key,
+};
+#define FIRST_OF_RECEIVE 5u /* check_resources */
 
-	for (unsigned int i = 0; i < RTE_DIM(checks); i++) {
+static inline enum ee_verdict
+run_checks(struct ee_request *q, unsigned int first)
+{
+	for (unsigned int i = first; i < RTE_DIM(checks); i++) {
 		enum ee_verdict v = checks[i](q);
 
 		if (unlikely(v != EE_NEXT))
 			return v;
 	}
-	return unlikely(q->foreign) ? access_foreign(q) : EE_NEXT;
+	return EE_NEXT;
+}
+
+/* Whether a request with this verdict takes the receive that it was judged by. */
+static bool
+uses_receive(const struct ee_request *q, enum ee_verdict v)
+{
+	return v == EE_NEXT || v == EE_OPERATIONAL ||
+	       (q->recv_syndrome != 0 && !ee_is_unreliable(q->qp));
+}
+
+/* Take the receive that the request was judged by; while other pipes are faster, judge again. */
+static __rte_noinline enum ee_verdict
+claim(struct ee_request *q, enum ee_verdict v)
+{
+	while (q->fetched && uses_receive(q, v) && !ee_recv_claim(q)) {
+		q->fetched = false;
+		q->foreign = false;
+		q->recv_syndrome = 0;
+		q->len = q->rxd->payload_len;
+		v = run_checks(q, FIRST_OF_RECEIVE);
+	}
+	return v;
+}
+
+enum ee_verdict
+ee_check(struct ee_request *q)
+{
+	enum ee_verdict v = run_checks(q, 0);
+
+	if (unlikely(q->srq != NULL && q->srq->shared))
+		v = claim(q, v);
+	return unlikely(q->foreign) && v == EE_NEXT ? access_foreign(q) : v;
 }
 
 /*

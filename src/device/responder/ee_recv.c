@@ -6,6 +6,7 @@
  * and a WQE is copied once and only the copy is used.
  */
 
+#include <errno.h>
 #include <string.h>
 
 #include "responder/ee.h"
@@ -16,13 +17,13 @@ bool
 ee_recv_fetch(struct ee_request *q)
 {
 	struct hca_qp_ee *ee = &q->qp->ee;
-	uint32_t stride_log = ee->rq_stride_log, off;
+	uint32_t stride_log = ee->rq_stride_log;
 	const uint8_t *wqe;
 	int n;
 
 	q->fetched = true;
 	if (q->srq != NULL) {
-		wqe = hca_srq_peek(q->srq, &off);
+		wqe = hca_srq_peek(q->srq, q->srq_next);
 		stride_log = q->srq->stride_log;
 		q->nda = hca_le32_to_cpu(
 			__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
@@ -69,26 +70,37 @@ ee_recv_place(struct ee_request *q)
 	return left == 0;
 }
 
-void
-ee_srq_take(struct hca_pipe *h, struct hca_qp *qp, struct hca_srq *s, uint32_t nda)
+bool
+ee_srq_take(struct hca_pipe *h, struct hca_qp *qp, struct hca_srq *s, uint64_t next, uint32_t nda)
 {
 	struct hca_qp_ee *ee = &qp->ee;
+	int rc = hca_srq_take(s, next, nda);
 
-	hca_srq_peek(s, &ee->recv_off);
+	if (unlikely(rc == -EAGAIN))
+		return false;
+	ee->recv_off = HCA_SRQ_HEAD(next);
 	ee->recv_srqn = s->srqn;
 	ee->recv_generation = s->generation;
 	ee->flags |= EE_RECV_HELD;
-	if (unlikely(!hca_srq_take(s, nda)))
+	if (unlikely(rc != 0))
 		hca_srq_catas(&h->core, s, HCA_STAGE_EE);
 	hca_srq_check_limit(&h->core, s, HCA_STAGE_EE);
+	return true;
+}
+
+bool
+ee_recv_claim(struct ee_request *q)
+{
+	q->claimed = ee_srq_take(q->h, q->qp, q->srq, q->srq_next, q->nda);
+	return q->claimed;
 }
 
 void
 ee_recv_take(struct ee_request *q)
 {
 	q->fetched = false;
-	if (q->srq != NULL)
-		ee_srq_take(q->h, q->qp, q->srq, q->nda);
+	if (q->srq != NULL && !q->claimed)
+		ee_srq_take(q->h, q->qp, q->srq, q->srq_next, q->nda);
 }
 
 struct hca_srq *

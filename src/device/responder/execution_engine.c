@@ -94,6 +94,8 @@ count_receive_error(struct hca_pipe *h, uint8_t syndrome)
 		HCA_COUNT(h, EE, resp_local_protection_error);
 	else if (syndrome == HCA_SYND_LOCAL_QP_OP)
 		HCA_COUNT(h, EE, resp_local_operation_error);
+	else if (syndrome == HCA_SYND_MW_BIND)
+		HCA_COUNT(h, EE, resp_invalidate_error);
 }
 
 /*
@@ -458,6 +460,8 @@ process_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 	q.foreign = false;
 	q.recv_syndrome = 0;
 	q.fetched = false;
+	q.claimed = false;
+	q.grh = false;
 	q.counted = false;
 	v = ee_check(&q);
 	if (likely(v == EE_NEXT))
@@ -575,16 +579,17 @@ fast_send_srq(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const 
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	struct hca_srq *s = qp->ee.srq;
 	const uint8_t *wqe;
-	uint32_t off, nda;
+	uint64_t next;
+	uint32_t nda;
 
-	if (s == NULL || !data_in_order(qp, rxd) || hca_srq_available(s) != 1)
+	if (s == NULL || s->shared || !data_in_order(qp, rxd) || hca_srq_available(s, &next) != 1)
 		return false;
-	wqe = hca_srq_peek(s, &off);
+	wqe = hca_srq_peek(s, next);
 	nda = hca_le32_to_cpu(
 		__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
 	if (unlikely(!store_to_first_sge(h, s->pd, wqe, m, rxd)))
 		return false;
-	ee_srq_take(h, qp, s, nda);
+	ee_srq_take(h, qp, s, next, nda);
 	fast_send_done(h, ctx, qp, rxd);
 	return true;
 }

@@ -115,7 +115,8 @@ refuse_for_now(struct tat_request *q, const struct tc *tc, enum tat_why why)
 static bool
 is_available(struct tat_request *q, const struct tc *tc)
 {
-	int n = tc->srq != NULL ? hca_srq_available(tc->srq) : hca_rq_available(&tc->qp->ee);
+	uint64_t next;
+	int n = tc->srq != NULL ? hca_srq_available(tc->srq, &next) : hca_rq_available(&tc->qp->ee);
 
 	if (likely(n == 1))
 		return true;
@@ -152,7 +153,8 @@ tat_fetch_wqe(const struct tc *tc, struct tat_message *m, int *n)
 	const uint8_t *wqe;
 
 	if (tc->srq != NULL) {
-		wqe = hca_srq_peek(tc->srq, &m->wqe);
+		m->wqe = tc->srq->head;
+		wqe = hca_srq_peek(tc->srq, tc->srq->next);
 		*n = hca_rq_fetch(wqe, 1u << tc->srq->stride_log, m->sge, &m->room);
 		return hca_le32_to_cpu(
 			__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
@@ -172,7 +174,7 @@ tat_consume_wqe(struct hca_pipe *h, const struct tc *tc, uint32_t nda)
 		__atomic_store_n(&ee->rq_consumed, ee->rq_consumed + 1, __ATOMIC_RELAXED);
 		return;
 	}
-	if (unlikely(!hca_srq_take(tc->srq, nda)))
+	if (unlikely(hca_srq_take(tc->srq, tc->srq->next, nda) != 0))
 		hca_srq_catas(&h->core, tc->srq, HCA_STAGE_TAT);
 	hca_srq_check_limit(&h->core, tc->srq, HCA_STAGE_TAT);
 }

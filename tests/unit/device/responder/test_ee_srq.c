@@ -7,6 +7,7 @@
 
 #include "ee_rig.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define SRQ 1u
@@ -106,15 +107,16 @@ static void
 message_owns_its_wqe(void **state)
 {
 	struct rig *r = *state;
-	uint32_t first = rig_srq_post_one(r, SRQ, 0, 1000), next;
+	uint32_t first = rig_srq_post_one(r, SRQ, 0, 1000);
+	uint64_t next;
 
 	rig_srq_post_one(r, SRQ, 2000, 100);
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_FIRST, 100, 256, 0));
 	assert_int_equal(srq(r)->consumed, 1);
 	/* another QP takes the second one */
-	hca_srq_peek(srq(r), &next);
-	assert_int_equal(next, rig_srq_offset(1));
-	assert_true(hca_srq_take(srq(r), rig_srq_offset(2)));
+	assert_int_equal(hca_srq_available(srq(r), &next), 1);
+	assert_int_equal(HCA_SRQ_HEAD(next), rig_srq_offset(1));
+	assert_int_equal(hca_srq_take(srq(r), next, rig_srq_offset(2)), 0);
 	/* the owner may overwrite its memory */
 	memset(srq(r)->q.base + first, 0xff, 128);
 	rig_feed(r, rig_send(HCA_BTH_RC_SEND_LAST, 101, 100, 0));
@@ -468,13 +470,14 @@ static void
 dying_stays_dying(void **state)
 {
 	struct rig *r = *state;
+	uint64_t next;
 
 	rig_srq_post_one(r, SRQ, 0, 16);
 	srq(r)->state = HCA_SRQ_DYING;
 	r->srq[SRQ].record->producer = hca_cpu_to_le32(20);
-	assert_int_equal(hca_srq_available(srq(r)), -1);
+	assert_int_equal(hca_srq_available(srq(r), &next), -1);
 	assert_int_equal(srq(r)->state, HCA_SRQ_DYING);
-	assert_false(hca_srq_take(srq(r), 64));
+	assert_int_equal(hca_srq_take(srq(r), next, 64), -EINVAL);
 	assert_int_equal(srq(r)->state, HCA_SRQ_DYING);
 	assert_null(hca_srq_find(&r->h->core, RIG_SRQN(SRQ)));
 }
