@@ -83,8 +83,21 @@ _Static_assert(HCA_UAR_PAGE_SIZE *HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full 
  */
 #define HCA_UAR_FIFO_FIRST(page) ((8u * (uint32_t)(page)) % HCA_UAR_FIFO_SLOTS)
 
-/* Number of a QP's mark, shared with other QPs whose QPNs have the same low bits. */
-#define HCA_UAR_MARK(qpn) ((uint32_t)(qpn) % HCA_UAR_MARK_COUNT)
+/*
+ * A device with several pipelines (1, 2, 4, 8 or 16) divides the FIFO and the marks of a page among
+ * them, in their order and in equal parts; a QP uses the part of pipeline QPN mod pipes. Doorbells
+ * of a part are numbered, beginning with HCA_UAR_FIFO_FIRST(page).
+ */
+#define HCA_UAR_PIPES_MAX 16u
+#define HCA_UAR_FIFO_PART(pipes) (HCA_UAR_FIFO_SLOTS / (pipes))
+#define HCA_UAR_FIFO_SLOT(pipes, pipe, number) \
+	((pipe)*HCA_UAR_FIFO_PART(pipes) + (number) % HCA_UAR_FIFO_PART(pipes))
+
+/* Number of a QP's mark, shared with other QPs of the same part. */
+#define HCA_UAR_MARK_PART(pipes) (HCA_UAR_MARK_COUNT / (pipes))
+#define HCA_UAR_MARK(pipes, qpn) \
+	((uint32_t)(qpn) % (pipes)*HCA_UAR_MARK_PART(pipes) + \
+	 (uint32_t)(qpn) / (pipes) % HCA_UAR_MARK_PART(pipes))
 
 /*
  * One UAR page. The doorbell FIFO, which loses nothing, has many producers (threads of the owner)

@@ -204,7 +204,7 @@ struct hca_mbox_dev_lim {
 	hca_be32 rq_sg;	     /* 2Ch RQ: max SGE[23:16] max WQE bytes[15:0] */
 	hca_be64 max_icm_sz; /* 30h bytes */
 	hca_be32 caps;	     /* 38h HCA_CAP_* */
-	hca_be32 reserved3c; /* 3Ch */
+	hca_be32 pipes;	     /* 3Ch pipelines; QPs belong to QPN mod pipes, Jettys to 0 */
 	hca_be32 rd_atomic;  /* 40h max_rd_atomic[31:24] dest[23:16] log SRQs[15:8] WQEs[7:0] */
 	hca_be32 inline_mw;  /* 44h max inline bytes[31:16] log MWs[15:8] log XRCDs[7:0] */
 	hca_be32 gid_table_len;	  /* 48h entries */

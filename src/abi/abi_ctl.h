@@ -120,7 +120,7 @@ struct hca_ctl_info {
 	uint32_t vendor_part_id;
 	uint32_t hw_ver;
 	uint32_t slow_memory; /* 1: MEMORY is taken, regions may be foreign */
-	uint32_t reserved;
+	uint32_t num_pipes;   /* parts of the doorbell page, see HCA_UAR_FIFO_SLOT(); 0: one */
 	struct hca_ctl_share share;
 };
 

@@ -128,6 +128,26 @@ driver_ids_take(struct driver_ids *ids, uint32_t *index)
 	return 0;
 }
 
+int
+driver_ids_take_of(struct driver_ids *ids, uint32_t part, uint32_t n, uint32_t *index)
+{
+	uint32_t i = (ids->lowest + n - 1) / n * n + part;
+
+	if (n == 1)
+		return driver_ids_take(ids, index);
+	/* the lowest one may be one of this part below its multiple */
+	i = i >= n && i - n >= ids->lowest ? i - n : i;
+	while (i < ids->count && bit_test(ids->taken, i))
+		i += n;
+	for (uint32_t at = 0; i >= ids->count && at < ids->rest_n; at++)
+		if (*resting(ids, at) % n == part)
+			i = *resting(ids, at);
+	if (i >= ids->count)
+		return -ENOMEM;
+	*index = i;
+	return driver_ids_take_at(ids, i);
+}
+
 /* Its position among those that rest; rest_n: it does not. */
 static uint32_t
 find_resting(const struct driver_ids *ids, uint32_t index)

@@ -43,6 +43,8 @@ int driver_ids_init(struct driver_ids *ids, uint32_t first, uint32_t count);
 void driver_ids_free(struct driver_ids *ids);
 /* 0, or -ENOMEM: all are in use */
 int driver_ids_take(struct driver_ids *ids, uint32_t *index);
+/* The same of one with index mod n = part; first is 0. */
+int driver_ids_take_of(struct driver_ids *ids, uint32_t part, uint32_t n, uint32_t *index);
 /* The same of this one; -EINVAL: there is no such index, -EBUSY: it is in use */
 int driver_ids_take_at(struct driver_ids *ids, uint32_t index);
 void driver_ids_give(struct driver_ids *ids, uint32_t index);

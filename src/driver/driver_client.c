@@ -340,6 +340,7 @@ driver_op_info(struct hca_client *client, const struct hca_ctl_none *none,
 		.vendor_id = hca_be32_to_cpu(drv->adapter.vendor_id),
 		.vendor_part_id = hca_be32_to_cpu(drv->adapter.vendor_part_id),
 		.hw_ver = hca_be32_to_cpu(drv->adapter.hw_ver),
+		.num_pipes = drv->pipes,
 		.share = client->share,
 	};
 	if ((info->flags & HCA_CAP_SRQ) == 0)

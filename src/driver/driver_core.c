@@ -172,6 +172,9 @@ init_numbers(struct hca_driver *drv)
 
 	if (uars < 2 || uars > HCA_UAR_PAGES)
 		uars = HCA_UAR_PAGES;
+	drv->pipes = hca_be32_to_cpu(drv->lim.pipes);
+	if (drv->pipes == 0 || drv->pipes > HCA_UAR_PIPES_MAX)
+		drv->pipes = 1;
 	if (driver_random_init(&drv->random, config->seed) != 0)
 		return driver_fail(-EIO, "no random numbers from the system");
 	err = driver_ids_init(&drv->qp_ids, 0, 1u << config->log_num_qps);

@@ -137,6 +137,18 @@ check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 	return err == 0 ? check_objects(client, request) : err;
 }
 
+/* The pipeline with the fewest QPs, which gets the next one. */
+static uint32_t
+emptiest_pipe(const struct hca_driver *drv)
+{
+	uint32_t pipe = 0;
+
+	for (uint32_t i = 1; i < drv->pipes; i++)
+		if (drv->pipe_qps[i] < drv->pipe_qps[pipe])
+			pipe = i;
+	return pipe;
+}
+
 /* A QPN that cannot be predicted; reserved ones are not used, for Jettys those well known. */
 static int
 take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
@@ -144,7 +156,8 @@ take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
 	bool jetty = hca_service_is_ub(service);
 	uint32_t bits = jetty ? JETTY_BITS : QPN_BITS, log = drv->config.log_num_qps;
 	uint32_t min = jetty ? HCA_TC_WELL_KNOWN : HCA_QPN_GSI + 1, index;
-	int err = driver_ids_take(&drv->qp_ids, &index);
+	uint32_t pipe = jetty ? 0 : emptiest_pipe(drv);
+	int err = driver_ids_take_of(&drv->qp_ids, pipe, drv->pipes, &index);
 
 	if (err != 0)
 		return driver_all_used(err, "QPs", drv->qp_ids.count, "[limits] log_qps");
@@ -153,12 +166,20 @@ take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
 		driver_ids_give(&drv->qp_ids, index);
 		return err;
 	}
+	drv->pipe_qps[pipe]++;
 	do {
 		*qpn = HCA_QPN_MAKE(driver_ids_new_tag(&drv->qp_ids, index, bits - log,
 						       &drv->random),
 				    index, log);
 	} while (*qpn < min || *qpn == HCA_QPN_MULTICAST);
 	return 0;
+}
+
+static void
+give_qpn(struct hca_driver *drv, uint32_t qpn)
+{
+	drv->pipe_qps[qpn % drv->pipes]--;
+	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qpn, drv->config.log_num_qps));
 }
 
 /* Change the user counts of the objects that the QP refers to. */
@@ -301,7 +322,7 @@ driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
 
 err_queues:
 	unregister_queues(drv, qp);
-	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
+	give_qpn(drv, qp->qpn);
 err_free:
 	free(qp);
 	return err;
@@ -335,7 +356,7 @@ driver_qp_release(struct hca_driver *drv, struct driver_qp *qp, bool force)
 	driver_known_forget(drv, qp->owner, qp->qpn);
 	unlink_qp(drv, qp);
 	unregister_queues(drv, qp);
-	driver_ids_give(&drv->qp_ids, HCA_QPN_INDEX(qp->qpn, drv->config.log_num_qps));
+	give_qpn(drv, qp->qpn);
 	free(qp);
 	return 0;
 }

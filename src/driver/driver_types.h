@@ -346,6 +346,8 @@ struct hca_driver {
 
 	struct driver_random random;
 	struct driver_ids qp_ids;
+	uint32_t pipes;			      /* of the device */
+	uint32_t pipe_qps[HCA_UAR_PIPES_MAX]; /* QPs and Jettys in use */
 	struct driver_ids srq_ids;
 	struct driver_ids xrcd_ids;
 	struct driver_ids cq_ids;

@@ -597,12 +597,21 @@ context_closed(void *arg)
 	free(c);
 }
 
+/* The workers that a client wakes. */
+static void
+list_sleepers(const struct hca *h, struct embed_ctl_config *cc)
+{
+	for (unsigned int n = 0; n < hca_pipelines(h); n++) {
+		cc->sleep[n].word = hca_doorbell_word(h, n);
+		cc->sleep[n].kick_fd = hca_kick_fd(h, n);
+	}
+}
+
 static int
 open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 	     struct softhca_context **ctx)
 {
 	struct embed_context *c = malloc(sizeof(*c));
-	const struct hca *hca = e->side[index].hca;
 	char name[24];
 	struct embed_ctl_config cc = {
 		.name = name,
@@ -616,8 +625,7 @@ open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 		return embed_fail(-ENOMEM, "no memory for a context: %zu bytes", sizeof(*c));
 	*c = (struct embed_context){e, slot};
 	if (e->threads != NULL && e->cfg.idle != SOFTHCA_IDLE_SPIN)
-		cc.sleep_word = hca_sleep_word(hca, hca_stage_on(hca, HCA_STAGE_DOORBELL));
-	cc.kick_fd = hca_kick_fd(hca);
+		list_sleepers(e->side[index].hca, &cc);
 	snprintf(name, sizeof(name), "softhca%u", index);
 	err = embed_ctl_open(e->side[index].drv, &cc, ctx);
 	if (err != 0) {

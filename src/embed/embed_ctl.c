@@ -61,14 +61,14 @@ ctl_progress(void *arg)
 }
 
 static int
-ctl_sleep(void *arg, const uint32_t **word, int *kick_fd)
+ctl_sleep(void *arg, uint32_t pipe, const uint32_t **word, int *kick_fd)
 {
 	const struct embed_ctl_config *c = &((struct embed_ctl *)arg)->config;
 
-	if (c->sleep_word == NULL)
+	if (c->sleep[pipe].word == NULL)
 		return -ENOENT;
-	*word = c->sleep_word;
-	*kick_fd = c->kick_fd;
+	*word = c->sleep[pipe].word;
+	*kick_fd = c->sleep[pipe].kick_fd;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include <softhca/softhca.h>
 
+#include "abi_bar.h"
 #include "driver.h"
 
 /*
@@ -30,11 +31,13 @@ struct embed_ctl_config {
 	 */
 	unsigned int (*progress)(void *arg);
 	/*
-	 * The sleep word of the worker that checks doorbells, and its kick descriptor. NULL: it
-	 * never sleeps.
+	 * By pipeline: the sleep word of the worker that checks its doorbells, and the descriptor
+	 * that wakes it. word NULL: it never sleeps.
 	 */
-	const uint32_t *sleep_word;
-	int kick_fd;
+	struct {
+		const uint32_t *word;
+		int kick_fd;
+	} sleep[HCA_UAR_PIPES_MAX];
 	void (*closed)(void *arg); /* called after the client was closed; may be NULL */
 	void *arg;
 };

@@ -203,7 +203,7 @@ start_server(struct endpoint *e)
 
 	e->sleep = (struct ipc_sleep){
 		.page_fd = e->sleep_fd,
-		.offset = hca_sleep_offset(e->hca),
+		.offset = hca_sleep_offset(e->hca, 0),
 		.add = hca_host_kick_add,
 		.remove = hca_host_kick_remove,
 		.muted = hca_host_kick_muted,

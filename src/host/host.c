@@ -74,9 +74,9 @@ hca_host_sleep_close(void *words, int fd)
 }
 
 int
-hca_host_kick_add(void *h, uint32_t uar_page, int fd)
+hca_host_kick_add(void *h, uint32_t uar_page, uint32_t pipe, int fd)
 {
-	return hca_kick_add(h, uar_page, fd);
+	return hca_kick_add(h, uar_page, pipe, fd);
 }
 
 void

@@ -38,7 +38,7 @@ int hca_host_sleep_open(void **words, int *fd);
 void hca_host_sleep_close(void *words, int fd);
 
 /* Members of struct ipc_sleep; arg: the HCA. */
-int hca_host_kick_add(void *h, uint32_t uar_page, int fd);
+int hca_host_kick_add(void *h, uint32_t uar_page, uint32_t pipe, int fd);
 void hca_host_kick_remove(void *h, uint32_t uar_page);
 uint64_t hca_host_kick_muted(void *h, uint32_t uar_page);
 

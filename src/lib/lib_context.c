@@ -96,6 +96,25 @@ alloc_tables(struct lib_context *ctx)
 	return 0;
 }
 
+/* Pipelines: 1, 2, 4, 8 or 16; 0: of a device that does not say. */
+static int
+init_uars(struct lib_context *ctx, volatile void *page)
+{
+	uint32_t pipes = ctx->info.num_pipes != 0 ? ctx->info.num_pipes : 1;
+
+	if (pipes > HCA_UAR_PIPES_MAX || (pipes & (pipes - 1)) != 0)
+		return lib_fail(-EIO, "the driver reports %u pipelines", pipes);
+	lib_uar_init(&ctx->uar, page, ctx->info.uar_page, pipes, 0);
+	if (pipes == 1)
+		return 0;
+	ctx->more_uars = calloc(pipes - 1, sizeof(*ctx->more_uars));
+	if (ctx->more_uars == NULL)
+		return lib_no_memory("doorbells", (pipes - 1) * sizeof(*ctx->more_uars));
+	for (uint32_t i = 1; i < pipes; i++)
+		lib_uar_init(&ctx->more_uars[i - 1], page, ctx->info.uar_page, pipes, i);
+	return 0;
+}
+
 int
 softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char *name,
 		       struct softhca_context **out)
@@ -132,9 +151,14 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 			"daemon has the reason");
 		goto err_tables;
 	}
-	lib_uar_init(&ctx->uar, page, ctx->info.uar_page);
-	if (ops->sleep != NULL)
-		(void)ops->sleep(arg, &ctx->uar.sleep_word, &ctx->uar.kick_fd);
+	err = init_uars(ctx, page);
+	if (err != 0)
+		goto err_tables;
+	for (uint32_t i = 0; ops->sleep != NULL && i < ctx->uar.pipes; i++) {
+		struct lib_uar *uar = lib_uar_of(ctx, i);
+
+		(void)ops->sleep(arg, i, &uar->sleep_word, &uar->kick_fd);
+	}
 	err = LIB_CALL_EXTRA(ctx, ASYNC_FD, NULL, NULL, &extra);
 	if (err != 0)
 		goto err_tables;
@@ -148,6 +172,7 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 err_async:
 	close(ctx->pub.async_fd);
 err_tables:
+	free(ctx->more_uars);
 	free(ctx->srqs);
 	free(ctx->cqs);
 	free(ctx->qps);
@@ -201,6 +226,7 @@ lib_context_free(struct lib_context *ctx)
 	lib_cm_free(ctx);
 	pthread_cond_destroy(&ctx->acked);
 	pthread_mutex_destroy(&ctx->lock);
+	free(ctx->more_uars);
 	free(ctx->srqs);
 	free(ctx->cqs);
 	free(ctx->qps);

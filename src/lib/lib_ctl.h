@@ -46,11 +46,11 @@ struct softhca_ctl_ops {
 	int (*watch_fd)(void *arg);
 
 	/*
-	 * The worker that checks the doorbell page may sleep: returns its sleep word (bit 0:
-	 * asleep, the rest counts) and an eventfd that wakes it; both are owned by the channel.
-	 * NULL, or an error: it never sleeps.
+	 * The worker that checks a pipeline's part of the doorbell page may sleep: returns its
+	 * sleep word (bit 0: asleep, the rest counts) and an eventfd that wakes it; both are owned
+	 * by the channel. NULL, or an error: it never sleeps.
 	 */
-	int (*sleep)(void *arg, const uint32_t **word, int *kick_fd);
+	int (*sleep)(void *arg, uint32_t pipe, const uint32_t **word, int *kick_fd);
 
 	/*
 	 * Manual progress: run the engine once and return the amount of work done. NULL: it runs by

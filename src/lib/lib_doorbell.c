@@ -5,17 +5,21 @@
 #include "lib_doorbell.h"
 
 void
-lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number)
+lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number, uint32_t pipes,
+	     uint32_t pipe)
 {
 	static const uint32_t awake;
 	uint32_t first = HCA_UAR_FIFO_FIRST(page_number);
 
 	uar->page = (struct hca_uar_page *)(uintptr_t)page;
+	uar->pipes = pipes;
+	uar->base = (uint16_t)HCA_UAR_FIFO_SLOT(pipes, pipe, 0);
+	uar->mask = (uint16_t)(HCA_UAR_FIFO_PART(pipes) - 1);
 	uar->sleep_word = &awake;
 	uar->kick_fd = -1;
 	uar->next = first;
-	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
-		uar->turn[(first + i) % HCA_UAR_FIFO_SLOTS] = first + i;
+	for (uint32_t i = 0; i <= uar->mask; i++)
+		uar->turn[(first + i) & uar->mask] = first + i;
 }
 
 /*
@@ -53,7 +57,7 @@ lib_doorbell_full(struct lib_context *ctx)
 void
 lib_doorbell_mark(struct lib_uar *uar, uint32_t qpn)
 {
-	uint32_t mark = HCA_UAR_MARK(qpn), w = mark / 64;
+	uint32_t mark = HCA_UAR_MARK(uar->pipes, qpn), w = mark / 64;
 
 	__atomic_fetch_or(&uar->page->marks[w], hca_cpu_to_le64(1ull << mark % 64),
 			  __ATOMIC_RELEASE);

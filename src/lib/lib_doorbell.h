@@ -15,8 +15,12 @@
 
 #include "lib_types.h"
 
-/* Initialize the producer side of the doorbell page `page` with number page_number. */
-void lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number);
+/*
+ * Initialize the producer side of the doorbell page `page` with number page_number: the part of one
+ * pipe of `pipes`.
+ */
+void lib_uar_init(struct lib_uar *uar, volatile void *page, uint32_t page_number, uint32_t pipes,
+		  uint32_t pipe);
 
 /* No slot is free: mark the QP. */
 #define LIB_DOORBELL_FULL 1
@@ -36,10 +40,11 @@ lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
 	uint32_t n = __atomic_load_n(&uar->next, __ATOMIC_RELAXED);
 
 	for (;;) {
-		uint32_t slot = n % HCA_UAR_FIFO_SLOTS;
+		uint32_t slot = n & uar->mask;
 
 		if (__atomic_load_n(&uar->turn[slot], __ATOMIC_ACQUIRE) != n ||
-		    __atomic_load_n(&uar->page->fifo[slot], __ATOMIC_RELAXED) != HCA_DB_EMPTY) {
+		    __atomic_load_n(&uar->page->fifo[uar->base + slot], __ATOMIC_RELAXED) !=
+			    HCA_DB_EMPTY) {
 			uint32_t now = __atomic_load_n(&uar->next, __ATOMIC_RELAXED);
 
 			if (now == n)
@@ -57,11 +62,11 @@ lib_doorbell_try(struct lib_uar *uar, uint32_t *number)
 
 /* Take a slot. 0: *number must be filled; LIB_DOORBELL_FULL; -EIO: the device is dead. */
 static inline int
-lib_doorbell_take(struct lib_context *ctx, uint32_t *number)
+lib_doorbell_take(struct lib_context *ctx, struct lib_uar *uar, uint32_t *number)
 {
 	if (__builtin_expect(ctx->dead, 0))
 		return lib_dead(ctx);
-	if (__builtin_expect(lib_doorbell_try(&ctx->uar, number), 1))
+	if (__builtin_expect(lib_doorbell_try(uar, number), 1))
 		return 0;
 	return lib_doorbell_full(ctx);
 }
@@ -87,14 +92,15 @@ lib_doorbell_kick(struct lib_uar *uar)
 static inline void
 lib_doorbell_fill(struct lib_uar *uar, uint32_t number, uint64_t word)
 {
-	uint32_t slot = number % HCA_UAR_FIFO_SLOTS;
+	uint32_t slot = number & uar->mask, next = number + uar->mask + 1;
 
-	__atomic_store_n(&uar->page->fifo[slot], hca_cpu_to_le64(word), __ATOMIC_RELEASE);
+	__atomic_store_n(&uar->page->fifo[uar->base + slot], hca_cpu_to_le64(word),
+			 __ATOMIC_RELEASE);
 	if (uar->kick_fd < 0) {
-		__atomic_store_n(&uar->turn[slot], number + HCA_UAR_FIFO_SLOTS, __ATOMIC_RELEASE);
+		__atomic_store_n(&uar->turn[slot], next, __ATOMIC_RELEASE);
 		return;
 	}
-	__atomic_exchange_n(&uar->turn[slot], number + HCA_UAR_FIFO_SLOTS, __ATOMIC_SEQ_CST);
+	__atomic_exchange_n(&uar->turn[slot], next, __ATOMIC_SEQ_CST);
 #ifndef __x86_64__ /* on x86-64 the exchange is a full fence */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif

@@ -8,7 +8,7 @@
 static int
 doorbell_take(struct lib_context *ctx, uint32_t *number)
 {
-	return lib_doorbell_take(ctx, number);
+	return lib_doorbell_take(ctx, &ctx->uar, number);
 }
 
 static void

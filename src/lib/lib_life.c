@@ -157,7 +157,8 @@ leave(struct lib_context *ctx)
 	ctx->watch_stop = -1;
 	if (ctx->ops->leave != NULL)
 		ctx->ops->leave(ctx->ctl);
-	ctx->uar.kick_fd = -1;
+	for (uint32_t i = 0; i < ctx->uar.pipes; i++)
+		lib_uar_of(ctx, i)->kick_fd = -1;
 	reset_locks(ctx);
 }
 

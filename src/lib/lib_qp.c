@@ -438,6 +438,7 @@ lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp)
 	struct lib_qp **place = &ctx->qps[qp->pub.qp_num & ctx->qp_mask];
 	int err = 0;
 
+	qp->uar = lib_uar_of(ctx, qp->pub.qp_num);
 	pthread_mutex_lock(&ctx->lock);
 	/* another thread has destroyed the previous one and is about to remove it */
 	while (*place != NULL && (*place)->leaving)

@@ -88,11 +88,11 @@ kick_if_asked(struct lib_qp *qp)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&qp->rq_record->notify, __ATOMIC_RELAXED) == 0, 1))
 		return;
-	full = lib_doorbell_take(ctx, &number);
+	full = lib_doorbell_take(ctx, qp->uar, &number);
 	if (full == LIB_DOORBELL_FULL)
-		lib_doorbell_mark(&ctx->uar, qp->pub.qp_num);
+		lib_doorbell_mark(qp->uar, qp->pub.qp_num);
 	else if (full == 0)
-		lib_doorbell_fill(&ctx->uar, number,
+		lib_doorbell_fill(qp->uar, number,
 				  HCA_DB_MAKE(0, 0, HCA_DB_OPCODE_KICK, qp->pub.qp_num, 0));
 }
 
@@ -126,6 +126,6 @@ softhca_post_recv(struct softhca_qp *pub, struct softhca_recv_wr *wr,
 		lib_lock_drop(&qp->rq.lock);
 	if (err != 0 && bad_wr != NULL)
 		*bad_wr = wr;
-	lib_wait_posted(&lib_qp_ctx(qp)->uar);
+	lib_wait_posted(qp->uar);
 	return err;
 }

@@ -450,7 +450,7 @@ announce_chain(struct lib_qp *qp, uint32_t first, uint64_t word)
 	if (!qp->announces)
 		qp->announces = true;
 	__atomic_store_n(&next->flags, next->flags | hca_cpu_to_le32(says), __ATOMIC_RELEASE);
-	lib_doorbell_mark(&lib_qp_ctx(qp)->uar, qp->pub.qp_num);
+	lib_doorbell_mark(qp->uar, qp->pub.qp_num);
 }
 
 static inline int
@@ -472,14 +472,14 @@ post_locked(struct lib_qp *qp, struct softhca_send_wr **wr)
 	err = judge_wr(qp, first, &judged);
 	if (err != 0)
 		return err;
-	full = lib_doorbell_take(ctx, &number);
+	full = lib_doorbell_take(ctx, qp->uar, &number);
 	if (__builtin_expect(full < 0, 0))
 		return full;
 	word = HCA_DB_MAKE(index, (first->send_flags & SOFTHCA_SEND_FENCE) != 0, judged.op->op,
 			   qp->pub.qp_num, judged.units);
 	err = build_chain(qp, wr, judged, room);
 	if (__builtin_expect(full == 0, 1))
-		lib_doorbell_fill(&ctx->uar, number, word);
+		lib_doorbell_fill(qp->uar, number, word);
 	else
 		announce_chain(qp, head, word);
 	return err;
@@ -522,7 +522,7 @@ softhca_post_send(struct softhca_qp *pub, struct softhca_send_wr *wr,
 	if (__builtin_expect(err != 0, 0) && bad_wr != NULL)
 		*bad_wr = wr;
 	lib_posted(lib_qp_ctx(qp), wqes);
-	lib_wait_posted(&lib_qp_ctx(qp)->uar);
+	lib_wait_posted(qp->uar);
 	return err;
 }
 
@@ -650,7 +650,7 @@ softhca_wr_complete(struct softhca_wr_batch *batch)
 	int err = batch->err, full = 0;
 
 	if (err == 0 && count != 0) {
-		full = lib_doorbell_take(ctx, &number);
+		full = lib_doorbell_take(ctx, qp->uar, &number);
 		if (full < 0)
 			err = full;
 	}
@@ -660,12 +660,12 @@ softhca_wr_complete(struct softhca_wr_batch *batch)
 	}
 	qp->sq.head = first + count;
 	if (__builtin_expect(full == 0, 1))
-		lib_doorbell_fill(&ctx->uar, number, batch->doorbell);
+		lib_doorbell_fill(qp->uar, number, batch->doorbell);
 	else
 		announce_chain(qp, first, batch->doorbell);
 	unlock_batch(qp);
 	lib_posted(ctx, count);
-	lib_wait_posted(&ctx->uar);
+	lib_wait_posted(qp->uar);
 	return 0;
 }
 

@@ -36,13 +36,16 @@
 #endif
 
 /*
- * The doorbell page of a context. `next` numbers the doorbells; doorbell d is in slot d % 256.
- * turn[slot] is the number that may use the slot next: a producer that has filled the slot adds
- * 256. A slot may be taken if it is its turn *and* the device has emptied it: a slot that was taken
- * but not filled fulfils only one of the two conditions.
+ * The part of a context's doorbell page that one pipeline of the device reads. `next` numbers the
+ * doorbells; doorbell d is in slot `base` + (d & `mask`) of the FIFO. turn[d & mask] is the number
+ * that may use the slot next: a producer that has filled the slot adds mask + 1. A slot may be
+ * taken if it is its turn *and* the device has emptied it: a slot that was taken but not filled
+ * fulfils only one of the two conditions.
  */
 struct lib_uar {
 	struct hca_uar_page *page;
+	uint32_t pipes;
+	uint16_t base, mask;
 	const uint32_t *sleep_word; /* of the worker that reads the page */
 	int kick_fd;		    /* wakes that worker; -1: it never sleeps */
 	uint32_t kicked;	    /* sleep word at the last kick */
@@ -78,14 +81,24 @@ struct lib_context {
 	uint32_t readers;	    /* threads that wait for events; under the lock, as left */
 	uint32_t next_tag;	    /* of a CQ; under the lock */
 	char name[32];
-	struct lib_context *next; /* lib_life.c: list of all contexts */
-	struct lib_cover *covers; /* lib_share.c: covers of its regions */
-	struct lib_cm *cm;	  /* lib_cm.h; NULL: not used yet; under the lock */
-	bool memory_given;	  /* lib_share.c: the daemon can access foreign memory */
-	pthread_t watcher;	  /* lib_life.c */
-	int watch_stop;		  /* eventfd; -1: there is no watcher */
+	struct lib_context *next;  /* lib_life.c: list of all contexts */
+	struct lib_cover *covers;  /* lib_share.c: covers of its regions */
+	struct lib_cm *cm;	   /* lib_cm.h; NULL: not used yet; under the lock */
+	bool memory_given;	   /* lib_share.c: the daemon can access foreign memory */
+	pthread_t watcher;	   /* lib_life.c */
+	int watch_stop;		   /* eventfd; -1: there is no watcher */
+	struct lib_uar *more_uars; /* of the pipelines but the first */
 	struct lib_uar uar;
 };
+
+/* The part of the doorbell page for a QP. */
+static inline struct lib_uar *
+lib_uar_of(struct lib_context *ctx, uint32_t qpn)
+{
+	uint32_t pipe = qpn % ctx->uar.pipes;
+
+	return pipe == 0 ? &ctx->uar : &ctx->more_uars[pipe - 1];
+}
 
 struct lib_channel {
 	struct softhca_comp_channel pub;
@@ -187,10 +200,11 @@ struct lib_qp {
 	struct softhca_qp pub; /* see lib_qp_ctx() */
 
 	LIB_CACHE_ALIGNED struct lib_wq sq;
-	uint32_t ops;	      /* HCA_WQE_OP_RC, _UC or _UD, against send_op.services */
-	uint32_t extra_units; /* size of the UD or XRC unit after the next unit of every WQE */
-	uint32_t max_inline;
-	uint32_t signal_all; /* the C flag if every request is signalled, else 0 */
+	struct lib_uar *uar;  /* of its pipeline */
+	uint16_t ops;	      /* HCA_WQE_OP_RC, _UC or _UD, against send_op.services */
+	uint16_t extra_units; /* size of the UD or XRC unit after the next unit of every WQE */
+	uint16_t max_inline;
+	uint16_t signal_all; /* the C flag if every request is signalled, else 0 */
 
 	LIB_CACHE_ALIGNED struct lib_wq rq;
 	struct hca_rq_record *rq_record; /* NULL: it has no receive queue */

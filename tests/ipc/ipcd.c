@@ -255,7 +255,7 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 
 	sleep[i] = (struct ipc_sleep){
 		.page_fd = side->sleep_fd,
-		.offset = hca_sleep_offset(side->hca),
+		.offset = hca_sleep_offset(side->hca, 0),
 		.add = hca_host_kick_add,
 		.remove = hca_host_kick_remove,
 		.muted = hca_host_kick_muted,

@@ -315,15 +315,15 @@ sim_client(struct sim *s, unsigned int side)
 {
 	/* No progress hook: only the simulation decides when the engine runs. */
 	const struct hca *h = s->side[side].hca;
-	const struct embed_ctl_config cc = {
-		.name = "sim",
-		.sleep_word =
-			s->threads != NULL ? hca_sleep_word(h, h->core->stage_worker[0]) : NULL,
-		.kick_fd = hca_kick_fd(h),
-	};
+	struct embed_ctl_config cc = {.name = "sim"};
 	struct softhca_context *ctx;
-	int rc = embed_ctl_open(s->side[side].drv, &cc, &ctx);
+	int rc;
 
+	for (unsigned int n = 0; s->threads != NULL && n < hca_pipelines(h); n++) {
+		cc.sleep[n].word = hca_doorbell_word(h, n);
+		cc.sleep[n].kick_fd = hca_kick_fd(h, n);
+	}
+	rc = embed_ctl_open(s->side[side].drv, &cc, &ctx);
 	sim_check(s, rc == 0, "client: %d: %s", rc, hca_driver_reason());
 	return ctx;
 }

@@ -144,7 +144,7 @@ open_driver(struct star_host *t)
 static void
 open_client(struct star_host *t)
 {
-	const struct embed_ctl_config cc = {.name = "star", .kick_fd = hca_kick_fd(t->h)};
+	const struct embed_ctl_config cc = {.name = "star"};
 	struct softhca_cq_init_attr ca = {.cqe = t->index == 0 ? CQES : CQES / 16};
 
 	CALL(embed_ctl_open(t->drv, &cc, &t->ctx));

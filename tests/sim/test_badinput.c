@@ -258,10 +258,11 @@ static void
 ring(struct rig *r, uint64_t word)
 {
 	struct lib_context *ctx = lib_ctx(r->s->side[0].ctx);
+	struct lib_uar *uar = lib_uar_of(ctx, HCA_DB_QPN(word));
 	uint32_t number = 0;
 
-	sim_check(r->s, lib_doorbell_take(ctx, &number) == 0, "no slot");
-	lib_doorbell_fill(&ctx->uar, number, word);
+	sim_check(r->s, lib_doorbell_take(ctx, uar, &number) == 0, "no slot");
+	lib_doorbell_fill(uar, number, word);
 	sim_settle(r->s);
 }
 

@@ -107,7 +107,7 @@ static void
 learn(struct hostile *x, unsigned int side)
 {
 	struct lib_qp *q = lib_of(x, side);
-	struct hca_uar_page *uar = lib_ctx(x->ctx[side])->uar.page;
+	const struct lib_uar *uar = q->uar;
 
 	for (unsigned int i = 0; i < DEPTH; i++) {
 		struct softhca_sge sge = {.addr = (uintptr_t)x->buf[side] + 100 * i,
@@ -128,7 +128,7 @@ learn(struct hostile *x, unsigned int side)
 						    .rkey = x->mr[1 - side]->rkey},
 				},
 			*bad;
-		uint32_t slot = lib_ctx(x->ctx[side])->uar.next % HCA_UAR_FIFO_SLOTS;
+		uint32_t slot = uar->base + (uar->next & uar->mask);
 
 		if (wr.opcode >= SOFTHCA_WR_ATOMIC_CMP_AND_SWP) {
 			sge.length = 8;
@@ -137,7 +137,7 @@ learn(struct hostile *x, unsigned int side)
 		}
 		sim_check(x->s, softhca_post_recv(x->qp[side], &rwr, &rbad) == 0, "post_recv");
 		sim_check(x->s, softhca_post_send(x->qp[side], &wr, &bad) == 0, "post_send");
-		x->bell[side][i] = __atomic_load_n(&uar->fifo[slot], __ATOMIC_RELAXED);
+		x->bell[side][i] = __atomic_load_n(&uar->page->fifo[slot], __ATOMIC_RELAXED);
 	}
 	copy_queue(x->wqes[side], q->sq.buf, q->sq.bytes);
 	copy_queue(x->recvs[side], q->rq.buf, q->rq.bytes);
@@ -240,14 +240,14 @@ ring_bells(struct hostile *x, unsigned int side, bool wild)
 static void
 ring_next(struct hostile *x, unsigned int side)
 {
-	const struct lib_uar *uar = &lib_ctx(x->ctx[side])->uar;
+	const struct lib_uar *uar = lib_of(x, side)->uar;
 	uint32_t n = x->rung[side]++, stride = 1u << lib_of(x, side)->sq.log_stride;
 	uint8_t *wqe = lib_of(x, side)->sq.buf + (n % DEPTH) * stride;
 
 	memcpy(wqe, x->wqes[side] + (n % DEPTH) * stride, stride);
 	if (sim_below(&x->rng, 4) == 0)
 		wqe[sim_below(&x->rng, 64)] ^= (uint8_t)(1 << sim_below(&x->rng, 8));
-	__atomic_store_n(&uar->page->fifo[(uar->next + n) % HCA_UAR_FIFO_SLOTS],
+	__atomic_store_n(&uar->page->fifo[uar->base + ((uar->next + n) & uar->mask)],
 			 x->bell[side][n % DEPTH], __ATOMIC_RELEASE);
 }
 

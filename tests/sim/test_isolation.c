@@ -229,13 +229,14 @@ SIM_TEST(local_keys)
 static void
 ring(struct sim *s, struct lib_context *ctx, uint64_t word)
 {
+	struct lib_uar *uar = lib_uar_of(ctx, HCA_DB_QPN(word));
 	uint32_t number = 0;
 
-	for (unsigned int i = 0; lib_doorbell_take(ctx, &number) != 0; i++) {
+	for (unsigned int i = 0; lib_doorbell_take(ctx, uar, &number) != 0; i++) {
 		sim_check(s, i < 1000, "no slot");
 		sim_poll(s);
 	}
-	lib_doorbell_fill(&ctx->uar, number, word);
+	lib_doorbell_fill(uar, number, word);
 }
 
 /* Another client rings doorbells with every opcode for QPs of all kinds that are in use. */

@@ -281,7 +281,7 @@ static void
 open_client(struct ub_host *t)
 {
 	static struct urma_ctl ctl;
-	const struct embed_ctl_config cc = {.name = "star", .kick_fd = hca_kick_fd(t->h)};
+	const struct embed_ctl_config cc = {.name = "star"};
 
 	ctl = ub_no_agent();
 	CALL(embed_ctl_open(t->drv, &cc, &t->client));

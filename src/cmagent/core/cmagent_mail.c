@@ -204,6 +204,7 @@ open_objects(struct cmagent_mail *m)
 	if (err != 0)
 		return err;
 	m->doorbell = HCA_UAR_FIFO_FIRST(info.uar_page);
+	m->pipes = info.num_pipes;
 	m->uar_page = info.uar_page;
 	for (uint32_t i = 0; i < receives_of(m); i++)
 		build_receive(m, i);
@@ -251,7 +252,7 @@ static bool
 ring(struct cmagent_mail *m, uint32_t index)
 {
 	struct hca_uar_page *page = (void *)(uintptr_t)hca_client_uar(m->client);
-	hca_le64 *slot = &page->fifo[m->doorbell % HCA_UAR_FIFO_SLOTS];
+	hca_le64 *slot = &page->fifo[HCA_UAR_FIFO_SLOT(m->pipes, m->qpn % m->pipes, m->doorbell)];
 
 	if (__atomic_load_n(slot, __ATOMIC_RELAXED) != HCA_DB_EMPTY)
 		return false;

@@ -96,6 +96,7 @@ struct cmagent_mail {
 	bool refused;		   /* a send since the owner of the form has cleared it */
 	uint32_t rq_posted;
 	bool returned[1u << CMAGENT_MAIL_LOG_MAX];
+	uint32_t pipes;	   /* parts of the doorbell page */
 	uint32_t doorbell; /* free running number of the next one */
 	int channel_fd;	   /* of completions; -1: events are not waited for */
 };

@@ -80,6 +80,7 @@ hca_cmd_query_dev_lim(struct hca_core *h, struct hca_cmd *c)
 	m->sq_sg = hca_cpu_to_be32(HCA_LIM_MAKE_SG(HCA_WQE_MAX_SGE, HCA_WQE_MAX_STRIDE));
 	m->rq_sg = m->sq_sg;
 	m->max_icm_sz = hca_cpu_to_be64(ICM_MAX);
+	m->pipes = hca_cpu_to_be32(h->pipe_mask + 1u);
 	fill_extended(h, m);
 	return HCA_STAT_OK;
 }

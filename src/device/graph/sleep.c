@@ -52,6 +52,7 @@ struct sleeper {
 	int epoll_fd, kick_fd; /* -1: the worker never sleeps */
 	int port_fd;	       /* -1: none, or another worker polls the port */
 	bool rx, doorbells, encap;
+	struct kicker *kicker;	 /* by page: the clients that wake it; NULL: it has no doorbells */
 	bool no_pwait2;		 /* epoll_pwait2() is not there */
 	enum hca_stage_id stage; /* the stage of its counters */
 	uint32_t nap_room, nap_frame;
@@ -64,9 +65,9 @@ struct sleeper {
 
 struct hca_sleep {
 	struct sleeper worker[HCA_WORKERS_MAX];
-	uint64_t backstop_ns; /* [pub] */
-	void *own_words;      /* NULL: the composition provides them */
-	struct kicker kicker[HCA_UAR_PAGES];
+	uint64_t backstop_ns;  /* [pub] */
+	void *own_words;       /* NULL: the composition provides them */
+	struct kicker *kicker; /* HCA_UAR_PAGES of each pipe */
 };
 
 /* Reason and time of the end of a sleep, and the work that was found. */
@@ -225,9 +226,9 @@ hca_wake_those(struct hca *h, unsigned int worker)
 }
 
 static struct sleeper *
-doorbell_sleeper(const struct hca *h)
+doorbell_sleeper(const struct hca *h, unsigned int pipe)
 {
-	return &h->sleep->worker[h->core->stage_worker[HCA_STAGE_DOORBELL]];
+	return &h->sleep->worker[h->pipe[pipe].stage_worker[HCA_STAGE_DOORBELL]];
 }
 
 static int
@@ -239,20 +240,21 @@ listen_to(int epoll_fd, int op, int fd, uint32_t events, uint32_t data)
 }
 
 int
-hca_kick_add(struct hca *h, uint32_t page, int fd)
+hca_kick_add(struct hca *h, uint32_t page, unsigned int pipe, int fd)
 {
-	const struct sleeper *s = doorbell_sleeper(h);
+	const struct sleeper *s;
 	int rc;
 
-	if (page >= HCA_UAR_PAGES)
+	if (page >= HCA_UAR_PAGES || pipe >= h->n_pipes)
 		return -EINVAL;
+	s = doorbell_sleeper(h, pipe);
 	if (s->epoll_fd < 0)
 		return 0;
 	rc = listen_to(s->epoll_fd, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, DATA_CLIENT + page);
 	if (rc != 0)
 		return rc;
-	__atomic_store_n(&h->sleep->kicker[page].mutes, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&h->sleep->kicker[page].fd, fd, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->kicker[page].mutes, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->kicker[page].fd, fd, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -260,20 +262,31 @@ hca_kick_add(struct hca *h, uint32_t page, int fd)
 void
 hca_kick_remove(struct hca *h, uint32_t page)
 {
-	const struct sleeper *s = doorbell_sleeper(h);
-	struct kicker *k = &h->sleep->kicker[page % HCA_UAR_PAGES];
-	int fd = __atomic_exchange_n(&k->fd, -1, __ATOMIC_ACQ_REL);
+	bool removed = false;
 
-	if (fd < 0)
-		return;
-	listen_to(s->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
-	hca_wait_workers(h);
+	for (unsigned int n = 0; n < h->n_pipes; n++) {
+		const struct sleeper *s = doorbell_sleeper(h, n);
+		int fd = __atomic_exchange_n(&s->kicker[page % HCA_UAR_PAGES].fd, -1,
+					     __ATOMIC_ACQ_REL);
+
+		if (fd < 0)
+			continue;
+		listen_to(s->epoll_fd, EPOLL_CTL_DEL, fd, 0, 0);
+		removed = true;
+	}
+	if (removed)
+		hca_wait_workers(h);
 }
 
 uint64_t
 hca_kick_muted(const struct hca *h, uint32_t page)
 {
-	return __atomic_load_n(&h->sleep->kicker[page % HCA_UAR_PAGES].mutes, __ATOMIC_RELAXED);
+	uint64_t sum = 0;
+
+	for (unsigned int n = 0; n < h->n_pipes; n++)
+		sum += __atomic_load_n(&doorbell_sleeper(h, n)->kicker[page % HCA_UAR_PAGES].mutes,
+				       __ATOMIC_RELAXED);
+	return sum;
 }
 
 /* ---- clients that kick for nothing: the doorbell's worker ---- */
@@ -296,7 +309,7 @@ mute(struct hca *h, struct sleeper *s, struct kicker *k, uint32_t page, uint64_t
 static void
 kicked_in_vain(struct hca *h, struct sleeper *s, uint32_t page, uint64_t now)
 {
-	struct kicker *k = &h->sleep->kicker[page];
+	struct kicker *k = &s->kicker[page];
 
 	HCA_COUNT_AT(s->pipe, s->stage, HCA_CTR_kicks_for_nothing);
 	if (k->muted)
@@ -329,7 +342,7 @@ unmute(struct hca *h, struct sleeper *s, uint64_t now)
 		return;
 	s->listen_at = UINT64_MAX;
 	for (uint32_t page = 0; page < HCA_UAR_PAGES; page++) {
-		struct kicker *k = &h->sleep->kicker[page];
+		struct kicker *k = &s->kicker[page];
 		int fd = __atomic_load_n(&k->fd, __ATOMIC_ACQUIRE);
 
 		if (!k->muted)
@@ -556,15 +569,21 @@ hca_sleep_word(const struct hca *h, unsigned int worker)
 }
 
 uint32_t
-hca_sleep_offset(const struct hca *h)
+hca_sleep_offset(const struct hca *h, unsigned int pipe)
 {
-	return h->core->stage_worker[HCA_STAGE_DOORBELL] * WORD_STRIDE;
+	return h->pipe[pipe].stage_worker[HCA_STAGE_DOORBELL] * WORD_STRIDE;
+}
+
+const uint32_t *
+hca_doorbell_word(const struct hca *h, unsigned int pipe)
+{
+	return doorbell_sleeper(h, pipe)->word;
 }
 
 int
-hca_kick_fd(const struct hca *h)
+hca_kick_fd(const struct hca *h, unsigned int pipe)
 {
-	return doorbell_sleeper(h)->kick_fd;
+	return doorbell_sleeper(h, pipe)->kick_fd;
 }
 
 static int
@@ -608,9 +627,12 @@ static void
 assign_stages(struct hca_sleep *p, const struct hca_pipe *h)
 {
 	for (unsigned int s = HCA_STAGE_N; s-- > 0;)
-		p->worker[h->stage_worker[s]].stage = s;
+		if (s != HCA_STAGE_CEU || h->pipe_number == 0)
+			p->worker[h->stage_worker[s]].stage = s;
 	p->worker[h->stage_worker[HCA_STAGE_DECAP]].rx = true;
 	p->worker[h->stage_worker[HCA_STAGE_DOORBELL]].doorbells = true;
+	p->worker[h->stage_worker[HCA_STAGE_DOORBELL]].kicker =
+		&p->kicker[h->pipe_number * HCA_UAR_PAGES];
 	p->worker[h->stage_worker[HCA_STAGE_ENCAP]].encap = true;
 }
 
@@ -627,7 +649,11 @@ hca_sleep_init(struct hca *h)
 		return -ENOMEM;
 	for (unsigned int w = 0; w < HCA_WORKERS_MAX; w++)
 		p->worker[w].epoll_fd = p->worker[w].kick_fd = p->worker[w].port_fd = -1;
-	for (uint32_t i = 0; i < HCA_UAR_PAGES; i++)
+	p->kicker = rte_zmalloc_socket("hca_sleep", h->n_pipes * HCA_UAR_PAGES * sizeof(*p->kicker),
+				       RTE_CACHE_LINE_SIZE, cfg->socket_id);
+	if (p->kicker == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->n_pipes * HCA_UAR_PAGES; i++)
 		p->kicker[i].fd = -1;
 	if (words == NULL)
 		words = p->own_words = rte_zmalloc_socket("hca_sleep", HCA_SLEEP_BYTES,
@@ -657,6 +683,7 @@ hca_sleep_fini(struct hca *h)
 		if (p->worker[w].kick_fd >= 0)
 			close(p->worker[w].kick_fd);
 	}
+	rte_free(p->kicker);
 	rte_free(p->own_words);
 	rte_free(p);
 	h->sleep = NULL;

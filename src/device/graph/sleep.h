@@ -41,23 +41,25 @@ struct hca;
 #define HCA_SLEEP_ASLEEP 1u
 #define HCA_SLEEP_BACKSTOP_NS 20000000u
 
-/* The sleep word of a worker, or of the one that checks doorbells, and its offset in the page. */
+/* The sleep word of a worker; of the one that checks a pipe's doorbells, and its offset. */
 const uint32_t *hca_sleep_word(const struct hca *h, unsigned int worker);
-uint32_t hca_sleep_offset(const struct hca *h);
+const uint32_t *hca_doorbell_word(const struct hca *h, unsigned int pipe);
+uint32_t hca_sleep_offset(const struct hca *h, unsigned int pipe);
 
 /* ---- kicks: after the work was published ---- */
 
 /* Wake the worker of a stage, or all workers. Any thread. */
 void hca_kick_stage(struct hca *h, enum hca_stage_id stage);
 void hca_kick_all(struct hca *h);
-/* The process's own eventfd of the worker that checks doorbells; -1: it never sleeps. */
-int hca_kick_fd(const struct hca *h);
+/* The process's own eventfd of the worker that checks a pipe's doorbells; -1: it never sleeps. */
+int hca_kick_fd(const struct hca *h, unsigned int pipe);
 
 /*
- * Add an eventfd to which the client of doorbell page `page` may write. remove: called by the
- * thread that closes the descriptor, before it does.
+ * Add an eventfd to which the client of doorbell page `page` may write, to wake the worker that
+ * checks the doorbells of a pipe. remove: those of all pipes; called by the thread that closes the
+ * descriptors, before it does.
  */
-int hca_kick_add(struct hca *h, uint32_t page, int fd);
+int hca_kick_add(struct hca *h, uint32_t page, unsigned int pipe, int fd);
 void hca_kick_remove(struct hca *h, uint32_t page);
 /* Number of times that useless kicks of the client were ignored for a time (MUTE_NS). */
 uint64_t hca_kick_muted(const struct hca *h, uint32_t page);

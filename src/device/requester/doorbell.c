@@ -45,7 +45,11 @@ struct hca_doorbell_ctx {
 	uint32_t gen_seen[HCA_UAR_PAGES];
 	uint16_t hot[HCA_UAR_PAGES];
 	uint16_t mark_at[HCA_UAR_PAGES]; /* position of the next check of marks */
-	uint8_t head[HCA_UAR_PAGES];	 /* next FIFO slot */
+	uint8_t head[HCA_UAR_PAGES];	 /* number of the next doorbell */
+	/* of this pipe: its part of the FIFO, of the words of marks, and a bit for each of these */
+	uint8_t fifo_base, fifo_mask;
+	uint8_t mark_base, mark_mask;
+	uint64_t marked;
 };
 
 _Static_assert(HCA_UAR_FIFO_SLOTS == 256, "head counts in 8 bits");
@@ -76,6 +80,18 @@ bit_set(uint64_t *map, uint32_t i, bool on)
 	map[i / 64] = on ? map[i / 64] | bit : map[i / 64] & ~bit;
 }
 
+static void
+take_part(struct hca_doorbell_ctx *c, uint32_t pipes, uint32_t pipe)
+{
+	uint32_t words = HCA_UAR_MARK_WORDS / pipes;
+
+	c->fifo_base = (uint8_t)HCA_UAR_FIFO_SLOT(pipes, pipe, 0);
+	c->fifo_mask = (uint8_t)(HCA_UAR_FIFO_PART(pipes) - 1);
+	c->mark_base = (uint8_t)(pipe * words);
+	c->mark_mask = (uint8_t)(words - 1);
+	c->marked = UINT64_MAX >> (64 - words) << c->mark_base;
+}
+
 int
 hca_doorbell_init(struct hca_pipe *h)
 {
@@ -85,6 +101,7 @@ hca_doorbell_init(struct hca_pipe *h)
 	if (c == NULL)
 		return -ENOMEM;
 	h->stage_ctx[HCA_STAGE_DOORBELL] = c;
+	take_part(c, h->pipe_mask + 1u, h->pipe_number);
 	return 0;
 }
 
@@ -140,7 +157,7 @@ pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
 			continue;
 		c->gen_seen[page] = gen;
 		c->head[page] = (uint8_t)HCA_UAR_FIFO_FIRST(page);
-		c->mark_at[page] = 0;
+		c->mark_at[page] = (uint16_t)(64u * c->mark_base);
 		bit_set(c->open, page, gen & 1);
 		if (gen & 1)
 			rota_add(c, page, now);
@@ -158,23 +175,33 @@ pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
  * does not exist.
  */
 static inline bool
-register_written(const struct hca_uar_page *u)
+register_written(const struct hca_pipe *h, const struct hca_uar_page *u)
 {
-	return hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED)) >> 32 != 0;
+	uint64_t w = hca_le64_to_cpu(__atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED));
+
+	return w >> 32 != 0 && (HCA_DB_QPN(w) & h->pipe_mask) == h->pipe_number;
 }
 
 /* On the same cache line as the register. */
 static inline bool
-is_marked(const struct hca_uar_page *u)
+is_marked(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u)
 {
-	return __atomic_load_n(&u->marked, __ATOMIC_RELAXED) != 0;
+	return (hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED)) & c->marked) != 0;
+}
+
+static inline uint32_t
+fifo_slot(const struct hca_doorbell_ctx *c, uint8_t number)
+{
+	return c->fifo_base + (number & c->fifo_mask);
 }
 
 static inline bool
-has_doorbells(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u, uint32_t page)
+has_doorbells(const struct hca_pipe *h, const struct hca_doorbell_ctx *c,
+	      const struct hca_uar_page *u, uint32_t page)
 {
-	return __atomic_load_n(&u->fifo[c->head[page]], __ATOMIC_RELAXED) != HCA_DB_EMPTY ||
-	       register_written(u) || is_marked(u);
+	return __atomic_load_n(&u->fifo[fifo_slot(c, c->head[page])], __ATOMIC_RELAXED) !=
+		       HCA_DB_EMPTY ||
+	       register_written(h, u) || is_marked(c, u);
 }
 
 /* Check open pages that are not on the rota; those with doorbells join it. */
@@ -187,7 +214,7 @@ check_cold_pages(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint64_t now)
 		for (; cold != 0; cold &= cold - 1) {
 			uint32_t page = w * 64 + (uint32_t)__builtin_ctzll(cold);
 
-			if (has_doorbells(c, uar_page(h, page), page))
+			if (has_doorbells(h, c, uar_page(h, page), page))
 				rota_add(c, page, now);
 		}
 	}
@@ -216,6 +243,18 @@ scan_pages(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint64_t now)
 	check_cold_pages(h, c, now);
 }
 
+/* The word of the register, unless the client has replaced it by one for another pipe. */
+static unsigned int
+take_register(const struct hca_pipe *h, struct hca_uar_page *u, uint64_t *word)
+{
+	hca_le64 raw = __atomic_load_n(&u->sq_doorbell, __ATOMIC_RELAXED);
+
+	*word = hca_le64_to_cpu(raw);
+	return (HCA_DB_QPN(*word) & h->pipe_mask) == h->pipe_number &&
+	       __atomic_compare_exchange_n(&u->sq_doorbell, &raw, 0, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
 /* Take at most max words of the page and clear them. */
 static inline unsigned int
 take_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *words,
@@ -226,7 +265,7 @@ take_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, uint64
 	unsigned int n = 0;
 
 	while (n < max) {
-		hca_le64 *slot = &u->fifo[head];
+		hca_le64 *slot = &u->fifo[fifo_slot(c, head)];
 		uint64_t w = hca_le64_to_cpu(__atomic_load_n(slot, __ATOMIC_ACQUIRE));
 
 		if (w == HCA_DB_EMPTY)
@@ -237,9 +276,8 @@ take_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, uint64
 		words[n++] = w;
 	}
 	c->head[page] = head;
-	if (unlikely(n < max && register_written(u)))
-		words[n++] =
-			hca_le64_to_cpu(__atomic_exchange_n(&u->sq_doorbell, 0, __ATOMIC_ACQ_REL));
+	if (unlikely(n < max && register_written(h, u)))
+		n += take_register(h, u, &words[n]);
 	return n;
 }
 
@@ -295,7 +333,7 @@ doorbell_judge(struct hca_pipe *h, uint32_t page, uint64_t w)
 		HCA_COUNT(h, DOORBELL, db_bad_state);
 		return NULL;
 	}
-	if (unlikely(qp->cfg.usr_page != page)) {
+	if (unlikely(qp->cfg.usr_page != page || (qpi & h->pipe_mask) != h->pipe_number)) {
 		HCA_COUNT(h, DOORBELL, db_foreign_qpn);
 		return NULL;
 	}
@@ -353,6 +391,13 @@ take_mark_word(struct hca_uar_page *u, uint32_t w, uint32_t from, uint16_t *mark
 	return n;
 }
 
+/* Words of marks of this pipe, in a circle. */
+static inline uint32_t
+next_mark_word(const struct hca_doorbell_ctx *c, uint32_t w)
+{
+	return c->mark_base + (w & c->mark_mask);
+}
+
 /*
  * Take up to max marks, beginning after the one taken last, so that none waits for others that are
  * set again and again.
@@ -361,12 +406,12 @@ static unsigned int
 take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, uint16_t *marks,
 	   unsigned int max)
 {
-	uint64_t set = hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED));
+	uint64_t set = hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED)) & c->marked;
 	uint32_t at = c->mark_at[page], looked = 0;
 	unsigned int n = 0;
 
 	/* the first word is visited twice: from the middle on, and at the end the rest */
-	for (uint32_t i = 0; i <= HCA_UAR_MARK_WORDS && looked < MARK_WORDS; i++) {
+	for (uint32_t i = 0; i <= c->mark_mask + 1u && looked < MARK_WORDS; i++) {
 		uint32_t w = at / 64;
 
 		if (set >> w & 1) {
@@ -377,9 +422,9 @@ take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, ui
 				break;
 			}
 		}
-		at = (w + 1) % HCA_UAR_MARK_WORDS * 64;
+		at = next_mark_word(c, w + 1) * 64;
 	}
-	c->mark_at[page] = (uint16_t)(at % HCA_UAR_MARK_COUNT);
+	c->mark_at[page] = (uint16_t)(next_mark_word(c, at / 64) * 64 + at % 64);
 	return n;
 }
 
@@ -408,6 +453,15 @@ judge_marked(struct hca_pipe *h, uint32_t page, uint32_t qpi, void **obj, bool *
 	return 1;
 }
 
+/* The k-th QP of those that share a mark, see HCA_UAR_MARK(). */
+static inline uint32_t
+marked_qp(const struct hca_pipe *h, uint32_t mark, uint32_t k)
+{
+	uint32_t pipes = h->pipe_mask + 1u, part = HCA_UAR_MARK_PART(pipes);
+
+	return ((mark % part + k * part) * pipes + h->pipe_number) & h->qp_mask;
+}
+
 /* Returns the number of marks taken; their words for the parser fit into max. */
 static unsigned int
 visit_marks(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsigned int max,
@@ -422,9 +476,8 @@ visit_marks(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsig
 		bool own = false, foreign = false;
 
 		for (uint32_t k = 0; k < per; k++)
-			good += judge_marked(h, page,
-					     (marks[i] + k * HCA_UAR_MARK_COUNT) & h->qp_mask,
-					     &objs[good], &own, &foreign);
+			good += judge_marked(h, page, marked_qp(h, marks[i], k), &objs[good], &own,
+					     &foreign);
 		if (own) {
 			HCA_COUNT(h, DOORBELL, db_marks);
 			continue;
@@ -469,7 +522,7 @@ visit_page(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsign
 {
 	unsigned int marks = RTE_MAX(max / 2, qps_per_mark(h)), done = 0;
 
-	if (unlikely(is_marked(uar_page(h, page))) && marks <= max) {
+	if (unlikely(is_marked(doorbell_ctx(h), uar_page(h, page))) && marks <= max) {
 		done = visit_marks(h, c, page, marks, now);
 		max -= marks;
 	}
@@ -503,7 +556,7 @@ hca_doorbell_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	for (uint32_t i = 0; i < c->hot_n; i++) {
 		uint32_t page = c->hot[at];
 
-		if (unlikely(has_doorbells(c, uar_page(h, page), page))) {
+		if (unlikely(has_doorbells(h, c, uar_page(h, page), page))) {
 			unsigned int max = burst_room(h, budget - done), taken;
 
 			if (max == 0) {

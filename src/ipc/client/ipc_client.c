@@ -354,10 +354,12 @@ ctl_watch_fd(void *arg)
 }
 
 static int
-ctl_sleep(void *arg, const uint32_t **word, int *kick_fd)
+ctl_sleep(void *arg, uint32_t pipe, const uint32_t **word, int *kick_fd)
 {
 	const struct ipc_channel *c = arg;
 
+	if (pipe != 0)
+		return -ENOENT;
 	*word = (const uint32_t *)(c->sleep_page + c->sleep_offset);
 	*kick_fd = c->kick_fd;
 	return 0;

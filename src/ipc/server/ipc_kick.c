@@ -41,7 +41,7 @@ ipc_kick_open(struct ipc_session *s, int *fds)
 		return ipc_fail(-errno, "eventfd: %s", strerror(errno));
 	s->kicks = true;
 	if (sleep != NULL)
-		err = sleep->add(sleep->arg, s->uar_page, s->kick_fd);
+		err = sleep->add(sleep->arg, s->uar_page, 0, s->kick_fd);
 	if (err != 0)
 		return ipc_fail(err, "the device does not take an eventfd: %s", strerror(-err));
 	fds[1] = fcntl(s->kick_fd, F_DUPFD_CLOEXEC, 0);

@@ -30,8 +30,11 @@ struct ipc_server;
 struct ipc_sleep {
 	int page_fd;	 /* the sleep words; clients cannot write to it */
 	uint32_t offset; /* of the word of the worker that checks doorbells */
-	/* Let a client's eventfd wake that worker (remove: no longer). 0 or a negative errno. */
-	int (*add)(void *arg, uint32_t uar_page, int fd);
+	/*
+	 * Let a client's eventfd wake the worker that checks the doorbells of a pipeline (remove:
+	 * no longer, of all pipelines). 0 or a negative errno.
+	 */
+	int (*add)(void *arg, uint32_t uar_page, uint32_t pipe, int fd);
 	void (*remove)(void *arg, uint32_t uar_page);
 	/*
 	 * Number of times that the client's kicks were ignored for 100 ms, because they were

@@ -54,8 +54,8 @@ test_places(void **state)
 	assert_int_equal(HCA_BAR0_RESET, 0xf0010);
 	assert_int_equal(HCA_BAR0_EQ_CI(0), 0xf0100);
 	assert_int_equal(HCA_BAR0_EQ_CI(31), 0xf017c);
-	assert_int_equal(HCA_UAR_MARK(0x7f1fff), 0xfff);
-	assert_int_equal(HCA_UAR_MARK(0x7f1000), 0);
+	assert_int_equal(HCA_UAR_MARK(1, 0x7f1fff), 0xfff);
+	assert_int_equal(HCA_UAR_MARK(1, 0x7f1000), 0);
 	assert_int_equal(HCA_UAR_FIFO_FIRST(0), 0);
 	assert_int_equal(HCA_UAR_FIFO_FIRST(31), 248);
 	assert_int_equal(HCA_UAR_FIFO_FIRST(32), 0);

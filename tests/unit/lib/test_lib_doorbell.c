@@ -79,16 +79,16 @@ test_unfilled_slot_is_not_given_again(void **state)
 	struct lib_context *c = lib_ctx(ctx);
 	uint32_t held = 0, number = 0;
 
-	assert_int_equal(lib_doorbell_take(c, &held), 0);
+	assert_int_equal(lib_doorbell_take(c, &c->uar, &held), 0);
 	for (uint32_t i = 1; i < HCA_UAR_FIFO_SLOTS; i++) {
-		assert_int_equal(lib_doorbell_take(c, &number), 0);
+		assert_int_equal(lib_doorbell_take(c, &c->uar, &number), 0);
 		lib_doorbell_fill(&c->uar, number, 1);
 	}
-	assert_int_equal(lib_doorbell_take(c, &number), LIB_DOORBELL_FULL);
+	assert_int_equal(lib_doorbell_take(c, &c->uar, &number), LIB_DOORBELL_FULL);
 	assert_int_equal(fake_take_doorbell(fake), 0); /* the device waits at the reserved slot */
 	lib_doorbell_fill(&c->uar, held, 2);
 	assert_int_equal(fake_take_doorbell(fake), 2);
-	assert_int_equal(lib_doorbell_take(c, &number), 0);
+	assert_int_equal(lib_doorbell_take(c, &c->uar, &number), 0);
 	lib_doorbell_fill(&c->uar, number, 3);
 }
 
@@ -105,7 +105,7 @@ flags_at(const struct lib_qp *qp, uint32_t index)
 static bool
 take_mark(const struct lib_qp *qp)
 {
-	uint32_t m = HCA_UAR_MARK(qp->pub.qp_num);
+	uint32_t m = HCA_UAR_MARK(1, qp->pub.qp_num);
 	uint64_t w = 1ull << m / 64, bit = 1ull << m % 64;
 	bool summary = (hca_le64_to_cpu(fake->page.marked) & w) != 0;
 	bool set = (hca_le64_to_cpu(fake->page.marks[m / 64]) & bit) != 0;

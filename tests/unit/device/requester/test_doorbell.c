@@ -375,7 +375,7 @@ test_busy_page_leaves_room_for_others(void **state)
 static void
 mark(struct client *c, uint32_t qpn)
 {
-	uint32_t m = HCA_UAR_MARK(qpn);
+	uint32_t m = HCA_UAR_MARK(1, qpn);
 
 	c->page->marks[m / 64] |= hca_cpu_to_le64(1ull << m % 64);
 	c->page->marked |= hca_cpu_to_le64(1ull << m / 64);
@@ -501,6 +501,107 @@ test_marks_take_turns(void **state)
 		assert_true(seen[i]);
 }
 
+/* ---- several pipes: the stage of one reads its part of the page ---- */
+
+#define PIPES 4u
+#define PIPE 2u
+
+/* The stage again, as that of a pipe; QPs of index i belong to pipe i mod PIPES. */
+static void
+become_pipe(struct fx *fx)
+{
+	hca_doorbell_fini(fx->h);
+	fx->h->pipe_mask = PIPES - 1;
+	fx->h->pipe_number = PIPE;
+	assert_int_equal(hca_doorbell_init(fx->h), 0);
+	for (uint32_t qpi = 4; qpi < 8; qpi++)
+		fx_qp(fx, qpi, PAGE, 6, 6, 16);
+}
+
+static void
+test_part_of_the_fifo(void **state)
+{
+	struct fx *fx = *state;
+	struct client c;
+
+	become_pipe(fx);
+	c = client_open(fx, PAGE);
+	/* the slots of all parts are filled; more than one turn of this one */
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		c.page->fifo[i] = hca_cpu_to_le64(word(63, HCA_OP_SEND, fx_qpn(4)));
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_PART(PIPES); i++)
+		c.page->fifo[HCA_UAR_FIFO_SLOT(PIPES, PIPE, i)] = 0;
+	for (uint32_t round = 0; round < 30; round++) {
+		for (uint32_t i = 0; i < 5; i++)
+			c.page->fifo[HCA_UAR_FIFO_SLOT(PIPES, PIPE, c.next++)] =
+				word(i, HCA_OP_SEND, fx_qpn(6));
+		assert_int_equal(hca_doorbell_poll(fx->h, round, 32), 5);
+	}
+	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 150);
+	for (uint32_t i = 0; i < 150; i++)
+		assert_int_equal(HCA_CHAIN_SQ_HEAD(pushed(fx, i)), i % 5);
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		assert_int_equal(c.page->fifo[i] != 0, i / HCA_UAR_FIFO_PART(PIPES) != PIPE);
+}
+
+/* A client rings for a QP of another pipe: that pipe's stages alone may use the QP. */
+static void
+test_qps_of_other_pipes(void **state)
+{
+	struct fx *fx = *state;
+	struct client c;
+
+	become_pipe(fx);
+	c = client_open(fx, PAGE);
+	for (uint32_t qpi = 4; qpi < 8; qpi++)
+		c.page->fifo[HCA_UAR_FIFO_SLOT(PIPES, PIPE, c.next++)] =
+			word(qpi, HCA_OP_SEND, fx_qpn(qpi));
+	hca_doorbell_poll(fx->h, 1, 32);
+	assert_int_equal(fx->edge[HCA_EDGE_DB_PARSER].n, 1);
+	assert_int_equal(HCA_CHAIN_SQ_HEAD(pushed(fx, 0)), 6);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_foreign_qpn), 3);
+}
+
+/* Each pipe takes from the register the words of its QPs. */
+static void
+test_register_of_a_pipe(void **state)
+{
+	struct fx *fx = *state;
+	struct client c;
+
+	become_pipe(fx);
+	c = client_open(fx, PAGE);
+	c.page->sq_doorbell = word(1, HCA_OP_SEND, fx_qpn(5));
+	assert_int_equal(hca_doorbell_poll(fx->h, 1, 32), 0);
+	assert_int_not_equal(c.page->sq_doorbell, 0);
+	c.page->sq_doorbell = word(1, HCA_OP_SEND, fx_qpn(6));
+	assert_int_equal(hca_doorbell_poll(fx->h, 1 + SCAN_NS, 32), 1);
+	assert_int_equal(c.page->sq_doorbell, 0);
+}
+
+static void
+test_marks_of_a_pipe(void **state)
+{
+	struct fx *fx = *state;
+	struct client c;
+	uint32_t mine, other;
+
+	become_pipe(fx);
+	c = client_open(fx, PAGE);
+	mine = HCA_UAR_MARK(PIPES, fx_qpn(6));
+	other = HCA_UAR_MARK(PIPES, fx_qpn(5));
+	assert_int_equal(mine / HCA_UAR_MARK_PART(PIPES), PIPE);
+	for (unsigned int i = 0; i < 2; i++) {
+		uint32_t m = i == 0 ? mine : other;
+
+		c.page->marks[m / 64] |= hca_cpu_to_le64(1ull << m % 64);
+		c.page->marked |= hca_cpu_to_le64(1ull << m / 64);
+	}
+	hca_doorbell_poll(fx->h, 1, 32);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_marks), 1);
+	assert_int_equal(c.page->marked, hca_cpu_to_le64(1ull << other / 64));
+}
+
 int
 main(void)
 {
@@ -527,6 +628,10 @@ main(void)
 		T(test_mark_kicks),
 		T(test_mark_kicks_a_jetty),
 		T(test_marks_take_turns),
+		T(test_part_of_the_fifo),
+		T(test_qps_of_other_pipes),
+		T(test_register_of_a_pipe),
+		T(test_marks_of_a_pipe),
 #undef T
 	};
 
