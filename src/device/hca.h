@@ -37,8 +37,9 @@ struct hca_config {
 	/* one more that is not in the table, for tests: wire is HCA_WIRE_TEST [none] */
 	const struct hca_wire_ops *wire_more;
 	enum hca_layout layout; /* of each pipeline */
-	uint32_t pipelines;	/* 1: others are refused, because ports have one queue [1] */
-	int socket_id;		/* NUMA socket of the memory, -1 = any */
+	/* 1, 2, 4, 8 or 16, at most the queues of the port and 64 workers in all [1] */
+	uint32_t pipelines;
+	int socket_id; /* NUMA socket of the memory, -1 = any */
 
 #define X(section, name, min, max, def) uint32_t name;
 	HCA_LIMIT_LIST(X)

@@ -172,9 +172,13 @@ static void
 open_ports(struct sim *s, const char *name)
 {
 	struct hca_port *wire[2];
-	uint32_t depth = s->cfg.link_depth ? s->cfg.link_depth : 256;
+	const struct sim_link_config link = {
+		.depth = s->cfg.link_depth ? s->cfg.link_depth : 256,
+		.queues = s->cfg.pipes,
+		.steering = s->cfg.seed & 1 ? SIM_LINK_BY_QPN : SIM_LINK_BY_HASH,
+	};
 
-	sim_check(s, sim_link_open(name, depth, wire) == 0, "no wire");
+	sim_check(s, sim_link_open(name, &link, wire) == 0, "no wire");
 	if (getenv("SIM_PCAP") != NULL)
 		sim_check(s, hca_pcap_open(getenv("SIM_PCAP"), PCAP_FRAMES, &s->pcap) == 0,
 			  "SIM_PCAP cannot be written");
@@ -212,6 +216,7 @@ open_hca(struct sim *s, unsigned int i, const char *name)
 		.port = s->side[i].stall,
 		.wires = c->wires,
 		.layout = c->layout,
+		.pipelines = c->pipes,
 		.socket_id = -1,
 		.log_qps = log_qps,
 		.log_cqs = RTE_MIN(log_qps + 1, 14u),
@@ -378,8 +383,10 @@ sim_open(const struct sim_config *cfg)
 	sim_check(NULL, s != NULL, "no memory");
 	s->cfg = *cfg;
 	s->now = 1000000;
+	if (s->cfg.pipes == 0)
+		s->cfg.pipes = (uint32_t)sim_env("SIM_PIPES", 1);
 	if (s->cfg.tick_ns == 0)
-		s->cfg.tick_ns = cfg->executor == SIM_STEPPED ? 50 : 500;
+		s->cfg.tick_ns = cfg->executor == SIM_STEPPED ? 50 / s->cfg.pipes : 500;
 	snprintf(name, sizeof(name), "s%u", serial++);
 	open_ports(s, name);
 	for (unsigned int i = 0; i < 2; i++) {

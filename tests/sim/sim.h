@@ -59,6 +59,7 @@ struct sim_config {
 	enum hca_layout layout;
 	enum sim_executor executor;
 	uint32_t wires; /* of both HCAs, as in struct hca_config */
+	uint32_t pipes; /* of both HCAs [SIM_PIPES of the environment, or 1] */
 	uint64_t seed;
 	uint32_t edge_size, mbufs, records, full_records, records_per_qp;
 	uint32_t ub_ops;      /* of each kind [1024] */
@@ -67,7 +68,7 @@ struct sim_config {
 	uint32_t link_depth;  /* [256] */
 	uint32_t max_mtu;
 	uint64_t port_stall_ns;
-	uint64_t tick_ns;	/* time per loop or step [500, stepped 50] */
+	uint64_t tick_ns;	/* time per loop or step [500, stepped 50 / pipes] */
 	struct hca_quota quota; /* of each client */
 	/*
 	 * Threads: use all CPUs, so that they race. Otherwise they share one and yield to each

@@ -10,10 +10,13 @@
 
 #include "core/ring_count.h"
 #include "sim_link.h"
+#include "wire/wire_view.h"
 
 struct sim_port {
 	struct hca_port port;
-	struct rte_ring *tx, *rx; /* tx is owned */
+	struct sim_port *peer;			  /* NULL: closed */
+	struct rte_ring *rx[SIM_LINK_QUEUES_MAX]; /* owned */
+	enum sim_link_steering steering;
 	uint64_t hash;
 	uint64_t injected;
 	bool hash_on;
@@ -39,33 +42,58 @@ sim_hash(uint64_t h, const void *data, size_t n)
 	return h ^ h >> 32;
 }
 
-static void
+/* Of IP addresses and UDP ports. */
+static uint32_t
+flow_hash(const uint8_t *frame, const struct hca_wire_view *v)
+{
+	uint32_t addresses = v->ip_version == 4 ? 12 : 8;
+	uint64_t h = sim_hash(1, frame + v->l3 + addresses, v->ip_version == 4 ? 8 : 32);
+
+	return (uint32_t)(sim_hash(h, frame + v->transport - HCA_UDP_LEN, 4) >> 32);
+}
+
+/* The queue in which a frame arrives: of one flow, always the same. */
+static struct rte_ring *
+ring_of(const struct sim_port *to, const struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+	uint32_t queues = to->port.queues, q = 0;
+	struct hca_wire_view v;
+
+	if (queues > 1 && hca_wire_parse(frame, m->data_len, &v) == 0)
+		q = to->steering == SIM_LINK_BY_QPN ? v.dst : flow_hash(frame, &v);
+	return to->rx[q % queues];
+}
+
+/* False: the frame stays the caller's. */
+static bool
 send_one(struct sim_port *p, struct rte_mbuf *m)
 {
-	if (p->lost(p->lost_arg, rte_pktmbuf_mtod(m, uint8_t *), m->data_len)) {
+	sim_link_lost_fn lost = __atomic_load_n(&p->lost, __ATOMIC_ACQUIRE);
+	struct rte_ring *to = ring_of(p->peer, m);
+
+	if (hca_ring_room(to) == 0)
+		return false;
+	if (p->hash_on)
+		p->hash = sim_hash(p->hash, rte_pktmbuf_mtod(m, void *), m->data_len);
+	if (lost != NULL && lost(p->lost_arg, rte_pktmbuf_mtod(m, uint8_t *), m->data_len)) {
 		__atomic_store_n(&p->lost_frames, p->lost_frames + 1, __ATOMIC_RELAXED);
 		rte_pktmbuf_free(m);
-	} else {
-		rte_ring_enqueue(p->tx, m);
+		return true;
 	}
+	return rte_ring_enqueue(to, m) == 0;
 }
 
 static uint16_t
 link_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
-	struct sim_port *p = (struct sim_port *)port;
-	unsigned int room = hca_ring_room(p->tx);
+	uint16_t done = 0;
 
+	(void)q;
 	(void)now;
-	if (n > room)
-		n = (uint16_t)room;
-	for (uint16_t i = 0; p->hash_on && i < n; i++)
-		p->hash = sim_hash(p->hash, rte_pktmbuf_mtod(m[i], void *), m[i]->data_len);
-	if (__atomic_load_n(&p->lost, __ATOMIC_ACQUIRE) == NULL)
-		return (uint16_t)rte_ring_enqueue_burst(p->tx, (void **)m, n, NULL);
-	for (uint16_t i = 0; i < n; i++)
-		send_one(p, m[i]);
-	return n;
+	while (done < n && send_one((struct sim_port *)port, m[done]))
+		done++;
+	return done;
 }
 
 static uint16_t
@@ -74,7 +102,7 @@ link_rx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint
 	struct sim_port *p = (struct sim_port *)port;
 
 	(void)now;
-	return (uint16_t)rte_ring_dequeue_burst(p->rx, (void **)m, n, NULL);
+	return (uint16_t)rte_ring_dequeue_burst(p->rx[q], (void **)m, n, NULL);
 }
 
 static bool
@@ -85,15 +113,26 @@ link_up(struct hca_port *port)
 }
 
 static void
+free_port(struct sim_port *p)
+{
+	void *m;
+
+	for (unsigned int q = 0; p != NULL && q < p->port.queues; q++) {
+		while (p->rx[q] != NULL && rte_ring_dequeue(p->rx[q], &m) == 0)
+			rte_pktmbuf_free(m);
+		rte_ring_free(p->rx[q]);
+	}
+	free(p);
+}
+
+static void
 link_close(struct hca_port *port)
 {
 	struct sim_port *p = (struct sim_port *)port;
-	void *m;
 
-	while (rte_ring_dequeue(p->rx, &m) == 0)
-		rte_pktmbuf_free(m);
-	rte_ring_free(p->rx);
-	free(p);
+	if (p->peer != NULL)
+		p->peer->peer = NULL;
+	free_port(p);
 }
 
 static const struct hca_port_ops link_ops = {
@@ -103,29 +142,42 @@ static const struct hca_port_ops link_ops = {
 	.close = link_close,
 };
 
-int
-sim_link_open(const char *name, uint32_t depth, struct hca_port *out[2])
+static struct sim_port *
+new_port(const char *name, unsigned int side, const struct sim_link_config *cfg)
 {
-	struct sim_port *p[2] = {calloc(1, sizeof(*p[0])), calloc(1, sizeof(*p[0]))};
-	struct rte_ring *r[2] = {NULL, NULL};
-	char rn[RTE_RING_NAMESIZE];
+	struct sim_port *p = calloc(1, sizeof(*p));
+	char ring[RTE_RING_NAMESIZE];
 
-	for (unsigned int i = 0; i < 2; i++) {
-		snprintf(rn, sizeof(rn), "%s.wire%u", name, i);
-		r[i] = rte_ring_create(rn, depth, SOCKET_ID_ANY, RING_F_EXACT_SZ);
-	}
-	if (p[0] == NULL || p[1] == NULL || r[0] == NULL || r[1] == NULL) {
-		for (unsigned int i = 0; i < 2; i++) {
-			rte_ring_free(r[i]);
-			free(p[i]);
+	if (p == NULL)
+		return NULL;
+	p->port = (struct hca_port){.ops = &link_ops,
+				    .max_frame = 4400,
+				    .queue_size = cfg->depth,
+				    .queues = (uint16_t)RTE_MAX(cfg->queues, 1u)};
+	p->steering = cfg->steering;
+	for (unsigned int q = 0; q < p->port.queues; q++) {
+		snprintf(ring, sizeof(ring), "%s.wire%u.%u", name, side, q);
+		p->rx[q] = rte_ring_create(ring, cfg->depth, SOCKET_ID_ANY, RING_F_EXACT_SZ);
+		if (p->rx[q] == NULL) {
+			free_port(p);
+			return NULL;
 		}
+	}
+	return p;
+}
+
+int
+sim_link_open(const char *name, const struct sim_link_config *cfg, struct hca_port *out[2])
+{
+	struct sim_port *p[2] = {new_port(name, 0, cfg), new_port(name, 1, cfg)};
+
+	if (p[0] == NULL || p[1] == NULL) {
+		free_port(p[0]);
+		free_port(p[1]);
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < 2; i++) {
-		p[i]->port =
-			(struct hca_port){.ops = &link_ops, .max_frame = 4400, .queue_size = depth};
-		p[i]->tx = r[i];
-		p[i]->rx = r[1 - i];
+		p[i]->peer = p[1 - i];
 		out[i] = &p[i]->port;
 	}
 	return 0;
@@ -146,7 +198,11 @@ sim_link_hash(const struct hca_port *p)
 uint32_t
 sim_link_queued(const struct hca_port *p)
 {
-	return hca_ring_count(((const struct sim_port *)p)->rx);
+	uint32_t n = 0;
+
+	for (unsigned int q = 0; q < p->queues; q++)
+		n += hca_ring_count(((const struct sim_port *)p)->rx[q]);
+	return n;
 }
 
 void
@@ -165,7 +221,7 @@ sim_link_lost(const struct hca_port *p)
 bool
 sim_link_inject(struct hca_port *p, struct rte_mbuf *m)
 {
-	if (rte_ring_enqueue(((struct sim_port *)p)->rx, m) != 0)
+	if (rte_ring_enqueue(ring_of((struct sim_port *)p, m), m) != 0)
 		return false;
 	((struct sim_port *)p)->injected++;
 	return true;
@@ -174,9 +230,12 @@ sim_link_inject(struct hca_port *p, struct rte_mbuf *m)
 uint16_t
 sim_link_take(struct hca_port *p, struct rte_mbuf **m, uint16_t n)
 {
-	n = link_rx(p, 0, m, n, 0);
-	((struct sim_port *)p)->injected -= n;
-	return n;
+	uint16_t got = 0;
+
+	for (uint16_t q = 0; q < p->queues; q++)
+		got += link_rx(p, q, m + got, n - got, 0);
+	((struct sim_port *)p)->injected -= got;
+	return got;
 }
 
 uint64_t

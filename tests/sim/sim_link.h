@@ -3,8 +3,8 @@
 #define TESTS_SIM_LINK_H
 
 /*
- * The wire of the simulation: two ports connected by a queue in each direction. Frames are
- * delivered in order and without delay. Can compute a hash over all frames.
+ * The wire of the simulation: two ports connected by queues in each direction. The frames of a flow
+ * are delivered in order, and all without delay. Can compute a hash over all frames.
  */
 
 #include <stdbool.h>
@@ -12,8 +12,22 @@
 
 #include "port/port.h"
 
-/* Create the link. depth: frames per direction, a power of two. 0 or a negative errno. */
-int sim_link_open(const char *name, uint32_t depth, struct hca_port *out[2]);
+#define SIM_LINK_QUEUES_MAX 16u
+
+/* How a port with several queues chooses one of them for a frame that arrives. */
+enum sim_link_steering {
+	SIM_LINK_BY_HASH, /* of addresses and UDP ports, as RSS does */
+	SIM_LINK_BY_QPN,  /* destination QPN mod queues */
+};
+
+struct sim_link_config {
+	uint32_t depth;	 /* frames per queue, a power of two */
+	uint32_t queues; /* of each port and each way; 0: 1 */
+	enum sim_link_steering steering;
+};
+
+/* Create the link. 0 or a negative errno. */
+int sim_link_open(const char *name, const struct sim_link_config *cfg, struct hca_port *out[2]);
 /* Frees the link when both ports are closed. */
 
 void sim_link_hash_on(struct hca_port *p);

@@ -491,7 +491,8 @@ replayed_read_in(const struct sim_config *cfg)
 	repeated = sim_counter(s, 1, "resp_repeated") - repeated;
 	loops = s->loops - loops;
 	sim_check(s, repeated != 0, "copies are not answered");
-	if (s->threads == NULL) {
+	/* a bystander in another pipe has its own execution engine */
+	if (s->threads == NULL && s->cfg.pipes == 1) {
 		sim_check(s, sim_counter(s, 1, "resp_repeats_slowed") != 0, "nothing is slowed");
 		sim_check(s, repeated <= 2 * loops, "%llu packets for copies in %llu loops",
 			  (unsigned long long)repeated, (unsigned long long)loops);

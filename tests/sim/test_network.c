@@ -464,9 +464,15 @@ fail_at(struct sim_pair *p, const struct sim_req *r, unsigned int n)
 static void
 path_mtu_in(const struct sim_config *cfg)
 {
-	struct sim *s = sim_open(cfg);
-	struct sim_pair *p = sim_pair_open(s, &large_mtu), *other = sim_pair_open(s, &large_mtu);
-	struct sim_pair *third = sim_pair_open(s, &large_mtu);
+	struct sim_config one = *cfg;
+	struct sim_pair *p, *other, *third;
+	struct sim *s;
+
+	one.pipes = 1; /* each pipe finds the MTU of a path for itself */
+	s = sim_open(&one);
+	p = sim_pair_open(s, &large_mtu);
+	other = sim_pair_open(s, &large_mtu);
+	third = sim_pair_open(s, &large_mtu);
 
 	for (unsigned int side = 0; side < 2; side++)
 		sim_link_lose(s->side[side].wire, too_long, NULL);

@@ -130,6 +130,7 @@
 	X(rx_mcast_unattached) \
 	X(rx_mcast_no_buffer) \
 	X(rx_stale_generation) \
+	X(rx_handover_full) \
 	X(rp_cnp_ignored) \
 	X(rp_cnp_handled) \
 	HCA_UB_RX_DROP_LIST(X)
@@ -276,6 +277,9 @@
 	X(rx_mcast_pkts) \
 	X(rx_mcast_members) \
 	X(rx_mcast_copies) \
+	/* frames given to the pipe of their QP, and copies of multicasts that it did not get */ \
+	X(rx_handed_over) \
+	X(rx_mcast_not_handed) \
 	/* loopback_copies: multicasts, which leave as well */ \
 	X(loopback_pkts) \
 	X(loopback_copies) \

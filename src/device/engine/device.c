@@ -17,13 +17,11 @@ hca_counter_value(const struct hca *h, unsigned int i)
 	return sum;
 }
 
+/* As reported by PORT_CHANGE events, which the first pipe raises. */
 bool
 hca_port_link_up(const struct hca *h)
 {
-	for (unsigned int n = 0; n < h->n_pipes; n++)
-		if (__atomic_load_n(&h->pipe[n].link_down, __ATOMIC_RELAXED) != 0)
-			return false;
-	return true;
+	return __atomic_load_n(&h->core->link_down, __ATOMIC_RELAXED) == 0;
 }
 
 bool

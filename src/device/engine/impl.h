@@ -88,6 +88,7 @@ struct hca_pipe {
 	struct hca_tx_wait tx_wait;		/* [pub] encap */
 
 	struct hca_loopback loop;
+	struct hca_handover handover; /* decap -> decap of the other pipes */
 	/* values of the lines when times were enabled; written by the enabling thread */
 	struct hca_stage_times {
 		uint64_t busy_cycles, polls, busy_polls;
@@ -191,6 +192,16 @@ hca_leave_ack(struct hca_pipe *h)
 {
 	__atomic_store_n(&h->line[HCA_STAGE_EE].leave_ack,
 			 __atomic_load_n(&h->leave_seq, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+}
+
+/* Stage `from` has left work for stage `to` of a pipe, outside edges and messages. */
+static inline void
+hca_wake_pipe(struct hca_pipe *h, enum hca_stage_id from, unsigned int pipe, enum hca_stage_id to)
+{
+	uint8_t worker = h->hca->pipe[pipe].stage_worker[to];
+
+	if (h->stage_worker[from] != worker)
+		h->wake[h->stage_worker[from]].workers |= UINT64_C(1) << worker;
 }
 
 /* Record of a QP by reference. */

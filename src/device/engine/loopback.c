@@ -20,22 +20,14 @@ int
 hca_loopback_init(struct hca_pipe *h)
 {
 	uint32_t frames = RTE_MIN(RTE_MAX(h->cfg.edge_size, FRAMES_MIN), FRAMES_MAX);
-	char name[RTE_RING_NAMESIZE];
 
-	snprintf(name, sizeof(name), "%s.loop", h->cfg.name);
-	h->loop.ring = rte_ring_create(name, frames, h->cfg.socket_id,
-				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
-	return h->loop.ring != NULL ? 0 : -ENOMEM;
+	return hca_handover_init(h, &h->loop.out, "loop", frames, (2u << h->pipe_mask) - 1);
 }
 
 void
 hca_loopback_fini(struct hca_pipe *h)
 {
-	void *m;
-
-	while (h->loop.ring != NULL && rte_ring_dequeue(h->loop.ring, &m) == 0)
-		rte_pktmbuf_free(m);
-	rte_ring_free(h->loop.ring);
+	hca_handover_fini(&h->loop.out);
 }
 
 void
@@ -100,17 +92,48 @@ copy_of(struct hca_pipe *h, const struct rte_mbuf *m)
 	return c;
 }
 
-/* The ring has room: encap has checked it before it took the frame. */
+static bool
+loop_to(struct hca_pipe *h, unsigned int pipe, struct rte_mbuf *m)
+{
+	if (unlikely(rte_ring_enqueue(h->loop.out.to[pipe], m) != 0)) {
+		rte_pktmbuf_free(m);
+		HCA_COUNT(h, ENCAP, loopback_drops);
+		return false;
+	}
+	hca_wake_pipe(h, HCA_STAGE_ENCAP, pipe, HCA_STAGE_DECAP);
+	return true;
+}
+
+/* A multicast; the pipe that sent it counts it, the others get copies. */
+static void
+loop_to_all(struct hca_pipe *h, struct rte_mbuf *m)
+{
+	for (unsigned int n = 0; n < h->hca->n_pipes; n++) {
+		struct rte_mbuf *copy = n != h->pipe_number ? copy_of(h, m) : NULL;
+
+		if (copy != NULL) {
+			copy->hash.usr = HCA_HANDED_COPY;
+			loop_to(h, n, copy);
+		}
+	}
+	m->hash.usr = 0;
+	if (loop_to(h, h->pipe_number, m))
+		HCA_COUNT(h, ENCAP, loopback_pkts);
+}
+
+/* The rings have room: encap has checked it before it took the frame. */
 static void
 loop(struct hca_pipe *h, struct rte_mbuf *m)
 {
-	if (unlikely(rte_ring_enqueue(h->loop.ring, m) != 0)) {
-		rte_pktmbuf_free(m);
-		HCA_COUNT(h, ENCAP, loopback_drops);
-		return;
-	}
-	HCA_COUNT(h, ENCAP, loopback_pkts);
-	hca_wake_stage(&h->core, HCA_STAGE_ENCAP, HCA_STAGE_DECAP);
+	unsigned int pipe = 0;
+
+	if (h->pipe_mask != 0)
+		pipe = hca_pipe_of_frame(&h->core, rte_pktmbuf_mtod(m, const uint8_t *),
+					 m->data_len);
+	if (pipe == HCA_PIPE_ALL)
+		loop_to_all(h, m);
+	else if (loop_to(h, pipe, m))
+		HCA_COUNT(h, ENCAP, loopback_pkts);
 }
 
 unsigned int
@@ -141,17 +164,30 @@ hca_loopback_divert(struct hca_pipe *h, struct rte_mbuf **m, unsigned int n)
 uint32_t
 hca_loopback_room(const struct hca_pipe *h)
 {
-	return hca_ring_room(h->loop.ring);
+	return hca_handover_room(&h->loop.out, h->hca->n_pipes);
 }
 
 unsigned int
 hca_loopback_rx(struct hca_pipe *h, struct rte_mbuf **m, unsigned int n)
 {
-	return rte_ring_dequeue_burst(h->loop.ring, (void **)m, n, NULL);
+	unsigned int pipes = h->hca->n_pipes, got = 0;
+
+	for (unsigned int i = 0; i < pipes && got < n; i++) {
+		unsigned int from = (h->loop.next + i) & h->pipe_mask;
+
+		got += rte_ring_dequeue_burst(h->hca->pipe[from].loop.out.to[h->pipe_number],
+					      (void **)m + got, n - got, NULL);
+	}
+	h->loop.next++;
+	return got;
 }
 
 uint32_t
 hca_loopback_count(const struct hca_pipe *h)
 {
-	return hca_ring_count(h->loop.ring);
+	uint32_t sum = 0;
+
+	for (unsigned int n = 0; n < h->hca->n_pipes; n++)
+		sum += hca_ring_count(h->hca->pipe[n].loop.out.to[h->pipe_number]);
+	return sum;
 }

@@ -18,6 +18,8 @@
 #include "frame/decap.h"
 #include "wire/wire_view.h"
 
+#define HANDOVER_FRAMES 512u /* to each other pipe */
+
 /* Lists the wires that a device with other wires than RoCE walks. */
 static void
 list_wires(const struct hca_pipe *h, struct hca_decap *d)
@@ -48,7 +50,8 @@ hca_decap_init(struct hca_pipe *h)
 		return -ENOMEM;
 	list_wires(h, d);
 	list_edges(h, d);
-	return 0;
+	return hca_handover_init(h, &h->handover, "hand", HANDOVER_FRAMES,
+				 ((2u << h->pipe_mask) - 1) & ~(1u << h->pipe_number));
 }
 
 void
@@ -56,6 +59,7 @@ hca_decap_fini(struct hca_pipe *h)
 {
 	struct hca_decap *d = h->stage_ctx[HCA_STAGE_DECAP];
 
+	hca_handover_fini(&h->handover);
 	if (d != NULL)
 		hca_decap_roce_fini(d);
 	rte_free(d);
@@ -246,13 +250,146 @@ continue_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int room, u
 	return 1;
 }
 
+/* ---- several pipes ---- */
+
+/* Frames that other pipes received for this one. */
+static unsigned int
+take_handed(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int max)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 1; i <= h->pipe_mask && n < max; i++) {
+		unsigned int from = (h->pipe_number + d->next_pipe + i) & h->pipe_mask;
+		struct rte_ring *r = h->hca->pipe[from].handover.to[h->pipe_number];
+
+		if (r != NULL)
+			n += rte_ring_dequeue_burst(r, (void **)m + n, max - n, NULL);
+	}
+	d->next_pipe++;
+	for (unsigned int i = 0; i < n; i++)
+		d->copies += m[i]->hash.usr == HCA_HANDED_COPY;
+	return n;
+}
+
+/*
+ * Frames that may be for any other pipe. A ring that has had no room for cfg.port_stall_ns belongs
+ * to a worker without a CPU: it does not stop reception for the other pipes, its frames are lost.
+ */
+static unsigned int
+handover_room(struct hca_pipe *h, struct hca_decap *d, uint64_t now)
+{
+	unsigned int room = UINT32_MAX;
+
+	for (unsigned int n = 0; n < h->hca->n_pipes; n++) {
+		unsigned int left =
+			h->handover.to[n] != NULL ? hca_ring_room(h->handover.to[n]) : UINT32_MAX;
+
+		if (likely(left != 0))
+			d->full_since[n] = 0;
+		else if (d->full_since[n] == 0)
+			d->full_since[n] = now ? now : 1;
+		else if (now - d->full_since[n] >= h->cfg.port_stall_ns)
+			continue;
+		room = RTE_MIN(room, left);
+	}
+	return room;
+}
+
+static void
+hand_to(struct hca_pipe *h, struct hca_decap *d, unsigned int pipe, struct rte_mbuf *m)
+{
+	d->handed++;
+	if (unlikely(rte_ring_enqueue(h->handover.to[pipe], m) != 0)) {
+		HCA_COUNT(h, DECAP, rcvd_pkts);
+		HCA_COUNT_N(h, DECAP, port_rcv_data, m->pkt_len);
+		HCA_COUNT(h, DECAP, rx_handover_full);
+		rte_pktmbuf_free(m);
+		return;
+	}
+	HCA_COUNT(h, DECAP, rx_handed_over);
+	hca_wake_pipe(h, HCA_STAGE_DECAP, pipe, HCA_STAGE_DECAP);
+}
+
+/* Copies of a multicast for the other pipes; a copy without a buffer or room is lost. */
+static void
+hand_copies(struct hca_pipe *h, struct hca_decap *d, const struct rte_mbuf *m)
+{
+	for (unsigned int n = 0; n < h->hca->n_pipes; n++) {
+		struct rte_mbuf *c;
+
+		if (h->handover.to[n] == NULL)
+			continue;
+		c = hca_decap_copy(h, m);
+		if (c != NULL)
+			c->hash.usr = HCA_HANDED_COPY;
+		if (c == NULL || rte_ring_enqueue(h->handover.to[n], c) != 0) {
+			HCA_COUNT(h, DECAP, rx_mcast_not_handed);
+			rte_pktmbuf_free(c);
+			continue;
+		}
+		d->handed++;
+		hca_wake_pipe(h, HCA_STAGE_DECAP, n, HCA_STAGE_DECAP);
+	}
+}
+
+/* Frames of the port: those of this pipe stay at m. Returns their number. */
+static unsigned int
+keep_own(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
+{
+	unsigned int own = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(m[i], const uint8_t *));
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int pipe =
+			hca_pipe_of_frame(&h->core, rte_pktmbuf_mtod(m[i], const uint8_t *),
+					  m[i]->data_len);
+
+		if (unlikely(pipe == HCA_PIPE_ALL)) {
+			hand_copies(h, d, m[i]);
+			m[i]->hash.usr = 0;
+			pipe = h->pipe_number;
+		}
+		if (pipe == h->pipe_number)
+			m[own++] = m[i];
+		else
+			hand_to(h, d, pipe, m[i]);
+	}
+	return own;
+}
+
+/* The same as take_frames() for one of several pipes. */
+static __rte_noinline unsigned int
+take_of_pipes(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int room,
+	      uint64_t now)
+{
+	unsigned int n, max;
+
+	d->handed = d->copies = 0;
+	n = hca_loopback_rx(h, m, (room + 3) / 4);
+	for (unsigned int i = 0; i < n; i++)
+		d->copies += m[i]->hash.usr == HCA_HANDED_COPY;
+	n += take_handed(h, d, m + n, (room - n + 1) / 2);
+	max = RTE_MIN(room - n, handover_room(h, d, now));
+	if (max != 0) {
+		max = h->port->ops->rx(h->port, h->port_queue, m + n, (uint16_t)max, now);
+		n += keep_own(h, d, m + n, max);
+	}
+	return n;
+}
+
+/* ---- a burst ---- */
+
 /* Looped-back frames get at most half of a full burst, and places that the port leaves free. */
 static inline unsigned int
-take_frames(struct hca_pipe *h, struct rte_mbuf **m, unsigned int room, uint64_t now)
+take_frames(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf **m, unsigned int room,
+	    uint64_t now)
 {
 	bool loops = unlikely(__atomic_load_n(&h->loop.on, __ATOMIC_ACQUIRE) != 0);
 	unsigned int n = 0;
 
+	if (unlikely(h->pipe_mask != 0))
+		return take_of_pipes(h, d, m, room, now);
 	if (loops)
 		n = hca_loopback_rx(h, m, (room + 1) / 2);
 	if (n == room)
@@ -285,11 +422,11 @@ static __rte_always_inline unsigned int
 burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, unsigned int room, uint64_t now)
 {
 	struct rte_mbuf *m[HCA_DECAP_BURST];
-	unsigned int n = take_frames(h, m, room, now);
+	unsigned int n = take_frames(h, d, m, room, now);
 	uint64_t bytes = 0;
 
 	if (n == 0)
-		return 0;
+		return d->handed;
 	for (unsigned int i = 0; i < n; i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 
@@ -299,7 +436,7 @@ burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, unsigned int room, ui
 			rte_prefetch0(p + RTE_CACHE_LINE_SIZE);
 		bytes += m[i]->pkt_len;
 	}
-	HCA_COUNT_N(h, DECAP, rcvd_pkts, n);
+	HCA_COUNT_N(h, DECAP, rcvd_pkts, n - d->copies);
 	HCA_COUNT_N(h, DECAP, port_rcv_data, bytes);
 	begin_burst(d);
 	if (mixed)
@@ -315,7 +452,7 @@ burst(struct hca_pipe *h, struct hca_decap *d, bool mixed, unsigned int room, ui
 	if (unlikely(d->roce.mcast_n != 0))
 		hca_decap_roce_multicast(h, d, room);
 	hand_over(h, d, now);
-	return n;
+	return n + d->handed;
 }
 
 /* One copy for each kind of device: its checks are made once, not for each frame. */
@@ -345,6 +482,18 @@ hca_decap_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	return likely(!h->mixed) ? poll(h, false, now, budget) : poll_mixed(h, now, budget);
 }
 
+static bool
+handed_waits(const struct hca_pipe *h)
+{
+	for (unsigned int n = 0; n < h->hca->n_pipes; n++) {
+		const struct rte_ring *r = h->hca->pipe[n].handover.to[h->pipe_number];
+
+		if (r != NULL && hca_ring_count(r) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* The port announces its frames itself: graph/sleep.c. */
 uint64_t
 hca_decap_deadline(const struct hca_pipe *h, uint64_t now)
@@ -353,5 +502,7 @@ hca_decap_deadline(const struct hca_pipe *h, uint64_t now)
 
 	if (d->stuck)
 		return HCA_DEADLINE_ROOM;
+	if (unlikely(h->pipe_mask != 0) && handed_waits(h))
+		return now;
 	return d->roce.mcast_n != 0 || hca_loopback_count(h) != 0 ? now : UINT64_MAX;
 }

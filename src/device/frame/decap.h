@@ -63,6 +63,9 @@ struct hca_decap {
 	unsigned int n_dead;
 	struct hca_decap_roce roce;
 	bool stuck; /* a stage had no room, so the port was not read */
+	/* of a device with several pipes: frames handed over in this poll, copies in the burst */
+	unsigned int handed, copies, next_pipe;
+	uint64_t full_since[HCA_PIPES_MAX]; /* ns: the ring to that pipe has no room; 0: it has */
 	/* of a device with several wires */
 	uint64_t of[HCA_WIRE_ROWS];			 /* the frames of each but RoCE */
 	uint64_t of_others;				 /* those of all but RoCE */
@@ -130,5 +133,7 @@ void hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int 
 /* Copy waiting multicasts for their members into the lists, as far as EE has room. */
 void hca_decap_roce_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int room);
 void hca_decap_roce_fini(struct hca_decap *d);
+/* A copy of a multicast; NULL: there is no buffer. */
+struct rte_mbuf *hca_decap_copy(struct hca_pipe *h, const struct rte_mbuf *m);
 
 #endif

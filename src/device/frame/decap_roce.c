@@ -472,18 +472,29 @@ group_of(const struct hca_pipe *h, struct rte_mbuf *m)
 	return hca_mcast_find(&h->core, gid);
 }
 
-static struct rte_mbuf *
-copy_frame(struct hca_pipe *h, const struct rte_mbuf *m)
+struct rte_mbuf *
+hca_decap_copy(struct hca_pipe *h, const struct rte_mbuf *m)
 {
 	struct rte_mbuf *c = rte_pktmbuf_alloc(h->resp_pool);
 	char *to = c != NULL ? rte_pktmbuf_append(c, m->data_len) : NULL;
 
 	if (to == NULL) {
 		rte_pktmbuf_free(c);
-		HCA_COUNT(h, DECAP, rx_mcast_no_buffer);
 		return NULL;
 	}
 	memcpy(to, rte_pktmbuf_mtod(m, const char *), m->data_len);
+	return c;
+}
+
+static struct rte_mbuf *
+copy_frame(struct hca_pipe *h, const struct rte_mbuf *m)
+{
+	struct rte_mbuf *c = hca_decap_copy(h, m);
+
+	if (c == NULL) {
+		HCA_COUNT(h, DECAP, rx_mcast_no_buffer);
+		return NULL;
+	}
 	*hca_rxd(c) = *hca_rxd((struct rte_mbuf *)(uintptr_t)m);
 	HCA_COUNT(h, DECAP, rx_mcast_copies);
 	return c;
@@ -534,7 +545,9 @@ to_member(struct hca_pipe *h, struct hca_decap *d, const struct rte_mbuf *m, uin
 static void
 end_multicast(struct hca_pipe *h, struct hca_decap *d, const struct hca_to_members *t)
 {
-	if (t->served)
+	if (h->pipe_mask != 0 && t->frame->hash.usr == HCA_HANDED_COPY)
+		; /* the pipe that received it counts it */
+	else if (t->served)
 		HCA_COUNT(h, DECAP, rx_mcast_pkts);
 	else
 		HCA_COUNT(h, DECAP, rx_mcast_unattached);
@@ -555,6 +568,10 @@ hca_decap_roce_multicast(struct hca_pipe *h, struct hca_decap *d, unsigned int r
 
 			if (qpn == 0)
 				continue;
+			if (unlikely(((qpn ^ h->pipe_number) & h->pipe_mask) != 0)) {
+				t->served = true; /* by its pipe, which has a copy */
+				continue;
+			}
 			if (d->out[HCA_EDGE_DECAP_EE].n == room)
 				return;
 			to_member(h, d, t->frame, qpn);

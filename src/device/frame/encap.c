@@ -130,7 +130,10 @@ link_is_up(struct hca_pipe *h, struct hca_encap *e)
 	if (up == e->link_down) {
 		e->link_down = !up;
 		__atomic_store_n(&h->link_down, e->link_down, __ATOMIC_RELAXED);
-		hca_eq_raise_port(&h->core, HCA_STAGE_ENCAP, up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN);
+		/* one event for all pipes */
+		if (h->pipe_number == 0)
+			hca_eq_raise_port(&h->core, HCA_STAGE_ENCAP,
+					  up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN);
 	}
 	return up;
 }

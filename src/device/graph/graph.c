@@ -139,7 +139,8 @@ check_config(const struct hca_config *c)
 		return -EINVAL;
 	if (c->max_mtu < 256 || c->max_mtu > 4096)
 		return -EINVAL;
-	if (c->pipelines != 1 ||
+	if (c->pipelines > HCA_PIPES_MAX || !rte_is_power_of_2(c->pipelines) ||
+	    c->pipelines > RTE_MAX(c->port->queues, 1u) ||
 	    hca_layout_workers(c->layout, c->pipelines, c->wires) > HCA_WORKERS_MAX)
 		return -EINVAL;
 	return 0;
@@ -403,12 +404,13 @@ static void
 place_stages(struct hca_pipe *h)
 {
 	enum hca_layout layout = h->cfg.layout;
+	uint32_t wires = h->hca->core->cfg.wires;
 	unsigned int first = 0;
 
 	h->wake = h->hca->wake;
-	h->num_workers = hca_layout_workers(layout, 1, h->cfg.wires);
 	if (h->pipe_number != 0)
-		first = hca_layout_workers(layout, h->pipe_number, h->hca->core->cfg.wires);
+		first = hca_layout_workers(layout, h->pipe_number, wires);
+	h->num_workers = hca_layout_workers(layout, h->pipe_number + 1, wires) - first;
 	for (unsigned int s = 0; s < HCA_STAGE_N; s++)
 		h->stage_worker[s] = (uint8_t)(first + hca_layout_worker(layout, h->cfg.wires, s));
 	h->stage_worker[HCA_STAGE_CEU] = h->hca->core->stage_worker[HCA_STAGE_CEU];
@@ -479,6 +481,7 @@ pipe_init(struct hca *h, struct hca_pipe *p, const struct hca_config *cfg)
 	if (w->defaults != NULL)
 		w->defaults(&p->cfg);
 	p->port = cfg->port;
+	p->port_queue = p->pipe_number;
 	p->icrc = hca_icrc_select();
 	p->qp_mask = (1u << cfg->log_qps) - 1;
 	p->cq_mask = (1u << cfg->log_cqs) - 1;

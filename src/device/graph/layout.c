@@ -30,9 +30,8 @@ static const uint8_t layouts[HCA_LAYOUTS][HCA_STAGE_N] = {
 };
 
 static unsigned int
-pipe_workers(enum hca_layout layout, uint32_t wires)
+workers_of(enum hca_layout layout, uint32_t stages)
 {
-	uint32_t stages = hca_stages_of(wires);
 	unsigned int last = 0;
 
 	for (; stages != 0; stages &= stages - 1) {
@@ -46,9 +45,11 @@ pipe_workers(enum hca_layout layout, uint32_t wires)
 unsigned int
 hca_layout_workers(enum hca_layout layout, unsigned int pipelines, uint32_t wires)
 {
-	unsigned int others = pipe_workers(layout, HCA_WIRE_BIT(HCA_WIRE_ROCE));
+	/* the CEU and the other wires are in the first pipe */
+	uint32_t others = hca_stages_of(HCA_WIRE_BIT(HCA_WIRE_ROCE)) & ~(1u << HCA_STAGE_CEU);
 
-	return pipe_workers(layout, wires) + (pipelines - 1) * others;
+	return workers_of(layout, hca_stages_of(wires)) +
+	       (pipelines - 1) * workers_of(layout, others);
 }
 
 unsigned int
@@ -56,5 +57,5 @@ hca_layout_worker(enum hca_layout layout, uint32_t wires, enum hca_stage_id stag
 {
 	unsigned int worker = layouts[layout][stage];
 
-	return worker < pipe_workers(layout, wires) ? worker : 0;
+	return worker < workers_of(layout, hca_stages_of(wires)) ? worker : 0;
 }

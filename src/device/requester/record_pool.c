@@ -35,7 +35,8 @@ pool_init(struct hca_pipe *h, enum hca_wire wire, struct hca_record_pool *p, uin
 	memset(p, 0, sizeof(*p));
 	p->count = count;
 	p->mark = mark;
-	snprintf(name, sizeof(name), "%s.rec%s%u", h->cfg.name, mark != 0 ? "f" : "", wire);
+	snprintf(name, sizeof(name), "%s.%u.rec%s%u", h->cfg.name, h->pipe_number,
+		 mark != 0 ? "f" : "", wire);
 	p->free = rte_ring_create_elem(name, sizeof(uint32_t), count, h->cfg.socket_id,
 				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	p->mem = hca_table_alloc(count, size, h->cfg.socket_id);
