@@ -372,7 +372,7 @@ class Segment(Veth):
             with self.subTest(words=words):
                 sender = self.send(LIMIT_S, 'poison')
                 # one that is the first to answer is found out within half a second
-                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '0.6', '--verify',
+                out = self.run_client('--op', 'read', '--size', '4096', '--duration', '1', '--verify',
                                       '--ack-timeout', '17', *words)
                 self.assertIn(' verified', out)
                 self.assertGreater(self.sent(sender), 0)
