@@ -3,23 +3,39 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include <rte_malloc.h>
+
 #include "ctxmgt/ctxmgt.h"
 #include "engine/handover.h"
 #include "engine/impl.h"
 #include "wire/roce_qpn.h"
 
+/* Without a memzone: there are as many rings as pairs of pipes, and DPDK has 2,560 memzones. */
+static struct rte_ring *
+ring_new(const struct hca_pipe *h, const char *kind, unsigned int to, uint32_t frames)
+{
+	uint32_t count = rte_align32pow2(frames + 1);
+	struct rte_ring *r = rte_zmalloc_socket(kind, (size_t)rte_ring_get_memsize(count),
+						RTE_CACHE_LINE_SIZE, h->cfg.socket_id);
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%s.%u.%s%u", h->cfg.name, h->pipe_number, kind, to);
+	if (r != NULL &&
+	    rte_ring_init(r, name, frames, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ) != 0) {
+		rte_free(r);
+		r = NULL;
+	}
+	return r;
+}
+
 int
 hca_handover_init(struct hca_pipe *h, struct hca_handover *o, const char *kind, uint32_t frames,
 		  uint32_t pipes)
 {
-	char name[RTE_RING_NAMESIZE];
-
 	for (unsigned int n = 0; n < HCA_PIPES_MAX; n++) {
 		if ((pipes >> n & 1) == 0)
 			continue;
-		snprintf(name, sizeof(name), "%s.%u.%s%u", h->cfg.name, h->pipe_number, kind, n);
-		o->to[n] = rte_ring_create(name, frames, h->cfg.socket_id,
-					   RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+		o->to[n] = ring_new(h, kind, n, frames);
 		if (o->to[n] == NULL)
 			return -ENOMEM;
 	}
@@ -34,7 +50,7 @@ hca_handover_fini(struct hca_handover *o)
 	for (unsigned int n = 0; n < HCA_PIPES_MAX; n++) {
 		while (o->to[n] != NULL && rte_ring_dequeue(o->to[n], &m) == 0)
 			rte_pktmbuf_free(m);
-		rte_ring_free(o->to[n]);
+		rte_free(o->to[n]);
 		o->to[n] = NULL;
 	}
 }

@@ -480,6 +480,9 @@ pipe_init(struct hca *h, struct hca_pipe *p, const struct hca_config *cfg)
 	HCA_WIRES_IN_USE(p, w)
 	if (w->defaults != NULL)
 		w->defaults(&p->cfg);
+	/* each pipe has as many QPs as the others, and two records are reserved for each QP */
+	p->cfg.records = RTE_MAX(cfg->records / cfg->pipelines, 2u);
+	p->cfg.full_records = RTE_MAX(cfg->full_records / cfg->pipelines, 2u);
 	p->port = cfg->port;
 	p->port_queue = p->pipe_number;
 	p->icrc = hca_icrc_select();
