@@ -113,8 +113,9 @@ hca_cmd_sw2hw_cq(struct hca_core *h, struct hca_cmd *c)
 		.start = hca_cqc_start(m),
 		.buf_key = {hca_be32_to_cpu(m->lkey)},
 		.flags = hca_be32_to_cpu(m->flags) & HCA_CQ_FLAGS,
-		/* if all stages share an lcore it is the only writer */
-		.single_writer = h->single_worker,
+		/* if all stages of a pipe share an lcore it is the only writer */
+		.single_writer = h->num_workers == 1,
+		.pipe = HCA_CQ_NO_PIPE,
 	};
 	int rc = cq_find(h, c, false);
 

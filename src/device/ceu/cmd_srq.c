@@ -140,6 +140,13 @@ hca_cmd_sw2hw_srq(struct hca_core *h, struct hca_cmd *c)
 	    (n.jfr && HCA_PD_DOMAIN(n.pd) != n.usr_page) || !shape_ok(&n) || !kind_ok(h, &n) ||
 	    !jfr_ok(h, m))
 		return HCA_STAT_BAD_PARAM;
+	if (c->step == 0 && hca_srq_has_cq(&n) &&
+	    hca_cq_join(h, n.cqn, n.jfr ? 0 : HCA_CQ_NO_PIPE)) {
+		c->rcu = hca_round_start(h);
+		c->step = 1;
+	}
+	if (c->step != 0 && !hca_round_done(h, c->rcu))
+		return HCA_CMD_AGAIN;
 	rc = hca_qbuf_resolve(h, &n.q, n.lkey, n.pd, n.usr_page, n.start,
 			      (1u << (n.size_log + n.stride_log)) + sizeof(struct hca_rq_record));
 	if (rc != HCA_STAT_OK)

@@ -38,6 +38,7 @@ struct hca_qp_change {
 	uint32_t was, mig; /* migration state before and after */
 	uint8_t step;
 	uint64_t rcu;
+	bool joins; /* from RST: a round began because a CQ gets another writer */
 };
 
 #endif

@@ -298,6 +298,26 @@ use_queues(struct hca_core *h, const struct hca_qp *qp, uint32_t add)
 		qp->ee.srq->users += add;
 }
 
+/* Before a pipe writes a CQ of another one, that one must take slots by compare and swap. */
+static bool
+cqs_joined(struct hca_core *h, struct hca_qp_change *ch, const struct hca_qp_shape *s)
+{
+	uint32_t pipe = ch->qpi & h->pipe_mask;
+
+	if (likely(h->pipe_mask == 0))
+		return true;
+	if (!ch->joins) {
+		if (s->has & HCA_HAS_SQ)
+			ch->joins = hca_cq_join(h, s->scqn, pipe);
+		if (s->has & HCA_HAS_RQ || s->srq != NULL)
+			ch->joins |= hca_cq_join(h, s->rcqn, pipe);
+		if (!ch->joins)
+			return true;
+		ch->rcu = hca_round_start(h);
+	}
+	return hca_round_done(h, ch->rcu);
+}
+
 int
 hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 {
@@ -314,6 +334,8 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 		return HCA_STAT_BAD_INDEX;
 	if (!hca_icm_mapped(h, HCA_ICM_QPC, ch->qpi))
 		return HCA_STAT_BAD_RES_STATE;
+	if (!cqs_joined(h, ch, &s))
+		return HCA_CMD_AGAIN;
 	rc = take_queues(h, &ch->image, &s);
 	if (rc != HCA_STAT_OK)
 		goto err_queues;

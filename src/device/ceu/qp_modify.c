@@ -124,6 +124,7 @@ commit(struct hca_core *h, const struct hca_qp_change *ch)
 enum modify_step {
 	MODIFY_PREPARE,
 	MODIFY_PATHS,
+	MODIFY_CREATE,
 };
 
 static int
@@ -157,6 +158,10 @@ hca_cmd_modify_qp(struct hca_core *h, struct hca_cmd *c)
 		return rc;
 	if (rc == HCA_STAT_OK)
 		rc = ch->from == HCA_QPS_RST ? hca_qp_create(h, ch) : commit(h, ch);
+	if (rc == HCA_CMD_AGAIN) {
+		c->step = MODIFY_CREATE;
+		return rc;
+	}
 	hca_qp_paths_release(h, ch, rc == HCA_STAT_OK);
 	if (rc == HCA_STAT_OK)
 		mirror(h, ch->qpi, ch->qpn);

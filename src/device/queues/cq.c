@@ -75,7 +75,7 @@ cq_take(struct hca_cq *cq, uint64_t *word)
 {
 	uint64_t w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
 
-	if (cq->single_writer) {
+	if (__atomic_load_n(&cq->single_writer, __ATOMIC_RELAXED)) {
 		if (unlikely(cq_full(cq, &cq->buf[GENERATION(w) & 1], (uint32_t)w)))
 			return false;
 		*word = w;
@@ -170,6 +170,21 @@ hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool so
 }
 
 bool
+hca_cq_join(struct hca_core *h, uint32_t cqi, uint32_t pipe)
+{
+	struct hca_cq *cq = &h->cq[cqi];
+
+	if (pipe != HCA_CQ_NO_PIPE && (cq->pipe == pipe || cq->pipe == HCA_CQ_NO_PIPE)) {
+		cq->pipe = pipe;
+		return false;
+	}
+	if (h->pipe_mask == 0 || !cq->single_writer)
+		return false;
+	__atomic_store_n(&cq->single_writer, 0, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool
 hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 		   enum hca_stage_id stage, struct hca_cq_cursor *c)
 {
@@ -178,7 +193,8 @@ hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 	const struct hca_cq_buf *buf = &cq->buf[GENERATION(word) & 1];
 
 	c->cq = NULL;
-	if (!cq->single_writer || buf->q.base == NULL || (cq->flags & HCA_CQ_FLAG_LARGE) != 0 ||
+	if (!__atomic_load_n(&cq->single_writer, __ATOMIC_RELAXED) || buf->q.base == NULL ||
+	    (cq->flags & HCA_CQ_FLAG_LARGE) != 0 ||
 	    __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)
 		return false;
 	batch_add(h, b, cqi, false, stage);

@@ -34,13 +34,14 @@ struct hca_cq {
 	uint32_t cqn;
 	uint32_t comp_eqn;
 	uint32_t lkey, pd, usr_page;
-	uint32_t single_writer; /* only one lcore writes it: no CAS */
+	uint32_t single_writer; /* [pub] only one lcore writes it: no CAS; see hca_cq_join() */
 	uint32_t users;		/* CEU: QPs with this CQ, for SQ and RQ each */
 	uint32_t log_size;	/* CEU */
 	uint32_t moderation;	/* [pub] CEU: HCA_CQ_MOD_*, 0 = no moderation */
 	uint64_t start;		/* CEU: virtual address of the first CQE */
 	uint32_t buf_key[2];	/* CEU: key of the region that buf[i] has a reference to */
 	uint32_t flags;		/* HCA_CQ_FLAGS */
+	uint32_t pipe;		/* CEU: that of its QPs; HCA_CQ_NO_PIPE */
 	/*
 	 * two generations of the buffer: resize switches between them by the generation in
 	 * `reserve`
@@ -58,6 +59,8 @@ struct hca_cq {
 	uint32_t mod_mark;  /* producer index when the last event fired */
 	uint32_t mod_later; /* [pub] the CEU has been asked to fire when the period is over */
 } __rte_cache_aligned;
+
+#define HCA_CQ_NO_PIPE UINT32_MAX
 
 enum hca_cq_state {
 	HCA_CQ_FREE = 0,
@@ -161,6 +164,12 @@ hca_cq_cursor_publish(struct hca_cq_cursor *c)
 
 /* Publish, and write the producer index back to the CQ. */
 void hca_cq_cursor_close(struct hca_cq_cursor *c);
+
+/*
+ * CEU: the stages of a pipe will write the CQ, HCA_CQ_NO_PIPE: of any pipe. True: it had one writer
+ * and has several from now on, which must begin after a round.
+ */
+bool hca_cq_join(struct hca_core *h, uint32_t cqi, uint32_t pipe);
 
 /* CEU: ends a moderation period; raises an event if the CQ is armed and has new completions. */
 void hca_cq_fire_late(struct hca_core *h, uint32_t cqi);

@@ -708,12 +708,47 @@ moderation(void **state)
 	assert_int_equal(rig_mbox(r, HCA_CMD_MODIFY_CQ, 16), HCA_STAT_BAD_INDEX);
 }
 
+/* QPs of one pipe have the CQ for themselves; one of another pipe waits for a round. */
+static void
+joined_by_pipes(void **state)
+{
+	struct rig *r = *state;
+	struct hca_core *h = r->h->core;
+	struct hca_cq *cq = &h->cq[CQN];
+
+	assert_int_equal(cq->single_writer, 1);
+	/* one pipe: the CQ has one writer in any case */
+	assert_false(hca_cq_join(h, CQN, HCA_CQ_NO_PIPE));
+	assert_int_equal(cq->single_writer, 1);
+	h->pipe_mask = 3;
+	assert_false(hca_cq_join(h, CQN, 2));
+	assert_false(hca_cq_join(h, CQN, 2));
+	assert_int_equal(cq->single_writer, 1);
+	assert_true(hca_cq_join(h, CQN, 1));
+	assert_int_equal(cq->single_writer, 0);
+	assert_false(hca_cq_join(h, CQN, 1));
+	assert_false(hca_cq_join(h, CQN, 2));
+	assert_int_equal(cq->single_writer, 0);
+	/* messages to an SRQ with a CQ may come in any pipe */
+	cq->single_writer = 1;
+	cq->pipe = HCA_CQ_NO_PIPE;
+	assert_true(hca_cq_join(h, CQN, HCA_CQ_NO_PIPE));
+	assert_int_equal(cq->single_writer, 0);
+	h->pipe_mask = 0;
+	for (uint32_t i = 0; i < 3 * SIZE; i++) {
+		assert_true(put(r, CQN, i, false));
+		assert_int_equal(hca_le32_to_cpu(cqe(r, i)->my_qpn), i);
+		record(r, CQN)->consumer = hca_cpu_to_le32(i + 1);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(single_writer),
+		T(joined_by_pipes),
 		T(many_writers),
 		T(index_wraps_within_its_half),
 		T(overrun),
