@@ -154,6 +154,8 @@ static const struct option_row rows[] = {
 	{"slots", "N", "slots per QP [depth, at most 32 MiB in all]", U32(slots, 1, 1u << 20)},
 	{"layout", "L", "rtc, txrx or full: stages per lcore [rtc]",
 	 NAME(embed.layout, perf_layout_names)},
+	{"pipelines", "N", "pipelines of each HCA: 1, 2, 4, 8 or 16 [1]",
+	 U32(embed.pipelines, 1, 16)},
 	{"executor", "E", "manual (this thread) or threads [rtc: manual]",
 	 NAME(embed.executor, perf_executor_names)},
 	{"idle", "I", "auto or spin: threads without work [auto]", NAME(embed.idle, idle_names)},

@@ -213,10 +213,10 @@ static int
 check_form(const struct perf_options *opt)
 {
 	static const char *const back_to_back[] = {
-		"layout",	 "executor",   "idle",	  "pcap",    "telemetry",  "impair",
-		"fabric",	 "edges",      "mbufs",	  "records", "port-burst", "link-down",
-		"stall-discard", "huge",       "no-huge", "tps",     "window",	   "rule",
-		"spray",	 "reorder-us", "segment", "load",
+		"layout",    "pipelines",     "executor",   "idle",    "pcap",	  "telemetry",
+		"impair",    "fabric",	      "edges",	    "mbufs",   "records", "port-burst",
+		"link-down", "stall-discard", "huge",	    "no-huge", "tps",	  "window",
+		"rule",	     "spray",	      "reorder-us", "segment", "load",
 	};
 	static const char *const between[] = {"port", "cm", "gid-index", "bidir", "timeout"};
 	static const char *const of_client[] = {"all-sizes",	       "json",
@@ -292,9 +292,10 @@ perf_options_judge(struct perf_options *opt)
 	if (opt->duration == 0 && opt->iters == 0)
 		opt->duration = perf_is_simulated(opt) ? SIMULATED_DURATION : DEFAULT_DURATION;
 	if (!perf_option_given(opt, "executor"))
-		opt->embed.executor = opt->embed.layout == SOFTHCA_LAYOUT_RTC
-					      ? SOFTHCA_EXECUTOR_MANUAL
-					      : SOFTHCA_EXECUTOR_THREADS;
+		opt->embed.executor =
+			opt->embed.layout == SOFTHCA_LAYOUT_RTC && opt->embed.pipelines == 1
+				? SOFTHCA_EXECUTOR_MANUAL
+				: SOFTHCA_EXECUTOR_THREADS;
 	if (perf_is_simulated(opt) && opt->embed.executor != SOFTHCA_EXECUTOR_MANUAL)
 		return perf_options_bad("--fabric: time is simulated; --executor manual");
 	if (perf_is_simulated(opt) && perf_is_lossy(opt) &&

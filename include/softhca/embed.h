@@ -187,8 +187,11 @@ struct softhca_embed_config {
 	const char *congestion;	   /* name of the congestion control; NULL: "none" */
 	uint32_t cnp_interval_us;  /* of a QP: at most one CNP in it: 50 */
 	uint32_t cnp_dscp;	   /* DSCP of CNPs, 1..63: 48 */
+	/* of each HCA, each with the workers of the layout: 1, 2, 4, 8 or 16: 1 */
+	uint32_t pipelines;
+	uint32_t zero; /* 0 */
 	/* for members of later releases, which this one refuses if they are not 0 (-EOPNOTSUPP) */
-	uint64_t reserved[30];
+	uint64_t reserved[29];
 };
 
 /*

@@ -19,6 +19,7 @@
 #include "abi_reason.h"
 #include "abi_release.h"
 #include "cc/cc_names.h"
+#include "core/core.h"
 #include "embed_ctl.h"
 #include "abi_ub.h"
 #include "embed_impl.h"
@@ -45,13 +46,33 @@ softhca_embed_config_init(struct softhca_embed_config *c)
 {
 	*c = (struct softhca_embed_config)
 	{
-		.size = sizeof(*c), .num_hcas = 2, .max_mtu = SOFTHCA_MTU_4096,
+		.size = sizeof(*c), .num_hcas = 2, .max_mtu = SOFTHCA_MTU_4096, .pipelines = 1,
 #define X(section, name, min, max, def) .name = def,
 		HCA_LIMIT_LIST(X)
 #undef X
 			.memory_mb = 512,
 		.port_queue = 1024,
 	};
+}
+
+static uint32_t
+wires_of(const struct softhca_embed_config *c)
+{
+	return HCA_WIRE_BIT(HCA_WIRE_ROCE) | (c->ub ? HCA_WIRE_BIT(HCA_WIRE_UB) : 0);
+}
+
+static int
+check_pipelines(const struct softhca_embed_config *c)
+{
+	if (c->pipelines > HCA_PIPES_MAX || (c->pipelines & (c->pipelines - 1)) != 0 ||
+	    c->zero != 0)
+		return embed_fail(-EINVAL, "pipelines = %u: expected 1, 2, 4, 8 or 16",
+				  c->pipelines);
+	if (hca_layout_workers((enum hca_layout)c->layout, c->pipelines, wires_of(c)) >
+	    HCA_WORKERS_MAX)
+		return embed_fail(-EINVAL, "pipelines = %u: the layout has more than %u workers",
+				  c->pipelines, HCA_WORKERS_MAX);
+	return 0;
 }
 
 static int
@@ -105,6 +126,7 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 	c->f = d.f
 	DEFAULT(num_hcas);
 	DEFAULT(max_mtu);
+	DEFAULT(pipelines);
 #define X(section, name, ...) DEFAULT(name);
 	HCA_LIMIT_LIST(X)
 #undef X
@@ -140,7 +162,7 @@ take_config(struct softhca_embed *e, const struct softhca_embed_config *in)
 		return embed_fail(-EINVAL, "ub = %u: 0 or 1", c->ub);
 	if (c->congestion != NULL && !hca_cc_is_name(c->congestion))
 		return embed_fail(-EINVAL, "congestion = \"%s\": %s", c->congestion, HCA_CC_NAMES);
-	return check_sizes(c);
+	return check_pipelines(c) != 0 ? -EINVAL : check_sizes(c);
 }
 
 /* ---- running ---- */
@@ -377,12 +399,13 @@ create_hca(struct softhca_embed *e, uint32_t i, uint32_t serial)
 		.name = e->side[i].name,
 		.port = e->side[i].port,
 		.layout = (enum hca_layout)c->layout,
+		.pipelines = c->pipelines,
 		.socket_id = -1,
 #define X(section, name, ...) .name = c->name,
 		HCA_LIMIT_LIST(X)
 #undef X
 			.full_records = c->records,
-		.wires = HCA_WIRE_BIT(HCA_WIRE_ROCE) | (c->ub ? HCA_WIRE_BIT(HCA_WIRE_UB) : 0),
+		.wires = wires_of(c),
 		.port_stall_ns = (uint64_t)c->stall.discard_after_us * 1000,
 		.max_mtu = 128u << c->max_mtu,
 		.ub_segment = c->ub_segment,

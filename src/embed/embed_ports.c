@@ -152,7 +152,7 @@ open_pair(struct softhca_embed *e, uint32_t serial, uint32_t i)
 	int err;
 
 	snprintf(name, sizeof(name), "shl%u_%u_", serial, i);
-	err = hca_port_memory_pair(name, 1, e->cfg.port_queue, -1, pair);
+	err = hca_port_memory_pair(name, (uint16_t)e->cfg.pipelines, e->cfg.port_queue, -1, pair);
 	if (err != 0)
 		return embed_fail(err, "no link in memory for HCA %u and %u", i, i + 1);
 	for (uint32_t k = 0; k < 2; k++) {
@@ -177,6 +177,7 @@ open_memif(struct softhca_embed *e, uint32_t serial, uint32_t i)
 	mc.name = name;
 	mc.mtu = (128u << e->cfg.max_mtu) + HEADERS_MAX;
 	mc.data_room = RTE_MAX(mc.buffer, mc.mtu + RTE_ETHER_HDR_LEN) + RTE_PKTMBUF_HEADROOM;
+	mc.queues = (uint16_t)e->cfg.pipelines;
 	mc.socket_id = -1;
 	mc.carrier = true;
 	err = hca_port_memif_open(&mc, &e->side[i].wire);
@@ -196,6 +197,7 @@ open_device(struct softhca_embed *e, uint32_t serial, uint32_t i)
 		.mtu = (128u << e->cfg.max_mtu) + HEADERS_MAX,
 		.rx_desc = (uint16_t)e->cfg.port_queue,
 		.tx_desc = (uint16_t)e->cfg.port_queue,
+		.queues = (uint16_t)e->cfg.pipelines,
 		.socket_id = -1,
 	};
 	int err;

@@ -201,6 +201,39 @@ congestion_by_name(void **state)
 	assert_int_equal(softhca_embed_destroy(embed), 0);
 }
 
+/* HCAs with several pipelines, and numbers of them that do not exist. */
+static void
+pipelines(void **state)
+{
+	static const uint32_t bad[] = {3, 5, 17, 32, 0x80000000};
+	struct softhca_embed_config cfg;
+	struct softhca_embed *embed;
+	struct softhca_context *ctx;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
+		cfg.pipelines = bad[i];
+		assert_int_equal(softhca_embed_create(&cfg, &embed), -EINVAL);
+		assert_non_null(strstr(softhca_embed_last_error(), "expected 1, 2, 4, 8 or 16"));
+	}
+	config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
+	cfg.pipelines = 16;
+	cfg.layout = SOFTHCA_LAYOUT_FULL;
+	assert_int_equal(softhca_embed_create(&cfg, &embed), -EINVAL);
+	assert_non_null(strstr(softhca_embed_last_error(), "more than 64 workers"));
+	for (uint32_t n = 1; n <= 16; n *= 4) {
+		config(&cfg, n == 1 ? SOFTHCA_EXECUTOR_MANUAL : SOFTHCA_EXECUTOR_THREADS);
+		cfg.pipelines = n;
+		cfg.num_hcas = 2;
+		cfg.mbufs = 256;
+		assert_int_equal(softhca_embed_create(&cfg, &embed), 0);
+		assert_int_equal(softhca_embed_open(embed, 0, &ctx), 0);
+		assert_int_equal(softhca_close(ctx), 0);
+		assert_int_equal(softhca_embed_destroy(embed), 0);
+	}
+}
+
 /* A member that only a later release has must not be ignored. */
 static void
 refused_members(void **state)
@@ -209,7 +242,7 @@ refused_members(void **state)
 	struct softhca_embed *embed;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cfg.reserved) / sizeof(cfg.reserved[0]); i += 30) {
+	for (size_t i = 0; i < sizeof(cfg.reserved) / sizeof(cfg.reserved[0]); i += 28) {
 		config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
 		cfg.reserved[i] = 1;
 		assert_int_equal(softhca_embed_create(&cfg, &embed), -EOPNOTSUPP);
@@ -251,7 +284,7 @@ main(void)
 		cmocka_unit_test(manual),	   cmocka_unit_test(threads),
 		cmocka_unit_test(forks),	   cmocka_unit_test(signals),
 		cmocka_unit_test(refused_members), cmocka_unit_test(congestion_by_name),
-		cmocka_unit_test(refused_sizes),
+		cmocka_unit_test(refused_sizes),   cmocka_unit_test(pipelines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
