@@ -654,9 +654,11 @@ fast_answer(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const st
 	if (unlikely(e == NULL))
 		return false;
 	if (atomic) {
-		if (e->base == NULL || (va & 7) != 0 || ((uintptr_t)(e->base - e->start) & 7) != 0)
+		uint8_t *at = e->base != NULL ? e->base + (va - e->start) : NULL;
+
+		if (at == NULL || ((va | (uintptr_t)at) & 7) != 0)
 			return false;
-		va = ee_atomic_execute_at(e->base + (va - e->start), op->kind, reth);
+		va = ee_atomic_execute_at(at, op->kind, reth);
 	}
 	fast_answered(h, ctx, qp, rxd, op->runs, va, rkey, len);
 	return true;
