@@ -107,8 +107,10 @@ short_stalls_in(const struct sim_config *cfg)
 	const struct hca_port_stall_rules stalls = {.stall_every = 12 * MS, .stall_for = 8 * MS};
 	const struct sim_pair_attr attr = {.timeout = 16, .region = 4 << 20};
 	struct sim_config c = starved(cfg);
-	struct sim *s = sim_open(&c);
+	struct sim *s;
 
+	c.pipes = 1; /* four pipes send everything before the first stall */
+	s = sim_open(&c);
 	for (unsigned int i = 0; i < 3; i++)
 		sim_pair_open(s, &attr);
 	set_stall(s, &stalls);
