@@ -25,6 +25,7 @@
 
 #include "embed_impl.h"
 #include "graph/executor.h"
+#include "lib_types.h"
 
 #define THREADS_MAX 16u
 #define QPS 64u
@@ -282,6 +283,9 @@ measure(unsigned int pipes, unsigned int qps, const int *cpus, int out)
 	run.pipes = pipes;
 	open_hcas(&run);
 	open_qps(&run, qps);
+	/* from here on the threads run the stages, and no call of the library does */
+	for (unsigned int i = 0; i < 2; i++)
+		((struct lib_context *)run.ctx[i])->progress = NULL;
 	for (unsigned int k = 0; k < pipes; k++) {
 		run.thread[k].cpu = cpus[k];
 		must(pthread_create(&run.thread[k].id, NULL, work, &run.thread[k]) == 0, "thread");
