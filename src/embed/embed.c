@@ -382,7 +382,7 @@ static const struct embed_gid {
 	{false, {0xfe, 0x80}},
 };
 
-/* The rate of an HCA's link; 0: it has none of its own. */
+/* The rate of an HCA's link; 0: the configuration has no fabric. */
 static uint32_t
 embed_link_mbps(const struct softhca_embed_config *c)
 {

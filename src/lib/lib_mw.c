@@ -75,7 +75,7 @@ lib_mw_judge(const struct softhca_send_wr *wr)
 	if (info->mr != NULL && ((const struct lib_mr *)info->mr)->imported)
 		return lib_fail(
 			-EINVAL,
-			"region %#x was imported: bind the window to a region of its own context",
+			"region %#x was imported: bind the window in the context that registered it",
 			info->mr->handle);
 	if ((info->mw_access_flags & ~(uint32_t)(MW_ACCESS | MW_IGNORED)) != 0)
 		return lib_fail(-EINVAL, "access flags %#x of a window: expected a set of %#x",
