@@ -10,7 +10,8 @@
 /* A share of packets that came twice below which it may be an accident of the judgement */
 #define DOUBLED_MIN 3u
 #define DOUBLED_SHARE 2000u
-#define MTU_MIN 3u /* timeouts of full frames that may have another reason */
+#define LOST_SHARE 50u /* fewer timeouts per sequence NAK: may be delay */
+#define MTU_MIN 3u     /* timeouts of full frames that may have another reason */
 
 const char *const finding_counter_names[FINDING_COUNTERS] = {
 #define X(n) [FINDING_##n] = #n,
@@ -190,7 +191,7 @@ judge_naks(struct finding_list *l)
 		    "%s of the frames to peers are overtaken or lost (%" PRIu64
 		    " sequence NAKs): see the doctor there",
 		    share, naks);
-	else if (timeouts != 0)
+	else if (timeouts * LOST_SHARE >= naks)
 		add(l, "lost-out",
 		    "the network loses %s of the frames to peers (%" PRIu64
 		    " sequence NAKs, %" PRIu64 " ack timeouts)",

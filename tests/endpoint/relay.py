@@ -4,8 +4,8 @@
 
 relay.py INTERFACE INTERFACE KIND AMOUNT
 
-KIND: lose, double, reorder (behind the next one), damage: a share of them; delay: seconds; mtu: bytes of an IP
-packet, longer ones are lost in both directions. Prints a line when it is ready. The seed is 7.
+KIND: lose, double, reorder (behind the next one, or 5 ms late), damage: a share of them; delay: seconds; mtu: bytes
+of an IP packet, longer ones are lost in both directions. Prints a line when it is ready. The seed is 7.
 """
 import random
 import select
@@ -16,6 +16,7 @@ import time
 OUTGOING = 4
 KINDS = 'lose', 'double', 'reorder', 'damage', 'delay', 'mtu'
 ETHERNET = 14
+HELD_S = 0.005
 
 
 def opened(interface):
@@ -35,7 +36,7 @@ class Relay:
         self.kind = kind
         self.amount = amount
         self.random = random.Random(7)
-        self.held = None
+        self.held = None  # (time when it leaves at the latest, frame)
         self.late = []  # (time, frame)
 
     def fate(self, frame):
@@ -47,9 +48,9 @@ class Relay:
         if self.kind == 'reorder':
             before, self.held = self.held, None
             if hit and before is None:
-                self.held = frame
+                self.held = time.monotonic() + HELD_S, frame
                 return []
-            return [frame, before] if before else [frame]
+            return [frame, before[1]] if before else [frame]
         if not hit or self.kind == 'mtu':
             return [frame]
         if self.kind == 'damage':
@@ -60,9 +61,13 @@ class Relay:
         now = time.monotonic()
         while self.late and self.late[0][0] <= now:
             yield self.late.pop(0)[1]
+        if self.held and self.held[0] <= now:
+            yield self.held[1]
+            self.held = None
 
     def wait(self):
-        return max(0, self.late[0][0] - time.monotonic()) if self.late else None
+        first = self.late[0] if self.late else self.held
+        return max(0, first[0] - time.monotonic()) if first else None
 
 
 def put(s, frame):

@@ -377,8 +377,9 @@ class Segment(Veth):
                 self.assertIn(' verified', out)
                 self.assertGreater(self.sent(sender), 0)
         told = self.counters()
-        disputed = told['kernel_neighbours_disputed'] + told['responder_disputed']
-        self.assertGreater(disputed, 0, told)
+        # the attacker may never be the first to answer: then the responder drops its claims
+        refuted = told['kernel_neighbours_disputed'] + told['responder_disputed'] + told['responder_unasked']
+        self.assertGreater(refuted, 0, told)
         self.clean_end(server)
 
     def test_noise(self):

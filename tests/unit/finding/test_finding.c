@@ -40,6 +40,11 @@ static const struct network networks[] = {
 	  G(local_ack_timeout_err, 2)},
 	 {"lost-out: the network loses 1.0 % of the frames to peers (100 sequence NAKs, 2 ack "
 	  "timeouts)"}},
+	{"sender, one timeout of a frame that was delayed",
+	 {G(packet_seq_err, 90), G(req_packets, 13000), G(retransmissions, 3100),
+	  G(local_ack_timeout_err, 1)},
+	 {"missing-out: 0.9 % of the frames to peers are lost or overtaken (90 sequence NAKs): "
+	  "see the doctor there"}},
 	{"sender, which cannot tell",
 	 {G(packet_seq_err, 100), G(req_packets, 13000), G(retransmissions, 3100)},
 	 {"missing-out: 1.0 % of the frames to peers are lost or overtaken (100 sequence NAKs): "
