@@ -35,6 +35,7 @@ LIMIT_S = 300  # a loaded machine is slow; a longer run counts as hung
 
 class Case(unittest.TestCase):
     spaces = None
+    config = {}  # of both daemons, besides address and port
 
     @classmethod
     def setUpClass(cls):
@@ -56,7 +57,7 @@ class Case(unittest.TestCase):
     def daemon(cls, side, device, prefix=()):
         name = 'shf%d%s%s' % (os.getpid(), cls.__name__[0].lower(), 'ab'[side])
         d = Daemon(BINARY, cls.place, name, device, ADDRESSES[side], {'port': {'mac': MACS[side]}},
-                   prefix=prefix)
+                   cls.config, prefix=prefix)
         cls.addClassCleanup(d.close)
         cls.daemons.append(d.start())
 
