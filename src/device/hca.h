@@ -103,6 +103,26 @@ struct hca_config {
  */
 unsigned int hca_layout_workers(enum hca_layout layout, unsigned int pipelines, uint32_t wires);
 
+#define HCA_LAYOUT_PLAN_BYTES 256u
+
+/**
+ * The plan by which the workers of a pipeline share CPUs, as text: the stages of a CPU with "+", CPUs
+ * with ", " between them. Any thread, before an HCA exists; needs no DPDK.
+ *
+ * @param layout
+ *   One of enum hca_layout.
+ * @param wires
+ *   The protocols, a set of HCA_WIRE_BIT()s.
+ * @param cpus
+ *   The number of CPUs, at least 1.
+ * @param text
+ *   Receives the text, which ends with '\0'.
+ * @param size
+ *   Bytes of text; HCA_LAYOUT_PLAN_BYTES are enough.
+ */
+void hca_layout_plan(enum hca_layout layout, uint32_t wires, unsigned int cpus, char *text,
+		     size_t size);
+
 /**
  * Create an HCA. Needs an initialized EAL.
  *

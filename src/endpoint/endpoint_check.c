@@ -87,6 +87,7 @@ check_cpus(struct check *k, const struct endpoint_config *c)
 {
 	unsigned int need = endpoint_workers(c), cpus = usable_cpus();
 	bool spin = c->idle == ENDPOINT_IDLE_SPIN;
+	char plan[HCA_LAYOUT_PLAN_BYTES];
 
 	if (endpoint_machine_cpus(c) != 0)
 		say(k, c->line.lcores, false, "lcores: %s", endpoint_reason());
@@ -97,9 +98,12 @@ check_cpus(struct check *k, const struct endpoint_config *c)
 	else if (need > cpus)
 		say(k, c->line.layout, true, "layout: %u workers take turns on %u CPUs", need,
 		    cpus);
-	if (c->num_cpus != 0 && c->num_cpus < need)
-		say(k, c->line.lcores, true, "lcores: %u workers take turns on %u CPUs", need,
-		    c->num_cpus);
+	if (c->num_cpus != 0 && c->num_cpus < need) {
+		hca_layout_plan((enum hca_layout)c->layout, endpoint_wires(c), c->num_cpus, plan,
+				sizeof(plan));
+		say(k, c->line.lcores, true, "lcores: %u workers take turns on %u CPUs: %s", need,
+		    c->num_cpus, plan);
+	}
 }
 
 /* ---- memory ---- */

@@ -113,6 +113,19 @@ class Ports(Case):
         self.clean_end(d)
 
 
+    def test_two_cpus(self):
+        """Workers of layout full share two CPUs as the stages of layout txrx do."""
+        cpus = sorted(os.sched_getaffinity(0))[:2]
+        if len(cpus) < 2:
+            self.skipTest('one CPU')
+        d = self.daemon('t', 'net_null0', ADDRESS, {'hca': {'layout': 'full', 'lcores': '%d,%d' % tuple(cpus)}}).start()
+        tasks = sorted(map(int, os.listdir('/proc/%d/task' % d.process.pid)))
+        where = [os.sched_getaffinity(task) for task in tasks]
+        workers = [next(iter(each)) for each in where if len(each) == 1]
+        self.assertEqual([cpus.index(cpu) for cpu in workers[-9:]], [0, 0, 0, 1, 1, 1, 1, 0, 0])
+        self.clean_end(d)
+
+
 class Life(Case):
     def test_signals(self):
         d = self.daemon('i', 'net_null0').start()

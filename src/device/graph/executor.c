@@ -16,6 +16,7 @@
 #include "cpu_yield.h"
 #include "engine/impl.h"
 #include "graph/executor.h"
+#include "graph/layout.h"
 #include "graph/sleep.h"
 
 #define IDLE_PAUSE 64u	/* empty polls before a pause */
@@ -473,6 +474,19 @@ usable_cpus(void)
 	return (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/* Worker id of an HCA whose first worker is number `first` of all. */
+static int
+cpu_of(const struct hca_threads_config *cfg, const struct hca *h, unsigned int first,
+       unsigned int id)
+{
+	const struct hca_config *c = &h->core->cfg;
+
+	if (cfg->num_cpus == 0)
+		return -1;
+	id = hca_layout_cpu(c->layout, c->pipelines, c->wires, cfg->num_cpus, id);
+	return cfg->cpus[(first + id) % cfg->num_cpus];
+}
+
 int
 hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out)
 {
@@ -495,10 +509,12 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 		}
 	}
 	for (unsigned int k = 0; k < cfg->num_hca; k++) {
+		unsigned int first = i;
+
 		for (unsigned int id = 0; id < hca_workers(cfg->hca[k]); id++, i++) {
 			struct worker *w = &t->w[i];
 
-			*w = (struct worker){.owner = t, .hca = cfg->hca[k], .id = id, .cpu = -1};
+			*w = (struct worker){.owner = t, .hca = cfg->hca[k], .id = id};
 			w->cpu_yield.system = &cpu_yield_system;
 			/*
 			 * spinning workers need CPUs of their own; if there are fewer CPUs than
@@ -506,8 +522,7 @@ hca_threads_start(const struct hca_threads_config *cfg, struct hca_threads **out
 			 */
 			w->polite = !t->spin || n > cpus;
 			w->cpu_yield.spins = t->spin;
-			if (cfg->num_cpus != 0)
-				w->cpu = cfg->cpus[i % cfg->num_cpus];
+			w->cpu = cpu_of(cfg, cfg->hca[k], first, id);
 			rc = pthread_create(&w->thread, NULL, worker_main, w);
 			if (rc != 0) {
 				hca_threads_stop(t);

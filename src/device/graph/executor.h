@@ -27,10 +27,11 @@ struct hca_threads;
 struct hca_threads_config {
 	struct hca **hca;
 	unsigned int num_hca;
-	const int *cpus; /* CPU of each worker, round robin; NULL: the scheduler chooses */
-	unsigned int num_cpus;
-	bool spin;	      /* never sleep, whatever the number of CPUs */
-	uint64_t backstop_ns; /* alarm during sleeps [20 ms]; UINT64_MAX: none, for tests */
+	/* CPU of each worker; fewer are shared by hca_layout_cpu() (layout.h) */
+	const int *cpus;
+	unsigned int num_cpus; /* 0: the scheduler chooses */
+	bool spin;	       /* never sleep, whatever the number of CPUs */
+	uint64_t backstop_ns;  /* alarm during sleeps [20 ms]; UINT64_MAX: none, for tests */
 };
 
 /*

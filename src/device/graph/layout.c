@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <stdio.h>
+
 #include "graph/layout.h"
 
 /*
@@ -42,14 +44,20 @@ workers_of(enum hca_layout layout, uint32_t stages)
 	return last + 1;
 }
 
+/* The stages of a pipe; the CEU and the other wires are in the first one. */
+static uint32_t
+stages_of_pipe(uint32_t wires, unsigned int pipe)
+{
+	if (pipe == 0)
+		return hca_stages_of(wires);
+	return hca_stages_of(HCA_WIRE_BIT(HCA_WIRE_ROCE)) & ~(1u << HCA_STAGE_CEU);
+}
+
 unsigned int
 hca_layout_workers(enum hca_layout layout, unsigned int pipelines, uint32_t wires)
 {
-	/* the CEU and the other wires are in the first pipe */
-	uint32_t others = hca_stages_of(HCA_WIRE_BIT(HCA_WIRE_ROCE)) & ~(1u << HCA_STAGE_CEU);
-
-	return workers_of(layout, hca_stages_of(wires)) +
-	       (pipelines - 1) * workers_of(layout, others);
+	return workers_of(layout, stages_of_pipe(wires, 0)) +
+	       (pipelines - 1) * workers_of(layout, stages_of_pipe(wires, 1));
 }
 
 unsigned int
@@ -58,4 +66,99 @@ hca_layout_worker(enum hca_layout layout, uint32_t wires, enum hca_stage_id stag
 	unsigned int worker = layouts[layout][stage];
 
 	return worker < workers_of(layout, hca_stages_of(wires)) ? worker : 0;
+}
+
+/*
+ * Which stages share a CPU if there are fewer CPUs than workers: until every worker has one, the
+ * next row lets the workers of its two stages share theirs. Stages without work of each message
+ * come first, then those of the two wires that do the same, then neighbours on the way of a
+ * message. The last rows leave the two halves of layout txrx, and one CPU.
+ */
+static const struct {
+	uint8_t stage, with;
+} sharing[] = {
+	{HCA_STAGE_CEU, HCA_STAGE_DOORBELL}, {HCA_STAGE_TIMER, HCA_STAGE_REQ_RX},
+	{HCA_STAGE_TAI, HCA_STAGE_REQ_TX},   {HCA_STAGE_TAT, HCA_STAGE_EE},
+	{HCA_STAGE_TPR, HCA_STAGE_REQ_RX},   {HCA_STAGE_DOORBELL, HCA_STAGE_PARSER},
+	{HCA_STAGE_TPS, HCA_STAGE_ENCAP},    {HCA_STAGE_PARSER, HCA_STAGE_REQ_TX},
+	{HCA_STAGE_EE, HCA_STAGE_REQ_RX},    {HCA_STAGE_DECAP, HCA_STAGE_EE},
+	{HCA_STAGE_REQ_TX, HCA_STAGE_ENCAP}, {HCA_STAGE_ENCAP, HCA_STAGE_DECAP},
+};
+
+/* Let the workers of two stages share a CPU. Returns whether two had CPUs apart before. */
+static bool
+share(uint8_t *cpu, unsigned int workers, uint8_t from, uint8_t to)
+{
+	uint8_t low = cpu[from] < cpu[to] ? cpu[from] : cpu[to], high = cpu[from] ^ cpu[to] ^ low;
+
+	for (unsigned int w = 0; w < workers && low != high; w++)
+		if (cpu[w] == high)
+			cpu[w] = low;
+		else if (cpu[w] > high)
+			cpu[w]--;
+	return low != high;
+}
+
+/* The CPU of each worker of a pipe with these stages. */
+static void
+plan_pipe(enum hca_layout layout, uint32_t stages, unsigned int cpus, uint8_t *cpu)
+{
+	unsigned int workers = workers_of(layout, stages), n = workers;
+
+	for (unsigned int w = 0; w < workers; w++)
+		cpu[w] = (uint8_t)w;
+	for (unsigned int i = 0; n > cpus && i < sizeof(sharing) / sizeof(sharing[0]); i++) {
+		uint32_t both = 1u << sharing[i].stage | 1u << sharing[i].with;
+
+		if ((stages & both) == both &&
+		    share(cpu, workers, layouts[layout][sharing[i].stage],
+			  layouts[layout][sharing[i].with]))
+			n--;
+	}
+}
+
+unsigned int
+hca_layout_cpu(enum hca_layout layout, unsigned int pipelines, uint32_t wires, unsigned int cpus,
+	       unsigned int worker)
+{
+	unsigned int pipe = 0, first = 0, last;
+	uint8_t cpu[HCA_STAGE_N];
+
+	if (cpus >= hca_layout_workers(layout, pipelines, wires))
+		return worker;
+	for (; worker >= (last = hca_layout_workers(layout, pipe + 1, wires)); pipe++)
+		first = last;
+	if (cpus < pipelines)
+		return pipe % cpus;
+	last = cpus * (pipe + 1) / pipelines;
+	plan_pipe(layout, stages_of_pipe(wires, pipe), last - cpus * pipe / pipelines, cpu);
+	return cpus * pipe / pipelines + cpu[worker - first];
+}
+
+void
+hca_layout_plan(enum hca_layout layout, uint32_t wires, unsigned int cpus, char *text, size_t size)
+{
+	static const char *const names[HCA_STAGE_N] = {
+#define X(e, n, wires) [HCA_STAGE_##e] = #n,
+		HCA_STAGE_LIST(X)
+#undef X
+	};
+	uint32_t stages = hca_stages_of(wires);
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned int cpu = 0; cpu < cpus; cpu++) {
+		const char *before = cpu == 0 ? "" : ", ";
+
+		for (unsigned int s = 0; s < HCA_STAGE_N; s++) {
+			unsigned int worker = hca_layout_worker(layout, wires, s);
+
+			if ((stages & 1u << s) == 0 || used >= size ||
+			    hca_layout_cpu(layout, 1, wires, cpus, worker) != cpu)
+				continue;
+			used += (size_t)snprintf(text + used, size - used, "%s%s", before,
+						 names[s]);
+			before = "+";
+		}
+	}
 }
