@@ -86,7 +86,8 @@ _Static_assert(HCA_UAR_PAGE_SIZE *HCA_UAR_PAGES == HCA_BAR2_SIZE, "BAR2 is full 
 /*
  * A device with several pipelines (1, 2, 4, 8 or 16) divides the FIFO and the marks of a page among
  * them, in their order and in equal parts; a QP uses the part of pipeline QPN mod pipes. Doorbells
- * of a part are numbered, beginning with HCA_UAR_FIFO_FIRST(page).
+ * of a part are numbered, beginning with HCA_UAR_FIFO_FIRST(page). A page may also be undivided: it
+ * is as with one pipeline (pipes = 1 below), and its owner has QPs of pipeline 0 only.
  */
 #define HCA_UAR_PIPES_MAX 16u
 #define HCA_UAR_FIFO_PART(pipes) (HCA_UAR_FIFO_SLOTS / (pipes))

@@ -52,6 +52,9 @@ struct hca_ctl_hello {
  * Three descriptors come with it: the doorbell page; the page of sleep words, read-only; an
  * eventfd, used by this client only, that wakes the worker that reads the doorbells. The sleep word
  * of that worker is at sleep_offset (struct softhca_ctl_ops, sleep).
+ *
+ * They belong to pipeline 0. KICK with the number of a pipeline, less than num_pipes of INFO, is
+ * answered with the offset of the sleep word of its worker and an eventfd.
  */
 struct hca_ctl_welcome {
 	uint64_t nonce;

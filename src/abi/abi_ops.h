@@ -53,7 +53,8 @@
  */
 #define HCA_CTL_FEATURE_LIST(X) \
 	X(JETTY_RESET, 0, "the state RESET of Jettys") \
-	X(CM_IB, 1, "addresses of family AF_IB in connection management")
+	X(CM_IB, 1, "addresses of family AF_IB in connection management") \
+	X(PIPES, 2, "several pipelines")
 
 enum hca_ctl_feature {
 #define X(NAME, bit, words) HCA_CTL_FEATURE_##NAME = 1u << (bit),
@@ -159,7 +160,8 @@ _Static_assert(HCA_CTL_FEATURES <= UINT16_MAX, "they fit into struct hca_ctl_off
 	  DRIVER, 2) \
 	X(CM_JOIN, cm_join, struct hca_ctl_cm_join, uint32_t, 0, 0, EVERY, DRIVER, 2) \
 	X(CM_LEAVE, cm_leave, uint32_t, struct hca_ctl_none, 0, 0, EVERY, DRIVER, 2) \
-	X(CM_EVENT, cm_event, uint32_t, struct hca_ctl_cm_event, 0, 0, EVERY, DRIVER, 2)
+	X(CM_EVENT, cm_event, uint32_t, struct hca_ctl_cm_event, 0, 0, EVERY, DRIVER, 2) \
+	X(KICK, kick, uint32_t, uint32_t, 0, 1, EVERY, CHANNEL, 2)
 #endif
 
 /*

@@ -207,6 +207,23 @@ int hca_dma_attach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
  */
 int hca_dma_detach(struct hca *h, uint32_t domain, uint64_t bus, uint64_t len);
 
+/**
+ * Select how the owner of a doorbell page rings: in the part of each QP's pipe (HCA_UAR_PIPES_MAX
+ * in abi_bar.h), which is the default, or in the whole page, of which pipe 0 takes the doorbells;
+ * all QPs of the page must then be in pipe 0. Before the first window of the page's domain. Any
+ * thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param page
+ *   Number of the page.
+ * @param undivided
+ *   Whether it rings in the whole page.
+ * @return
+ *   0; -EINVAL: there is no such page.
+ */
+int hca_uar_undivide(struct hca *h, uint32_t page, bool undivided);
+
 /** Called by the CEU's worker with a bit per EQN that has new EQEs; must not wait. */
 typedef void (*hca_notify_fn)(void *arg, uint32_t eqn_bits);
 

@@ -191,6 +191,8 @@ struct hca_client_who {
 	uint32_t user; /* clients of a user share quotas */
 	bool privileged;
 	bool host; /* of the composition itself: not in usage and lists, but for UB's Jettys */
+	/* it rings in the whole doorbell page: its QPs are in pipeline 0 */
+	bool undivided;
 };
 
 /**

@@ -86,6 +86,22 @@ clear_uar(struct hca_client *client)
 		word[i] = 0;
 }
 
+/* Select the pipelines of the client's QPs, before the device opens its doorbell page. */
+static int
+divide_uar(struct hca_client *client, bool undivided)
+{
+	const struct hca_driver *drv = client->drv;
+	int err;
+
+	client->pipes = undivided ? 1 : drv->pipes;
+	if (drv->pipes == 1 || drv->hw.uar_undivide == NULL)
+		return 0;
+	err = drv->hw.uar_undivide(drv->hw.dma_arg, client->uar, undivided);
+	return err == 0 ? 0
+			: driver_fail(err, "the device does not divide doorbell page %u",
+				      client->uar);
+}
+
 int
 hca_client_open(struct hca_driver *drv, const struct hca_client_who *identity,
 		struct hca_client **out)
@@ -109,7 +125,9 @@ hca_client_open(struct hca_driver *drv, const struct hca_client_who *identity,
 			    drv->uar_ids.count - 1);
 		goto err_unlock;
 	}
-	err = open_channel(client, &channel, &client->async_read_fd);
+	err = divide_uar(client, identity != NULL && identity->undivided);
+	if (err == 0)
+		err = open_channel(client, &channel, &client->async_read_fd);
 	if (err != 0)
 		goto err_uar;
 	clear_uar(client);
@@ -340,7 +358,7 @@ driver_op_info(struct hca_client *client, const struct hca_ctl_none *none,
 		.vendor_id = hca_be32_to_cpu(drv->adapter.vendor_id),
 		.vendor_part_id = hca_be32_to_cpu(drv->adapter.vendor_part_id),
 		.hw_ver = hca_be32_to_cpu(drv->adapter.hw_ver),
-		.num_pipes = drv->pipes,
+		.num_pipes = client->pipes,
 		.share = client->share,
 	};
 	if ((info->flags & HCA_CAP_SRQ) == 0)

@@ -8,6 +8,7 @@
  * tests; copied by hca_driver_create().
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
 
@@ -30,6 +31,13 @@ struct hca_hw {
 	int (*dma_attach)(void *arg, uint32_t domain, uint64_t bus, uint64_t len);
 	int (*dma_detach)(void *arg, uint32_t domain, uint64_t bus, uint64_t len);
 	void *dma_arg;
+
+	/*
+	 * Select whether the owner of a doorbell page rings in the whole page, and has QPs of
+	 * pipeline 0 only, or in the parts of the pipelines (abi_bar.h). Before its first window. 0
+	 * or a negative errno. NULL: the device has one pipeline.
+	 */
+	int (*uar_undivide)(void *arg, uint32_t uar_page, bool undivided);
 
 	/*
 	 * Allocate zeroed memory for ICM, EQs and mailboxes, aligned to 4 KiB, and return its bus

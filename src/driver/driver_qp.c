@@ -137,13 +137,14 @@ check_qp(struct hca_client *client, const struct hca_ctl_qp *request)
 	return err == 0 ? check_objects(client, request) : err;
 }
 
-/* The pipeline with the fewest QPs, which gets the next one. */
+/* The pipeline with the fewest QPs, of those of the client. */
 static uint32_t
-emptiest_pipe(const struct hca_driver *drv)
+emptiest_pipe(const struct hca_client *client)
 {
+	const struct hca_driver *drv = client->drv;
 	uint32_t pipe = 0;
 
-	for (uint32_t i = 1; i < drv->pipes; i++)
+	for (uint32_t i = 1; i < client->pipes; i++)
 		if (drv->pipe_qps[i] < drv->pipe_qps[pipe])
 			pipe = i;
 	return pipe;
@@ -151,12 +152,13 @@ emptiest_pipe(const struct hca_driver *drv)
 
 /* A QPN that cannot be predicted; reserved ones are not used, for Jettys those well known. */
 static int
-take_qpn(struct hca_driver *drv, uint32_t service, uint32_t *qpn)
+take_qpn(struct hca_client *client, uint32_t service, uint32_t *qpn)
 {
+	struct hca_driver *drv = client->drv;
 	bool jetty = hca_service_is_ub(service);
 	uint32_t bits = jetty ? JETTY_BITS : QPN_BITS, log = drv->config.log_num_qps;
 	uint32_t min = jetty ? HCA_TC_WELL_KNOWN : HCA_QPN_GSI + 1, index;
-	uint32_t pipe = jetty ? 0 : emptiest_pipe(drv);
+	uint32_t pipe = jetty ? 0 : emptiest_pipe(client);
 	int err = driver_ids_take_of(&drv->qp_ids, pipe, drv->pipes, &index);
 
 	if (err != 0)
@@ -310,7 +312,7 @@ driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
 	qp->source_qpn = request->source & HCA_QPN_MASK;
 	qp->no_own_group = (request->source & HCA_CTL_NO_OWN_GROUP) != 0;
 	qp->cost = cost_of(request);
-	err = take_qpn(drv, qp->service, &qp->qpn);
+	err = take_qpn(client, qp->service, &qp->qpn);
 	if (err != 0)
 		goto err_free;
 	err = register_queues(drv, qp, request);

@@ -289,7 +289,8 @@ struct hca_client {
 	uint32_t *tpgs; /* UB: its imports that use each group; NULL before the first */
 	uint32_t user;
 	bool privileged;
-	bool host;   /* the composition's own: not in usage and lists */
+	uint32_t pipes; /* parts of its doorbell page: those of the device, or 1 */
+	bool host;	/* the composition's own: not in usage and lists */
 	bool closed; /* the device has no objects of it any more: they are freed without commands */
 };
 

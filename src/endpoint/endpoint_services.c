@@ -203,12 +203,14 @@ start_server(struct endpoint *e)
 
 	e->sleep = (struct ipc_sleep){
 		.page_fd = e->sleep_fd,
-		.offset = hca_sleep_offset(e->hca, 0),
+		.pipes = hca_pipelines(e->hca),
 		.add = hca_host_kick_add,
 		.remove = hca_host_kick_remove,
 		.muted = hca_host_kick_muted,
 		.arg = e->hca,
 	};
+	for (uint32_t i = 0; i < e->sleep.pipes; i++)
+		e->sleep.offset[i] = hca_sleep_offset(e->hca, i);
 	if (err == -EADDRINUSE)
 		return endpoint_fail(err, "another daemon listens on %s", c->socket);
 	if (err != 0)

@@ -22,6 +22,12 @@ dma_detach(void *arg, uint32_t domain, uint64_t bus, uint64_t len)
 	return hca_dma_detach(arg, domain, bus, len);
 }
 
+static int
+uar_undivide(void *arg, uint32_t uar_page, bool undivided)
+{
+	return hca_uar_undivide(arg, uar_page, undivided);
+}
+
 struct hca_hw
 hca_host_hw(struct hca *h)
 {
@@ -31,6 +37,7 @@ hca_host_hw(struct hca *h)
 		.dma_attach = dma_attach,
 		.dma_detach = dma_detach,
 		.dma_arg = h,
+		.uar_undivide = uar_undivide,
 	};
 }
 

@@ -115,6 +115,22 @@ init_uars(struct lib_context *ctx, volatile void *page)
 	return 0;
 }
 
+/* -ENOENT: the worker never sleeps. */
+static int
+init_sleep(struct lib_context *ctx)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; ctx->ops->sleep != NULL && i < ctx->uar.pipes; i++) {
+		struct lib_uar *uar = lib_uar_of(ctx, i);
+
+		err = ctx->ops->sleep(ctx->ctl, i, &uar->sleep_word, &uar->kick_fd);
+		if (err != 0 && err != -ENOENT)
+			return err;
+	}
+	return 0;
+}
+
 int
 softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char *name,
 		       struct softhca_context **out)
@@ -154,11 +170,9 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 	err = init_uars(ctx, page);
 	if (err != 0)
 		goto err_tables;
-	for (uint32_t i = 0; ops->sleep != NULL && i < ctx->uar.pipes; i++) {
-		struct lib_uar *uar = lib_uar_of(ctx, i);
-
-		(void)ops->sleep(arg, i, &uar->sleep_word, &uar->kick_fd);
-	}
+	err = init_sleep(ctx);
+	if (err != 0)
+		goto err_tables;
 	err = LIB_CALL_EXTRA(ctx, ASYNC_FD, NULL, NULL, &extra);
 	if (err != 0)
 		goto err_tables;

@@ -48,7 +48,7 @@ struct softhca_ctl_ops {
 	/*
 	 * The worker that checks a pipeline's part of the doorbell page may sleep: returns its
 	 * sleep word (bit 0: asleep, the rest counts) and an eventfd that wakes it; both are owned
-	 * by the channel. NULL, or an error: it never sleeps.
+	 * by the channel. NULL, or -ENOENT: it never sleeps; other errors: lib_fail().
 	 */
 	int (*sleep)(void *arg, uint32_t pipe, const uint32_t **word, int *kick_fd);
 

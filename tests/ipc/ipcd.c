@@ -7,6 +7,7 @@
  *
  * 0 selects a default; with a privileged_uid (-1: none) every user may connect. Environment:
  *
+ *  IPCD_PIPES             pipelines of each HCA
  *  IPCD_NO_ALARM          workers sleep without the alarm, so a lost wakeup is not repaired
  *  IPCD_LAYOUT            rtc, txrx or full
  *  IPCD_MEMIF             a socket: the HCAs are connected by memif ports
@@ -203,6 +204,7 @@ ports(void)
 static void
 start(void)
 {
+	const char *pipes = getenv("IPCD_PIPES");
 	struct softhca_embed_config cfg;
 
 	softhca_embed_config_init(&cfg);
@@ -212,7 +214,9 @@ start(void)
 	cfg.hugepages = 2;
 	cfg.log_qps = 12;
 	cfg.log_cqs = 12;
-	cfg.memory_mb = 400;
+	if (pipes != NULL)
+		cfg.pipelines = (uint32_t)atoi(pipes);
+	cfg.memory_mb = 250 + 150 * cfg.pipelines;
 	if (softhca_embed_create(&cfg, &embed) != 0) {
 		fprintf(stderr, "ipcd: %s\n", softhca_embed_last_error());
 		exit(1);
@@ -255,12 +259,14 @@ listen_on(unsigned int i, const char *path, int argc, char **argv)
 
 	sleep[i] = (struct ipc_sleep){
 		.page_fd = side->sleep_fd,
-		.offset = hca_sleep_offset(side->hca, 0),
+		.pipes = hca_pipelines(side->hca),
 		.add = hca_host_kick_add,
 		.remove = hca_host_kick_remove,
 		.muted = hca_host_kick_muted,
 		.arg = side->hca,
 	};
+	for (uint32_t n = 0; n < sleep[i].pipes; n++)
+		sleep[i].offset[n] = hca_sleep_offset(side->hca, n);
 	hca_driver_usage(embed->side[i].drv, &base[i]);
 	/* As the daemon's composition does at creation: no client is there yet. */
 	embed->side[i].hca->core->cfg.foreign_arg = &server[i];

@@ -21,6 +21,7 @@
 #include <rte_mempool.h>
 #include <rte_rcu_qsbr.h>
 
+#include "abi_bar.h"
 #include "core/core.h"
 #include "ctxmgt/qp.h"
 #include "engine/edge.h"
@@ -103,8 +104,9 @@ struct hca {
 	struct hca_core *core; /* of pipe 0 */
 	unsigned int n_pipes;  /* a power of two */
 	unsigned int num_workers;
-	bool times_on;		 /* [pub] */
-	struct hca_sleep *sleep; /* graph/sleep.c: of the workers of all pipes */
+	bool times_on;				/* [pub] */
+	struct hca_sleep *sleep;		/* graph/sleep.c: of the workers of all pipes */
+	uint64_t undivided[HCA_UAR_PAGES / 64]; /* doorbell pages; [pub] */
 	struct hca_pipe *of_worker[HCA_WORKERS_MAX];
 	struct hca_wake wake[HCA_WORKERS_MAX];
 	struct hca_pipe pipe[];

@@ -43,11 +43,28 @@ hca_pipelines(const struct hca *h)
 	return h->n_pipes;
 }
 
+int
+hca_uar_undivide(struct hca *h, uint32_t page, bool undivided)
+{
+	uint64_t bit = 1ull << page % 64;
+
+	if (page >= HCA_UAR_PAGES)
+		return -EINVAL;
+	if (undivided)
+		__atomic_fetch_or(&h->undivided[page / 64], bit, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&h->undivided[page / 64], ~bit, __ATOMIC_RELAXED);
+	return 0;
+}
+
 static void
 page_open(struct hca *h, uint32_t page, bool open)
 {
+	uint64_t word = __atomic_load_n(&h->undivided[page / 64], __ATOMIC_RELAXED);
+	uint32_t parts = (word >> page % 64 & 1) != 0 ? 1 : h->n_pipes;
+
 	for (unsigned int n = 0; n < h->n_pipes; n++)
-		hca_doorbell_page_open(&h->pipe[n], page, open);
+		hca_doorbell_page_open(&h->pipe[n], page, open ? parts : 0);
 }
 
 /*

@@ -28,9 +28,21 @@
 #define PAGE_WORDS (HCA_UAR_PAGES / 64u)
 #define MARK_WORDS 8u /* limit of words checked per visit of a page */
 
+/* An open page, and the part of its FIFO and of its words of marks that this pipe has. */
+struct page {
+	uint64_t last_ring; /* ns */
+	uint64_t marked;    /* a bit for each word of marks */
+	uint32_t gen_seen;
+	uint16_t mark_at; /* position of the next check of marks */
+	uint8_t head;	  /* number of the next doorbell */
+	uint8_t fifo_base, fifo_mask;
+	uint8_t mark_base, mark_mask;
+};
+
 struct hca_doorbell_ctx {
 	/* control plane; odd = open, incremented when the page is opened or closed */
 	uint32_t page_gen[HCA_UAR_PAGES];
+	uint8_t page_parts[HCA_UAR_PAGES];  /* pipes that divide the page; before page_gen */
 	uint32_t epoch __rte_cache_aligned; /* [pub] counts changes of page_gen */
 
 	/* doorbell stage */
@@ -41,15 +53,8 @@ struct hca_doorbell_ctx {
 	uint64_t next_scan; /* ns */
 	uint64_t open[PAGE_WORDS];
 	uint64_t on_rota[PAGE_WORDS];
-	uint64_t last_ring[HCA_UAR_PAGES]; /* ns */
-	uint32_t gen_seen[HCA_UAR_PAGES];
+	struct page page[HCA_UAR_PAGES];
 	uint16_t hot[HCA_UAR_PAGES];
-	uint16_t mark_at[HCA_UAR_PAGES]; /* position of the next check of marks */
-	uint8_t head[HCA_UAR_PAGES];	 /* number of the next doorbell */
-	/* of this pipe: its part of the FIFO, of the words of marks, and a bit for each of these */
-	uint8_t fifo_base, fifo_mask;
-	uint8_t mark_base, mark_mask;
-	uint64_t marked;
 };
 
 _Static_assert(HCA_UAR_FIFO_SLOTS == 256, "head counts in 8 bits");
@@ -80,16 +85,19 @@ bit_set(uint64_t *map, uint32_t i, bool on)
 	map[i / 64] = on ? map[i / 64] | bit : map[i / 64] & ~bit;
 }
 
+/* The part of a pipe, less than `parts`, of page number n. */
 static void
-take_part(struct hca_doorbell_ctx *c, uint32_t pipes, uint32_t pipe)
+take_part(struct page *p, uint32_t n, uint32_t parts, uint32_t pipe)
 {
-	uint32_t words = HCA_UAR_MARK_WORDS / pipes;
+	uint32_t words = HCA_UAR_MARK_WORDS / parts;
 
-	c->fifo_base = (uint8_t)HCA_UAR_FIFO_SLOT(pipes, pipe, 0);
-	c->fifo_mask = (uint8_t)(HCA_UAR_FIFO_PART(pipes) - 1);
-	c->mark_base = (uint8_t)(pipe * words);
-	c->mark_mask = (uint8_t)(words - 1);
-	c->marked = UINT64_MAX >> (64 - words) << c->mark_base;
+	p->fifo_base = (uint8_t)HCA_UAR_FIFO_SLOT(parts, pipe, 0);
+	p->fifo_mask = (uint8_t)(HCA_UAR_FIFO_PART(parts) - 1);
+	p->mark_base = (uint8_t)(pipe * words);
+	p->mark_mask = (uint8_t)(words - 1);
+	p->marked = UINT64_MAX >> (64 - words) << p->mark_base;
+	p->head = (uint8_t)HCA_UAR_FIFO_FIRST(n);
+	p->mark_at = (uint16_t)(64u * p->mark_base);
 }
 
 int
@@ -101,7 +109,6 @@ hca_doorbell_init(struct hca_pipe *h)
 	if (c == NULL)
 		return -ENOMEM;
 	h->stage_ctx[HCA_STAGE_DOORBELL] = c;
-	take_part(c, h->pipe_mask + 1u, h->pipe_number);
 	return 0;
 }
 
@@ -113,16 +120,18 @@ hca_doorbell_fini(struct hca_pipe *h)
 }
 
 void
-hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, bool open)
+hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, uint32_t parts)
 {
 	struct hca_doorbell_ctx *c = doorbell_ctx(h);
 	uint32_t gen;
 
-	if (page >= HCA_UAR_PAGES)
+	if (page >= HCA_UAR_PAGES || (parts != 0 && parts <= h->pipe_number))
 		return;
 	gen = c->page_gen[page];
-	if ((gen & 1) == open)
+	if ((gen & 1) == (parts != 0))
 		return;
+	if (parts != 0)
+		__atomic_store_n(&c->page_parts[page], (uint8_t)parts, __ATOMIC_RELAXED);
 	/* a worker that looks for an earlier change may also find this one: the page is cleared */
 	__atomic_store_n(&c->page_gen[page], gen + 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&c->epoch, 1, __ATOMIC_RELEASE);
@@ -131,7 +140,7 @@ hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, bool open)
 static void
 rota_add(struct hca_doorbell_ctx *c, uint32_t page, uint64_t now)
 {
-	c->last_ring[page] = now;
+	c->page[page].last_ring = now;
 	if (bit_get(c->on_rota, page))
 		return;
 	bit_set(c->on_rota, page, true);
@@ -147,20 +156,21 @@ rota_remove_at(struct hca_doorbell_ctx *c, uint32_t i)
 
 /* The control plane has opened or closed pages. */
 static void
-pages_changed(struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
+pages_changed(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t epoch, uint64_t now)
 {
 	c->epoch_seen = epoch;
 	for (uint32_t page = 0; page < HCA_UAR_PAGES; page++) {
 		uint32_t gen = __atomic_load_n(&c->page_gen[page], __ATOMIC_ACQUIRE);
 
-		if (gen == c->gen_seen[page])
+		if (gen == c->page[page].gen_seen)
 			continue;
-		c->gen_seen[page] = gen;
-		c->head[page] = (uint8_t)HCA_UAR_FIFO_FIRST(page);
-		c->mark_at[page] = (uint16_t)(64u * c->mark_base);
+		c->page[page].gen_seen = gen;
 		bit_set(c->open, page, gen & 1);
-		if (gen & 1)
-			rota_add(c, page, now);
+		if ((gen & 1) == 0)
+			continue;
+		take_part(&c->page[page], page,
+			  __atomic_load_n(&c->page_parts[page], __ATOMIC_RELAXED), h->pipe_number);
+		rota_add(c, page, now);
 	}
 	for (uint32_t i = 0; i < c->hot_n;) {
 		if (bit_get(c->open, c->hot[i]))
@@ -184,24 +194,22 @@ register_written(const struct hca_pipe *h, const struct hca_uar_page *u)
 
 /* On the same cache line as the register. */
 static inline bool
-is_marked(const struct hca_doorbell_ctx *c, const struct hca_uar_page *u)
+is_marked(const struct page *p, const struct hca_uar_page *u)
 {
-	return (hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED)) & c->marked) != 0;
+	return (hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED)) & p->marked) != 0;
 }
 
 static inline uint32_t
-fifo_slot(const struct hca_doorbell_ctx *c, uint8_t number)
+fifo_slot(const struct page *p, uint8_t number)
 {
-	return c->fifo_base + (number & c->fifo_mask);
+	return p->fifo_base + (number & p->fifo_mask);
 }
 
 static inline bool
-has_doorbells(const struct hca_pipe *h, const struct hca_doorbell_ctx *c,
-	      const struct hca_uar_page *u, uint32_t page)
+has_doorbells(const struct hca_pipe *h, const struct page *p, const struct hca_uar_page *u)
 {
-	return __atomic_load_n(&u->fifo[fifo_slot(c, c->head[page])], __ATOMIC_RELAXED) !=
-		       HCA_DB_EMPTY ||
-	       register_written(h, u) || is_marked(c, u);
+	return __atomic_load_n(&u->fifo[fifo_slot(p, p->head)], __ATOMIC_RELAXED) != HCA_DB_EMPTY ||
+	       register_written(h, u) || is_marked(p, u);
 }
 
 /* Check open pages that are not on the rota; those with doorbells join it. */
@@ -214,7 +222,7 @@ check_cold_pages(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint64_t now)
 		for (; cold != 0; cold &= cold - 1) {
 			uint32_t page = w * 64 + (uint32_t)__builtin_ctzll(cold);
 
-			if (has_doorbells(h, c, uar_page(h, page), page))
+			if (has_doorbells(h, &c->page[page], uar_page(h, page)))
 				rota_add(c, page, now);
 		}
 	}
@@ -238,7 +246,7 @@ scan_pages(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint64_t now)
 	c->next_scan = now + SCAN_NS;
 	for (uint32_t i = c->hot_n; i-- > 0;)
 		if (c->hot[i] == gsi ||
-		    (c->hot_n > ROTA_KEEP && now - c->last_ring[c->hot[i]] > ROTA_IDLE_NS))
+		    (c->hot_n > ROTA_KEEP && now - c->page[c->hot[i]].last_ring > ROTA_IDLE_NS))
 			rota_remove_at(c, i);
 	check_cold_pages(h, c, now);
 }
@@ -257,15 +265,14 @@ take_register(const struct hca_pipe *h, struct hca_uar_page *u, uint64_t *word)
 
 /* Take at most max words of the page and clear them. */
 static inline unsigned int
-take_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, uint64_t *words,
+take_words(struct hca_pipe *h, struct page *p, struct hca_uar_page *u, uint64_t *words,
 	   unsigned int max)
 {
-	struct hca_uar_page *u = uar_page(h, page);
-	uint8_t head = c->head[page];
+	uint8_t head = p->head;
 	unsigned int n = 0;
 
 	while (n < max) {
-		hca_le64 *slot = &u->fifo[fifo_slot(c, head)];
+		hca_le64 *slot = &u->fifo[fifo_slot(p, head)];
 		uint64_t w = hca_le64_to_cpu(__atomic_load_n(slot, __ATOMIC_ACQUIRE));
 
 		if (w == HCA_DB_EMPTY)
@@ -275,7 +282,7 @@ take_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, uint64
 		rte_prefetch0(&h->qp[hca_qp_index(&h->core, HCA_DB_QPN(w))]);
 		words[n++] = w;
 	}
-	c->head[page] = head;
+	p->head = head;
 	if (unlikely(n < max && register_written(h, u)))
 		n += take_register(h, u, &words[n]);
 	return n;
@@ -393,9 +400,9 @@ take_mark_word(struct hca_uar_page *u, uint32_t w, uint32_t from, uint16_t *mark
 
 /* Words of marks of this pipe, in a circle. */
 static inline uint32_t
-next_mark_word(const struct hca_doorbell_ctx *c, uint32_t w)
+next_mark_word(const struct page *p, uint32_t w)
 {
-	return c->mark_base + (w & c->mark_mask);
+	return p->mark_base + (w & p->mark_mask);
 }
 
 /*
@@ -403,15 +410,14 @@ next_mark_word(const struct hca_doorbell_ctx *c, uint32_t w)
  * set again and again.
  */
 static unsigned int
-take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, uint16_t *marks,
-	   unsigned int max)
+take_marks(struct page *p, struct hca_uar_page *u, uint16_t *marks, unsigned int max)
 {
-	uint64_t set = hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED)) & c->marked;
-	uint32_t at = c->mark_at[page], looked = 0;
+	uint64_t set = hca_le64_to_cpu(__atomic_load_n(&u->marked, __ATOMIC_RELAXED)) & p->marked;
+	uint32_t at = p->mark_at, looked = 0;
 	unsigned int n = 0;
 
 	/* the first word is visited twice: from the middle on, and at the end the rest */
-	for (uint32_t i = 0; i <= c->mark_mask + 1u && looked < MARK_WORDS; i++) {
+	for (uint32_t i = 0; i <= p->mark_mask + 1u && looked < MARK_WORDS; i++) {
 		uint32_t w = at / 64;
 
 		if (set >> w & 1) {
@@ -422,9 +428,9 @@ take_marks(struct hca_doorbell_ctx *c, struct hca_uar_page *u, uint32_t page, ui
 				break;
 			}
 		}
-		at = next_mark_word(c, w + 1) * 64;
+		at = next_mark_word(p, w + 1) * 64;
 	}
-	c->mark_at[page] = (uint16_t)(next_mark_word(c, at / 64) * 64 + at % 64);
+	p->mark_at = (uint16_t)(next_mark_word(p, at / 64) * 64 + at % 64);
 	return n;
 }
 
@@ -440,7 +446,7 @@ judge_marked(struct hca_pipe *h, uint32_t page, uint32_t qpi, void **obj, bool *
 	state = hca_qp_state(qp);
 	if (state == HCA_QPS_RST)
 		return 0;
-	if (qp->cfg.usr_page != page) {
+	if (qp->cfg.usr_page != page || (qpi & h->pipe_mask) != h->pipe_number) {
 		*foreign = true;
 		return 0;
 	}
@@ -453,13 +459,17 @@ judge_marked(struct hca_pipe *h, uint32_t page, uint32_t qpi, void **obj, bool *
 	return 1;
 }
 
-/* The k-th QP of those that share a mark, see HCA_UAR_MARK(). */
+/*
+ * The k-th QP of those that share a mark, see HCA_UAR_MARK(). An undivided page has marks of QPs of
+ * other pipes, too.
+ */
 static inline uint32_t
-marked_qp(const struct hca_pipe *h, uint32_t mark, uint32_t k)
+marked_qp(const struct hca_pipe *h, const struct page *p, uint32_t mark, uint32_t k)
 {
-	uint32_t pipes = h->pipe_mask + 1u, part = HCA_UAR_MARK_PART(pipes);
+	uint32_t words = p->mark_mask + 1u, parts = HCA_UAR_MARK_WORDS / words;
+	uint32_t part = HCA_UAR_MARK_PART(parts), pipe = p->mark_base / words;
 
-	return ((mark % part + k * part) * pipes + h->pipe_number) & h->qp_mask;
+	return ((mark % part + k * part) * parts + pipe) & h->qp_mask;
 }
 
 /* Returns the number of marks taken; their words for the parser fit into max. */
@@ -470,14 +480,15 @@ visit_marks(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsig
 	uint32_t per = qps_per_mark(h);
 	uint16_t marks[HCA_BURST];
 	void *objs[HCA_BURST];
-	unsigned int n = take_marks(c, uar_page(h, page), page, marks, max / per), good = 0;
+	struct page *p = &c->page[page];
+	unsigned int n = take_marks(p, uar_page(h, page), marks, max / per), good = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
 		bool own = false, foreign = false;
 
 		for (uint32_t k = 0; k < per; k++)
-			good += judge_marked(h, page, marked_qp(h, marks[i], k), &objs[good], &own,
-					     &foreign);
+			good += judge_marked(h, page, marked_qp(h, p, marks[i], k), &objs[good],
+					     &own, &foreign);
 		if (own) {
 			HCA_COUNT(h, DOORBELL, db_marks);
 			continue;
@@ -501,8 +512,8 @@ visit_words(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsig
 	void *objs[HCA_BURST];
 	unsigned int n, good = 0;
 
-	n = take_words(h, c, page, words, max);
-	c->last_ring[page] = now;
+	n = take_words(h, &c->page[page], uar_page(h, page), words, max);
+	c->page[page].last_ring = now;
 	for (unsigned int i = 0; i < n; i++) {
 		void *obj = doorbell_judge(h, page, words[i]);
 
@@ -522,7 +533,7 @@ visit_page(struct hca_pipe *h, struct hca_doorbell_ctx *c, uint32_t page, unsign
 {
 	unsigned int marks = RTE_MAX(max / 2, qps_per_mark(h)), done = 0;
 
-	if (unlikely(is_marked(doorbell_ctx(h), uar_page(h, page))) && marks <= max) {
+	if (unlikely(is_marked(&c->page[page], uar_page(h, page))) && marks <= max) {
 		done = visit_marks(h, c, page, marks, now);
 		max -= marks;
 	}
@@ -548,7 +559,7 @@ hca_doorbell_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	uint32_t at;
 
 	if (unlikely(epoch != c->epoch_seen))
-		pages_changed(c, epoch, now);
+		pages_changed(h, c, epoch, now);
 	if (unlikely(now >= c->next_scan))
 		scan_pages(h, c, now);
 	at = c->hot_at < c->hot_n ? c->hot_at : 0;
@@ -556,7 +567,7 @@ hca_doorbell_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	for (uint32_t i = 0; i < c->hot_n; i++) {
 		uint32_t page = c->hot[at];
 
-		if (unlikely(has_doorbells(h, c, uar_page(h, page), page))) {
+		if (unlikely(has_doorbells(h, &c->page[page], uar_page(h, page)))) {
 			unsigned int max = burst_room(h, budget - done), taken;
 
 			if (max == 0) {
@@ -595,5 +606,5 @@ hca_doorbell_rang(const struct hca_pipe *h, uint32_t page, uint64_t now)
 {
 	const struct hca_doorbell_ctx *c = h->stage_ctx[HCA_STAGE_DOORBELL];
 
-	return c->last_ring[page] == now || c->stuck;
+	return c->page[page].last_ring == now || c->stuck;
 }

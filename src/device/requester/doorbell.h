@@ -16,11 +16,12 @@
 struct hca_pipe;
 
 /*
- * Start (open) or stop checking UAR page `page`. Called by the thread that attaches DMA windows of
+ * Start to check UAR page `page`, of which the pipe has its part of `parts`, or none if there are
+ * fewer: the pipes of the device, or 1. 0: stop. Called by the thread that attaches DMA windows of
  * domain page != 0, after the page has been zeroed; never by a stage. Opening restarts the FIFO at
  * HCA_UAR_FIFO_FIRST(page). Pages are closed initially.
  */
-void hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, bool open);
+void hca_doorbell_page_open(struct hca_pipe *h, uint32_t page, uint32_t parts);
 
 /* On the doorbell's worker: make the next poll check every open page, whatever the time. */
 void hca_doorbell_scan_next(struct hca_pipe *h);

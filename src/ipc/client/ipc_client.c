@@ -45,8 +45,8 @@ struct ipc_channel {
 	bool broken;	   /* the daemon is gone, or sends invalid replies */
 	void *uar;
 	const uint8_t *sleep_page;
-	uint32_t sleep_offset;
-	int kick_fd;
+	uint32_t sleep_offset;		/* of pipeline 0 */
+	int kick_fd[HCA_UAR_PIPES_MAX]; /* -1: none */
 	char name[32];
 };
 
@@ -354,14 +354,32 @@ ctl_watch_fd(void *arg)
 }
 
 static int
+check_offset(uint32_t offset)
+{
+	if (offset > SLEEP_PAGE - sizeof(uint32_t) || offset % sizeof(uint32_t) != 0)
+		return lib_fail(-EPROTO, "the daemon's offset of its sleep words is invalid");
+	return 0;
+}
+
+static int
 ctl_sleep(void *arg, uint32_t pipe, const uint32_t **word, int *kick_fd)
 {
-	const struct ipc_channel *c = arg;
+	struct ipc_channel *c = arg;
+	uint32_t offset = c->sleep_offset;
+	struct hca_ctl_extra got;
+	int err;
 
-	if (pipe != 0)
-		return -ENOENT;
-	*word = (const uint32_t *)(c->sleep_page + c->sleep_offset);
-	*kick_fd = c->kick_fd;
+	if (pipe != 0) {
+		err = ctl_call(c, HCA_CTL_KICK, &pipe, &offset, &got);
+		if (err != 0)
+			return lib_fail(err, "pipeline %u: %s", pipe, reason);
+		c->kick_fd[pipe] = got.fds[0];
+		err = check_offset(offset);
+		if (err != 0)
+			return err;
+	}
+	*word = (const uint32_t *)(c->sleep_page + offset);
+	*kick_fd = c->kick_fd[pipe];
 	return 0;
 }
 
@@ -388,12 +406,8 @@ ctl_leave(void *arg)
 {
 	struct ipc_channel *c = arg;
 
-	if (c->kick_fd >= 0)
-		close(c->kick_fd);
-	if (c->sock >= 0)
-		close(c->sock);
-	c->kick_fd = -1;
-	c->sock = -1;
+	ipc_close_fds(c->kick_fd, HCA_UAR_PIPES_MAX);
+	ipc_close_fds(&c->sock, 1);
 }
 
 static void
@@ -443,9 +457,10 @@ static int
 map_sleep_page(struct ipc_channel *c, int fd, uint32_t offset)
 {
 	void *page;
+	int err = check_offset(offset);
 
-	if (offset > SLEEP_PAGE - sizeof(uint32_t) || offset % sizeof(uint32_t) != 0)
-		return lib_fail(-EPROTO, "the daemon's offset of its sleep words is invalid");
+	if (err != 0)
+		return err;
 	page = lib_sys_mmap(NULL, SLEEP_PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return lib_fail(-errno, "the sleep words: %s", strerror(errno));
@@ -469,7 +484,7 @@ say_hello(struct ipc_channel *c, const char *path)
 		return lib_fail(err, "%s: %s", path, reason);
 	uar_fd = got.fds[0];
 	sleep_fd = got.fds[1];
-	c->kick_fd = got.fds[2];
+	c->kick_fd[0] = got.fds[2];
 	c->seq = welcome.nonce + 1;
 	c->minor = welcome.offer.minor;
 	c->features = welcome.offer.features & HCA_CTL_FEATURES;
@@ -521,7 +536,7 @@ ipc_client_open(const char *path, struct softhca_context **ctx)
 	if (c == NULL)
 		return lib_no_memory("a context", sizeof(*c));
 	c->sock = -1;
-	c->kick_fd = -1;
+	memset(c->kick_fd, -1, sizeof(c->kick_fd));
 	c->pid = getpid();
 	pthread_mutex_init(&c->lock, NULL);
 	err = ipc_connect(path, &c->sock);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ipc_msg.h"
 #include "ipc_server_impl.h"
 
 /* For workers that never sleep: a page that says so. */
@@ -25,27 +26,46 @@ awake_page(void)
 	return -1;
 }
 
-/* The session keeps one descriptor, the other one is sent. */
+static uint32_t
+sleep_offset(const struct ipc_sleep *sleep, uint32_t pipe)
+{
+	return sleep != NULL ? sleep->offset[pipe] : 0;
+}
+
 int
-ipc_kick_open(struct ipc_session *s, int *fds)
+ipc_kick_of(struct ipc_session *s, uint32_t pipe, uint32_t *offset, int *fd)
 {
 	const struct ipc_sleep *sleep = s->server->config.sleep;
-	int page = sleep != NULL ? fcntl(sleep->page_fd, F_DUPFD_CLOEXEC, 0) : awake_page(),
-	    err = 0;
+	int err = 0;
 
-	if (page < 0)
-		return ipc_fail(-errno, "the sleep words: %s", strerror(errno));
-	fds[0] = page;
-	s->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->kick_fd < 0)
-		return ipc_fail(-errno, "eventfd: %s", strerror(errno));
-	s->kicks = true;
-	if (sleep != NULL)
-		err = sleep->add(sleep->arg, s->uar_page, 0, s->kick_fd);
-	if (err != 0)
+	if (pipe >= s->pipes)
+		return ipc_fail(-EINVAL, "pipeline %u: expected less than %u", pipe, s->pipes);
+	if (s->kick_fd[pipe] < 0) {
+		s->kick_fd[pipe] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (s->kick_fd[pipe] < 0)
+			return ipc_fail(-errno, "eventfd: %s", strerror(errno));
+		if (sleep != NULL)
+			err = sleep->add(sleep->arg, s->uar_page, pipe, s->kick_fd[pipe]);
+	}
+	if (err != 0) {
+		close(s->kick_fd[pipe]);
+		s->kick_fd[pipe] = -1;
 		return ipc_fail(err, "the device does not take an eventfd: %s", strerror(-err));
-	fds[1] = fcntl(s->kick_fd, F_DUPFD_CLOEXEC, 0);
-	return fds[1] >= 0 ? 0 : ipc_fail(-errno, "eventfd: %s", strerror(errno));
+	}
+	*offset = sleep_offset(sleep, pipe);
+	*fd = fcntl(s->kick_fd[pipe], F_DUPFD_CLOEXEC, 0);
+	return *fd >= 0 ? 0 : ipc_fail(-errno, "eventfd: %s", strerror(errno));
+}
+
+int
+ipc_kick_open(struct ipc_session *s, uint32_t *offset, int *fds)
+{
+	const struct ipc_sleep *sleep = s->server->config.sleep;
+
+	fds[0] = sleep != NULL ? fcntl(sleep->page_fd, F_DUPFD_CLOEXEC, 0) : awake_page();
+	if (fds[0] < 0)
+		return ipc_fail(-errno, "the sleep words: %s", strerror(errno));
+	return ipc_kick_of(s, 0, offset, &fds[1]);
 }
 
 void
@@ -53,10 +73,7 @@ ipc_kick_close(struct ipc_session *s)
 {
 	const struct ipc_sleep *sleep = s->server->config.sleep;
 
-	if (!s->kicks)
-		return;
-	s->kicks = false;
-	if (sleep != NULL)
+	if (sleep != NULL && s->kick_fd[0] >= 0)
 		sleep->remove(sleep->arg, s->uar_page);
-	close(s->kick_fd);
+	ipc_close_fds(s->kick_fd, HCA_UAR_PIPES_MAX);
 }

@@ -98,7 +98,7 @@ is_privileged(const struct ipc_server_config *c, uid_t uid)
 }
 
 static int
-open_client(struct ipc_session *s, int *uar_fd)
+open_client(struct ipc_session *s, const struct hca_ctl_offer *offer, int *uar_fd)
 {
 	const struct ipc_server_config *c = &s->server->config;
 	struct ipc_memory_config mc = {
@@ -110,7 +110,11 @@ open_client(struct ipc_session *s, int *uar_fd)
 		.more = ipc_session_more,
 		.more_arg = s,
 	};
-	struct hca_client_who who = {.user = s->uid, .privileged = is_privileged(c, s->uid)};
+	struct hca_client_who who = {
+		.user = s->uid,
+		.privileged = is_privileged(c, s->uid),
+		.undivided = (offer->features & HCA_CTL_FEATURE_PIPES) == 0,
+	};
 	int err = driver_says(hca_client_open(c->driver, &who, &s->client));
 
 	if (err != 0) {
@@ -180,12 +184,13 @@ op_hello(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *a
 		return ipc_fail(-EPROTO, "this is not a client of softhca");
 	err = random_nonce(&w->nonce);
 	if (err == 0)
-		err = open_client(s, &fds[0]);
+		err = open_client(s, &hello->offer, &fds[0]);
 	if (err == 0)
 		err = op_driver(s, HCA_CTL_INFO, NULL, &info, NULL);
 	if (err == 0) {
 		__atomic_store_n(&s->uar_page, info.uar_page, __ATOMIC_RELAXED);
-		err = ipc_kick_open(s, &fds[1]);
+		s->pipes = info.num_pipes;
+		err = ipc_kick_open(s, &w->sleep_offset, &fds[1]);
 	}
 	if (err != 0) {
 		ipc_close_fds(fds, 3);
@@ -193,7 +198,6 @@ op_hello(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *a
 		return err;
 	}
 	w->offer = (struct hca_ctl_offer){HCA_CTL_OLDER, HCA_CTL_MINOR, HCA_CTL_FEATURES};
-	w->sleep_offset = s->server->config.sleep != NULL ? s->server->config.sleep->offset : 0;
 	memcpy(w->name, s->server->name, sizeof(w->name));
 	s->seq = w->nonce; /* incremented after the reply */
 	s->greeted = true;
@@ -212,6 +216,13 @@ op_info(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *an
 
 	info->slow_memory = s->server->config.slow_memory;
 	return err;
+}
+
+static int
+op_kick(struct ipc_session *s, enum hca_ctl_op op, const void *request, void *answer,
+	struct hca_ctl_extra *extra)
+{
+	return ipc_kick_of(s, *(const uint32_t *)request, answer, &extra->fds[0]);
 }
 
 /* The session ends after the reply: all objects of the client are gone when it arrives. */
@@ -645,6 +656,7 @@ static const op_fn ops[HCA_CTL_OP_COUNT] = {
 	[HCA_CTL_CREATE_SRQ] = op_create,  [HCA_CTL_CREATE_JETTY] = op_create,
 	[HCA_CTL_CREATE_JFR] = op_create,  [HCA_CTL_DESTROY_SRQ] = op_release,
 	[HCA_CTL_CM_BIND] = op_port,	   [HCA_CTL_CM_LISTEN] = op_port,
+	[HCA_CTL_KICK] = op_kick,
 };
 
 int

@@ -262,6 +262,7 @@ new_session(struct ipc_server *server, int sock)
 	session->pid = cred.pid;
 	session->uid = cred.uid;
 	session->pid_fd = open_pid(sock, cred.pid);
+	memset(session->kick_fd, -1, sizeof(session->kick_fd));
 	session->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->lost_fd < 0)
 		goto err_pid;

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abi_bar.h"
 #include "driver.h"
 
 struct ipc_server;
@@ -28,8 +29,10 @@ struct ipc_server;
 
 /* Sleeping workers of the device, and how clients wake them; provided by the composition. */
 struct ipc_sleep {
-	int page_fd;	 /* the sleep words; clients cannot write to it */
-	uint32_t offset; /* of the word of the worker that checks doorbells */
+	int page_fd;	/* the sleep words; clients cannot write to it */
+	uint32_t pipes; /* pipelines; 1 to HCA_UAR_PIPES_MAX */
+	/* of the words of the workers that check the doorbells of each */
+	uint32_t offset[HCA_UAR_PIPES_MAX];
 	/*
 	 * Let a client's eventfd wake the worker that checks the doorbells of a pipeline (remove:
 	 * no longer, of all pipelines). 0 or a negative errno.

@@ -67,8 +67,9 @@ struct ipc_session {
 	struct hca_client *client; /* valid after HELLO, as the following members */
 	struct ipc_memory *memory;
 	uint32_t uar_page;
-	bool kicks; /* the client has an eventfd to wake a worker */
-	int kick_fd;
+	uint32_t pipes; /* of the client */
+	/* eventfds with which the client wakes the workers of the pipelines; -1: none */
+	int kick_fd[HCA_UAR_PIPES_MAX];
 	uint64_t *pages; /* PAGES, for the next REG_MR or REREG_MR */
 	uint64_t num_pages;
 	/* bytes, including a segment being attached: for its user's sum and the operator's list */
@@ -139,11 +140,13 @@ bool ipc_agree(const struct ipc_session *session, struct ipc_request *head, void
 void ipc_tell_version(struct ipc_session *session);
 void ipc_tell_unknown(struct ipc_session *session);
 /*
- * ipc_kick.c: the sleep words and an eventfd for the client whose doorbell page is known: fds[0]
- * and [1], to be given away even on failure where they are not -1. close: before the page's number
- * is given back, any number of times.
+ * ipc_kick.c: the sleep words, and the place of one and an eventfd for pipeline 0, for the client
+ * whose doorbell page is known: fds[0] and [1], to be given away even on failure where they are not
+ * -1. of: those of a pipeline; again: the same eventfd. close: before the page's number is given
+ * back, any number of times.
  */
-int ipc_kick_open(struct ipc_session *session, int *fds);
+int ipc_kick_open(struct ipc_session *session, uint32_t *offset, int *fds);
+int ipc_kick_of(struct ipc_session *session, uint32_t pipe, uint32_t *offset, int *fd);
 void ipc_kick_close(struct ipc_session *session);
 /*
  * ipc_server.c: waits until the daemon has released the clients that have ended before this call,

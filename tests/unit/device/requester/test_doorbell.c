@@ -24,14 +24,20 @@ struct client {
 };
 
 static struct client
-client_open(struct fx *fx, uint32_t page)
+client_open_parts(struct fx *fx, uint32_t page, uint32_t parts)
 {
 	struct client c = {(struct hca_uar_page *)(fx->h->bar2 + page * HCA_UAR_PAGE_SIZE),
 			   HCA_UAR_FIFO_FIRST(page)};
 
 	memset(c.page, 0, sizeof(*c.page));
-	hca_doorbell_page_open(fx->h, page, true);
+	hca_doorbell_page_open(fx->h, page, parts);
 	return c;
+}
+
+static struct client
+client_open(struct fx *fx, uint32_t page)
+{
+	return client_open_parts(fx, page, 1);
 }
 
 static void
@@ -172,7 +178,7 @@ expect_dropped(struct fx *fx, uint64_t bad, uint64_t before, enum hca_counter co
 	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 3);
 	assert_int_equal(e->n, 2);
 	assert_int_equal(fx_counter(fx, HCA_STAGE_DOORBELL, counter), 1);
-	hca_doorbell_page_open(fx->h, PAGE, false);
+	hca_doorbell_page_open(fx->h, PAGE, 0);
 	hca_doorbell_poll(fx->h, 0, 32);
 }
 
@@ -295,7 +301,7 @@ test_closed_page_is_not_looked_at(void **state)
 	struct fx *fx = *state;
 	struct client c = client_open(fx, PAGE);
 
-	hca_doorbell_page_open(fx->h, PAGE, false);
+	hca_doorbell_page_open(fx->h, PAGE, 0);
 	ring(&c, word(0, HCA_OP_SEND, fx_qpn(QPI)));
 	assert_int_equal(hca_doorbell_poll(fx->h, 0, 32), 0);
 	assert_int_equal(hca_doorbell_poll(fx->h, SCAN_NS, 32), 0);
@@ -508,11 +514,11 @@ test_marks_take_turns(void **state)
 
 /* The stage again, as that of a pipe; QPs of index i belong to pipe i mod PIPES. */
 static void
-become_pipe(struct fx *fx)
+become_pipe(struct fx *fx, uint32_t pipe)
 {
 	hca_doorbell_fini(fx->h);
 	fx->h->pipe_mask = PIPES - 1;
-	fx->h->pipe_number = PIPE;
+	fx->h->pipe_number = (uint8_t)pipe;
 	assert_int_equal(hca_doorbell_init(fx->h), 0);
 	for (uint32_t qpi = 4; qpi < 8; qpi++)
 		fx_qp(fx, qpi, PAGE, 6, 6, 16);
@@ -524,8 +530,8 @@ test_part_of_the_fifo(void **state)
 	struct fx *fx = *state;
 	struct client c;
 
-	become_pipe(fx);
-	c = client_open(fx, PAGE);
+	become_pipe(fx, PIPE);
+	c = client_open_parts(fx, PAGE, PIPES);
 	/* the slots of all parts are filled; more than one turn of this one */
 	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
 		c.page->fifo[i] = hca_cpu_to_le64(word(63, HCA_OP_SEND, fx_qpn(4)));
@@ -551,8 +557,8 @@ test_qps_of_other_pipes(void **state)
 	struct fx *fx = *state;
 	struct client c;
 
-	become_pipe(fx);
-	c = client_open(fx, PAGE);
+	become_pipe(fx, PIPE);
+	c = client_open_parts(fx, PAGE, PIPES);
 	for (uint32_t qpi = 4; qpi < 8; qpi++)
 		c.page->fifo[HCA_UAR_FIFO_SLOT(PIPES, PIPE, c.next++)] =
 			word(qpi, HCA_OP_SEND, fx_qpn(qpi));
@@ -569,8 +575,8 @@ test_register_of_a_pipe(void **state)
 	struct fx *fx = *state;
 	struct client c;
 
-	become_pipe(fx);
-	c = client_open(fx, PAGE);
+	become_pipe(fx, PIPE);
+	c = client_open_parts(fx, PAGE, PIPES);
 	c.page->sq_doorbell = word(1, HCA_OP_SEND, fx_qpn(5));
 	assert_int_equal(hca_doorbell_poll(fx->h, 1, 32), 0);
 	assert_int_not_equal(c.page->sq_doorbell, 0);
@@ -586,8 +592,8 @@ test_marks_of_a_pipe(void **state)
 	struct client c;
 	uint32_t mine, other;
 
-	become_pipe(fx);
-	c = client_open(fx, PAGE);
+	become_pipe(fx, PIPE);
+	c = client_open_parts(fx, PAGE, PIPES);
 	mine = HCA_UAR_MARK(PIPES, fx_qpn(6));
 	other = HCA_UAR_MARK(PIPES, fx_qpn(5));
 	assert_int_equal(mine / HCA_UAR_MARK_PART(PIPES), PIPE);
@@ -600,6 +606,45 @@ test_marks_of_a_pipe(void **state)
 	hca_doorbell_poll(fx->h, 1, 32);
 	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_marks), 1);
 	assert_int_equal(c.page->marked, hca_cpu_to_le64(1ull << other / 64));
+}
+
+/* The first pipe takes all doorbells of an undivided page, and the others none. */
+static void
+test_undivided_page(void **state)
+{
+	struct fx *fx = *state;
+	uint32_t mark = HCA_UAR_MARK(1, fx_qpn(4)), other = HCA_UAR_MARK(1, fx_qpn(6));
+	struct client c;
+
+	become_pipe(fx, 0);
+	c = client_open_parts(fx, PAGE, 1);
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		ring(&c, word(i % 64, HCA_OP_SEND, fx_qpn(4)));
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS / 32; i++)
+		assert_int_equal(hca_doorbell_poll(fx->h, i, 32), 32);
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		assert_int_equal(HCA_CHAIN_SQ_HEAD(pushed(fx, i)), i % 64);
+	c.page->marks[mark / 64] |= hca_cpu_to_le64(1ull << mark % 64);
+	c.page->marks[other / 64] |= hca_cpu_to_le64(1ull << other % 64);
+	c.page->marked |= hca_cpu_to_le64(1ull << mark / 64 | 1ull << other / 64);
+	hca_doorbell_poll(fx->h, 1, 32);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_marks), 1);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, db_foreign_qpn), 1); /* QP 6 is not in pipe 0 */
+	assert_int_equal(c.page->marked, 0);
+}
+
+static void
+test_undivided_page_of_other_pipes(void **state)
+{
+	struct fx *fx = *state;
+	struct client c;
+
+	become_pipe(fx, PIPE);
+	c = client_open_parts(fx, PAGE, 1);
+	for (uint32_t i = 0; i < HCA_UAR_FIFO_SLOTS; i++)
+		ring(&c, word(i % 64, HCA_OP_SEND, fx_qpn(6)));
+	assert_int_equal(hca_doorbell_poll(fx->h, 1, 32), 0);
+	assert_int_equal(FX_COUNTER(fx, DOORBELL, doorbells), 0);
 }
 
 int
@@ -632,6 +677,8 @@ main(void)
 		T(test_qps_of_other_pipes),
 		T(test_register_of_a_pipe),
 		T(test_marks_of_a_pipe),
+		T(test_undivided_page),
+		T(test_undivided_page_of_other_pipes),
 #undef T
 	};
 
