@@ -222,11 +222,7 @@ hca_cq_cursor_close(struct hca_cq_cursor *c)
 void
 hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 {
-	cqe->opcode = (uint8_t)last_word;
-	cqe->is_send = (uint8_t)(last_word >> 8);
-	cqe->reserved1e = (uint8_t)(last_word >> 16);
-	/* software polls this byte, so it is stored after all others */
-	__atomic_store_n(&cqe->owner, (uint8_t)(last_word >> 24), __ATOMIC_RELEASE);
+	hca_cq_publish_now(cqe, last_word);
 }
 
 /*

@@ -106,6 +106,17 @@ void hca_cq_set_sender(const struct hca_core *h, uint32_t cqi, struct hca_cqe *c
  * of the word at 1Ch with owner = software (0). */
 void hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word);
 
+/* The same without a call. */
+static inline void
+hca_cq_publish_now(struct hca_cqe *cqe, uint32_t last_word)
+{
+	cqe->opcode = (uint8_t)last_word;
+	cqe->is_send = (uint8_t)(last_word >> 8);
+	cqe->reserved1e = (uint8_t)(last_word >> 16);
+	/* software polls this byte, so it is stored after all others */
+	__atomic_store_n(&cqe->owner, (uint8_t)(last_word >> 24), __ATOMIC_RELEASE);
+}
+
 /* Fills in the result of an error CQE; the caller sets QPN, WQE, opcode and owner. */
 static inline void
 hca_cqe_fill_error(struct hca_cqe *cqe, uint8_t syndrome)

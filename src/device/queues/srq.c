@@ -57,7 +57,7 @@ available_shared(struct hca_srq *s, uint64_t *next)
 }
 
 int
-hca_srq_available(struct hca_srq *s, uint64_t *next)
+hca_srq_look(struct hca_srq *s, uint64_t *next)
 {
 	if (unlikely(s->shared))
 		return available_shared(s, next);

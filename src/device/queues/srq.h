@@ -98,11 +98,21 @@ hca_srq_find(const struct hca_core *h, uint32_t srqn)
 /* Stop a live SRQ from providing WQEs. EE, or the CEU when the CQ of an XRC SRQ has overrun. */
 void hca_srq_fail(struct hca_srq *s);
 
+/* hca_srq_available() for an SRQ of several pipes, or where the producer count must be read. */
+int hca_srq_look(struct hca_srq *s, uint64_t *next);
+
 /*
  * EE: whether there is a WQE: 1, 0, or -1: the producer count is invalid, or the SRQ is in error.
  * next: the state in which it is the next one, for hca_srq_peek() and hca_srq_take().
  */
-int hca_srq_available(struct hca_srq *s, uint64_t *next);
+static inline int
+hca_srq_available(struct hca_srq *s, uint64_t *next)
+{
+	if (unlikely(s->shared || s->producer == s->consumed || hca_srq_state(s) != HCA_SRQ_LIVE))
+		return hca_srq_look(s, next);
+	*next = s->next;
+	return 1;
+}
 
 /* The next WQE, if one is available. */
 static inline const uint8_t *

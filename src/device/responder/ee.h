@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "abi_cqe.h"
 #include "abi_ctx.h"
@@ -197,8 +198,12 @@ struct ee_ctx {
 	uint32_t writes, sends, answered[2]; /* answered: READs, ATOMICs */
 	uint32_t not_taken;		     /* of the burst: dropped before a QP accepted them */
 	uint64_t burst_at;		     /* time of the last burst, ns */
+	uint16_t stamp;			     /* the same for accepted_at */
 	uint64_t pause, pause_end; /* the last long time without one, ns; its end by `arrived` */
 	struct hca_cq_batch batch;
+	/* ee_short.c, in a burst: CQEs for CQ index cq_of; open if that has one writer */
+	struct hca_cq_cursor cq;
+	uint32_t cq_of;
 	struct rte_mbuf *out[HCA_BURST];
 	unsigned int nout;
 	struct hca_order order[HCA_ORDER_PLACES];
@@ -249,6 +254,14 @@ ee_count_received(struct hca_qp_ee *ee, const struct hca_rxd *rxd)
 	__atomic_store_n(&ee->rx_bytes, ee->rx_bytes + rxd->payload_len, __ATOMIC_RELAXED);
 }
 
+/* Count complete SEND messages that found receives. */
+static inline void
+ee_count_sends(struct hca_pipe *h, uint64_t n)
+{
+	HCA_COUNT_N(h, EE, rx_send_requests, n);
+	HCA_COUNT_N(h, EE, rdma_recvs, n);
+}
+
 /* l: ctx->ready, or a list that is joined to it before anything else uses it. */
 static inline void
 ee_list_on(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_list *l, struct hca_qp_ee *ee,
@@ -276,23 +289,31 @@ ee_list_lazy(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint3
 	hca_qp_list_append(h, &ctx->lazy, EE_LAZY_LINK, qpi);
 }
 
-/* Stamp of the current burst, for accepted_at. */
-static inline uint16_t
-ee_stamp(const struct ee_ctx *ctx)
-{
-	return (uint16_t)(ctx->burst_at / EE_STAMP_NS);
-}
-
 /* A packet was accepted: acknowledge at the end of the burst, or when the stage becomes idle. */
 static inline void
 ee_accepted(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi, bool asked)
 {
-	ee->accepted_at = ee_stamp(ctx);
+	ee->accepted_at = ctx->stamp;
 	if (asked || ++ee->unacked >= ctx->ack_every) {
 		ee->flags |= EE_ACK_OWED;
 		ee_list_ready(h, ctx, ee, qpi);
 	} else {
 		ee_list_lazy(h, ctx, ee, qpi);
+	}
+}
+
+/*
+ * Write the 40 bytes before a datagram's payload: the IPv6 header, or the IPv4 header in the last
+ * 20 of them and zeros before. They overwrite packet headers that must have been read before.
+ */
+static inline void
+ee_put_grh(uint8_t *grh, const uint8_t *l3)
+{
+	if (l3[0] >> 4 == 6) {
+		memmove(grh, l3, HCA_UD_GRH_LEN);
+	} else {
+		memmove(grh + HCA_UD_GRH_LEN - HCA_IPV4_LEN, l3, HCA_IPV4_LEN);
+		memset(grh, 0, HCA_UD_GRH_LEN - HCA_IPV4_LEN);
 	}
 }
 
@@ -454,6 +475,9 @@ unsigned int ee_flush_some(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp
 unsigned int ee_messages(struct hca_pipe *h, uint64_t now, unsigned int budget);
 
 /* ---- execution_engine.c ---- */
+
+/* Check and execute or refuse a request, whatever it is. */
+void ee_process_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m);
 
 /* UC, UD: refusals are not answered, and one packet does not move the QP to ERR. */
 static inline bool

@@ -377,26 +377,16 @@ atomic_is_aligned(const struct ee_request *q)
 	return run == 8 && ((uintptr_t)p & 7) == 0;
 }
 
-/*
- * Write the 40 bytes before a datagram's payload: the IPv6 header, or the IPv4 header in the last
- * 20 of them. They overwrite packet headers that have been read already.
- */
 static void
 put_grh(struct ee_request *q)
 {
 	uint8_t *grh = (uint8_t *)(uintptr_t)q->payload - HCA_UD_GRH_LEN;
-	const uint8_t *l3 = q->frame + q->rxd->l3_off;
 	const struct hca_deth *deth = (const void *)q->ext;
 
 	q->src_qpn = hca_be32_to_cpu(deth->sqpn) & HCA_QPN_MASK;
 	if (q->op->ext & HCA_EXT_IMMDT)
 		memcpy(&q->imm, q->ext + q->op->at.immdt - HCA_ROCE_BTH_LEN, sizeof(q->imm));
-	if (l3[0] >> 4 == 6) {
-		memmove(grh, l3, HCA_UD_GRH_LEN);
-	} else {
-		memmove(grh + HCA_UD_GRH_LEN - HCA_IPV4_LEN, l3, HCA_IPV4_LEN);
-		memset(grh, 0, HCA_UD_GRH_LEN - HCA_IPV4_LEN);
-	}
+	ee_put_grh(grh, q->frame + q->rxd->l3_off);
 	q->payload = grh;
 	q->grh = true;
 }

@@ -75,7 +75,7 @@ half_timeout(const struct ee_request *q)
 static bool
 too_soon(const struct ee_request *q)
 {
-	uint16_t units = ee_stamp(q->ctx) - q->qp->ee.accepted_at;
+	uint16_t units = q->ctx->stamp - q->qp->ee.accepted_at;
 	uint64_t since = (uint64_t)units * EE_STAMP_NS;
 
 	return since < RTE_MIN(half_timeout(q), EE_RECENT_NS);

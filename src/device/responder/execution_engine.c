@@ -12,9 +12,7 @@
 
 #include <rte_atomic.h>
 #include <rte_malloc.h>
-#include <rte_prefetch.h>
 
-#include "core/mbuf.h"
 #include "queues/rq.h"
 #include "responder/ee.h"
 #include "vtp/window.h"
@@ -316,14 +314,6 @@ invalidate(struct ee_request *q)
 	HCA_COUNT(q->h, EE, resp_invalidations);
 }
 
-/* Count complete SEND messages that found receives. */
-static inline void
-count_sends(struct hca_pipe *h, uint64_t n)
-{
-	HCA_COUNT_N(h, EE, rx_send_requests, n);
-	HCA_COUNT_N(h, EE, rdma_recvs, n);
-}
-
 static void
 complete_data(struct ee_request *q)
 {
@@ -331,7 +321,7 @@ complete_data(struct ee_request *q)
 
 	ee_count_message(&q->qp->ee);
 	if (send)
-		count_sends(q->h, 1);
+		ee_count_sends(q->h, 1);
 	else
 		HCA_COUNT(q->h, EE, rx_write_requests);
 	if (!send && !(q->op->ext & HCA_EXT_IMMDT))
@@ -356,7 +346,7 @@ execute_datagram(struct ee_request *q)
 	ee_recv_take(q);
 	scatter(q);
 	ee_count_message(&q->qp->ee);
-	count_sends(q->h, 1);
+	ee_count_sends(q->h, 1);
 	HCA_COUNT(q->h, EE, resp_completions);
 	ee_recv_complete_ud(q, HCA_CQE_MAKE_FLAGS(index, 1, network, sl), q->len);
 }
@@ -432,8 +422,8 @@ execute(struct ee_request *q)
 	ee_set_epsn(ee, q->rxd->psn + q->npsn);
 }
 
-static void
-process_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
+void
+ee_process_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
 	const struct hca_rxd *rxd = hca_rxd(m);
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -470,276 +460,7 @@ process_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 		refuse(&q, v);
 }
 
-/* ---- the short way: requests of one packet, and READs of one response packet, in order ---- */
-
-/*
- * Whether a packet is the expected one in a normal state, so that all checks would pass. False:
- * undecided, the general checks decide, so the fast path itself refuses nothing.
- */
-static inline bool
-in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
-{
-	const struct hca_qp_ee *ee = &qp->ee;
-	uint32_t state = hca_qp_state(qp);
-
-	return (state == HCA_QPS_RTS || (state == HCA_QPS_RTR && ee->flags & EE_ESTABLISHED)) &&
-	       rxd->generation == qp->cfg.generation && qp->cfg.service == HCA_ST_RC &&
-	       rxd->psn == ee->epsn && ee->msg_kind == EE_MSG_NONE &&
-	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED | EE_FILLED | EE_TWICE));
-}
-
-/* The same for a WRITE or SEND, which has a payload. */
-static inline bool
-data_in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
-{
-	return in_order(qp, rxd) && rxd->payload_len - 1 < 1u << qp->ee.mtu_log;
-}
-
-/* hca_vtp_scatter() without a call if the memory is contiguous; len is not 0. */
-static inline void
-store_payload(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
-	      uint32_t len)
-{
-	if (likely(e->base != NULL))
-		hca_copy_last_byte_last(h->icrc, e->base + (va - e->start), src, len);
-	else
-		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
-}
-
-static inline void
-fast_done(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
-{
-	ee_count_message(&qp->ee);
-	ee_set_epsn(&qp->ee, rxd->psn + 1);
-	ee_count_received(&qp->ee, rxd);
-	ee_accepted(h, ctx, &qp->ee, rxd->qpi, rxd->flags & HCA_RXD_ACKREQ);
-}
-
-static inline bool
-fast_write(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
-{
-	struct hca_qp *qp = &h->qp[rxd->qpi];
-	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
-	const struct hca_reth *reth = (const void *)(data + rxd->ext_off);
-	const struct hca_mpt_entry *e;
-	uint64_t va;
-
-	if (unlikely(!data_in_order(qp, rxd) ||
-		     !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE) ||
-		     hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
-		return false;
-	va = hca_be64_to_cpu(reth->va);
-	e = hca_vtp_check(&h->vtp, hca_be32_to_cpu(reth->rkey), qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE,
-			  va, rxd->payload_len);
-	if (unlikely(e == NULL))
-		e = hca_vtp_check_bound(&h->vtp, hca_be32_to_cpu(reth->rkey), &qp->cfg,
-					HCA_ACCESS_REMOTE_WRITE, va, rxd->payload_len);
-	if (unlikely(e == NULL))
-		return false;
-	store_payload(h, e, va, data + rxd->payload_off, rxd->payload_len);
-	fast_done(h, ctx, qp, rxd);
-	ctx->writes++;
-	return true;
-}
-
-/* The payload fits the first SGE of the receive WQE, so the WQE need not be copied. */
-static inline bool
-store_to_first_sge(struct hca_pipe *h, uint32_t pd, const uint8_t *wqe, struct rte_mbuf *m,
-		   const struct hca_rxd *rxd)
-{
-	const hca_le64 *unit = (const void *)(wqe + HCA_WQE_UNIT);
-	uint64_t w0 = hca_le64_to_cpu(__atomic_load_n(&unit[0], __ATOMIC_RELAXED));
-	uint64_t va = hca_le64_to_cpu(__atomic_load_n(&unit[1], __ATOMIC_RELAXED));
-	const struct hca_mpt_entry *e;
-
-	if (unlikely(w0 & HCA_INLINE_FLAG || (uint32_t)w0 < rxd->payload_len))
-		return false;
-	e = hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32), pd, HCA_ACCESS_LOCAL_WRITE, va,
-			  rxd->payload_len);
-	if (unlikely(e == NULL))
-		return false;
-	store_payload(h, e, va, rte_pktmbuf_mtod_offset(m, const uint8_t *, rxd->payload_off),
-		      rxd->payload_len);
-	return true;
-}
-
-static inline void
-fast_send_done(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
-{
-	ee_recv_complete(h, ctx, qp, rxd->opcode, 0, rxd->payload_len,
-			 (rxd->flags & HCA_RXD_SOLICITED) != 0);
-	fast_done(h, ctx, qp, rxd);
-	ctx->sends++;
-}
-
-/* The same for an SRQ: the offset of its next WQE is read before data may overwrite it. */
-static inline bool
-fast_send_srq(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
-{
-	struct hca_qp *qp = &h->qp[rxd->qpi];
-	struct hca_srq *s = qp->ee.srq;
-	const uint8_t *wqe;
-	uint64_t next;
-	uint32_t nda;
-
-	if (s == NULL || s->shared || !data_in_order(qp, rxd) || hca_srq_available(s, &next) != 1)
-		return false;
-	wqe = hca_srq_peek(s, next);
-	nda = hca_le32_to_cpu(
-		__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
-	if (unlikely(!store_to_first_sge(h, s->pd, wqe, m, rxd)))
-		return false;
-	ee_srq_take(h, qp, s, next, nda);
-	fast_send_done(h, ctx, qp, rxd);
-	return true;
-}
-
-static inline bool
-fast_send(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
-{
-	struct hca_qp *qp = &h->qp[rxd->qpi];
-
-	if (unlikely(!data_in_order(qp, rxd) || hca_rq_available(&qp->ee) != 1))
-		return false;
-	if (unlikely(!store_to_first_sge(h, qp->cfg.pd,
-					 hca_qbuf_at(&qp->ee.rq, ee_recv_offset(&qp->ee)), m, rxd)))
-		return false;
-	fast_send_done(h, ctx, qp, rxd);
-	return true;
-}
-
-/* The answer to a request of kind runs; va: result of an ATOMIC, first byte of a READ. */
-static inline void
-fast_answered(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd,
-	      uint8_t runs, uint64_t va, uint32_t rkey, uint32_t len)
-{
-	ee_count_message(&qp->ee);
-	ee_count_received(&qp->ee, rxd);
-	ee_add_job(h, ctx, rxd->qpi,
-		   &(struct hca_resp_job){
-			   .va = va,
-			   .rkey = rkey,
-			   .pd = qp->cfg.pd,
-			   .left = len,
-			   .first = rxd->psn,
-			   .psn = rxd->psn,
-			   .msn = qp->ee.msn,
-			   .kind = runs,
-		   });
-	ee_set_epsn(&qp->ee, rxd->psn + 1);
-	ctx->answered[runs == HCA_KIND_ATOMIC]++;
-}
-
-/* READs and ATOMICs. Both have address and key at the beginning of their header. */
-static inline bool
-fast_answer(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
-{
-	const struct hca_roce_opcode_info *op = rxd->info;
-	const struct hca_reth *reth = rte_pktmbuf_mtod_offset(m, const void *, rxd->ext_off);
-	struct hca_qp *qp = &h->qp[rxd->qpi];
-	uint64_t va = hca_be64_to_cpu(reth->va);
-	uint32_t rkey = hca_be32_to_cpu(reth->rkey), len = 8;
-	bool atomic = op->runs == HCA_KIND_ATOMIC;
-	const struct hca_mpt_entry *e;
-
-	if (!in_order(qp, rxd) || rxd->payload_len != 0 ||
-	    (hca_qp_live(&qp->cfg.access) & op->access) != op->access ||
-	    qp->ee.new_jobs >= hca_qp_live(&qp->cfg.max_dest_rd_atomic))
-		return false;
-	if (!atomic)
-		len = hca_be32_to_cpu(reth->dma_len);
-	if (len - 1 >= 1u << qp->ee.mtu_log)
-		return false;
-	e = hca_vtp_check(&h->vtp, rkey, qp->cfg.pd, op->access, va, len);
-	if (unlikely(e == NULL))
-		return false;
-	if (atomic) {
-		uint8_t *at = e->base != NULL ? e->base + (va - e->start) : NULL;
-
-		if (at == NULL || ((va | (uintptr_t)at) & 7) != 0)
-			return false;
-		va = ee_atomic_execute_at(at, op->kind, reth);
-	}
-	fast_answered(h, ctx, qp, rxd, op->runs, va, rkey, len);
-	return true;
-}
-
-/* Requests that the fast paths do not handle. */
-static __rte_noinline void
-other_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
-{
-	switch (rxd->opcode) {
-	case HCA_BTH_RC_READ_REQ:
-	case HCA_BTH_RC_FETCH_ADD:
-	case HCA_BTH_RC_CMP_SWAP:
-		if (likely(fast_answer(h, ctx, m, rxd)))
-			return;
-		break;
-	case HCA_BTH_RC_SEND_ONLY:
-		if (fast_send_srq(h, ctx, m, rxd))
-			return;
-		break;
-	default:
-		break;
-	}
-	process_request(h, ctx, m);
-}
-
-static inline void
-request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
-{
-	const struct hca_rxd *rxd = hca_rxd(m);
-
-	if (!HCA_SHORT_WAYS) {
-		process_request(h, ctx, m);
-		return;
-	}
-	if (rxd->opcode == HCA_BTH_RC_WRITE_ONLY && fast_write(h, ctx, m, rxd))
-		return;
-	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send(h, ctx, m, rxd))
-		return;
-	other_request(h, ctx, m, rxd);
-}
-
-static void
-count_burst(struct hca_pipe *h, struct ee_ctx *ctx, unsigned int n)
-{
-	HCA_COUNT_N(h, EE, rcvd_requests, n - ctx->not_taken);
-	ctx->not_taken = 0;
-	if (ctx->writes != 0)
-		HCA_COUNT_N(h, EE, rx_write_requests, ctx->writes);
-	if (ctx->sends != 0) {
-		count_sends(h, ctx->sends);
-		HCA_COUNT_N(h, EE, resp_completions, ctx->sends);
-	}
-	if (ctx->answered[0] != 0)
-		HCA_COUNT_N(h, EE, rx_read_requests, ctx->answered[0]);
-	if (ctx->answered[1] != 0)
-		HCA_COUNT_N(h, EE, rx_atomic_requests, ctx->answered[1]);
-	ctx->writes = ctx->sends = ctx->answered[0] = ctx->answered[1] = 0;
-}
-
-void
-hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
-{
-	struct ee_ctx *ctx = ee_ctx(h);
-	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
-
-	if (unlikely(now - ctx->burst_at > EE_RECENT_NS))
-		ee_order_pause(ctx, now);
-	ctx->burst_at = now;
-	for (unsigned int i = 0; i < n; i++) {
-		if (i + 2 < n)
-			rte_prefetch0(hca_rxd(m[i + 2]));
-		if (i + 1 < n)
-			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
-		request(h, ctx, m[i]);
-	}
-	ctx->seen = true;
-	ctx->arrived += n;
-	count_burst(h, ctx, n);
-	hca_mbuf_free_burst(m, n);
-}
+/* ---- polls ---- */
 
 /*
  * Send acknowledgements that were not requested: when the stage becomes idle, or has been busy for

@@ -28,6 +28,7 @@ hca_cq_reserve(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b, bool so
 	if (current->cq_full)
 		return NULL;
 	current->cqi[current->cqes] = cqi;
+	current->cqe[current->cqes].owner = HCA_OWNER_HW;
 	return &current->cqe[current->cqes++];
 }
 
@@ -50,6 +51,21 @@ hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 	cqe->is_send = (uint8_t)(last_word >> 8);
 	cqe->owner = (uint8_t)(last_word >> 24);
 	current->published++;
+}
+
+/* CQEs are reserved one by one. */
+bool
+hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
+		   enum hca_stage_id stage, struct hca_cq_cursor *c)
+{
+	c->cq = NULL;
+	return false;
+}
+
+void
+hca_cq_cursor_close(struct hca_cq_cursor *c)
+{
+	assert_null(c->cq);
 }
 
 void
