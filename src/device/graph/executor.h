@@ -31,7 +31,7 @@ struct hca_threads_config {
 	const int *cpus;
 	unsigned int num_cpus; /* 0: the scheduler chooses */
 	bool spin;	       /* never sleep, whatever the number of CPUs */
-	uint64_t backstop_ns;  /* alarm during sleeps [20 ms]; UINT64_MAX: none, for tests */
+	uint64_t backstop_ns;  /* first alarm of sleeps [20 ms]; UINT64_MAX: none, for tests */
 };
 
 /*

@@ -23,6 +23,7 @@
 #define NAP_ROOM_NS 20000u
 #define NAP_FRAME_NS 50000u
 #define NAP_MAX_NS 1000000u
+#define BACKSTOP_DOUBLES 4u  /* times, while no worker is kicked and no alarm finds work */
 #define KICK_NS 1000000u     /* the time between work and its kick, if both have a CPU */
 #define SUSPECT_NS 50000000u /* a kick may be this late if its sender waits for a CPU */
 
@@ -56,6 +57,7 @@ struct sleeper {
 	bool no_pwait2;		 /* epoll_pwait2() is not there */
 	enum hca_stage_id stage; /* the stage of its counters */
 	uint32_t nap_room, nap_frame;
+	uint32_t quiet;	    /* successive alarms without work */
 	uint32_t muted;	    /* number of muted clients */
 	uint64_t listen_at; /* time at which the first of them is unmuted */
 	uint64_t suspect;   /* time at which the backstop found work; 0: none */
@@ -171,6 +173,8 @@ next_deadline(struct hca *h, unsigned int worker, uint64_t now)
 static void
 longer_naps(struct sleeper *s)
 {
+	if (s->quiet < BACKSTOP_DOUBLES)
+		s->quiet++;
 	s->nap_room = RTE_MIN(2 * s->nap_room, NAP_MAX_NS);
 	s->nap_frame = RTE_MIN(2 * s->nap_frame, NAP_MAX_NS);
 }
@@ -180,6 +184,7 @@ short_naps(struct sleeper *s)
 {
 	s->nap_room = NAP_ROOM_NS;
 	s->nap_frame = NAP_FRAME_NS;
+	s->quiet = 0;
 }
 
 /* ---- kicks ---- */
@@ -521,7 +526,7 @@ sleep_once(struct hca *h, struct sleeper *s, unsigned int worker, const int *sto
 	}
 	backstop = __atomic_load_n(&h->sleep->backstop_ns, __ATOMIC_RELAXED);
 	if (backstop != UINT64_MAX)
-		until = earlier(until, now + backstop);
+		until = earlier(until, now + (backstop << s->quiet));
 	wait_until(h, s, worker, until, now, w);
 	wake_up(h, s, worker, &a, w);
 	return true;
@@ -566,6 +571,17 @@ const uint32_t *
 hca_sleep_word(const struct hca *h, unsigned int worker)
 {
 	return h->sleep->worker[worker].word;
+}
+
+bool
+hca_sleep_all(const struct hca *h)
+{
+	bool all = true;
+
+	for (unsigned int w = 0; w < h->num_workers && all; w++)
+		all = __atomic_load_n(h->sleep->worker[w].word, __ATOMIC_RELAXED) &
+		      HCA_SLEEP_ASLEEP;
+	return all;
 }
 
 uint32_t

@@ -23,9 +23,9 @@
  * A sleep lasts until next_deadline(), which asks every stage and the port. Work that waits for
  * room which is not announced is polled after short sleeps of 20 us, growing to 1 ms; frames of a
  * port without an interrupt after 50 us, growing the same way. In addition an alarm wakes the
- * worker after 20 ms; work that it finds without a (late) kick is counted as wake_missed: a defect.
- * It looks while its word still says asleep and waits 1 ms for the kick: work published later may
- * have met a worker that is awake, and needs none.
+ * worker after 20 ms, growing to 320 ms while nothing happens; work that it finds without a (late)
+ * kick is counted as wake_missed: a defect. It looks while its word still says asleep and waits
+ * 1 ms for the kick: work published later may have met a worker that is awake, and needs none.
  *
  * A sleeping worker is RCU-offline. Between two polls it holds no pointers; its state is
  * checked by generation, as after any quiescent point.
@@ -45,6 +45,8 @@ struct hca;
 const uint32_t *hca_sleep_word(const struct hca *h, unsigned int worker);
 const uint32_t *hca_doorbell_word(const struct hca *h, unsigned int pipe);
 uint32_t hca_sleep_offset(const struct hca *h, unsigned int pipe);
+/* Whether every worker sleeps. Any thread. */
+bool hca_sleep_all(const struct hca *h);
 
 /* ---- kicks: after the work was published ---- */
 

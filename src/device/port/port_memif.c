@@ -156,8 +156,6 @@ watch(int epoll, int fd, void *what, uint32_t events)
 static int
 make_descriptors(struct port_memif *p)
 {
-	const struct itimerspec every = {.it_interval.tv_nsec = TICK_MS * 1000000,
-					 .it_value.tv_nsec = TICK_MS * 1000000};
 	int err;
 
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -165,10 +163,11 @@ make_descriptors(struct port_memif *p)
 	p->broken_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (p->epoll < 0 || p->event_fd < 0 || p->broken_fd < 0 || p->stop_fd < 0 || p->timer < 0 ||
-	    timerfd_settime(p->timer, 0, &every, NULL) != 0)
+	if (p->epoll < 0 || p->event_fd < 0 || p->broken_fd < 0 || p->stop_fd < 0 || p->timer < 0)
 		return -errno;
-	err = watch(p->epoll, p->broken_fd, &p->broken_fd, EPOLLIN);
+	err = memif_set_timer(p, false);
+	if (err == 0)
+		err = watch(p->epoll, p->broken_fd, &p->broken_fd, EPOLLIN);
 	if (err == 0)
 		err = watch(p->epoll, p->stop_fd, &p->stop_fd, EPOLLIN);
 	if (err == 0)

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -271,6 +272,18 @@ memif_listen(struct port_memif *p)
 	return err;
 }
 
+int
+memif_set_timer(struct port_memif *p, bool quiet)
+{
+	long ns = (quiet ? QUIET_MS : TICK_MS) * 1000000l;
+	const struct itimerspec every = {.it_interval.tv_nsec = ns, .it_value.tv_nsec = ns};
+
+	if (timerfd_settime(p->timer, 0, &every, NULL) != 0)
+		return -errno;
+	p->quiet = quiet;
+	return 0;
+}
+
 /* A free entry, or that of the session that was silent longest, except the connected one. */
 static uint32_t
 session_slot(struct port_memif *p)
@@ -398,8 +411,11 @@ thread_sleeps(int32_t tid)
 	return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/* A write to an eventfd is short; a worker that sleeps in the same write for a tick is stuck. */
-static void
+/*
+ * A write to an eventfd is short; a worker that sleeps in the same write for a tick is stuck.
+ * Returns whether one is in a write.
+ */
+static bool
 check_stuck_writer(struct port_memif *p, uint16_t q)
 {
 	const struct memif_worker *w = &p->worker[MEMIF_TX][q];
@@ -410,18 +426,32 @@ check_stuck_writer(struct port_memif *p, uint16_t q)
 	    kicks == __atomic_load_n(&w->kicks, __ATOMIC_ACQUIRE))
 		__atomic_store_n(&p->active->conn->broken, MEMIF_BROKEN_STUCK, __ATOMIC_RELAXED);
 	p->queue[q].kicks = kicks;
+	return (kicks & 1) != 0;
+}
+
+/* Ticks are far apart while no other connection is there and no worker writes to its peer. */
+static void
+choose_period(struct port_memif *p, bool writes)
+{
+	bool quiet = p->active != NULL && !writes &&
+		     __atomic_load_n(&closers, __ATOMIC_ACQUIRE) < CLOSERS_MAX;
+
+	for (uint32_t i = 0; i < SESSIONS_MAX && quiet; i++)
+		quiet = p->session[i] == NULL || p->session[i] == p->active;
+	if (quiet != p->quiet)
+		memif_set_timer(p, quiet);
 }
 
 static void
 tick(struct port_memif *p)
 {
+	bool any = false, writes = false;
 	uint64_t times;
-	bool any = false;
 
 	if (read(p->timer, &times, sizeof(times)) < 0)
 		return;
 	for (uint16_t q = 0; q < p->port.queues; q++)
-		check_stuck_writer(p, q);
+		writes |= check_stuck_writer(p, q);
 	check_broken(p);
 	for (uint32_t i = 0; i < SESSIONS_MAX; i++) {
 		struct memif_session *s = p->session[i];
@@ -430,6 +460,7 @@ tick(struct port_memif *p)
 			end(p, s, "Silent for too long");
 		any |= p->session[i] != NULL;
 	}
+	choose_period(p, writes);
 	if (p->cfg.server)
 		accept_all(p);
 	else if (any)
@@ -465,6 +496,8 @@ handle(struct port_memif *p, struct epoll_event *e, int n)
 	}
 	if (comes)
 		accept_all(p);
+	if (p->quiet)
+		choose_period(p, false);
 }
 
 void *

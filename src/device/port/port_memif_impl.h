@@ -28,6 +28,7 @@
 #define RETRY_MS 50u	  /* interval of a client's attempts to connect */
 #define PUNISHED_MS 1000u /* interval after its server misbehaved */
 #define TICK_MS 50u
+#define QUIET_MS 250u	   /* of a tick while the connection is the only one and nothing is due */
 #define HANDSHAKE_MS 5000u /* time without a message after which a handshake fails */
 
 enum memif_side {
@@ -129,6 +130,7 @@ struct port_memif {
 	pthread_t thread;
 	int epoll, listener, stop_fd, broken_fd, timer;
 	uint32_t retry_ticks;
+	bool quiet; /* the timer's period is QUIET_MS */
 	bool stop;  /* [pub] */
 	bool bound; /* we created the socket's file */
 	struct memif_session *session[SESSIONS_MAX];
@@ -144,6 +146,9 @@ memif_of(const struct hca_port *p)
 {
 	return (struct port_memif *)(uintptr_t)p;
 }
+
+/* Period of the timer: QUIET_MS or TICK_MS. 0 or a negative errno. The port's thread. */
+int memif_set_timer(struct port_memif *p, bool quiet);
 
 /* Begin to use the connection; NULL: the link is down, and memif_leave() must not be called. */
 static inline struct memif_conn *
