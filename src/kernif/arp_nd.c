@@ -371,6 +371,19 @@ arp_nd_tick(struct arp_nd *a, uint64_t now)
 	arp_nd_group_tick(a, now);
 }
 
+uint64_t
+arp_nd_due(const struct arp_nd *a)
+{
+	uint64_t due = a->groups.due;
+
+	if (a->announce_left != 0 && a->announce_at < due)
+		due = a->announce_at;
+	for (uint32_t i = 0; i < ARP_ND_ENTRIES; i++)
+		if (a->hop[i].state != HOP_FREE && a->hop[i].next < due)
+			due = a->hop[i].next;
+	return due;
+}
+
 int
 arp_nd_create(const struct arp_nd_config *cfg, struct arp_nd **out)
 {

@@ -94,9 +94,13 @@ void arp_nd_destroy(struct arp_nd *a);
 void arp_nd_input(struct arp_nd *a, const uint8_t *frame, uint32_t len, uint64_t now);
 
 /*
- * Repeat requests, expire entries, announce addresses. To be called at least ten times per second.
+ * Repeat requests, expire entries, announce addresses. To be called within 0.1 s after the time
+ * of arp_nd_due(); more calls do no harm.
  */
 void arp_nd_tick(struct arp_nd *a, uint64_t now);
+
+/* The time of the next work of arp_nd_tick(); every other call may bring it forward. */
+uint64_t arp_nd_due(const struct arp_nd *a);
 
 /* Announce the own addresses again, after the link came back. */
 void arp_nd_announce(struct arp_nd *a, uint64_t now);

@@ -86,21 +86,23 @@ kernif_kick(void *arg)
 	kernif_ring(((struct kernif *)arg)->kick_fd);
 }
 
-void
+bool
 kernif_rest(struct kernif *k, int fd, int ms)
 {
 	struct pollfd p[2] = {{.fd = k->kick_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
 	ssize_t got = 0;
 	uint64_t n;
+	int found;
 
 	if (!hca_port_divert_may_sleep(k->divert))
-		return;
-	poll(p, fd >= 0 ? 2 : 1, ms);
+		return false;
+	found = poll(p, fd >= 0 ? 2 : 1, ms);
 	if (p[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the interface was removed */
 		poll(p, 1, ms);
 	if (p[0].revents & POLLIN)
 		got = read(k->kick_fd, &n, sizeof(n));
 	(void)got;
+	return found == 0;
 }
 
 /* ---- addresses ---- */
@@ -140,6 +142,7 @@ kernif_link(struct kernif *k, bool up)
 	if (up && k->started)
 		arp_nd_announce(k->responder, kernif_now());
 	pthread_mutex_unlock(&k->lock);
+	kernif_ring(k->kick_fd);
 }
 
 const char *

@@ -11,6 +11,7 @@
 
 #define TICK_NS 50000000ull
 #define TICK_MS 50
+#define QUIET_MS 1000 /* at most so long without a tick if nothing is due */
 
 /* arp_nd_config.send. The lock is held, so the ring to the wire has one producer at a time. */
 static void
@@ -102,11 +103,25 @@ feed(struct kernif *k)
 	return n;
 }
 
+/* The time until the next tick, in ms. The lock is held. */
+static int
+until_due(struct kernif *k, uint64_t now)
+{
+	uint64_t due = arp_nd_due(k->responder);
+
+	if (k->guard.busy != 0 || __atomic_load_n(&k->groups.dirty, __ATOMIC_RELAXED) ||
+	    due <= now + TICK_NS)
+		return TICK_MS;
+	return due - now < QUIET_MS * 1000000ull ? (int)((due - now) / 1000000) : QUIET_MS;
+}
+
+/* Whatever kicks it, a frame or another thread, may bring the next tick forward. */
 void *
 kernif_builtin_pump(void *arg)
 {
 	struct kernif *k = arg;
 	uint64_t tick = 0;
+	int rest_ms = TICK_MS;
 
 	while (!kernif_stopping(k)) {
 		uint64_t now = kernif_now();
@@ -117,10 +132,11 @@ kernif_builtin_pump(void *arg)
 			kernif_groups_apply(k);
 			arp_nd_tick(k->responder, now);
 			move_guard_tick(&k->guard, now);
+			rest_ms = until_due(k, now);
 			pthread_mutex_unlock(&k->lock);
 		}
-		if (feed(k) == 0)
-			kernif_rest(k, -1, TICK_MS);
+		if (feed(k) != 0 || !kernif_rest(k, -1, rest_ms))
+			rest_ms = TICK_MS;
 	}
 	pthread_mutex_lock(&k->lock);
 	arp_nd_leave_all(k->responder, kernif_now());
@@ -151,6 +167,8 @@ kernif_builtin_resolve(struct kernif *k, uint32_t sgid_index, const uint8_t dgid
 		err = kernif_waited(k, waited);
 		if (err != 0)
 			break;
+		if (waited == 0)
+			kernif_ring(k->kick_fd);
 		waited += kernif_wait(k);
 	}
 	if (err == 0)

@@ -108,9 +108,9 @@ uint64_t kernif_wait(struct kernif *k);
 int kernif_waited(const struct kernif *k, uint64_t waited);
 /*
  * The pump waits for a kick, at most ms milliseconds, and also until fd (if not negative) is
- * readable.
+ * readable. Returns whether it waited until the time was up.
  */
-void kernif_rest(struct kernif *k, int fd, int ms);
+bool kernif_rest(struct kernif *k, int fd, int ms);
 static inline void
 kernif_count(uint64_t *counter, uint64_t n)
 {

@@ -117,8 +117,10 @@ void
 rig_run(uint64_t ns)
 {
 	for (uint64_t end = now + ns; now < end; now += 50 * MS) {
-		arp_nd_tick(x.a, now);
-		arp_nd_tick(y.a, now);
+		if (now >= arp_nd_due(x.a))
+			arp_nd_tick(x.a, now);
+		if (now >= arp_nd_due(y.a))
+			arp_nd_tick(y.a, now);
 	}
 }
 

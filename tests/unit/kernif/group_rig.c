@@ -94,7 +94,8 @@ void
 rig_run(uint64_t ns)
 {
 	for (uint64_t end = now + ns; now < end; now += 50 * MS)
-		arp_nd_tick(group_host, now);
+		if (now >= arp_nd_due(group_host))
+			arp_nd_tick(group_host, now);
 }
 
 void
