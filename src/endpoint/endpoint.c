@@ -20,6 +20,7 @@
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
+#include "graph/sleep.h"
 #include "hca.h"
 #include "host.h"
 #include "host_events.h"
@@ -315,7 +316,7 @@ period(uint64_t ns)
 				 .tv_nsec = (long)(ns % 1000000000)};
 }
 
-/* Time until the next look: shorter while a worker waits for a CPU. */
+/* Time until the next look: shorter while a worker waits for a CPU. One that sleeps does not. */
 static uint64_t
 pause_ns(struct endpoint *e, uint64_t now)
 {
@@ -323,6 +324,8 @@ pause_ns(struct endpoint *e, uint64_t now)
 	int tids[ENDPOINT_PLACE_WORKERS];
 	unsigned int n = hca_threads_count(e->threads);
 
+	if (hca_sleep_all(e->hca))
+		return usual;
 	for (unsigned int i = 0; i < n && i < ENDPOINT_PLACE_WORKERS; i++)
 		tids[i] = hca_threads_tid(e->threads, i);
 	return endpoint_place_watch(&e->place, tids, n, now) && usual > ENDPOINT_PLACE_PERIOD_NS

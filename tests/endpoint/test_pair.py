@@ -301,11 +301,31 @@ def pcapng(path):
     return frames
 
 
+def wakes_of(pid):
+    """How often the threads of a process have slept."""
+    count = 0
+    for thread in os.listdir('/proc/%d/task' % pid):
+        with open('/proc/%d/task/%s/status' % (pid, thread), encoding='ascii') as file:
+            count += sum(int(line.split()[1]) for line in file if line.startswith('voluntary_ctxt'))
+    return count
+
+
 class Admin(Case):
     def setUp(self):
         super().setUp()
         self.memif()
         self.start()
+
+    def test_idle(self):
+        """Daemons at rest wake about 20 times a second, most of them to look at the link."""
+        pids = [d.process.pid for d in self.daemons]
+        time.sleep(4)  # announcements, growing alarms
+        before = [wakes_of(pid) for pid in pids]
+        time.sleep(2)
+        for pid, was in zip(pids, before):
+            self.assertLess(wakes_of(pid) - was, 90)
+        self.assertEqual([d.ask('/softhca/hca/counters')['wake_missed'] for d in self.daemons], [0, 0])
+        self.stop()
 
     def test_see(self):
         t = self.talk('seen', 'rc', seconds=600)

@@ -109,7 +109,7 @@ class Peers(Case):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual([run.returncode for run in results], [0] * 4)
+        self.assertEqual([(run.returncode, run.stderr) for run in results], [(0, '')] * 4, results)
         self.assertEqual(sum(json.loads(run.stdout)['ping']['received'] for run in results), 20)
 
     def wrong(self):
