@@ -189,7 +189,7 @@ struct softhca_embed_config {
 	uint32_t cnp_dscp;	   /* DSCP of CNPs, 1..63: 48 */
 	/* of each HCA, each with the workers of the layout: 1, 2, 4, 8 or 16: 1 */
 	uint32_t pipelines;
-	uint32_t zero; /* 0 */
+	uint32_t swift_base_delay_us; /* target of round trips with "swift", 5..100000: 25 */
 	/* for members of later releases, which this one refuses if they are not 0 (-EOPNOTSUPP) */
 	uint64_t reserved[29];
 };

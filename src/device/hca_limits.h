@@ -22,6 +22,7 @@
  * A vendor_id is an OUI of the IEEE. This project has no OUI: the default ("SH") has the bit for
  * locally administered addresses set, so the IEEE does not assign it.
  * cnp_interval_us: of a QP at most one CNP in it.
+ * swift_base_delay_us: round trip at which a flow with a large share is held by swift.
  */
 #define HCA_LIMIT_LIST(X) \
 	X(hca, vendor_id, 1, 0xffffff, 0x025348) \
@@ -29,6 +30,7 @@
 	X(hca, hw_ver, 1, 65535, 1) \
 	X(hca, cnp_interval_us, 1, 1000000, 50) \
 	X(hca, cnp_dscp, 1, 63, 48) \
+	X(hca, swift_base_delay_us, 5, 100000, 25) \
 	X(limits, log_qps, 2, 14, 14)	      /* log2 of QPs */ \
 	X(limits, log_cqs, 1, 14, 14)	      /* log2 of CQs */ \
 	X(limits, log_srqs, 2, 14, 12)	      /* log2 of SRQs */ \

@@ -64,8 +64,7 @@ wires_of(const struct softhca_embed_config *c)
 static int
 check_pipelines(const struct softhca_embed_config *c)
 {
-	if (c->pipelines > HCA_PIPES_MAX || (c->pipelines & (c->pipelines - 1)) != 0 ||
-	    c->zero != 0)
+	if (c->pipelines > HCA_PIPES_MAX || (c->pipelines & (c->pipelines - 1)) != 0)
 		return embed_fail(-EINVAL, "pipelines = %u: expected 1, 2, 4, 8 or 16",
 				  c->pipelines);
 	if (hca_layout_workers((enum hca_layout)c->layout, c->pipelines, wires_of(c)) >

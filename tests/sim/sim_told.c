@@ -86,7 +86,7 @@ all(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_
 }
 
 static void
-sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
+sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint32_t psns, uint64_t bytes, uint64_t now)
 {
 	struct sim_told *t = told_at(h, obj, now);
 

@@ -96,6 +96,14 @@ start_and_stop(struct star *x)
 	}
 }
 
+/* Half of the flows begin at 2 ms, behind the queue of the others. */
+static void
+late_half(struct star *x)
+{
+	for (uint32_t i = 1; i < x->flows; i += 2)
+		x->flow[i].start = 2 * STAR_MS;
+}
+
 static void
 half_rate(struct star *x)
 {
@@ -112,6 +120,7 @@ static const struct row rows[] = {
 	{"disobedient-9", 8, STAR_WRITE, .more = disobedient, .share = 1, .lost = 1000},
 	{"start-stop-8", 8, STAR_WRITE, .more = start_and_stop, .share = 1, .counted = 4,
 	 .lost = 1000, .from = 9 * STAR_MS},
+	{"late-8", 8, STAR_WRITE, .more = late_half, .share = 1, .lost = 1000, .from = 7 * STAR_MS},
 	{"half-rate-8", 8, STAR_WRITE, .at_warm = half_rate, .share = 0.5, .lost = 1000,
 	 .from = 2 * WARM},
 	{"pfc-8", 8, STAR_WRITE, .share = 1, .pfc = true},
@@ -297,8 +306,15 @@ dcqcn_in(const struct sim_config *cfg)
 	each_row(cfg, "dcqcn");
 }
 
+static void
+swift_in(const struct sim_config *cfg)
+{
+	each_row(cfg, "swift");
+}
+
 SIM_TEST(none)
 SIM_TEST(dcqcn)
+SIM_TEST(swift)
 SIM_TEST(repeats)
 
 int
@@ -307,6 +323,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(none),
 		cmocka_unit_test(dcqcn),
+		cmocka_unit_test(swift),
 		cmocka_unit_test(repeats),
 	};
 

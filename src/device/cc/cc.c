@@ -97,7 +97,7 @@ hca_cc_begin(struct hca_pipe *h, uint32_t obj)
 
 void
 hca_cc_sent(struct hca_pipe *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
-	    uint64_t bytes, uint64_t now)
+	    uint32_t psns, uint64_t bytes, uint64_t now)
 {
 	struct hca_cc_flow *f = flow_of(h, obj);
 
@@ -108,7 +108,8 @@ hca_cc_sent(struct hca_pipe *h, uint32_t obj, uint32_t last, bool repeated, uint
 		f->psn = last;
 		__atomic_store_n(&f->begun, f->begun + 1, __ATOMIC_RELEASE);
 	}
-	h->cc->sent(h, obj, frames, bytes, now);
+	/* one that is repeated for its ACK has no PSN more */
+	h->cc->sent(h, obj, frames, RTE_MAX(psns, frames), bytes, now);
 }
 
 void

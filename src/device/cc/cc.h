@@ -47,6 +47,8 @@ enum hca_cc_loss {
 struct hca_cc_view {
 	uint32_t rate_kbps; /* 0: no limit */
 	uint32_t window;    /* unanswered PSNs, 0: no limit */
+	uint64_t rtt_ns;    /* the last round trip, 0: it times none */
+	uint32_t target_ns; /* of round trips, 0: it has none */
 };
 
 struct hca_cc_ops {
@@ -68,9 +70,12 @@ struct hca_cc_ops {
 	 */
 	uint32_t (*may_send)(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now,
 			     uint64_t *again);
-	/* Frames have left, first and repeated ones. */
-	void (*sent)(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint64_t bytes,
-		     uint64_t now);
+	/*
+	 * Frames have left, first and repeated ones. psns: that they have or, of READ requests,
+	 * that they ask for, so that psns - frames is the number of responses beyond the first.
+	 */
+	void (*sent)(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint32_t psns,
+		     uint64_t bytes, uint64_t now);
 	/* PSNs are acknowledged; a response of a READ acknowledges its own. */
 	void (*acked)(struct hca_pipe *h, uint32_t obj, uint32_t psns, uint64_t now);
 	/* A PSN that was sent once was acknowledged ns after that. */
@@ -134,9 +139,9 @@ void hca_cc_fini(struct hca_pipe *h);
 
 /* CEU, a new life of an object */
 void hca_cc_begin(struct hca_pipe *h, uint32_t obj);
-/* req_tx: frames have left, up to the PSN last; repeated: some were sent before. */
+/* req_tx: frames have left, with psns PSNs up to last; repeated: some were sent before. */
 void hca_cc_sent(struct hca_pipe *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
-		 uint64_t bytes, uint64_t now);
+		 uint32_t psns, uint64_t bytes, uint64_t now);
 /* req_rx: n PSNs before una are acknowledged. */
 void hca_cc_acked(struct hca_pipe *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now);
 

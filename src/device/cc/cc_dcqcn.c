@@ -45,12 +45,14 @@ dcqcn_may_send(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t n
 }
 
 static void
-dcqcn_sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
+dcqcn_sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint32_t psns, uint64_t bytes,
+	   uint64_t now)
 {
 	struct flow *f = hca_cc_state(h, obj);
 	struct hca_dcqcn_params p;
 
 	(void)frames;
+	(void)psns;
 	params_of(h, &p);
 	hca_dcqcn_sent(&f->rate, &p, bytes, now);
 }

@@ -411,6 +411,7 @@ begin_turn(struct hca_req_tx_visit *v)
 	v->leave = UINT32_MAX;
 	if (unlikely(congestion != NULL) && !v->unreliable) {
 		v->again = UINT64_MAX;
+		v->turn_psn = v->next_psn;
 		v->leave =
 			congestion->may_send(v->h, v->qpi, (v->next_psn - v->upsn) & HCA_PSN_MASK,
 					     v->ctx->now, &v->again);
@@ -437,7 +438,8 @@ account_frames(struct hca_req_tx_visit *v, uint32_t first, bool repeated)
 		hca_rtt_begin(v, t, repeated);
 	if (unlikely(v->h->cc != NULL))
 		hca_cc_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
-			    ctx->n_out - first, bytes_from(ctx, first), ctx->now);
+			    ctx->n_out - first, (v->next_psn - v->turn_psn) & HCA_PSN_MASK,
+			    bytes_from(ctx, first), ctx->now);
 }
 
 /* Visit the QP at the head of the list; false: without credit it stays there. */

@@ -85,6 +85,7 @@ struct hca_req_tx_visit {
 	uint32_t desc_seq;
 	uint32_t wqes;		  /* records begun in this visit */
 	uint32_t leave;		  /* bytes congestion control allows; UINT32_MAX: not in use */
+	uint32_t turn_psn;	  /* next_psn when the turn began; where there is one */
 	uint64_t again;		  /* when it may be asked again, ns; where there is one */
 	uint32_t ack_every, half; /* largest distance of AckReqs; half a window minus one, a mask */
 	int32_t deficit;

@@ -78,7 +78,7 @@ ee_pace_sent(struct hca_pipe *h, const struct ee_ctx *ctx, uint32_t qpi, unsigne
 		bytes += d->len + HCA_CC_FRAME_OVERHEAD;
 	}
 	if (frames != 0)
-		h->cc->sent(h, hca_cc_responses(h, qpi), frames, bytes, now);
+		h->cc->sent(h, hca_cc_responses(h, qpi), frames, frames, bytes, now);
 }
 
 void

@@ -169,7 +169,8 @@ tps_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now
 
 	tps_tell_acked(h, &h->ub->tp[tpi], tpi, leave->fresh, now);
 	if (leave->frames != 0)
-		h->cc->sent(h, tps_object_of(h, tpi), leave->frames, leave->sent, now);
+		h->cc->sent(h, tps_object_of(h, tpi), leave->frames, leave->frames, leave->sent,
+			    now);
 }
 
 /* missing: packets in the resend set before the answer. */

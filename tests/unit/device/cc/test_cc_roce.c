@@ -77,6 +77,20 @@ asks_and_tells(void **state)
 	assert_int_equal(rig_cqes(r), 4);
 }
 
+/* A READ counts with its responses, also where it asks for more than the answer allows. */
+static void
+reads_with_responses(void **state)
+{
+	struct rig *r = *state;
+
+	rig_post(r, HCA_OP_RDMA_READ, 4 * RIG_MTU, HCA_REC_SIGNALED);
+	post(r, 1);
+	answer(r, 2 * FRAME, 0);
+	assert_int_equal(rig_send(r, 1), 1);
+	assert_int_equal(told->frames, 1);
+	assert_int_equal(told->psns, 4);
+}
+
 static void
 time_ends_wait(void **state)
 {
@@ -187,8 +201,13 @@ main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(asks_and_tells), T(time_ends_wait),  T(ack_ends_wait),
-		T(loss_ends_wait), T(purge_ends_wait), T(repeats_one_when_there_are_mbufs),
+		T(asks_and_tells),
+		T(reads_with_responses),
+		T(time_ends_wait),
+		T(ack_ends_wait),
+		T(loss_ends_wait),
+		T(purge_ends_wait),
+		T(repeats_one_when_there_are_mbufs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

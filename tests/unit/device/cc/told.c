@@ -29,8 +29,10 @@ told_may_send(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t no
 }
 
 static void
-told_sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint64_t bytes, uint64_t now)
+told_sent(struct hca_pipe *h, uint32_t obj, uint32_t frames, uint32_t psns, uint64_t bytes,
+	  uint64_t now)
 {
+	told_of(h, obj)->psns += psns;
 	told_of(h, obj)->frames += frames;
 	told_of(h, obj)->bytes += bytes;
 }

@@ -12,7 +12,7 @@ struct told {
 	uint64_t again;
 	/* asked and told */
 	uint32_t begun, asked, unanswered, frames, acked, timed, cnps, lost[HCA_CC_LOSSES];
-	uint64_t bytes, rtt;
+	uint64_t bytes, psns, rtt;
 };
 
 extern const struct hca_cc_ops told_ops;
