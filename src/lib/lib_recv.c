@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib_doorbell.h"
+#include "lib_recv.h"
 #include "lib_wait.h"
 
 int
@@ -63,10 +64,12 @@ post_all(struct lib_qp *qp, struct softhca_recv_wr **wr)
 				       rq->mask + 1);
 			break;
 		}
-		err = lib_recv_judge(rq, *wr);
-		if (err != 0)
-			break;
-		lib_recv_build(rq, index, *wr);
+		if (__builtin_expect(!lib_recv_put(rq, index, 0, *wr), 0)) {
+			err = lib_recv_judge(rq, *wr);
+			if (err != 0)
+				break;
+			lib_recv_build(rq, index, *wr);
+		}
 		rq->wr_id[index] = (*wr)->wr_id;
 	}
 	rq->head = head;

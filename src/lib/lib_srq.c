@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib_types.h"
+#include "lib_recv.h"
 
 static void
 list_all(struct lib_srq *srq)
@@ -314,6 +314,21 @@ lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset)
 	return wr_id;
 }
 
+/* A WQE of any form. */
+static int
+build_any(struct lib_wq *wq, uint32_t index, uint32_t next, const struct softhca_recv_wr *wr)
+{
+	struct hca_next_unit *wqe =
+		(struct hca_next_unit *)(wq->buf + ((size_t)index << wq->log_stride));
+	int err = lib_recv_judge(wq, wr);
+
+	if (err != 0)
+		return err;
+	lib_recv_build(wq, index, wr);
+	wqe->nda_nop = hca_cpu_to_le32(next);
+	return 0;
+}
+
 static int
 post_all(struct lib_srq *srq, struct softhca_recv_wr **wr)
 {
@@ -321,8 +336,7 @@ post_all(struct lib_srq *srq, struct softhca_recv_wr **wr)
 	int err = 0;
 
 	for (; *wr != NULL; *wr = (*wr)->next) {
-		uint32_t index = srq->free_head;
-		struct hca_next_unit *next;
+		uint32_t index = srq->free_head, next;
 
 		if (index == srq->free_tail) {
 			err = lib_fail(-ENOMEM,
@@ -330,14 +344,13 @@ post_all(struct lib_srq *srq, struct softhca_recv_wr **wr)
 				       wq->mask);
 			break;
 		}
-		err = lib_recv_judge(wq, *wr);
-		if (err != 0)
-			break;
+		next = HCA_NEXT_MAKE_NDA_NOP(srq->next[index] << wq->log_stride, 0);
+		if (__builtin_expect(!lib_recv_put(wq, index, next, *wr), 0)) {
+			err = build_any(wq, index, next, *wr);
+			if (err != 0)
+				break;
+		}
 		srq->free_head = srq->next[index];
-		lib_recv_build(wq, index, *wr);
-		next = (struct hca_next_unit *)(wq->buf + ((size_t)index << wq->log_stride));
-		next->nda_nop =
-			hca_cpu_to_le32(HCA_NEXT_MAKE_NDA_NOP(srq->free_head << wq->log_stride, 0));
 		wq->wr_id[index] = (*wr)->wr_id;
 		srq->posted++;
 	}

@@ -331,10 +331,6 @@ void lib_context_free(struct lib_context *ctx);
 uint64_t lib_srq_take(struct lib_srq *srq, uint32_t wqe_offset);
 void lib_srq_free(struct lib_srq *srq);
 
-/* lib_recv.c: check a request; write the WQE at index. */
-int lib_recv_judge(const struct lib_wq *wq, const struct softhca_recv_wr *wr);
-void lib_recv_build(struct lib_wq *wq, uint32_t index, const struct softhca_recv_wr *wr);
-
 /* lib_qp.c */
 /* log2 of the number of WQEs of a queue for max_wr requests */
 uint32_t lib_wq_log(uint32_t max_wr);

@@ -129,12 +129,6 @@ recv_pd(const struct hca_qp *qp, const struct receive *r)
 	return r->srq != NULL ? r->srq->pd : qp->cfg.pd;
 }
 
-static inline uint32_t
-recv_stride(const struct hca_qp *qp, const struct receive *r)
-{
-	return 1u << (r->srq != NULL ? r->srq->stride_log : qp->ee.rq_stride_log);
-}
-
 /* Number of bytes of SGE i, which is read once; 0: none, or marked as inline data. */
 static inline uint32_t
 read_sge(const struct receive *r, uint32_t i, uint64_t *w0, uint64_t *va)
@@ -191,7 +185,7 @@ find_places(struct hca_pipe *h, struct hca_qp *qp, uint32_t len, struct receive 
 		*to = *grh + HCA_UD_GRH_LEN;
 		return true;
 	}
-	if (unlikely(n != HCA_UD_GRH_LEN || recv_stride(qp, r) < 3 * HCA_WQE_UNIT))
+	if (unlikely(n != HCA_UD_GRH_LEN)) /* a stride has room for two SGEs */
 		return false;
 	*grh = sge_place(h, qp, r, w0, va, HCA_UD_GRH_LEN);
 	if (unlikely(*grh == NULL || read_sge(r, 1, &w0, &va) < len))
