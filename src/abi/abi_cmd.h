@@ -34,7 +34,7 @@
 	X(APM, 15, "automatic path migration") \
 	X(IPV6, 16, "RoCEv2 over IPv6") \
 	X(VLAN, 17, "VLAN tags") \
-	X(ECN, 18, "congestion control: an algorithm other than none") \
+	X(ECN, 18, "congestion control: SET_CONGESTION") \
 	X(CLOSE_DOMAIN, 19, "CLOSE_DOMAIN") \
 	X(CQE_CLOCK, 20, "QUERY_CLOCK, CQEs of 64 bytes with time stamps") \
 	X(UB, 21, "UB over Ethernet: Jettys, transport channels, segments") \
@@ -114,7 +114,8 @@ enum hca_cap {
 	X(SET_JETTY_ID, 0xf10, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_UB) \
 	X(RST2RTS_QPEE, 0xf11, 256, 0, HCA_CMDF_MODIFY_QP, HCA_CAP_UB) \
 	X(BIND_JETTY, 0xf12, 32, 0, 0, HCA_CAP_UB) \
-	X(PERMIT_TPG, 0xf13, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_UB)
+	X(PERMIT_TPG, 0xf13, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_UB) \
+	X(SET_CONGESTION, 0xf14, 0, 0, HCA_CMDF_IN_IMM, HCA_CAP_ECN)
 
 enum hca_cmd_op {
 #define HCA_CMD_ENUM(name, opcode, in_len, out_len, flags, caps) HCA_CMD_##name = opcode,
@@ -142,6 +143,8 @@ enum hca_cmd_op {
  *                  any more, and no stage serves the former one
  *   PERMIT_TPG     index of a group; in_param: HCA_TPG_PERMIT, DMA domain not 0: whether Jettys of
  *                  that domain may use it; if not, no stage gives it requests of theirs any more
+ *   SET_CONGESTION  0; in_param: the number of an algorithm, from 1 on, which all QPs and TPs have
+ *                  when it is done
  */
 #define HCA_MAP_EQ_UNMAP HCA_BIT(31) /* table 3-2-24 */
 #define HCA_MAP_EQ_EQN(m) HCA_BITS(m, 30, 0)

@@ -109,6 +109,23 @@ int hca_driver_create(const struct hca_hw *hw, const struct hca_driver_config *c
 void hca_driver_destroy(struct hca_driver *drv);
 
 /**
+ * Another algorithm of congestion control for all QPs and TPs, while they work. Blocks until they
+ * have it.
+ *
+ * @param drv
+ *   The driver.
+ * @param number
+ *   Its place in the table of the device, from 1 on.
+ * @return
+ *   - 0: they have it.
+ *   - -EINVAL: the device has no algorithm of this number.
+ *   - -EOPNOTSUPP: the device cannot change it.
+ *   - -ENOMEM: the device has no memory for its state.
+ *   - -EIO: the command timed out, or the device is dead.
+ */
+int hca_driver_set_congestion(struct hca_driver *drv, uint32_t number);
+
+/**
  * The reason of the last failed call of this thread.
  *
  * @return

@@ -370,3 +370,18 @@ hca_driver_node_guid(const struct hca_driver *drv)
 {
 	return hca_be64_to_cpu(drv->adapter.board_id);
 }
+
+int
+hca_driver_set_congestion(struct hca_driver *drv, uint32_t number)
+{
+	int err;
+
+	if (!(hca_be32_to_cpu(drv->lim.caps) & HCA_CAP_ECN))
+		return driver_fail(-EOPNOTSUPP, "the device cannot change its congestion control");
+	driver_lock_take(&drv->lock);
+	err = driver_command_bare(drv, HCA_CMD_SET_CONGESTION, 0, 0, number);
+	driver_lock_give(&drv->lock);
+	if (err == -EINVAL)
+		return driver_fail(err, "the device has no congestion control %u", number);
+	return err == 0 ? 0 : driver_fail(err, "congestion control %u: not set", number);
+}

@@ -79,6 +79,14 @@ one_each_gap(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now
 }
 
 static uint32_t
+nothing(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
+{
+	ask(h, obj, unanswered, now, again)->refused++;
+	*again = now + TOLD_FOREVER_NS;
+	return 0;
+}
+
+static uint32_t
 all(struct hca_pipe *h, uint32_t obj, uint32_t unanswered, uint64_t now, uint64_t *again)
 {
 	ask(h, obj, unanswered, now, again);
@@ -147,4 +155,5 @@ lost(struct hca_pipe *h, uint32_t obj, enum hca_cc_loss why, uint64_t now)
 const struct hca_cc_ops sim_told_window = OPS("window", one_at_a_time, false);
 const struct hca_cc_ops sim_told_hesitant = OPS("hesitant", one_and_late, false);
 const struct hca_cc_ops sim_told_rate = OPS("rate", one_each_gap, false);
+const struct hca_cc_ops sim_told_never = OPS("never", nothing, false);
 const struct hca_cc_ops sim_told_open = OPS("open", all, true);

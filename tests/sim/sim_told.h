@@ -33,9 +33,10 @@ struct sim_told {
 
 extern const struct hca_cc_ops sim_told_window; /* one PSN unanswered at a time */
 extern const struct hca_cc_ops
-	sim_told_hesitant;		      /* likewise; it wants to be asked again very late */
-extern const struct hca_cc_ops sim_told_rate; /* a frame each TOLD_GAP_NS */
-extern const struct hca_cc_ops sim_told_open; /* anything; its frames may be marked */
+	sim_told_hesitant;		       /* likewise; it wants to be asked again very late */
+extern const struct hca_cc_ops sim_told_rate;  /* a frame each TOLD_GAP_NS */
+extern const struct hca_cc_ops sim_told_never; /* nothing, for TOLD_FOREVER_NS */
+extern const struct hca_cc_ops sim_told_open;  /* anything; its frames may be marked */
 
 /* Before the HCAs exist. */
 void sim_told_clock(struct sim *s);

@@ -2,9 +2,12 @@
 
 #include "star.h"
 
+#include <inttypes.h>
+
 #include <rte_common.h>
 
 #include "../test_eal.h"
+#include "cc/cc_names.h"
 #include "core/wires.h"
 #include "embed_ctl.h"
 #include "graph/sleep.h"
@@ -13,6 +16,7 @@
 #define TICK_NS 500u
 #define DRIVER_EVERY 16u
 #define HOLD 16384u
+#define SETTING_NS 200000u /* as many ticks as a setting may take */
 #define CQES 8192u
 #define TIMEOUT 10u /* 4.2 ms */
 
@@ -54,14 +58,17 @@ poll_all(struct star *x)
 		note_queue(&x->host[i], x->now - x->begin);
 }
 
-/* Of a command: the others wait. */
+/* Of a command: before flows begin, the other hosts wait. */
 static void
 progress(void *arg)
 {
 	struct star_host *t = arg;
+	struct star *x = t->all;
 
-	t->all->now += t->all->cfg.tick_ns;
-	poll_host(t);
+	x->now += x->cfg.tick_ns;
+	for (uint32_t i = 0; i < x->n; i++)
+		if (x->begin != 0 || i == t->index)
+			poll_host(&x->host[i]);
 }
 
 /* ---- hosts ---- */
@@ -105,6 +112,7 @@ open_hca(struct star_host *t, unsigned int serial)
 		.ub_full_records = 64,
 		.mbufs = first ? 1024 : 256,
 		.congestion = c->congestion,
+		.pipelines = c->pipes,
 	};
 	int rc;
 
@@ -172,6 +180,7 @@ open_network(struct star *x, unsigned int serial)
 					    .ports = x->n,
 					    .seed = x->cfg.seed,
 					    .hold = HOLD,
+					    .queues = (uint16_t)x->cfg.pipes,
 					    .socket_id = -1};
 	uint8_t mac[6];
 
@@ -390,6 +399,17 @@ star_run(struct star *x, uint64_t until_ns)
 		x->begin = x->now;
 	while (x->now - x->begin < until_ns)
 		turn(x);
+}
+
+void
+star_set_congestion(struct star *x, uint32_t host, const char *name)
+{
+	uint64_t from = x->now;
+
+	CALL(hca_driver_set_congestion(x->host[host].drv, hca_cc_number(name)));
+	STAR_CHECK(strcmp(hca_congestion(x->host[host].h), name) == 0, "it has not %s", name);
+	STAR_CHECK(x->now - from <= SETTING_NS, "host %u: set in %" PRIu64 " ns", host,
+		   x->now - from);
 }
 
 static uint32_t

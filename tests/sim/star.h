@@ -46,6 +46,7 @@ struct star_config {
 	uint64_t seed;
 	enum hca_layout layout;
 	bool ub;	  /* both wires, otherwise RoCE */
+	uint32_t pipes;	  /* of each host [1] */
 	uint64_t tick_ns; /* [500] */
 };
 
@@ -108,6 +109,8 @@ struct star_flow *star_add(struct star *x, struct star_flow f);
 void star_run(struct star *x, uint64_t until_ns);
 /* Ends all flows and waits until nothing is under way. */
 void star_stop(struct star *x);
+/* Another algorithm of a host, while its flows run. */
+void star_set_congestion(struct star *x, uint32_t host, const char *name);
 /* After star_stop(); frames and marks of the switch must agree with the HCAs. */
 void star_close(struct star *x);
 

@@ -6,6 +6,9 @@
  * the simulated clock.
  */
 
+#include <inttypes.h>
+
+#include "cc/cc_names.h"
 #include "sim_link.h"
 #include "sim_test.h"
 #include "sim_told.h"
@@ -18,6 +21,8 @@
 #define BYTES (4 * TOLD_MTU)
 #define DELAY_NS 20000u
 #define TIMEOUT 14u
+#define US 1000u
+#define MS 1000000u
 
 static struct sim *
 open_with(const struct sim_config *cfg, const struct hca_cc_ops *ops)
@@ -436,6 +441,85 @@ cnps_in(const struct sim_config *cfg)
 }
 SIM_TEST(cnps)
 
+/* ---- SET_CONGESTION ---- */
+
+static void
+set(struct sim *s, unsigned int side, uint32_t number)
+{
+	int rc = hca_driver_set_congestion(s->side[side].drv, number);
+
+	sim_check(s, rc == 0, "set_congestion: %d: %s", rc, hca_driver_reason());
+}
+
+/* Requests and READ responses that an algorithm holds for seconds leave when it ends. */
+static void
+wakes_in(const struct sim_config *cfg)
+{
+	const struct sim_pair_attr a = {.timeout = 20};
+	struct sim *s = open_with(cfg, &sim_told_never);
+	struct sim_pair *p = sim_pair_open(s, &a);
+	uint64_t start = s->now;
+
+	/* the requester is free, the responses wait */
+	set(s, 0, hca_cc_number("none"));
+	post(p, SOFTHCA_WR_RDMA_READ, 4);
+	sim_run_for(s, MS);
+	sim_check(s, sim_counter(s, 1, "resp_packets") == 0, "responses left");
+	set(s, 1, hca_cc_number("none"));
+	sim_finish(s, SIM_S);
+	/* requests wait */
+	set(s, 0, s->side[0].hca->core->cc_room->numbers);
+	post(p, SOFTHCA_WR_RDMA_WRITE, 4);
+	sim_run_for(s, MS);
+	sim_check(s, sim_counter(s, 0, "req_packets") == 4, "requests left");
+	set(s, 0, hca_cc_number("none"));
+	sim_finish(s, SIM_S);
+	sim_check(s, s->now - start < TOLD_FOREVER_NS / 10, "took %" PRIu64 " ns", s->now - start);
+	sim_check(s, sim_counter(s, 0, "local_ack_timeout_err") == 0, "timeouts");
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(wakes)
+
+/* An algorithm begins while frames are under way: it is told of later ones, and of all ACKs. */
+static void
+begins_late_in(const struct sim_config *cfg)
+{
+	const struct hca_impair slow = {.delay_ns = 20 * US};
+	const struct sim_pair_attr a = {.timeout = 14};
+	struct sim *s = open_with(cfg, &sim_told_window);
+	struct sim_pair *p;
+	const struct sim_told *t;
+	uint32_t last = s->side[0].hca->core->cc_room->numbers;
+
+	set(s, 0, hca_cc_number("none"));
+	p = sim_pair_open(s, &a);
+	t = hca_cc_state(&s->side[0].hca->pipe[0],
+			 hca_qp_index(s->side[0].hca->core, p->qp[0]->qp_num));
+	sim_impair(s, 0, &slow);
+	sim_impair(s, 1, &slow);
+	post(p, SOFTHCA_WR_RDMA_WRITE, 4);
+	sim_run_for(s, 10 * US);
+	sim_check(s, t->begun == 0 && t->frames == 0, "told before it begins");
+	set(s, 0, last);
+	post(p, SOFTHCA_WR_RDMA_WRITE, 4);
+	sim_finish(s, SIM_S);
+	sim_check(s, t->begun == 1 && t->frames >= 16 && t->acked == 32 && t->refused != 0,
+		  "begun %u, %u frames, %u acknowledged, %u refused", t->begun, t->frames, t->acked,
+		  t->refused);
+	sim_check(s, t->timed != 0 && t->shortest >= 40 * US, "%u round trips, %" PRIu64 " ns",
+		  t->timed, t->shortest);
+	sim_check(s, sim_counter(s, 0, "retransmissions") == 0, "retransmissions");
+	/* numbers that are none */
+	sim_check(s,
+		  hca_driver_set_congestion(s->side[0].drv, 0) == -EINVAL &&
+			  hca_driver_set_congestion(s->side[0].drv, last + 1) == -EINVAL,
+		  "took a wrong number");
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(begins_late)
+
 int
 main(void)
 {
@@ -444,7 +528,8 @@ main(void)
 		cmocka_unit_test(paced),	 cmocka_unit_test(losses),
 		cmocka_unit_test(notifications), cmocka_unit_test(notified_behind_gap),
 		cmocka_unit_test(waits_end),	 cmocka_unit_test(marks),
-		cmocka_unit_test(cnps),
+		cmocka_unit_test(cnps),		 cmocka_unit_test(wakes),
+		cmocka_unit_test(begins_late),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -3,22 +3,23 @@
 #define CC_CC_H
 
 /*
- * Congestion control: the seam between the stages that send and an algorithm. hca_config.congestion
- * names the algorithm of an HCA; with "none" hca_core.cc is NULL and nothing here is called.
- * Requests of reliable QPs and packets of TPs are subject to it. The sending stage asks before it
- * sends and then reports the frames; the stage that receives answers reports the state of the
- * network:
+ * Congestion control: the seam between the stages that send and an algorithm. Each object has the
+ * number of one: that of the HCA (hca_config.congestion, SET_CONGESTION). While no object has
+ * another one than "none", hca_core.cc is NULL and nothing here is called. Requests of reliable QPs
+ * and packets of TPs are subject to it. The sending stage asks before it sends and then reports the
+ * frames; the stage that receives answers reports the state of the network:
  *
  *             may_send, sent         acked, round_trip, cnp, lost     begin
- *  RoCE, QP   req_tx                 req_rx                           CEU, RST2INIT
+ *  RoCE, QP   req_tx                 req_rx                           CEU
  *  its READ
- *  responses  EE                     EE: cnp alone                    CEU, RST2INIT
- *  UB, TP     TPS                    TPS                              CEU, SW2HW_TP
+ *  responses  EE                     EE: cnp alone                    CEU
+ *  UB, TP     TPS                    TPS                              CEU
  *
  * READ responses of a QP are a flow with another state (hca_cc_responses()), because other stages
  * work for it. They are not acknowledged: unanswered is 0. So the first two functions may run on
- * another lcore than the next four; begin runs while no stage works for the object. No function may
- * block or allocate. An algorithm defines all of them; a function without work is empty.
+ * another lcore than the next four; begin runs while no stage works for the object, or asks for it:
+ * the algorithm of a living object changes by way of a pause and a round. No function may block or
+ * allocate. An algorithm defines all of them; a function without work is empty.
  *
  * obj: object index (object.h). now: ns, of poll(). Bytes: of frames, from Ethernet header to ICRC.
  */
@@ -30,8 +31,7 @@
 #include <rte_common.h>
 
 #include "abi_roce.h"
-
-struct hca_pipe;
+#include "engine/impl.h"
 
 #define HCA_CC_FRAME_OVERHEAD 82u /* bytes around a payload, at most */
 #define HCA_CC_FRAME (4096u + HCA_CC_FRAME_OVERHEAD)
@@ -57,7 +57,9 @@ struct hca_cc_ops {
 	size_t state_bytes;
 	/* Switches are to mark its packets: they leave as ECT(0). */
 	bool marks;
-	/* A new life of the object begins: nothing is unanswered. */
+	/*
+	 * A new life of the object begins, or it gets this algorithm; then PSNs may be unanswered.
+	 */
 	void (*begin)(struct hca_pipe *h, uint32_t obj);
 	/*
 	 * Bytes that may leave now, UINT32_MAX: no limit. unanswered: PSNs sent and not
@@ -88,20 +90,52 @@ struct hca_cc_ops {
 	void (*show)(const struct hca_pipe *h, uint32_t obj, struct hca_cc_view *out);
 };
 
+#define HCA_CC_ROWS 16u
+
+/*
+ * The algorithms of a device by number, and the number that each object has. Numbers are those of
+ * hca_cc_number(), then those of hca_config.congestion_more; 0: the object is not controlled. After
+ * the last number comes the pause, in which an object is while its algorithm changes.
+ */
+struct hca_cc {
+	const struct hca_cc_ops *row[HCA_CC_ROWS]; /* with "none", which has a name only */
+	const struct hca_cc_ops *ops[HCA_CC_ROWS]; /* NULL: nothing is asked */
+	uint8_t numbers;			   /* the last one */
+	uint8_t number;				   /* [pub] CEU: of the HCA */
+	size_t flow_bytes;
+	struct hca_cc_flow *flow; /* by object index; NULL: no object had an algorithm yet */
+	uint8_t of[];		  /* [pub] CEU: by object index */
+};
+
+/* The number of the pause. */
+static inline uint8_t
+hca_cc_pause(const struct hca_cc *cc)
+{
+	return (uint8_t)(cc->numbers + 1);
+}
+
+/* The algorithm of an object now, which the caller loads once for a call or two; NULL: none. */
+static inline const struct hca_cc_ops *
+hca_cc_of(const struct hca_pipe *h, uint32_t obj)
+{
+	const struct hca_cc *cc = __atomic_load_n(&h->cc, __ATOMIC_ACQUIRE);
+
+	if (likely(cc == NULL))
+		return NULL;
+	return cc->ops[__atomic_load_n(&cc->of[obj], __ATOMIC_ACQUIRE)];
+}
+
 /**
- * Find an algorithm by name. hca_create().
+ * Find the number of an algorithm by its name.
  *
  * @param name
  *   NULL is "none".
  * @param more
  *   Algorithms that are not in the table, ends with NULL; may be NULL.
- * @param cc
- *   The algorithm; NULL: "none".
  * @return
- *   0, or -EINVAL: unknown name (HCA_CC_NAMES lists the table).
+ *   The number, or -EINVAL: unknown name (HCA_CC_NAMES lists the table).
  */
-int hca_cc_find(const char *name, const struct hca_cc_ops *const *more,
-		const struct hca_cc_ops **cc);
+int hca_cc_find(const char *name, const struct hca_cc_ops *const *more);
 
 /* The traffic class of packets that it controls: DSCP as given, and ECN. */
 static inline uint8_t
@@ -120,29 +154,58 @@ void *hca_cc_state(const struct hca_pipe *h, uint32_t obj);
 /* The flow of a QP's READ responses, as obj of the functions above. */
 uint32_t hca_cc_responses(const struct hca_pipe *h, uint32_t qpi);
 
-/* Round trips of QPs: one PSN of each at a time is timed. Only where there is an algorithm. */
+/*
+ * Before the state that the algorithm of an object keeps. Round trips are those of QPs: one PSN of
+ * each at a time is timed.
+ */
 struct hca_cc_flow {
 	/* req_tx */
 	uint64_t sent_at;  /* ns */
 	uint32_t psn;	   /* timed */
 	uint32_t begun;	   /* [pub] PSNs ever timed; stored after the two above */
 	uint32_t repeated; /* [pub] begun, when frames were sent again: that one is not told */
+	/* CEU, in hca_cc_begin() */
+	uint32_t life;	/* how often that was */
+	uint8_t number; /* of the algorithm whose state follows; 0: zeros */
 	/* req_rx */
 	uint32_t ended __rte_cache_aligned; /* [pub] PSNs timed and acknowledged */
 } __rte_cache_aligned;
 
-/* hca_create(), hca_destroy() */
+/* hca_create(), hca_destroy(); -EINVAL: hca_config.congestion is no name. */
 int hca_cc_init(struct hca_pipe *h);
 void hca_cc_fini(struct hca_pipe *h);
 
-/* The functions below are called only where hca_core.cc is not NULL. */
+/* ---- CEU ---- */
 
-/* CEU, a new life of an object */
-void hca_cc_begin(struct hca_pipe *h, uint32_t obj);
+/*
+ * Objects may have algorithms from here on, and stages ask: memory for their state, of all pipes.
+ * 0, or -ENOMEM. Not needed for "none".
+ */
+int hca_cc_use(struct hca_core *h);
+/* After no object has an algorithm any more: stages do not ask. */
+void hca_cc_unuse(struct hca_core *h);
+/*
+ * A new life of an object, or the end of its pause: it has this algorithm, whose state begins.
+ * No stage works for it, or asks.
+ */
+void hca_cc_begin(struct hca_pipe *h, uint32_t obj, uint8_t number);
+/* Stages ask another row from their next call on; hca_cc_begin() follows after a round. */
+static inline void
+hca_cc_set(struct hca_core *h, uint32_t obj, uint8_t number)
+{
+	__atomic_store_n(&h->cc_room->of[obj], number, __ATOMIC_RELEASE);
+}
+
+/* The number of lives of an object, to find out that the state is new. */
+uint32_t hca_cc_life(const struct hca_pipe *h, uint32_t obj);
+
+/* The functions below are called with the algorithm that hca_cc_of() gave. */
+
 /* req_tx: frames have left, with psns PSNs up to last; repeated: some were sent before. */
-void hca_cc_sent(struct hca_pipe *h, uint32_t obj, uint32_t last, bool repeated, uint32_t frames,
-		 uint32_t psns, uint64_t bytes, uint64_t now);
+void hca_cc_sent(struct hca_pipe *h, const struct hca_cc_ops *ops, uint32_t obj, uint32_t last,
+		 bool repeated, uint32_t frames, uint32_t psns, uint64_t bytes, uint64_t now);
 /* req_rx: n PSNs before una are acknowledged. */
-void hca_cc_acked(struct hca_pipe *h, uint32_t obj, uint32_t una, uint32_t n, uint64_t now);
+void hca_cc_acked(struct hca_pipe *h, const struct hca_cc_ops *ops, uint32_t obj, uint32_t una,
+		  uint32_t n, uint64_t now);
 
 #endif

@@ -14,11 +14,17 @@ static const char *const cc_names[] = {
 HCA_CC_LIST(X)
 #undef X
 
-bool
-hca_cc_is_name(const char *name)
+unsigned int
+hca_cc_number(const char *name)
 {
 	for (unsigned int i = 0; i < sizeof(cc_names) / sizeof(cc_names[0]); i++)
 		if (strcmp(cc_names[i], name) == 0)
-			return true;
-	return false;
+			return i + 1;
+	return 0;
+}
+
+bool
+hca_cc_is_name(const char *name)
+{
+	return hca_cc_number(name) != 0;
 }

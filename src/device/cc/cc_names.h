@@ -15,6 +15,14 @@
 #define HCA_CC_NAMES "one of:" HCA_CC_LIST(HCA_CC_WORD)
 
 /**
+ * The number of an algorithm: that of its row in the table, from 1 on. Any thread.
+ *
+ * @return
+ *   0: the table does not have it.
+ */
+unsigned int hca_cc_number(const char *name);
+
+/**
  * Whether the table has an algorithm. Any thread.
  *
  * @param name

@@ -100,12 +100,12 @@ struct hca_ceu {
 		    HCA_CAP_COUNTERS | HCA_CAP_MODIFY_CQ | HCA_CAP_SRQ | HCA_CAP_MCAST | \
 		    HCA_CAP_IPV6 | HCA_CAP_VLAN | HCA_CAP_ATOMIC | HCA_CAP_MW | \
 		    HCA_CAP_INVALIDATE | HCA_CAP_APM | HCA_CAP_CLOSE_DOMAIN | HCA_CAP_CQE_CLOCK | \
-		    HCA_CAP_ATOMIC_WRITE | HCA_CAP_FLUSH))
+		    HCA_CAP_ATOMIC_WRITE | HCA_CAP_FLUSH | HCA_CAP_ECN))
 
 static inline uint32_t
 hca_ceu_caps(const struct hca_core *h)
 {
-	uint32_t caps = HCA_CEU_CAPS | (h->cc != NULL ? (uint32_t)HCA_CAP_ECN : 0);
+	uint32_t caps = HCA_CEU_CAPS;
 
 	HCA_WIRES_IN_USE(h, w)
 	{
@@ -242,6 +242,7 @@ void hca_srq_free(struct hca_core *h, uint32_t srqi);
 #define HCA_CMD_RUN_QUERY_COUNTERS true, hca_cmd_query_counters
 #define HCA_CMD_RUN_CLOSE_DOMAIN false, hca_cmd_close_domain
 #define HCA_CMD_RUN_QUERY_CLOCK true, hca_cmd_query_clock
+#define HCA_CMD_RUN_SET_CONGESTION true, hca_cmd_set_congestion
 #define HCA_CMD_RUN_SW2HW_TP false, hca_cmd_of_wire
 #define HCA_CMD_RUN_MODIFY_TP false, hca_cmd_of_wire
 #define HCA_CMD_RUN_QUERY_TP false, hca_cmd_of_wire

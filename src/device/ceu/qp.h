@@ -70,6 +70,12 @@ hca_template_retarget(struct hca_udp_template *t, const uint8_t mac[6])
 	__atomic_store_n(word, first, __ATOMIC_RELAXED);
 }
 
+/* The number of a QP's algorithm of congestion control (cc/cc.h). image: its context. */
+uint8_t hca_qp_algorithm(const struct hca_core *h, const struct hca_qpc *image);
+/* The traffic class of its packets on a path, with the ECN field of its algorithm. */
+uint8_t hca_qp_tclass(const struct hca_core *h, const struct hca_qpc *image,
+		      const struct hca_qpc_path *path);
+
 /* RST2INIT: checks sizes and queues, takes references to queues, records and memory. */
 int hca_qp_create(struct hca_core *h, struct hca_qp_change *ch);
 /*

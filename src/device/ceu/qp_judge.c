@@ -217,25 +217,29 @@ hca_path_fill(const struct hca_core *h, const struct hca_qpc_path *q, struct hca
 	return true;
 }
 
-static bool
-has_congestion_control(const struct hca_core *h, const struct hca_qpc *q)
+uint8_t
+hca_qp_algorithm(const struct hca_core *h, const struct hca_qpc *q)
 {
-	uint32_t ops = hca_service_info(HCA_QPC_SERVICE(WORD(flags)))->ops;
+	uint32_t service = HCA_QPC_SERVICE(WORD(flags)), ops = hca_service_info(service)->ops;
 
-	return h->cc != NULL && (ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) == 0;
+	if ((HCA_ROCE_SERVICES & 1u << service) == 0 ||
+	    (ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0)
+		return 0;
+	return h->cc_room->number;
 }
 
 /*
  * Whether switches may mark the packets of a QP: the algorithm of congestion control decides for
  * the services that it works for, otherwise the QP's traffic class.
  */
-static uint8_t
-path_tclass(const struct hca_core *h, const struct hca_qpc *qpc, const struct hca_qpc_path *q)
+uint8_t
+hca_qp_tclass(const struct hca_core *h, const struct hca_qpc *image, const struct hca_qpc_path *q)
 {
+	const struct hca_cc_ops *cc = h->cc_room->ops[hca_qp_algorithm(h, image)];
 	uint8_t tclass = (uint8_t)HCA_QPC_TCLASS(WORD(sl_tclass_flow));
 
-	if (has_congestion_control(h, qpc))
-		return hca_cc_tclass(h->cc, tclass);
+	if (cc != NULL)
+		return hca_cc_tclass(cc, tclass);
 	return (tclass & 3) == HCA_ECN_ECT0 ? tclass : tclass & 0xfc;
 }
 
@@ -251,7 +255,7 @@ resolve_path(const struct hca_core *h, const struct hca_qp_change *ch, const str
 	out->timeout = (uint8_t)HCA_QPC_ACKTO(WORD(ackto));
 	if (!hca_rate_pace(out->rate, &pace) || !hca_path_fill(h, q, &p.udp))
 		return false;
-	p.udp.tclass = path_tclass(h, &ch->image, q);
+	p.udp.tclass = hca_qp_tclass(h, &ch->image, q);
 	p.pkey = h->ctxmgt->pkey[HCA_QPC_PKEY_INDEX(WORD(port_pkey))];
 	p.udp.sport = hca_roce_udp_sport(p.udp.flow_label, ch->qpn, p.qpn);
 	if (hca_roce_template_fill(&p, &out->slot.tmpl) != 0)

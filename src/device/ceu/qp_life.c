@@ -352,8 +352,7 @@ hca_qp_create(struct hca_core *h, struct hca_qp_change *ch)
 	use_queues(h, &n, 1);
 	account_bytes(&h->qp_own_bytes, w->bytes);
 	account_bytes(&h->qp_job_bytes, job_bytes(&n));
-	if (h->cc != NULL)
-		hca_cc_begin(hca_pipe_of_qp(h, ch->qpi), ch->qpi);
+	hca_cc_begin(hca_pipe_of_qp(h, ch->qpi), ch->qpi, hca_qp_algorithm(h, &ch->image));
 	publish(h, ch, &n);
 	return HCA_STAT_OK;
 
@@ -387,6 +386,7 @@ hca_qp_free(struct hca_core *h, uint32_t qpi)
 	__atomic_store_n(&qp->cfg.local_qpn, 0, __ATOMIC_RELEASE);
 	HCA_COUNT_N(h, CEU, sq_purged, qp->parser.head - hca_una_tail(qp->sq_una));
 	hca_eq_forget_qp(h, qpi);
+	hca_cc_set(h, qpi, 0);
 	if (qp->cfg.service == HCA_ST_UD)
 		forget_ud(h, qpn);
 	if (hca_wire_of_qp(h, qp)->qp_close != NULL)

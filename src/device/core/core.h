@@ -22,6 +22,7 @@
 #include "core/stage.h"
 #include "hca.h"
 
+struct hca_cc;	      /* cc/cc.h */
 struct hca_ceu;	      /* ceu/ceu.h */
 struct hca_cq;	      /* queues/cq.h */
 struct hca_ctxmgt;    /* ctxmgt/ctxmgt.h */
@@ -87,7 +88,8 @@ struct hca_core {
 	struct hca_ceu *ceu;
 	struct hca_ctxmgt *ctxmgt;
 	struct hca_eqs *eqs;
-	const struct hca_cc_ops *cc; /* congestion control; NULL: none */
+	struct hca_cc *cc_room; /* congestion control: algorithms and objects */
+	struct hca_cc *cc;	/* [pub] CEU: the same; NULL: no object has an algorithm */
 	/* rows of the device's wires, by enum hca_wire; NULL: the device does not have the wire */
 	const struct hca_wire_ops *wire[HCA_WIRE_ROWS];
 	uint8_t service_wire[HCA_ST_COUNT]; /* by service: enum hca_wire of its QPs */

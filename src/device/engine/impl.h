@@ -44,7 +44,6 @@
 #define HCA_SHORT_WAYS 1
 #endif
 
-struct hca_cc_flow;
 struct hca_rtt;
 struct hca_rtt_peer;
 struct hca_sleep; /* graph/sleep.h */
@@ -77,7 +76,6 @@ struct hca_pipe {
 	struct hca_msg_inbox inbox[HCA_STAGE_N];
 	struct hca_record_pools records[HCA_WIRE_ROWS]; /* zeros: the wire has no records */
 	struct rte_mempool *tx_pool, *resp_pool;
-	struct hca_cc_flow *flow;	/* by object index; NULL: no congestion control */
 	struct hca_rtt *rtt;		/* round trips, by the low bits of the QP index */
 	struct hca_rtt_peer *rtt_peers; /* by the hash of their GIDs */
 	uint32_t rtt_mask;

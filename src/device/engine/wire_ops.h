@@ -66,6 +66,11 @@ struct hca_wire_object {
 	/* The neighbour has another MAC address. */
 	void (*follow)(struct hca_core *h, uint32_t i, const uint8_t gid[16], uint16_t vlan,
 		       const uint8_t mac[6]);
+	/*
+	 * It has the HCA's algorithm of congestion control from now on: its headers get the ECN
+	 * field of that, and its stages ask again. NULL: nothing controls such objects.
+	 */
+	void (*control)(struct hca_core *h, uint32_t i);
 };
 
 /* Shared receive queues that peers name in their requests (HCA_SRQC_JFR). CEU only. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "abi_service.h"
+#include "cc/cc.h"
 #include "ctxmgt/ctxmgt.h"
 #include "frame/decap.h"
 #include "engine/migrate.h"
@@ -357,7 +358,7 @@ is_reliable(uint8_t service)
 	return service == HCA_ST_RC || service == HCA_ST_XRC_INI || service == HCA_ST_XRC_TGT;
 }
 
-/* Packets of no service: req_rx takes CNPs where there is congestion control. */
+/* Packets of no service: req_rx takes CNPs of QPs that have an algorithm. */
 static enum hca_counter
 judge_class(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
 {
@@ -367,7 +368,8 @@ judge_class(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r
 	    hca_services[qp->cfg.service].transport == HCA_NO_TRANSPORT ||
 	    !addresses_match(qp, r, p + r->l3_off))
 		return HCA_CTR_rx_bad_service;
-	return h->cc != NULL && is_reliable(qp->cfg.service) ? HCA_CTR_N : HCA_CTR_rp_cnp_ignored;
+	return hca_cc_of(h, hca_qp_index(&h->core, r->qpi)) != NULL ? HCA_CTR_N
+								    : HCA_CTR_rp_cnp_ignored;
 }
 
 /* Checks of datagrams, which may come from any host. */

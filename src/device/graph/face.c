@@ -28,7 +28,9 @@ hca_bar2(struct hca *h)
 const char *
 hca_congestion(const struct hca *h)
 {
-	return h->core->cc != NULL ? h->core->cc->name : "none";
+	const struct hca_cc *cc = h->core->cc_room;
+
+	return cc->row[__atomic_load_n(&cc->number, __ATOMIC_RELAXED)]->name;
 }
 
 unsigned int

@@ -462,10 +462,8 @@ parts_init(struct hca_pipe *p)
 static int
 pipe_init(struct hca *h, struct hca_pipe *p, const struct hca_config *cfg)
 {
-	int rc = hca_cc_find(cfg->congestion, cfg->congestion_more, &p->cc);
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	p->hca = h;
 	p->pipe_number = (uint8_t)(p - h->pipe);
 	p->pipe_mask = (uint8_t)(cfg->pipelines - 1);

@@ -521,7 +521,7 @@ init_port(struct port_switch *s, uint32_t i, const struct hca_port_switch_config
 	p->port = (struct hca_port){.ops = &switch_ops,
 				    .max_frame = cfg->max_frame ? cfg->max_frame : MAX_FRAME,
 				    .queue_size = QUEUE_SIZE,
-				    .queues = 1};
+				    .queues = RTE_MAX(cfg->queues, 1u)};
 	p->all = s;
 	p->index = i;
 	p->up = p->down = empty;

@@ -85,6 +85,8 @@ struct hca_port_switch_config {
 	uint64_t seed;
 	uint32_t hold;	    /* limit of frames in the switch and on its links, 0: 8192 */
 	uint32_t max_frame; /* as of struct hca_port, 0: 4400 */
+	/* of each port, 0: one. All are on one lcore; the first that asks gets the frames */
+	uint16_t queues;
 	int socket_id;
 };
 

@@ -129,6 +129,7 @@ static void
 retry(struct hca_req_rx_run *run, enum hca_again why)
 {
 	struct hca_qp_req_rx *q = &run->qp->req_rx;
+	const struct hca_cc_ops *cc;
 
 	hca_req_rx_note_progress(run);
 	note_path(run->qp);
@@ -138,9 +139,10 @@ retry(struct hca_req_rx_run *run, enum hca_again why)
 		hca_req_rx_fail(run, HCA_SYND_RETRY_EXC);
 		return;
 	}
-	if (unlikely(run->h->cc != NULL))
-		run->h->cc->lost(run->h, run->qpi,
-				 why == HCA_AGAIN_TIMEOUT ? HCA_CC_TIMEOUT : HCA_CC_GAP, run->now);
+	cc = hca_cc_of(run->h, run->qpi);
+	if (unlikely(cc != NULL))
+		cc->lost(run->h, run->qpi, why == HCA_AGAIN_TIMEOUT ? HCA_CC_TIMEOUT : HCA_CC_GAP,
+			 run->now);
 	q->deadline = run->now + ack_timeout_ns(run->qp);
 	run->msg |= HCA_MSG_REWIND;
 	run->again = why;
@@ -291,16 +293,22 @@ handle_ack(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 		blocked(run, hca_rxd(m)->psn);
 }
 
-/* Decap lets it pass only where there is congestion control. It answers nothing. */
+/*
+ * Decap lets it pass only where the QP has an algorithm, which may have ended meanwhile. It answers
+ * nothing.
+ */
 static bool
 took_cnp(struct hca_req_rx_run *run, const struct hca_rxd *rxd)
 {
+	const struct hca_cc_ops *cc = hca_cc_of(run->h, run->qpi);
+
 	if (rxd->opcode != HCA_BTH_CNP)
 		return false;
 	HCA_COUNT(run->h, REQ_RX, rp_cnp_handled);
 	hca_qp_stat_add32(&run->qp->stats.rp_cnp_handled, 1);
 	run->packets--;
-	run->h->cc->cnp(run->h, run->qpi, run->now);
+	if (cc != NULL)
+		cc->cnp(run->h, run->qpi, run->now);
 	/* it may be about requests or about READ responses, which take the same path */
 	hca_msg_send(run->h, HCA_STAGE_REQ_RX, HCA_STAGE_EE, run->qpi, HCA_MSG_CNP);
 	return true;

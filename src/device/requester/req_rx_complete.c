@@ -62,13 +62,13 @@ publish(struct hca_req_rx_run *run)
 
 /* Congestion control may let req_tx go on: it is asked again. */
 static void
-tell_acked(struct hca_req_rx_run *run)
+tell_acked(struct hca_req_rx_run *run, const struct hca_cc_ops *cc)
 {
 	uint32_t n = (run->upsn - run->noted_upsn) & HCA_PSN_MASK;
 
 	if (n == 0)
 		return;
-	hca_cc_acked(run->h, run->qpi, run->upsn, n, run->now);
+	hca_cc_acked(run->h, cc, run->qpi, run->upsn, n, run->now);
 	run->msg |= HCA_MSG_RELEASE;
 }
 
@@ -77,15 +77,17 @@ hca_req_rx_note_progress(struct hca_req_rx_run *run)
 {
 	struct hca_rtt *t = hca_rtt_of(run->h, run->qpi);
 	struct hca_qp_req_rx *q = &run->qp->req_rx;
+	const struct hca_cc_ops *cc;
 
 	if (run->tail == run->noted_tail && run->upsn == run->noted_upsn)
 		return;
+	cc = hca_cc_of(run->h, run->qpi);
 	q->retries = 0;
 	q->rnr_retries = 0;
 	if (unlikely(q->flags & HCA_REQ_RX_IMPLIED))
 		hca_req_rx_clear_flags(q, HCA_REQ_RX_IMPLIED);
-	if (unlikely(run->h->cc != NULL))
-		tell_acked(run);
+	if (unlikely(cc != NULL))
+		tell_acked(run, cc);
 	if (unlikely(__atomic_load_n(&t->begun, __ATOMIC_RELAXED) != t->ended))
 		hca_rtt_end(run, t);
 	run->noted_tail = run->tail;

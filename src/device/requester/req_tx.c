@@ -398,7 +398,6 @@ on_hold(const struct hca_qp *qp)
 static inline bool
 begin_turn(struct hca_req_tx_visit *v)
 {
-	const struct hca_cc_ops *congestion = v->h->cc;
 	uint32_t rate = hca_qp_pace(v->qp);
 
 	if (unlikely(rate != 0)) {
@@ -409,12 +408,12 @@ begin_turn(struct hca_req_tx_visit *v)
 		v->deficit += HCA_REQ_TX_QUANTUM;
 	}
 	v->leave = UINT32_MAX;
-	if (unlikely(congestion != NULL) && !v->unreliable) {
+	v->cc = hca_cc_of(v->h, v->qpi);
+	if (unlikely(v->cc != NULL)) {
 		v->again = UINT64_MAX;
 		v->turn_psn = v->next_psn;
-		v->leave =
-			congestion->may_send(v->h, v->qpi, (v->next_psn - v->upsn) & HCA_PSN_MASK,
-					     v->ctx->now, &v->again);
+		v->leave = v->cc->may_send(v->h, v->qpi, (v->next_psn - v->upsn) & HCA_PSN_MASK,
+					   v->ctx->now, &v->again);
 	}
 	return true;
 }
@@ -436,8 +435,8 @@ account_frames(struct hca_req_tx_visit *v, uint32_t first, bool repeated)
 	t = hca_rtt_of(v->h, v->qpi);
 	if (unlikely(ctx->now >= t->next_at || repeated))
 		hca_rtt_begin(v, t, repeated);
-	if (unlikely(v->h->cc != NULL))
-		hca_cc_sent(v->h, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
+	if (unlikely(v->cc != NULL))
+		hca_cc_sent(v->h, v->cc, v->qpi, (v->next_psn - 1) & HCA_PSN_MASK, repeated,
 			    ctx->n_out - first, (v->next_psn - v->turn_psn) & HCA_PSN_MASK,
 			    bytes_from(ctx, first), ctx->now);
 }

@@ -83,10 +83,11 @@ struct hca_req_tx_visit {
 	uint32_t next, pkt, head, tail; /* window cursors */
 	uint32_t next_psn, max_psn, upsn;
 	uint32_t desc_seq;
-	uint32_t wqes;		  /* records begun in this visit */
-	uint32_t leave;		  /* bytes congestion control allows; UINT32_MAX: not in use */
-	uint32_t turn_psn;	  /* next_psn when the turn began; where there is one */
-	uint64_t again;		  /* when it may be asked again, ns; where there is one */
+	uint32_t wqes;		     /* records begun in this visit */
+	const struct hca_cc_ops *cc; /* congestion control of this turn; NULL: none */
+	uint32_t leave;		     /* bytes congestion control allows; UINT32_MAX: not in use */
+	uint32_t turn_psn;	     /* next_psn when the turn began; where there is one */
+	uint64_t again;		     /* when it may be asked again, ns; where there is one */
 	uint32_t ack_every, half; /* largest distance of AckReqs; half a window minus one, a mask */
 	int32_t deficit;
 	uint16_t since_ackreq;

@@ -458,6 +458,8 @@ unsigned int ee_pace_allow(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi,
 /* The last n descriptors of ctx->out are of the QP. */
 void ee_pace_sent(struct hca_pipe *h, const struct ee_ctx *ctx, uint32_t qpi, unsigned int n,
 		  uint64_t now);
+/* A CNP came for the QP. */
+void ee_pace_cnp(struct hca_pipe *h, uint32_t qpi, uint64_t now);
 /* QPs whose time has come take turns again. */
 void ee_pace_due(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now);
 /* The QP has nothing to send any more. */

@@ -5,7 +5,6 @@
  * forgetting everything for a purge.
  */
 
-#include "cc/cc.h"
 #include "responder/ee.h"
 
 static uint32_t
@@ -120,6 +119,10 @@ state_changed(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 		ee_flush_start(h, ee_ctx(h), qpi);
 	} else if (state == HCA_QPS_RST) {
 		ee_forget(h, &qp->ee);
+	} else if (unlikely(qp->ee.flags & EE_PACED)) {
+		/* its algorithm is another one now */
+		ee_pace_drop(h, &qp->ee, qpi);
+		ee_list_ready(h, ee_ctx(h), &qp->ee, qpi);
 	}
 }
 
@@ -134,8 +137,8 @@ on_state(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uin
 		hca_purge_ack(h, HCA_STAGE_EE);
 		return;
 	}
-	if (flags & HCA_MSG_CNP && h->cc != NULL)
-		h->cc->cnp(h, hca_cc_responses(h, qpi), now);
+	if (flags & HCA_MSG_CNP)
+		ee_pace_cnp(h, qpi, now);
 	if (flags & HCA_MSG_STATE)
 		state_changed(h, qp, qpi);
 	if (flags & HCA_MSG_LEAVES)

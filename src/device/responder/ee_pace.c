@@ -45,11 +45,12 @@ ee_pace_allow(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	uint32_t frame = (1u << ee->mtu_log) + HCA_CC_FRAME_OVERHEAD, leave, frames = 0;
+	const struct hca_cc_ops *cc = hca_cc_of(h, qpi);
 	uint64_t again = UINT64_MAX;
 
-	if (n == 0 || !answers_read(ee))
+	if (n == 0 || cc == NULL || !answers_read(ee))
 		return n;
-	leave = h->cc->may_send(h, hca_cc_responses(h, qpi), 0, now, &again);
+	leave = cc->may_send(h, hca_cc_responses(h, qpi), 0, now, &again);
 	while (frames < n && leave >= frame) {
 		leave -= frame;
 		frames++;
@@ -66,9 +67,12 @@ void
 ee_pace_sent(struct hca_pipe *h, const struct ee_ctx *ctx, uint32_t qpi, unsigned int n,
 	     uint64_t now)
 {
+	const struct hca_cc_ops *cc = hca_cc_of(h, qpi);
 	uint32_t frames = 0;
 	uint64_t bytes = 0;
 
+	if (cc == NULL)
+		return;
 	for (unsigned int i = ctx->nout - n; i < ctx->nout; i++) {
 		const struct hca_txd *d = hca_txd(ctx->out[i]);
 
@@ -78,7 +82,16 @@ ee_pace_sent(struct hca_pipe *h, const struct ee_ctx *ctx, uint32_t qpi, unsigne
 		bytes += d->len + HCA_CC_FRAME_OVERHEAD;
 	}
 	if (frames != 0)
-		h->cc->sent(h, hca_cc_responses(h, qpi), frames, frames, bytes, now);
+		cc->sent(h, hca_cc_responses(h, qpi), frames, frames, bytes, now);
+}
+
+void
+ee_pace_cnp(struct hca_pipe *h, uint32_t qpi, uint64_t now)
+{
+	const struct hca_cc_ops *cc = hca_cc_of(h, qpi);
+
+	if (cc != NULL)
+		cc->cnp(h, hca_cc_responses(h, qpi), now);
 }
 
 void

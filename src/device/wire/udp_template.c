@@ -18,7 +18,7 @@ fill_ethernet(uint8_t *b, const struct hca_udp_path *path)
 	return b + 2;
 }
 
-/* Total length and checksum stay 0; the sum of the other words is kept. */
+/* Total length and checksum stay 0; the sum of the other words but the first is kept. */
 static uint8_t *
 fill_ipv4(uint8_t *b, const struct hca_udp_path *path, uint16_t *kept)
 {
@@ -34,8 +34,12 @@ fill_ipv4(uint8_t *b, const struct hca_udp_path *path, uint16_t *kept)
 	ip->proto = HCA_IPPROTO_UDP;
 	memcpy(&ip->saddr, path->sip + 12, 4);
 	memcpy(&ip->daddr, path->dip + 12, 4);
-	for (i = 0; i < HCA_IPV4_LEN; i += 2)
-		sum += hca_get_be16(b + i);
+	for (i = 2; i < HCA_IPV4_LEN; i += 2) {
+		uint16_t word;
+
+		memcpy(&word, b + i, sizeof(word));
+		sum += word;
+	}
 	*kept = hca_ip_fold(sum);
 	return b + HCA_IPV4_LEN;
 }

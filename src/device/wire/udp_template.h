@@ -42,7 +42,8 @@ struct hca_udp_template {
 	uint8_t l3;
 	uint8_t transport; /* where the transport header begins; 0: nothing is filled in */
 	uint8_t ip_version;
-	uint16_t ip_sum; /* IPv4 words without total length and checksum */
+	/* IPv4 words as they lie in memory, without the first, total length and checksum */
+	uint16_t ip_sum;
 };
 
 /*
@@ -62,6 +63,20 @@ hca_ip_fold(uint32_t sum)
 }
 
 /*
+ * Set the ECN field of headers that encap may be copying: a store of one byte. The checksum is that
+ * of the copied bytes.
+ */
+static inline void
+hca_udp_template_set_ecn(struct hca_udp_template *t, uint8_t ecn)
+{
+	uint8_t *byte = &t->bytes[t->l3 + 1];
+	unsigned int shift = t->ip_version == 4 ? 0 : 4;
+
+	__atomic_store_n(byte, (uint8_t)((*byte & ~(3u << shift)) | (unsigned int)ecn << shift),
+			 __ATOMIC_RELAXED);
+}
+
+/*
  * The headers into frame, which has room for all bytes of the template; udp_len: from the UDP
  * header to the ICRC, bytes, bounded by the caller. Returns where the transport header begins.
  */
@@ -78,10 +93,13 @@ hca_udp_template_put(const struct hca_udp_template *t, uint32_t udp_len, uint8_t
 	memcpy(frame, &first, sizeof(first));
 	memcpy(frame + sizeof(first), t->bytes + sizeof(first), sizeof(t->bytes) - sizeof(first));
 	if (__builtin_expect(t->ip_version == 4, 1)) {
-		uint32_t total = udp_len + HCA_IPV4_LEN;
+		uint16_t total = hca_cpu_to_be16((uint16_t)(udp_len + HCA_IPV4_LEN)), word;
 
-		hca_put_be16(l3 + 2, (uint16_t)total);
-		hca_put_be16(l3 + 10, (uint16_t)~hca_ip_fold(t->ip_sum + total));
+		/* the sum has the order of its words, so it needs no conversion */
+		memcpy(&word, l3, sizeof(word));
+		memcpy(l3 + 2, &total, sizeof(total));
+		word = (uint16_t)~hca_ip_fold((uint32_t)t->ip_sum + word + total);
+		memcpy(l3 + 10, &word, sizeof(word));
 	} else {
 		hca_put_be16(l3 + 4, (uint16_t)udp_len);
 	}

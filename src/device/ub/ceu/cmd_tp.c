@@ -104,8 +104,7 @@ publish(struct hca_core *h, struct hca_tp *tp, const struct hca_tp_plan *plan, s
 	tp->encap.tx_packets = tp->encap.tx_bytes = 0;
 	tp->encap.tmpl = plan->tmpl;
 	hca_tp_begin(tp, w + 1, GET(PSN), GET(EPSN));
-	if (h->cc != NULL)
-		hca_cc_begin(hca_pipe_of(h), object_of(h, hca_tp_index(h, tp)));
+	hca_cc_begin(hca_pipe_of(h), object_of(h, hca_tp_index(h, tp)), h->cc_room->number);
 	hca_loopback_learn(hca_pipe_of(h), plan->path.dmac);
 	account(h, work_bytes(c));
 	__atomic_store_n(&tp->cfg.own_tpn, GET(TPN), __ATOMIC_RELEASE);
@@ -238,7 +237,18 @@ hca_tp_free(struct hca_core *h, uint32_t tpi)
 	hca_eq_forget_tp(h, tpi);
 	account(h, -work_bytes(&tp->cfg));
 	hca_store_words(&tp->cfg, &gone, sizeof(gone));
+	hca_cc_set(h, object_of(h, tpi), 0);
 	rte_free(w);
+}
+
+void
+hca_tp_control(struct hca_core *h, uint32_t tpi)
+{
+	struct hca_tp *tp = &h->ub->tp[tpi];
+	const struct hca_cc_ops *cc = h->cc_room->ops[h->cc_room->number];
+
+	hca_udp_template_set_ecn(&tp->encap.tmpl, hca_cc_tclass(cc, 0));
+	hca_tp_tell(hca_pipe_of(h), HCA_STAGE_CEU, tpi);
 }
 
 void

@@ -46,6 +46,7 @@ const struct hca_wire_object hca_ub_tp_object = {
 	.free = hca_tp_free,
 	.leave = hca_tpg_forget,
 	.follow = hca_tp_follow,
+	.control = hca_tp_control,
 };
 
 /* ---- JFRs ---- */

@@ -103,5 +103,6 @@ void hca_tpg_forget(struct hca_core *h, uint32_t group, uint32_t domain);
 /* The neighbour of this address has another MAC address. */
 void hca_tp_follow(struct hca_core *h, uint32_t tpi, const uint8_t gid[16], uint16_t vlan,
 		   const uint8_t mac[6]);
+void hca_tp_control(struct hca_core *h, uint32_t tpi);
 
 #endif

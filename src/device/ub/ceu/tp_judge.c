@@ -140,7 +140,7 @@ resolve(const struct hca_core *h, struct hca_tp_plan *plan)
 	if (HCA_QPC_PORT(hca_be32_to_cpu(words->port_pkey)) != 1 ||
 	    !hca_path_fill(h, words, &p.udp))
 		return false;
-	p.udp.tclass = hca_cc_tclass(h->cc, p.udp.tclass);
+	p.udp.tclass = hca_cc_tclass(h->cc_room->ops[h->cc_room->number], p.udp.tclass);
 	p.udp.sport = (uint16_t)hca_tpc_get(&plan->image, HCA_TPC_SPORT);
 	plan->path = p.udp;
 	return hca_ub_template_fill(&p, &plan->tmpl) == 0;

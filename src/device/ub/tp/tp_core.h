@@ -257,9 +257,11 @@ struct hca_tp_sched {
 	/* when it has nothing more that may leave now; NULL: no callback */
 	void (*idle)(void *arg, uint32_t i);
 	/*
-	 * Congestion control; NULL: not in use. allow: the bytes that TP i may send, *again as of
-	 * hca_cc_ops.may_send; left: the use of them.
+	 * Congestion control: points to NULL while allow need not be called. allow: the bytes that
+	 * TP i may send, *again as of hca_cc_ops.may_send, UINT32_MAX: any number; left: the use of
+	 * them.
 	 */
+	struct hca_cc *const *asks;
 	uint32_t (*allow)(void *arg, uint32_t i, uint64_t now, uint64_t *again);
 	void (*left)(void *arg, uint32_t i, const struct hca_tp_leave *leave, uint64_t now);
 	struct hca_pace pace; /* TPs that are held until a time; used with allow */

@@ -4,11 +4,14 @@
 
 #include "ub/tp/tp_core.h"
 
+static struct hca_cc *const asks_nothing = NULL;
+
 void
 hca_tp_sched_init(struct hca_tp_sched *s, struct hca_tp *tp, const struct hca_ta_op_pools *pools)
 {
 	*s = (struct hca_tp_sched){.tp = tp,
 				   .pools = *pools,
+				   .asks = &asks_nothing,
 				   .pace.next = UINT64_MAX,
 				   .head = HCA_TP_SCHED_NONE,
 				   .tail = HCA_TP_SCHED_NONE};
@@ -141,7 +144,7 @@ static inline uint32_t
 sched_turn(struct hca_tp_sched *s, uint32_t i, uint64_t now, uint64_t *until,
 	   struct hca_tp_txd *const *d, uint32_t room)
 {
-	uint32_t n = unlikely(s->allow != NULL)
+	uint32_t n = unlikely(__atomic_load_n(s->asks, __ATOMIC_RELAXED) != NULL)
 			     ? sched_pick_allowed(s, i, now, until, d, room)
 			     : hca_tp_pick_burst(&s->tp[i], &s->pools, now, d, room);
 

@@ -52,12 +52,11 @@ open_unreliable(struct hca_pipe *h)
 	return 0;
 }
 
-/* With an algorithm TPs ask it before they send. */
+/* While there is an algorithm TPs ask it before they send. */
 static int
 open_congestion(struct hca_pipe *h, struct hca_tp_sched *s)
 {
-	if (h->cc == NULL)
-		return 0;
+	s->asks = &h->cc;
 	s->allow = tps_allow;
 	s->left = tps_left;
 	return hca_pace_init(&s->pace, h->ub->tp_mask + 1, h->cfg.socket_id);
@@ -143,52 +142,73 @@ tps_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
 {
 	struct hca_pipe *h = arg;
 	const struct hca_tp *tp = &h->ub->tp[tpi];
+	const struct hca_cc_ops *cc = hca_cc_of(h, tps_object_of(h, tpi));
 	uint32_t open;
 
-	if (unlikely(tpi == HCA_TP_UNRELIABLE))
+	if (unlikely(tpi == HCA_TP_UNRELIABLE || cc == NULL))
 		return UINT32_MAX;
 	open = hca_tp_unanswered(tp) - tp->tx.again_n;
-	return RTE_MIN(h->cc->may_send(h, tps_object_of(h, tpi), open, now, again), UINT32_MAX - 1);
+	return RTE_MIN(cc->may_send(h, tps_object_of(h, tpi), open, now, again), UINT32_MAX - 1);
 }
 
-/* fresh: packets sent for the first time since it was told last. */
+/*
+ * fresh: packets sent for the first time since it was told last. Packets that were under way when
+ * it began are not told.
+ */
 static void
-tps_tell_acked(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t fresh, uint64_t now)
+tps_tell_acked(struct hca_pipe *h, const struct hca_cc_ops *cc, uint32_t tpi, uint32_t fresh,
+	       uint64_t now)
 {
+	struct hca_tp *tp = &h->ub->tp[tpi];
 	uint32_t open = hca_tp_unanswered(tp), n = tp->tx.open + fresh - open;
+	uint32_t life = hca_cc_life(h, tps_object_of(h, tpi));
 
 	tp->tx.open = open;
-	if (n != 0)
-		h->cc->acked(h, tps_object_of(h, tpi), n, now);
+	if (unlikely(tp->tx.cc_life != life))
+		tp->tx.cc_life = life;
+	else if (n != 0)
+		cc->acked(h, tps_object_of(h, tpi), n, now);
 }
 
 static void
 tps_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now)
 {
 	struct hca_pipe *h = arg;
+	const struct hca_cc_ops *cc = hca_cc_of(h, tps_object_of(h, tpi));
 
-	tps_tell_acked(h, &h->ub->tp[tpi], tpi, leave->fresh, now);
+	if (cc == NULL)
+		return;
+	tps_tell_acked(h, cc, tpi, leave->fresh, now);
 	if (leave->frames != 0)
-		h->cc->sent(h, tps_object_of(h, tpi), leave->frames, leave->frames, leave->sent,
-			    now);
+		cc->sent(h, tps_object_of(h, tpi), leave->frames, leave->frames, leave->sent, now);
 }
 
 /* missing: packets in the resend set before the answer. */
 static void
 tell_answer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t missing, uint64_t now)
 {
+	const struct hca_cc_ops *cc = hca_cc_of(h, tps_object_of(h, tpi));
+
+	if (cc == NULL)
+		return;
 	if (tp->tx.rtt != 0)
-		h->cc->round_trip(h, tps_object_of(h, tpi), tp->tx.rtt, now);
-	tps_tell_acked(h, tp, tpi, 0, now);
+		cc->round_trip(h, tps_object_of(h, tpi), tp->tx.rtt, now);
+	tps_tell_acked(h, cc, tpi, 0, now);
 	if (tp->tx.again_n > missing)
-		h->cc->lost(h, tps_object_of(h, tpi), HCA_CC_GAP, now);
+		cc->lost(h, tps_object_of(h, tpi), HCA_CC_GAP, now);
 }
 
+/* lost: packets will be sent again */
 static void
-tell_timeout(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
+tell_timeout(struct hca_pipe *h, uint32_t tpi, bool lost, uint64_t now)
 {
-	tps_tell_acked(h, tp, tpi, 0, now);
-	h->cc->lost(h, tps_object_of(h, tpi), HCA_CC_TIMEOUT, now);
+	const struct hca_cc_ops *cc = hca_cc_of(h, tps_object_of(h, tpi));
+
+	if (cc == NULL)
+		return;
+	tps_tell_acked(h, cc, tpi, 0, now);
+	if (lost)
+		cc->lost(h, tps_object_of(h, tpi), HCA_CC_TIMEOUT, now);
 }
 
 /* ---- operations go back ---- */
@@ -501,12 +521,12 @@ tps_expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 	case HCA_TP_EXPIRY_AGAIN:
 		HCA_COUNT(h, TPS, ub_tp_timeouts);
 		if (unlikely(h->cc != NULL))
-			tell_timeout(h, tp, tpi, now);
+			tell_timeout(h, tpi, true, now);
 		hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
 		break;
 	case HCA_TP_EXPIRY_NONE:
 		if (unlikely(h->cc != NULL)) {
-			tps_tell_acked(h, tp, tpi, 0, now);
+			tell_timeout(h, tpi, false, now);
 			hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
 		}
 		tps_release(h, tp, tpi);
@@ -533,6 +553,8 @@ tps_on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, u
 {
 	(void)now;
 	if (!(flags & HCA_MSG_PURGE)) {
+		if (unlikely(tp->tx.held) && !is_gone(tp)) /* its algorithm may be another one */
+			hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
 		if (!is_gone(tp))
 			tps_attend(h, tp, tpi);
 		return;

@@ -32,18 +32,18 @@ static const struct hca_cc_ops *const more[] = {&mine, NULL};
 static void
 by_name(void **state)
 {
-	const struct hca_cc_ops *cc = &mine;
+	unsigned int rows = 0;
 
-	assert_int_equal(hca_cc_find(NULL, NULL, &cc), 0);
-	assert_null(cc);
-	cc = &mine;
-	assert_int_equal(hca_cc_find("none", more, &cc), 0);
-	assert_null(cc);
-	assert_int_equal(hca_cc_find("mine", NULL, &cc), -EINVAL);
-	assert_int_equal(hca_cc_find("min", more, &cc), -EINVAL);
-	assert_int_equal(hca_cc_find("", more, &cc), -EINVAL);
-	assert_int_equal(hca_cc_find("mine", more, &cc), 0);
-	assert_ptr_equal(cc, &mine);
+#define X(name) \
+	rows++; \
+	assert_int_equal(hca_cc_find(#name, more), rows);
+	HCA_CC_LIST(X)
+#undef X
+	assert_int_equal(hca_cc_find(NULL, NULL), hca_cc_number("none"));
+	assert_int_equal(hca_cc_find("mine", NULL), -EINVAL);
+	assert_int_equal(hca_cc_find("min", more), -EINVAL);
+	assert_int_equal(hca_cc_find("", more), -EINVAL);
+	assert_int_equal(hca_cc_find("mine", more), rows + 1);
 }
 
 /* A configuration may name each row of the table; messages list them. */
@@ -63,27 +63,44 @@ names(void **state)
 	assert_false(hca_cc_is_name("mine"));
 }
 
-/* An HCA has a known algorithm, and then the capability. */
+/* An HCA has a known algorithm, and its objects have it from their begin on. */
 static void
 of_an_hca(void **state)
 {
 	struct rig *r = rig_new(false);
 	struct hca_config cfg = r->h->core->cfg;
+	struct hca_pipe *p;
 	struct hca *h;
+	uint8_t n;
 
 	assert_null(r->h->core->cc);
-	assert_int_equal(hca_ceu_caps(r->h->core) & HCA_CAP_ECN, 0);
+	assert_null(hca_cc_of(&r->h->pipe[0], 1));
+	assert_string_equal(hca_congestion(r->h), "none");
 	cfg.name = "cc1";
 	cfg.congestion = "mine";
 	assert_int_equal(hca_create(&cfg, &h), -EINVAL);
 	cfg.congestion_more = more;
 	assert_int_equal(hca_create(&cfg, &h), 0);
-	assert_ptr_equal(h->core->cc, &mine);
-	assert_int_equal(hca_ceu_caps(h->core) & HCA_CAP_ECN, HCA_CAP_ECN);
+	assert_string_equal(hca_congestion(h), "mine");
+	p = &h->pipe[0];
+	n = p->cc_room->number;
+	assert_null(hca_cc_of(p, 1));
 	/* each object has a state of its own */
-	hca_cc_begin(&h->pipe[0], 1);
-	assert_int_equal(*(uint32_t *)hca_cc_state(&h->pipe[0], 0), 0);
-	assert_int_equal(*(uint32_t *)hca_cc_state(&h->pipe[0], 1), 1);
+	hca_cc_begin(p, 1, n);
+	assert_ptr_equal(hca_cc_of(p, 1), &mine);
+	assert_int_equal(*(uint32_t *)hca_cc_state(p, 0), 0);
+	assert_int_equal(*(uint32_t *)hca_cc_state(p, 1), 1);
+	assert_int_equal(*(uint32_t *)hca_cc_state(p, hca_cc_responses(p, 1)), 1);
+	/* another life has the state of the last one, unless that had another algorithm */
+	hca_cc_begin(p, 1, n);
+	assert_int_equal(*(uint32_t *)hca_cc_state(p, 1), 2);
+	assert_int_equal(hca_cc_life(p, 1), 2);
+	hca_cc_begin(p, 1, (uint8_t)hca_cc_number("dcqcn"));
+	hca_cc_begin(p, 1, n);
+	assert_int_equal(*(uint32_t *)hca_cc_state(p, 1), 1);
+	assert_int_equal(hca_cc_life(p, 1), 4);
+	hca_cc_set(h->core, 1, 0);
+	assert_null(hca_cc_of(p, 1));
 	hca_destroy(h);
 	rig_free(r);
 }

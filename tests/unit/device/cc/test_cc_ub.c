@@ -13,6 +13,8 @@ static struct tp_rig rig;
 static struct hca_tp tp[TPS];
 static struct hca_tp_sched sched;
 static uint64_t now;
+static struct hca_cc *asks;
+static char algorithm;
 static struct hca_tp_txd d[32], *at[32];
 
 /* The answers of the algorithm, and its calls. */
@@ -53,6 +55,8 @@ setup(void **state)
 		rig_memory(&tp[i], 0, 0);
 	}
 	hca_tp_sched_init(&sched, tp, &rig.pools);
+	asks = (void *)&algorithm;
+	sched.asks = &asks;
 	sched.allow = allow;
 	sched.left = left;
 	sched.pace.slot = calloc(TPS, sizeof(*sched.pace.slot));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <stdlib.h>
+
 #include "told.h"
 
 static struct told *
@@ -73,3 +75,15 @@ const struct hca_cc_ops told_ops = {
 	.cnp = told_cnp,
 	.lost = told_lost,
 };
+
+void
+told_open(struct hca_pipe *h, uint32_t obj)
+{
+	static const struct hca_cc_ops *const more[] = {&told_ops, NULL};
+
+	h->cfg.congestion = told_ops.name;
+	h->cfg.congestion_more = more;
+	if (hca_cc_init(h) != 0)
+		abort();
+	hca_cc_begin(h, obj, h->cc_room->number);
+}

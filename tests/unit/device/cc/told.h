@@ -17,4 +17,7 @@ struct told {
 
 extern const struct hca_cc_ops told_ops;
 
+/* The object of a device without hca_create() has it from now on; hca_cc_fini() ends that. */
+void told_open(struct hca_pipe *h, uint32_t obj);
+
 #endif

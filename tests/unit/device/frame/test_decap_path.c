@@ -597,17 +597,20 @@ notification_rearms_nothing(void **state)
 {
 	struct frame_rig *r = *state;
 	struct hca_roce_path p = frame_rig_peer();
-	const struct hca_cc_ops any = {.name = "any"};
+	uint32_t qpi = (uint32_t)(r->qp - r->h->qp);
 	struct hca_rxd d;
 
 	armed(r, ip4[1]);
-	r->h->cc = &any;
+	r->h->cfg.congestion = "dcqcn";
+	assert_int_equal(hca_cc_init(r->h), 0);
+	hca_cc_begin(r->h, qpi, r->h->cc_room->number);
 	r->qp->addr.mig = HCA_MIG_REARM;
 	p.migreq = false;
 	memcpy(p.udp.sip, ip4[0], 16);
 	expect(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_EDGE_DECAP_REQ_RX,
 	       HCA_CTR_N, &d);
 	assert_int_equal(r->qp->addr.mig, HCA_MIG_REARM);
+	hca_cc_fini(r->h);
 }
 
 int

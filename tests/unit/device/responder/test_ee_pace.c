@@ -18,9 +18,7 @@ setup(void **state)
 	if (rig_setup(state) != 0)
 		return -1;
 	r = *state;
-	r->h->cc = &told_ops;
-	assert_int_equal(hca_cc_init(r->h), 0);
-	hca_cc_begin(r->h, RIG_QPI);
+	told_open(r->h, RIG_QPI);
 	told = hca_cc_state(r->h, hca_cc_responses(r->h, RIG_QPI));
 	assert_int_equal(told->begun, 1);
 	return 0;
