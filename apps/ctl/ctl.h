@@ -78,6 +78,7 @@ int ctl_run_top(struct ctl *c, int argc, char **argv);
 int ctl_run_capture(struct ctl *c, int argc, char **argv);
 int ctl_run_impair(struct ctl *c, int argc, char **argv);
 int ctl_run_ping(struct ctl *c, int argc, char **argv);
+int ctl_run_set(struct ctl *c, int argc, char **argv);
 int ctl_run_doctor(struct ctl *c, int argc, char **argv);
 int ctl_run_devices(struct ctl *c, int argc, char **argv);
 

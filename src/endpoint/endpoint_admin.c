@@ -18,6 +18,7 @@
 #include "admin_capture.h"
 #include "admin_impair.h"
 #include "admin_ping.h"
+#include "cc/cc_names.h"
 #include "endpoint_admin.h"
 #include "endpoint_faults.h"
 #include "endpoint_impl.h"
@@ -352,6 +353,29 @@ ping(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	return err == 0 ? 0 : refuse(d, "%s", why);
 }
 
+/* Settings that may change while the daemon runs; the answer has the present ones. */
+static int
+set(struct endpoint *e, const char *params, struct rte_tel_data *d)
+{
+	const char *name = params != NULL ? params : "";
+	int rc;
+
+	if (strncmp(name, "congestion=", strlen("congestion=")) == 0) {
+		name += strlen("congestion=");
+		if (!hca_cc_is_name(name))
+			return refuse(d, "congestion: expected " HCA_CC_NAMES ", found \"%.20s\"",
+				      name);
+		if (hca_driver_set_congestion(e->drv, hca_cc_number(name)) != 0)
+			return refuse(d, "%s", hca_driver_reason());
+		LOG_INFO("%s: congestion control %s", e->cfg.name, name);
+	} else if (*name != '\0') {
+		return refuse(d, "\"%.40s\" is no setting: congestion=NAME", name);
+	}
+	rc = rte_tel_data_start_dict(d);
+	rc |= rte_tel_data_add_dict_string(d, "congestion", hca_congestion(e->hca));
+	return rc == 0 ? 0 : -ENOMEM;
+}
+
 /* X(command, handler, help); help: at most 127 characters. */
 #define COMMANDS(X) \
 	X(show, "/softhca/endpoint", "The daemon: port, link, workers") \
@@ -360,6 +384,7 @@ ping(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
 	  "Faults. Parameters: [dir=in|out|both,]off|drop=0..1,...|drop,opcode=ack,nth=N,qp=N|port=down|...") \
+	X(set, "/softhca/set", "Settings. Parameters: congestion=NAME, or nothing") \
 	X(ping, "/softhca/ping", \
 	  "Ask a peer. Parameters: to=GID[,size=N|mtu=yes][,count=N][,interval_ms=N], or session=N[,from=K|,end]") \
 	X(capture, "/softhca/capture", \

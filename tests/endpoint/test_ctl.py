@@ -342,6 +342,39 @@ class Captures(Lab):
         self.assertEqual(self.daemons[0].ask('/softhca/capture')['active'], 0)
 
 
+class Settings(Lab):
+    """While it runs."""
+
+    def counter(self, side, name):
+        return self.about(side, 'counters')['counters'][name]
+
+    def grows(self, side, name):
+        before = self.counter(side, name)
+        self.wait(lambda: self.counter(side, name) > before)
+
+    def set(self, side, *words):
+        return self.about(side, 'set', *words)['set']
+
+    def test_congestion(self):
+        """Marks on the way bring CNPs, which the sender obeys as long as it has an algorithm."""
+        self.assertEqual(self.set(1), {'congestion': 'none'})
+        self.traffic()
+        self.good('impair', '--ecn', '1', '--prefix', self.daemons[1].name)
+        self.grows(1, 'rp_cnp_ignored')
+        for name in ('dcqcn', 'none', 'dcqcn'):
+            self.assertEqual(self.set(1, 'congestion=' + name), {'congestion': name})
+            self.assertEqual(self.about(1, 'status')[0]['status']['congestion'], name)
+            self.grows(1, 'rp_cnp_ignored' if name == 'none' else 'rp_cnp_handled')
+            self.grows(1, 'req_packets')
+        self.daemons[1].wait_log('congestion control dcqcn')
+        prefix = ('--prefix', self.daemons[1].name)
+        self.bad(1, 'expected one of: none dcqcn swift, found "cubic"', 'set', 'congestion=cubic', *prefix)
+        self.bad(1, 'congestion=NAME', 'set', 'colour=red', *prefix)
+        self.bad(2, 'expected NAME=VALUE, found "congestion"', 'set', 'congestion', *prefix)
+        self.assertEqual(self.set(1), {'congestion': 'dcqcn'})
+        self.assertEqual(self.set(0), {'congestion': 'none'})
+
+
 class Faults(Lab):
     """While it runs."""
 

@@ -146,20 +146,21 @@ static void
 incast_in(const struct sim_config *cfg)
 {
 	static const struct {
-		const char *name;
+		const char *name, *algorithm;
 		enum star_kind kind;
 		uint32_t pipes;
 	} rows[] = {
-		{"set-write-1", STAR_WRITE, 1}, {"set-write-2", STAR_WRITE, 2},
-		{"set-write-4", STAR_WRITE, 4}, {"set-read-1", STAR_READ, 1},
-		{"set-read-4", STAR_READ, 4},	{"set-ub-1", STAR_UB_WRITE, 1},
+		{"set-write-1", "dcqcn", STAR_WRITE, 1}, {"set-write-2", "dcqcn", STAR_WRITE, 2},
+		{"set-write-4", "swift", STAR_WRITE, 4}, {"set-read-1", "swift", STAR_READ, 1},
+		{"set-read-4", "dcqcn", STAR_READ, 4},	 {"set-ub-1", "dcqcn", STAR_UB_WRITE, 1},
 	};
 
 	if (cfg->executor != SIM_DIRECT)
 		return; /* the stepper has two HCAs */
 	for (unsigned int i = 0; i < RTE_DIM(rows); i++)
 		if (rows[i].pipes == 1 || cfg->layout == HCA_LAYOUT_RTC)
-			there_and_back(cfg, rows[i].name, rows[i].kind, rows[i].pipes, "dcqcn");
+			there_and_back(cfg, rows[i].name, rows[i].kind, rows[i].pipes,
+				       rows[i].algorithm);
 }
 SIM_TEST(incast)
 
@@ -167,7 +168,7 @@ SIM_TEST(incast)
 static void
 often_in(const struct sim_config *cfg)
 {
-	static const char *const turn[] = {"dcqcn", "none", "dcqcn"};
+	static const char *const turn[] = {"dcqcn", "none", "swift"};
 
 	if (cfg->executor != SIM_DIRECT)
 		return;
