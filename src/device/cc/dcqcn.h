@@ -33,11 +33,12 @@ struct hca_dcqcn_params {
 #define HCA_DCQCN_ONE (1u << 20) /* alpha = 1 */
 
 /*
- * Defaults of the paper and of hardware (F is 1 in hardware); the increases are parts of the rate
- * of the link, so that flows are equal after some milliseconds whatever it is.
+ * Defaults of the paper and of hardware (F is 1 in hardware), but two that make flows equal within
+ * some milliseconds whatever the rate of the link: the increases are parts of it, and g is twice as
+ * large, so that alpha of a flow which few CNPs have met grows before it has most of the link.
  */
 #define HCA_DCQCN_DEFAULTS(kbps) \
-	.line = (kbps), .min = 10000, .ai = (kbps) / 300, .hai = (kbps) / 150, .f = 1, .g_log = 8, \
+	.line = (kbps), .min = 10000, .ai = (kbps) / 150, .hai = (kbps) / 75, .f = 1, .g_log = 7, \
 	.alpha_ns = 55000, .timer_ns = 55000, .byte_period = 10 << 20
 
 struct hca_dcqcn {
