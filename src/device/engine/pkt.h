@@ -80,6 +80,7 @@ enum hca_rxd_flag {
 	HCA_RXD_GSI = 1u << 4,	    /* was sent to QPN 1 */
 	HCA_RXD_ASKED = 1u << 5,    /* checked with hca_qp_addr instead of hca_qp_cfg */
 	HCA_RXD_GROUP = 1u << 6,    /* was sent to a multicast group of which its QP is a member */
+	HCA_RXD_ALIKE = 1u << 7,    /* decap: as the frame before it, up to the BTH */
 };
 
 _Static_assert(sizeof(struct hca_txd) <= 80, "fits HCA_MBUF_PRIV");

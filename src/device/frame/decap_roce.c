@@ -174,7 +174,8 @@ describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
 
 	*r = *as;
 	r->psn = psn & HCA_PSN_MASK;
-	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ);
+	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ |
+			     HCA_RXD_ALIKE);
 }
 
 unsigned int
@@ -435,8 +436,10 @@ note_mark(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_rxd *r)
 struct judged {
 	const void *info;
 	uint64_t ip4;
-	uint32_t qpn, generation;
+	uint32_t qpn, generation, qkey;
 	uint16_t pkey;
+	bool alike; /* it is the frame before, and HCA_RXD_ALIKE says that the fields are equal */
+	bool datagram; /* only if the Q_Key is equal too */
 };
 
 static inline bool
@@ -450,6 +453,23 @@ same_as_last(const struct judged *j, const struct hca_rxd *r, const uint8_t *p)
 	       ip4_of(p + V4_L3) == j->ip4 && pkey == j->pkey && r->ecn != HCA_ECN_CE;
 }
 
+static inline uint32_t
+qkey_of(const uint8_t *p)
+{
+	uint32_t qkey;
+
+	memcpy(&qkey, p + V4_BTH + HCA_ROCE_BTH_LEN, sizeof(qkey));
+	return qkey;
+}
+
+static inline bool
+is_accepted(const struct judged *j, const struct hca_rxd *r, const uint8_t *p)
+{
+	if (likely(r->flags & HCA_RXD_ALIKE && j->alike))
+		return likely(!j->datagram) || qkey_of(p) == j->qkey;
+	return same_as_last(j, r, p);
+}
+
 static void
 remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
 {
@@ -458,8 +478,12 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 	j->generation = qp->cfg.generation;
 	j->ip4 = ip4_of(p + V4_L3);
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
-	/* not for datagrams, whose Q_Keys may differ, nor where path or MigReq must be checked */
-	if (r->l3_off != V4_L3 || qp->cfg.service == HCA_ST_UD || r->flags & HCA_RXD_ASKED)
+	j->qkey = qkey_of(p);
+	j->datagram = qp->cfg.service == HCA_ST_UD;
+	/* not where path or MigReq must be checked, a mark counted, or the QPN was replaced */
+	j->alike = !(r->flags & (HCA_RXD_ASKED | HCA_RXD_GSI)) && r->ecn != HCA_ECN_CE;
+	/* not for datagrams, whose Q_Keys may differ */
+	if (r->l3_off != V4_L3 || j->datagram || r->flags & HCA_RXD_ASKED)
 		j->info = NULL;
 }
 
@@ -598,7 +622,7 @@ void
 hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from, unsigned int to)
 {
 	struct hca_decap_roce *rd = &d->roce;
-	struct judged last = {.info = NULL};
+	struct judged last = {.info = NULL, .alike = false};
 
 	for (unsigned int i = from; i < to; i++) {
 		struct rte_mbuf *m = d->frame[i];
@@ -607,12 +631,14 @@ hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from,
 
 		if (unlikely(!hca_decap_icrc_matches(d, i))) {
 			hca_decap_drop(h, d, m, HCA_CTR_rx_icrc_encapsulated);
+			last.alike &= (r->flags & HCA_RXD_ALIKE) != 0;
 			continue;
 		}
-		if (!HCA_SHORT_WAYS || unlikely(!same_as_last(&last, r, p))) {
+		if (!HCA_SHORT_WAYS || unlikely(!is_accepted(&last, r, p))) {
 			struct hca_qp *qp;
 			enum hca_counter why;
 
+			last.alike = false;
 			if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
 				rd->mcast[rd->mcast_n++] = (struct hca_to_members){.frame = m};
 				continue;
