@@ -48,7 +48,7 @@ class Report(unittest.TestCase):
         measured = {row['key'] for row in self.document['table'] if 'skipped' not in row}
         self.assertEqual(measured, {'write64_model', 'write64_model_own', 'read64_model',
                                      'read_write', 'half_trip', 'half_trip_tcp'})
-        self.assertIn('skipped: softhca-perf', self.out)
+        self.assertIn('skipped: --smoke does not measure incast', self.out)
 
     def test_figures(self):
         figures = self.document['measurements'][0]
