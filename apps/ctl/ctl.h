@@ -117,6 +117,8 @@ json_t *ctl_ask(struct ctl_process *p, const char *command, const char *paramete
 json_t *ctl_order(struct ctl_process *p, const char *command, const char *parameters);
 json_t *ctl_ask_about(struct ctl_process *p, const char *command, const char *hca,
 		      const char *more);
+/* The stages of all pipelines by name; those of pipeline N > 0 as "name.N". NULL: no answer. */
+json_t *ctl_ask_stages(struct ctl_process *p, const char *hca);
 /* A list that is read piecewise, whole. */
 json_t *ctl_ask_list(struct ctl_process *p, const char *command, const char *hca);
 

@@ -65,7 +65,7 @@ stage_rows(json_t *answer)
 static json_t *
 stages(struct ctl_process *p, const char *hca)
 {
-	json_t *answer = ctl_ask_about(p, "/softhca/stages", hca, NULL);
+	json_t *answer = ctl_ask_stages(p, hca);
 	void *first = json_object_iter(answer);
 	json_t *measured = json_object_get(json_object_iter_value(first), "measured");
 
@@ -75,7 +75,7 @@ stages(struct ctl_process *p, const char *hca)
 		json_decref(answer);
 		json_decref(ctl_ask_about(p, "/softhca/measure", hca, "1"));
 		ctl_wait(STAGES_S);
-		answer = ctl_ask_about(p, "/softhca/stages", hca, NULL);
+		answer = ctl_ask_stages(p, hca);
 		json_decref(ctl_ask_about(p, "/softhca/measure", hca, "0"));
 	}
 	return answer != NULL ? stage_rows(answer) : NULL;
@@ -88,6 +88,8 @@ static const struct ctl_column stage_columns[] = {
 	{"polls", "POLLS", CTL_NUMBER},
 	{"busy_polls", "WITH WORK", CTL_NUMBER},
 	{"busy_ns", "BUSY NS", CTL_NUMBER},
+	{"packets", "PACKETS", CTL_NUMBER},
+	{"handed_over", "HANDED OVER", CTL_NUMBER},
 };
 TABLE(print_stages, stage_columns)
 

@@ -541,6 +541,37 @@ ctl_ask_about(struct ctl_process *p, const char *command, const char *hca, const
 	return ctl_ask(p, command, parameters);
 }
 
+/* Daemons before 0.3.0 do not report the number of pipelines and have one. */
+static unsigned int
+pipelines_of(struct ctl_process *p, const char *hca)
+{
+	json_t *status = ctl_ask_about(p, "/softhca/status", hca, NULL);
+	json_int_t n = json_integer_value(json_object_get(status, "pipelines"));
+
+	json_decref(status);
+	return n > 1 ? (unsigned int)n : 1;
+}
+
+json_t *
+ctl_ask_stages(struct ctl_process *p, const char *hca)
+{
+	json_t *all = ctl_ask_about(p, "/softhca/stages", hca, NULL), *more, *stage;
+	unsigned int pipelines = pipelines_of(p, hca);
+	char number[16], name[64];
+	const char *key;
+
+	for (unsigned int i = 1; all != NULL && i < pipelines; i++) {
+		snprintf(number, sizeof(number), "%u", i);
+		more = ctl_ask_about(p, "/softhca/stages", hca, number);
+		json_object_foreach(more, key, stage) {
+			snprintf(name, sizeof(name), "%.40s.%u", key, i);
+			json_object_set(all, name, stage);
+		}
+		json_decref(more);
+	}
+	return all;
+}
+
 /* A dictionary of objects by index, ascending; returns the last index, or -1 at the end. */
 static json_int_t
 take_piece(json_t *all, json_t *piece)

@@ -64,7 +64,7 @@ sample(struct ctl_process *p, const char *hca, bool qps, struct sample *s)
 	s->at = ctl_now();
 	s->port = ctl_ask_about(p, "/softhca/port/counters", hca, NULL);
 	s->counters = ctl_ask_about(p, "/softhca/hca/counters", hca, NULL);
-	s->stages = ctl_ask_about(p, "/softhca/stages", hca, NULL);
+	s->stages = ctl_ask_stages(p, hca);
 	s->status = ctl_ask_about(p, "/softhca/status", hca, NULL);
 	s->qps = qps ? ctl_ask_list(p, "/softhca/qps", hca) : json_array();
 	return s->port != NULL && s->counters != NULL && s->stages != NULL ? 0 : -1;

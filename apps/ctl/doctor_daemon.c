@@ -41,6 +41,33 @@ judge_findings(struct doctor *d, struct ctl_process *p, const char *hca, const c
 	json_decref(list);
 }
 
+#define HANDED_MIN 10000 /* packets */
+
+/*
+ * Frames that the port gives to another pipeline than that of their QP cost both of them. The hash
+ * of a device gives (pipelines - 1) / pipelines of them to others.
+ */
+static void
+judge_steering(struct doctor *d, struct ctl_process *p, const char *hca, json_int_t pipelines)
+{
+	json_t *c = pipelines > 1 ? ctl_ask_about(p, "/softhca/hca/counters", hca, NULL) : NULL;
+	double packets = json_number_value(json_object_get(c, "rcvd_pkts"));
+	double handed = json_number_value(json_object_get(c, "rx_handed_over"));
+
+	json_decref(c);
+	if (pipelines <= 1 || packets < HANDED_MIN)
+		return;
+	if (handed * 4 >= packets)
+		doctor_warn(d, "steering",
+			    "a NIC that matches BTH, or memif; else as few pipelines as suffice",
+			    "%s: the device gives %.0f %% of the frames to another pipeline than "
+			    "that of their QP, which hands them over",
+			    hca, handed / packets * 100);
+	else
+		doctor_ok(d, "steering", "%s: %.0f %% of the frames are handed over", hca,
+			  handed / packets * 100);
+}
+
 static void
 judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 {
@@ -64,6 +91,7 @@ judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 		judge_findings(d, p, hca, health);
 	else
 		doctor_ok(d, "daemon", "%s is well and its link is up", hca);
+	judge_steering(d, p, hca, json_integer_value(json_object_get(s, "pipelines")));
 	if (cpu != NULL && strcmp(cpu, "enough") != 0)
 		doctor_warn(d, "cores", "lcores in section [hca], or programs that wait for events",
 			    "%s: %s", hca, cpu);

@@ -141,12 +141,14 @@ void
 doctor_cores(struct doctor *d)
 {
 	char online[256] = "0", isolated[256] = "";
-	unsigned int n, need = endpoint_workers(&d->config);
+	unsigned int n, need;
 	bool spin = d->config.idle == ENDPOINT_IDLE_SPIN;
 
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/online"), online, sizeof(online));
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/isolated"), isolated, sizeof(isolated));
 	n = count_cpus(online);
+	endpoint_settle_pipelines(&d->config, n);
+	need = endpoint_workers(&d->config);
 	if (spin && need >= n)
 		doctor_fail(d, "cores", "idle = auto in section [hca], or layout = rtc",
 			    "%u workers spin on %u CPUs: nothing is left for programs", need, n);

@@ -16,6 +16,7 @@
 #include "endpoint.h"
 #include "endpoint_check.h"
 #include "endpoint_log.h"
+#include "endpoint_machine.h"
 
 #define DEFAULT_CONFIG "/etc/softhca/softhcad.conf"
 
@@ -139,6 +140,7 @@ main(int argc, char **argv)
 		return EXIT_START;
 	if (endpoint_config_load(&config, o.config, stderr) != 0)
 		return EXIT_CONFIG;
+	endpoint_settle_pipelines(&config, endpoint_machine_usable_cpus());
 	/* A missing resource may appear later: systemd retries the start. */
 	if (endpoint_check(&config, o.config, !o.check, stderr) != 0)
 		return o.check ? EXIT_CONFIG : EXIT_START;

@@ -89,6 +89,10 @@ struct hca_config {
 
 #define HCA_SLEEP_BYTES 4096u
 
+/* Pipelines and workers of a device: a bit each in the masks of the workers that others wake. */
+#define HCA_PIPES_MAX 16u
+#define HCA_WORKERS_MAX 64u
+
 /**
  * The number of workers of a layout. Any thread, before an HCA exists; needs no DPDK.
  *
@@ -364,6 +368,20 @@ const char *hca_counter_name(unsigned int i);
 uint64_t hca_counter_value(const struct hca *h, unsigned int i);
 
 /**
+ * The value of a counter in one pipeline. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param pipe
+ *   Less than hca_pipelines().
+ * @param i
+ *   Number of the counter.
+ * @return
+ *   Its value; 0 of others than hca_counter_count() has.
+ */
+uint64_t hca_pipe_counter_value(const struct hca *h, unsigned int pipe, unsigned int i);
+
+/**
  * The wire that alone has a counter. Any thread.
  *
  * @param i
@@ -593,40 +611,46 @@ const char *hca_stage_name(unsigned int stage);
 unsigned int hca_stage_count(void);
 
 /**
- * The worker of a stage of the first pipeline. Any thread.
+ * The worker of a stage of a pipeline. Any thread.
  *
  * @param h
  *   The HCA.
+ * @param pipe
+ *   Less than hca_pipelines().
  * @param stage
  *   Less than hca_stage_count().
  * @return
- *   Less than hca_workers().
+ *   Less than hca_workers(); UINT_MAX: only the first pipeline has this stage.
  */
-unsigned int hca_stage_on(const struct hca *h, unsigned int stage);
+unsigned int hca_stage_on(const struct hca *h, unsigned int pipe, unsigned int stage);
 
 /**
  * Work that waits for a stage. Any thread; may lag.
  *
  * @param h
  *   The HCA.
+ * @param pipe
+ *   Less than hca_pipelines().
  * @param stage
  *   Less than hca_stage_count().
  * @return
  *   Number of objects in its ring edges and of messages; encap: also of frames for the port.
  */
-uint32_t hca_stage_waiting(const struct hca *h, unsigned int stage);
+uint32_t hca_stage_waiting(const struct hca *h, unsigned int pipe, unsigned int stage);
 
 /**
  * Time of the busy polls of a stage since hca_stage_times_enable(). Any thread.
  *
  * @param h
  *   The HCA.
+ * @param pipe
+ *   Less than hca_pipelines().
  * @param stage
  *   Less than hca_stage_count().
  * @return
  *   TSC cycles.
  */
-uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
+uint64_t hca_stage_cycles(const struct hca *h, unsigned int pipe, unsigned int stage);
 
 /**
  * Number of polls of a stage since hca_stage_times_enable(); with several workers, of bursts. Any
@@ -634,6 +658,8 @@ uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
  *
  * @param h
  *   The HCA.
+ * @param pipe
+ *   Less than hca_pipelines().
  * @param stage
  *   Less than hca_stage_count().
  * @param busy
@@ -641,18 +667,20 @@ uint64_t hca_stage_cycles(const struct hca *h, unsigned int stage);
  * @return
  *   The number.
  */
-uint64_t hca_stage_polls(const struct hca *h, unsigned int stage, bool busy);
+uint64_t hca_stage_polls(const struct hca *h, unsigned int pipe, unsigned int stage, bool busy);
 
 /**
  * hca_stage_cycles() in ns. Any thread.
  *
  * @param h
  *   The HCA.
+ * @param pipe
+ *   Less than hca_pipelines().
  * @param stage
  *   Less than hca_stage_count().
  * @return
  *   ns.
  */
-uint64_t hca_stage_time_ns(const struct hca *h, unsigned int stage);
+uint64_t hca_stage_time_ns(const struct hca *h, unsigned int pipe, unsigned int stage);
 
 #endif

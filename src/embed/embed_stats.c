@@ -69,11 +69,18 @@ softhca_embed_stage_times(struct softhca_embed *e, unsigned int index, struct so
 			  unsigned int max)
 {
 	struct out o = {values, max, 0};
+	const struct hca *h;
 
 	if (check_index(e, index) != 0)
 		return -EINVAL;
-	for (unsigned int i = 0; i < hca_stage_count(); i++)
-		put(&o, hca_stage_name(i), hca_stage_time_ns(e->side[index].hca, i));
+	h = e->side[index].hca;
+	for (unsigned int i = 0; i < hca_stage_count(); i++) {
+		uint64_t sum = 0;
+
+		for (unsigned int pipe = 0; pipe < hca_pipelines(h); pipe++)
+			sum += hca_stage_time_ns(h, pipe, i);
+		put(&o, hca_stage_name(i), sum);
+	}
 	return (int)o.n;
 }
 

@@ -47,7 +47,24 @@ endpoint_wires(const struct endpoint_config *c)
 uint32_t
 endpoint_workers(const struct endpoint_config *c)
 {
-	return hca_layout_workers((enum hca_layout)c->layout, 1, endpoint_wires(c));
+	uint32_t pipelines = c->pipelines != 0 ? c->pipelines : 1;
+
+	return hca_layout_workers((enum hca_layout)c->layout, pipelines, endpoint_wires(c));
+}
+
+void
+endpoint_settle_pipelines(struct endpoint_config *c, uint32_t cpus)
+{
+	if (c->pipelines != 0)
+		return;
+	if (c->num_cpus != 0)
+		cpus = c->num_cpus;
+	c->fewer_pipelines = true;
+	for (c->pipelines = 1; c->pipelines < HCA_PIPES_MAX; c->pipelines *= 2)
+		if (2 * c->pipelines > cpus ||
+		    hca_layout_workers((enum hca_layout)c->layout, 2 * c->pipelines,
+				       endpoint_wires(c)) > HCA_WORKERS_MAX)
+			break;
 }
 
 void
@@ -354,6 +371,7 @@ check_all(struct loader *l)
 		.device = line_of(l, "port", "device"),
 		.group = line_of(l, "control", "group"),
 		.layout = line_of(l, "hca", "layout"),
+		.pipelines = line_of(l, "hca", "pipelines"),
 		.lcores = line_of(l, "hca", "lcores"),
 		.memory = line_of(l, "memory", "size_mb"),
 		.hugepages = line_of(l, "memory", "hugepages"),

@@ -12,6 +12,7 @@
 #include "abi_ub.h"
 #include "cc/cc_names.h"
 #include "config_values.h"
+#include "hca.h"
 
 void
 config_store(const struct config_key *key, struct endpoint_config *c, uint64_t value)
@@ -411,5 +412,17 @@ config_congestion(const struct config_key *key, struct endpoint_config *c, const
 	if (!hca_cc_is_name(text))
 		return false;
 	strcpy((char *)c + key->at, text);
+	return true;
+}
+
+bool
+config_pipelines(const struct config_key *key, struct endpoint_config *c, const char *text)
+{
+	uint64_t n = 0;
+
+	if (strcmp(text, "auto") != 0 &&
+	    (!whole_number(text, &n) || n == 0 || n > HCA_PIPES_MAX || (n & (n - 1)) != 0))
+		return false;
+	config_store(key, c, n);
 	return true;
 }

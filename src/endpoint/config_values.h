@@ -23,6 +23,7 @@
 	X(config_version) \
 	X(config_mode) \
 	X(config_ub_choices) \
+	X(config_pipelines)  /* or "auto", which is 0 */ \
 	X(config_congestion) /* a name of the table of algorithms */
 
 #define X(fn) bool fn(const struct config_key *key, struct endpoint_config *c, const char *value);

@@ -47,6 +47,7 @@ create_hca(struct endpoint *e)
 		.name = c->name,
 		.port = e->port.top,
 		.layout = (enum hca_layout)c->layout,
+		.pipelines = c->pipelines,
 		.congestion = c->congestion,
 		.link_mbps = e->port.speed,
 		.socket_id = c->numa_node,
@@ -184,6 +185,25 @@ link_changed(void *arg, bool up)
 	endpoint_kernel_link(&e->kernel, up);
 }
 
+/* Each pipeline has a queue of the port. */
+static int
+fit_pipelines(struct endpoint *e)
+{
+	uint32_t queues = hca_port_queues(e->port.wire);
+
+	if (e->cfg.pipelines <= queues)
+		return 0;
+	if (!e->cfg.fewer_pipelines)
+		return endpoint_fail(-EINVAL,
+				     "[hca] pipelines = %u: device %s has %u queue%s: expected as "
+				     "many pipelines at most, or auto",
+				     e->cfg.pipelines, e->port.device.name, queues,
+				     queues == 1 ? "" : "s");
+	while (e->cfg.pipelines > queues)
+		e->cfg.pipelines /= 2;
+	return 0;
+}
+
 static int
 build(struct endpoint *e)
 {
@@ -197,6 +217,8 @@ build(struct endpoint *e)
 		err = endpoint_eal_start(&e->cfg, &e->port.device);
 	if (err == 0)
 		err = endpoint_port_open(&e->port, &e->cfg);
+	if (err == 0)
+		err = fit_pipelines(e);
 	if (err == 0)
 		err = endpoint_front_open(e);
 	if (err == 0)
@@ -239,7 +261,8 @@ tell(const struct endpoint *e)
 	LOG_INFO("%s: port %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u, RoCE MTU %u",
 		 e->cfg.name, p->device.name, p->driver, m[0], m[1], m[2], m[3], m[4], m[5], p->mtu,
 		 p->roce_mtu);
-	LOG_INFO("%s: layout %s, %u worker%s, congestion control %s, %u MB on %s", e->cfg.name,
+	LOG_INFO("%s: %u pipeline%s of layout %s, %u worker%s, congestion control %s, %u MB on %s",
+		 e->cfg.name, e->cfg.pipelines, e->cfg.pipelines == 1 ? "" : "s",
 		 layout[e->cfg.layout], workers, workers == 1 ? "" : "s", e->cfg.congestion,
 		 e->cfg.memory_mb, endpoint_eal_huge() ? "hugepages" : "ordinary pages");
 	for (uint32_t i = 0; i < e->cfg.num_addresses; i++)

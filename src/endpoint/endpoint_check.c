@@ -74,21 +74,18 @@ check_group(struct check *k, const struct endpoint_config *c)
 		    "group: expected a group of this machine, found \"%s\"", c->socket_group);
 }
 
-static unsigned int
-usable_cpus(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned int)CPU_COUNT(&set) : 1;
-}
-
 static void
 check_cpus(struct check *k, const struct endpoint_config *c)
 {
-	unsigned int need = endpoint_workers(c), cpus = usable_cpus();
+	unsigned int need = endpoint_workers(c), cpus = endpoint_machine_usable_cpus();
 	bool spin = c->idle == ENDPOINT_IDLE_SPIN;
 	char plan[HCA_LAYOUT_PLAN_BYTES];
 
+	if (need > HCA_WORKERS_MAX)
+		say(k, c->line.pipelines, false,
+		    "pipelines: expected so few that their workers are at most %u, found %u with "
+		    "%u workers",
+		    HCA_WORKERS_MAX, c->pipelines, need);
 	if (endpoint_machine_cpus(c) != 0)
 		say(k, c->line.lcores, false, "lcores: %s", endpoint_reason());
 	if (spin && need >= cpus && cpus > 1)
@@ -194,7 +191,7 @@ table_mib(uint32_t mib, uint32_t log, uint32_t largest)
 static uint64_t
 needed_mib(const struct endpoint_config *c)
 {
-	uint64_t buffers = (uint64_t)c->mbufs + c->rx_descriptors;
+	uint64_t buffers = (uint64_t)c->pipelines * (c->mbufs + c->rx_descriptors);
 	uint64_t need = MIB_REST + buffers * MIB_PER_1024_BUFFERS / 1024;
 
 	need += table_mib(MIB_QPS, c->log_qps, 14) + table_mib(MIB_CQS, c->log_cqs, 14);

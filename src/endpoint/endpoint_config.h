@@ -86,7 +86,7 @@ struct endpoint_neighbour {
 
 /* Lines of the keys that endpoint_check() reports on; 0: not in the file. */
 struct endpoint_config_lines {
-	uint32_t device, group, layout, lcores, memory, hugepages, clients;
+	uint32_t device, group, layout, pipelines, lcores, memory, hugepages, clients;
 };
 
 /*
@@ -108,6 +108,8 @@ struct endpoint_config_lines {
 	     HCA_CC_NAMES) \
 	CHOICE(hca, idle, idle, ENDPOINT_IDLE_AUTO, "auto or spin") \
 	NUMBER(hca, seed, uint64_t, seed, 0, UINT64_MAX, 0, "a number") \
+	/* 0: auto, until endpoint_settle_pipelines() */ \
+	PARSED(hca, pipelines, uint32_t, pipelines, config_pipelines, 1, "1, 2, 4, 8, 16 or auto") \
 	PARSED(hca, fw_ver, uint64_t, fw_ver, config_version, HCA_FW_VER_DEFAULT, \
 	       "three numbers up to 65535, like 1.2.3") \
 	TEXT(port, device, ENDPOINT_DEVICE_MAX, device, config_device, "", \
@@ -215,6 +217,7 @@ struct endpoint_config {
 	/* Keys with a parser of their own */
 	int cpus[ENDPOINT_CPUS_MAX];
 	uint32_t num_cpus;
+	bool fewer_pipelines; /* than `pipelines`, if the device has fewer queues: auto */
 	uint8_t mac[6];
 	bool has_mac; /* else the device's own */
 	struct endpoint_address address[ENDPOINT_ADDRESSES_MAX];
@@ -241,7 +244,12 @@ int endpoint_config_load(struct endpoint_config *c, const char *path, FILE *erro
 uint32_t endpoint_roce_mtu(uint32_t mtu);
 /* The protocols of the HCA: HCA_WIRE_BIT()s */
 uint32_t endpoint_wires(const struct endpoint_config *c);
-/* Number of workers that the daemon starts with this configuration. */
+/*
+ * Select the number of pipelines if it is "auto": one for each CPU of `lcores`, else of cpus, as
+ * far as it is a power of two. The device may have queues for fewer (endpoint_port_open()).
+ */
+void endpoint_settle_pipelines(struct endpoint_config *c, uint32_t cpus);
+/* Number of workers that the daemon starts with this configuration; "auto" counts as 1. */
 uint32_t endpoint_workers(const struct endpoint_config *c);
 /* Whether a device is named by its PCI address: [0000:]3b:00.0, maybe with arguments. */
 bool endpoint_is_pci(const char *device);

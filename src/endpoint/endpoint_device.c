@@ -109,6 +109,13 @@ add_mac(const struct endpoint_config *c, struct endpoint_device *d)
 	return add(d, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 
+/* A queue for each pipeline; the option of the device that says so. */
+static int
+add_queues(const struct endpoint_config *c, struct endpoint_device *d, const char *option)
+{
+	return c->pipelines > 1 ? add(d, option, "%u", c->pipelines) : 0;
+}
+
 static uint32_t
 power_of_two(uint32_t n)
 {
@@ -127,9 +134,10 @@ complete_af_packet(const struct endpoint_config *c, struct endpoint_device *d)
 	char value[16];
 	int err = must_have(d, "iface", "INTERFACE");
 
-	(void)c;
 	if (err == 0)
 		err = add(d, "framesz", "%u", frame);
+	if (err == 0)
+		err = add_queues(c, d, "qpairs");
 	if (endpoint_device_option(d->args, "framesz", value, sizeof(value)))
 		frame = (uint32_t)strtoul(value, NULL, 10);
 	if (frame < frame_bytes(d) + RING_HEADER)
@@ -218,12 +226,14 @@ static int
 complete_vhost(const struct endpoint_config *c, struct endpoint_device *d)
 {
 	char client[8] = "0";
+	int err = must_have(d, "iface", "/PATH");
 
-	(void)c;
+	if (err == 0)
+		err = add_queues(c, d, "queues");
 	endpoint_device_option(d->args, "client", client, sizeof(client));
 	if (strcmp(client, "0") == 0)
 		endpoint_device_option(d->args, "iface", d->path, sizeof(d->path));
-	return must_have(d, "iface", "/PATH");
+	return err;
 }
 
 static int
@@ -234,6 +244,8 @@ complete_virtio_user(const struct endpoint_config *c, struct endpoint_device *d)
 
 	if (err == 0)
 		err = add(d, "queue_size", "%u", 1024u);
+	if (err == 0)
+		err = add_queues(c, d, "queues");
 	if (err == 0)
 		err = add_mac(c, d);
 	endpoint_device_option(d->args, "server", server, sizeof(server));

@@ -47,7 +47,7 @@ workers(const struct endpoint_health *h)
 {
 	unsigned int n = hca_threads_count(h->threads);
 
-	return n < ENDPOINT_HEALTH_WORKERS ? n : ENDPOINT_HEALTH_WORKERS;
+	return n < HCA_WORKERS_MAX ? n : HCA_WORKERS_MAX;
 }
 
 void

@@ -19,7 +19,6 @@
 #include "hca.h"
 
 #define ENDPOINT_HEALTH_CALM_NS 60000000000ull
-#define ENDPOINT_HEALTH_WORKERS HCA_STAGE_N /* no layout has more */
 
 struct endpoint_health {
 	pthread_mutex_t lock; /* protects all below: the main thread writes, telemetry reads */
@@ -33,7 +32,7 @@ struct endpoint_health {
 	const char *logged[FINDINGS_MAX]; /* names of findings in the log */
 	unsigned int num_logged;
 	/* total time each worker has waited for a CPU, ns */
-	uint64_t waited[ENDPOINT_HEALTH_WORKERS];
+	uint64_t waited[HCA_WORKERS_MAX];
 	/* percent of the last second that a worker waited */
 	unsigned int short_of_cpu;
 	unsigned int short_seconds; /* number of such seconds in this trouble */

@@ -11,8 +11,8 @@
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
 
-#define OWN_FILES 94u /* descriptors for EAL, telemetry and its clients, port, log */
-#define FILES_PER_WORKER 2u
+#define OWN_FILES 94u	    /* descriptors for EAL, telemetry and its clients, port, log */
+#define FILES_PER_WORKER 2u /* and a kick of each client for each pipeline */
 #define FILES_PER_CLIENT \
 	11u /* per client: socket, process, doorbell page, kicks, events, and those in a request */
 #define MIN_SHARE 2u /* in addition to these: a channel, and the file of an XRC domain */
@@ -38,7 +38,7 @@ uint64_t
 endpoint_machine_files_needed(const struct endpoint_config *c)
 {
 	return OWN_FILES + FILES_PER_WORKER * endpoint_workers(c) +
-	       (uint64_t)c->clients * (FILES_PER_CLIENT + MIN_SHARE);
+	       (uint64_t)c->clients * (FILES_PER_CLIENT + c->pipelines - 1 + MIN_SHARE);
 }
 
 void
@@ -55,6 +55,14 @@ endpoint_machine_files(struct endpoint_config *c)
 	if (files > need)
 		share += (files - need) / c->clients;
 	c->quota.channels = (uint32_t)(share < CHANNELS_MAX ? share : CHANNELS_MAX);
+}
+
+uint32_t
+endpoint_machine_usable_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
 }
 
 int

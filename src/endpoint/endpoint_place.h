@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/stage.h"
+#include "hca.h"
 
-#define ENDPOINT_PLACE_WORKERS HCA_STAGE_N /* no layout has more */
+#define ENDPOINT_PLACE_WORKERS HCA_WORKERS_MAX
 #define ENDPOINT_PLACE_CPUS 1024u
 #define ENDPOINT_PLACE_PERIOD_NS 50000000ull
 

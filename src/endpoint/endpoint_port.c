@@ -128,6 +128,17 @@ take_names(struct endpoint_port *p)
 	endpoint_port_take_speed(p);
 }
 
+static void
+log_port(void *arg, bool warning, const char *text)
+{
+	const struct endpoint_port *p = arg;
+
+	if (warning)
+		LOG_WARNING("port %s: %s", p->device.name, text);
+	else
+		LOG_INFO("port %s: %s", p->device.name, text);
+}
+
 static int
 start(struct endpoint_port *p, const struct endpoint_config *c)
 {
@@ -136,6 +147,9 @@ start(struct endpoint_port *p, const struct endpoint_config *c)
 		.port_id = p->id,
 		.rx_desc = (uint16_t)c->rx_descriptors,
 		.tx_desc = (uint16_t)c->tx_descriptors,
+		.queues = (uint16_t)c->pipelines,
+		.log = log_port,
+		.log_arg = p,
 		.mtu = p->mtu,
 		.keep_mtu = keep,
 		.rx_mbufs = p->device.buffers != 0 ? p->device.buffers + c->rx_descriptors : 0,
@@ -155,17 +169,6 @@ start(struct endpoint_port *p, const struct endpoint_config *c)
 }
 
 /* ---- memif: a port of our own ---- */
-
-static void
-log_memif(void *arg, bool warning, const char *text)
-{
-	const struct endpoint_port *p = arg;
-
-	if (warning)
-		LOG_WARNING("port %s: %s", p->device.name, text);
-	else
-		LOG_INFO("port %s: %s", p->device.name, text);
-}
 
 /* Tell which users may connect: they are the other end of the wire. */
 static void
@@ -204,7 +207,8 @@ open_memif(struct endpoint_port *p, const struct endpoint_config *c)
 	mc.data_room = p->device.data;
 	mc.mtu = p->mtu;
 	mc.socket_id = c->numa_node;
-	mc.log = log_memif;
+	mc.queues = (uint16_t)c->pipelines;
+	mc.log = log_port;
 	mc.log_arg = p;
 	rc = hca_port_memif_open(&mc, &p->wire);
 	if (rc != 0)

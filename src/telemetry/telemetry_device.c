@@ -3,6 +3,7 @@
 /* Commands about an HCA as a whole: counters, stages, objects in use. */
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,19 +121,34 @@ telemetry_qp_counters(const struct telemetry_request *r, struct rte_tel_data *d)
 	return counters(d, hca_qp_counter_count(), hca_qp_counter_name, values);
 }
 
-static int
-add_stage(const struct hca *h, unsigned int stage, struct rte_tel_data *d)
+static uint64_t
+pipe_value(const struct hca *h, unsigned int pipe, const char *counter)
 {
+	for (unsigned int i = 0; i < hca_counter_count(); i++)
+		if (strcmp(hca_counter_name(i), counter) == 0)
+			return hca_pipe_counter_value(h, pipe, i);
+	return 0;
+}
+
+static int
+add_stage(const struct hca *h, unsigned int pipe, unsigned int stage, struct rte_tel_data *d)
+{
+	bool receives = strcmp(hca_stage_name(stage), "decap") == 0;
 	struct telemetry_dict s;
 
 	telemetry_begin(&s);
-	telemetry_put(&s, "worker", hca_stage_on(h, stage));
-	telemetry_put(&s, "waiting", hca_stage_waiting(h, stage));
+	telemetry_put(&s, "pipeline", pipe);
+	telemetry_put(&s, "worker", hca_stage_on(h, pipe, stage));
+	telemetry_put(&s, "waiting", hca_stage_waiting(h, pipe, stage));
 	telemetry_put(&s, "measured", hca_stage_times_enabled(h));
-	telemetry_put(&s, "busy_cycles", hca_stage_cycles(h, stage));
-	telemetry_put(&s, "busy_ns", hca_stage_time_ns(h, stage));
-	telemetry_put(&s, "polls", hca_stage_polls(h, stage, false));
-	telemetry_put(&s, "busy_polls", hca_stage_polls(h, stage, true));
+	telemetry_put(&s, "busy_cycles", hca_stage_cycles(h, pipe, stage));
+	telemetry_put(&s, "busy_ns", hca_stage_time_ns(h, pipe, stage));
+	telemetry_put(&s, "polls", hca_stage_polls(h, pipe, stage, false));
+	telemetry_put(&s, "busy_polls", hca_stage_polls(h, pipe, stage, true));
+	if (receives) {
+		telemetry_put(&s, "packets", pipe_value(h, pipe, "rcvd_pkts"));
+		telemetry_put(&s, "handed_over", pipe_value(h, pipe, "rx_handed_over"));
+	}
 	if (s.rc == 0)
 		s.rc = rte_tel_data_add_dict_container(d, hca_stage_name(stage), s.d, 0);
 	if (s.rc != 0)
@@ -143,10 +159,16 @@ add_stage(const struct hca *h, unsigned int stage, struct rte_tel_data *d)
 int
 telemetry_stages(const struct telemetry_request *r, struct rte_tel_data *d)
 {
-	int rc = rte_tel_data_start_dict(d);
+	const struct hca *h = r->t->hca;
+	unsigned int pipe = r->has_number ? r->number : 0;
+	int rc;
 
+	if (pipe >= hca_pipelines(h))
+		return -EINVAL;
+	rc = rte_tel_data_start_dict(d);
 	for (unsigned int i = 0; i < hca_stage_count() && rc == 0; i++)
-		rc = add_stage(r->t->hca, i, d);
+		if (hca_stage_on(h, pipe, i) != UINT_MAX)
+			rc = add_stage(h, pipe, i, d);
 	return rc;
 }
 

@@ -36,8 +36,8 @@ struct telemetry_request {
 	X(qp_list, "/softhca/qp/list", "QPNs, 512 at most. Parameters: NAME[,SKIP]") \
 	X(qp_counters, "/softhca/qp/counters", "Counters of a QP. Parameters: NAME,QPN") \
 	X(stages, "/softhca/stages", \
-	  "Worker of each stage, what waits for it; polls and cycles while measured. " \
-	  "Parameters: NAME") \
+	  "Worker of each stage of a pipeline, what waits for it; polls and cycles while " \
+	  "measured. Parameters: NAME[,PIPELINE]") \
 	X(measure, "/softhca/measure", \
 	  "Measure polls and cycles of the stages from now on, or no more. Parameters: NAME,1|0") \
 	X(usage, "/softhca/usage", "Objects in use of an HCA and its driver. Parameters: NAME") \

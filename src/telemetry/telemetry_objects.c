@@ -127,6 +127,7 @@ telemetry_status(const struct telemetry_request *r, struct rte_tel_data *d)
 	put_port(&t, h);
 	if (h->layout != NULL)
 		telemetry_put_text(&t, "layout", h->layout);
+	telemetry_put(&t, "pipelines", hca_pipelines(h->hca));
 	telemetry_put(&t, "workers", hca_workers(h->hca));
 	telemetry_put_text(&t, "congestion", hca_congestion(h->hca));
 	if (h->device != NULL)

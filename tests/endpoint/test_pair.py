@@ -38,6 +38,7 @@ OPERATIONS = {
 GID_IPV4 = 1
 FAULTS = ('dropped', 'duplicated', 'reordered', 'corrupted')
 TURNS = int(os.environ.get('SOFTHCA_KILLS', '4'))
+PIPELINES = int(os.environ.get('SOFTHCA_PIPELINES', '1'))
 
 TRANSFER = '''
 import hashlib, socket, sys
@@ -156,6 +157,10 @@ def number(text, what):
     return int(re.search(r'\b%s (\d+)' % what, text).group(1))
 
 
+def pipelines(n):
+    return {'hca': {'pipelines': n}, 'memory': {'size_mb': 192 + 64 * n}}
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         context = folder()
@@ -173,7 +178,7 @@ class Case(unittest.TestCase):
 
     def daemon(self, side, device, *parts):
         d = Daemon(BINARY, self.place, 'shp%d%s' % (os.getpid(), 'ab'[side]), device,
-                   IPS[side] + '/24', {'port': {'mac': MACS[side]}}, *parts,
+                   IPS[side] + '/24', {'port': {'mac': MACS[side]}}, pipelines(PIPELINES), *parts,
                    prefix=self.spaces.prefix(side) if self.spaces else ())
         self.addCleanup(d.close)
         return d
@@ -398,7 +403,9 @@ class Impair(Admin):
         a.ask('/softhca/impair,rule=drop,opcode=6,nth=1,count=3')
         before = a.ask('/softhca/impair')
         self.talk('ruled', 'rc', seconds=0.5, timeout=16).good(self)
-        self.assertEqual(a.ask('/softhca/impair')['dropped'] - before['dropped'], 3)
+        # three in each queue that the frames leave by
+        self.assertIn(a.ask('/softhca/impair')['dropped'] - before['dropped'],
+                      [3 * n for n in range(1, PIPELINES + 1)])
         a.ask('/softhca/impair,off')
         before = a.ask('/softhca/impair')
         self.talk('smooth', 'rc', seconds=0.5).good(self)
@@ -455,6 +462,67 @@ class Veth(Case):
             self.assertEqual((number(text, 'port_err'), number(text, 'port_active')), (1, 1),
                              text + self.daemons[0].text() + self.daemons[1].text())
         self.stop()
+
+
+class Pipelines(Case):
+    """Daemons with several pipelines, and one with more than its peer."""
+
+    def run_with(self, device, *numbers):
+        """[(packets, handed over)] of each pipeline of both daemons."""
+        device(*(pipelines(n) for n in numbers))
+        self.start()
+        self.four_each()
+        shares = []
+        for d, n in zip(self.daemons, numbers):
+            decap = [d.ask('/softhca/stages,%s,%d' % (d.name, i))['decap'] for i in range(n)]
+            shares.append([(s['packets'], s['handed_over']) for s in decap])
+            self.assertEqual([s['pipeline'] for s in decap], list(range(n)))
+            self.assertEqual(len({s['worker'] for s in decap}), n)
+            self.assertIn('error', d.ask('/softhca/stages,%s,%d' % (d.name, n)) or {'error': 0})
+        print('packets, handed over: %s' % shares, file=sys.stderr)
+        self.stop()
+        return shares
+
+    def memif(self, *parts):
+        wire = 'socket=%s/wire' % self.place
+        self.daemons = [self.daemon(side, 'net_memif0,role=%s,%s' % (role, wire), parts[side % len(parts)])
+                        for side, role in enumerate(('server', 'client'))]
+
+    def test_steered(self):
+        """Both ends of a memif know the QPN: frames arrive in the pipeline of their QP."""
+        for numbers in (2, 2), (1, 4):
+            with self.subTest(numbers=numbers):
+                for share in self.run_with(self.memif, *numbers):
+                    for packets, handed_over in share:
+                        self.assertGreater(packets, 0)
+                        self.assertEqual(handed_over, 0)
+
+    def test_hashed(self):
+        """The kernel distributes frames by the hash of the flow: others are handed over."""
+        shares = self.run_with(self.veth, 2)
+        for share in shares * 2:
+            self.assertTrue(all(packets > 0 for packets, _ in share))
+        self.assertGreater(sum(handed for share in shares for _, handed in share), 0)
+
+    def test_too_many(self):
+        self.namespaces()
+        d = self.daemon(0, 'net_af_packet0,iface=wire,qpairs=1', pipelines(2))
+        d.start(wait=False)
+        self.assertNotEqual(d.process.wait(READY_S), 0)
+        self.assertIn('[hca] pipelines = 2: device net_af_packet0 has 1 queue: expected', d.text())
+
+    def test_auto(self):
+        self.namespaces()
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            self.skipTest('one CPU')
+        for device, lcores, expected in (('net_null0', '%d,%d' % tuple(cpus[:2]), 2), ('net_null0', cpus[0], 1),
+                                         ('net_af_packet0,iface=wire,qpairs=1', '%d,%d' % tuple(cpus[:2]), 1)):
+            with self.subTest(device=device, lcores=lcores):
+                d = self.daemon(0, device, {'hca': {'pipelines': 'auto', 'lcores': lcores}})
+                d.start()
+                self.assertEqual(d.ask('/softhca/status,' + d.name)['pipelines'], expected)
+                self.assertEqual(d.stop(), 0)
 
 
 class Kernel(Case):

@@ -307,7 +307,7 @@ run_without_decap(struct sim *s)
 
 	for (unsigned int i = 0; i < hca_stage_count(); i++)
 		if (strcmp(hca_stage_name(i), "decap") == 0)
-			off = hca_stage_on(h, i);
+			off = hca_stage_on(h, 0, i);
 	sim_check(s, off < hca_workers(h), "no stage decap");
 	for (unsigned int k = 0; k < 2000; k++) {
 		s->now += s->cfg.tick_ns;

@@ -67,10 +67,6 @@ struct hca_wake {
 	uint64_t now; /* [pub] when its poll began */
 } __rte_cache_aligned;
 
-/* Pipes and workers of a device: a bit each in the masks of the workers that others wake. */
-#define HCA_PIPES_MAX 16u
-#define HCA_WORKERS_MAX 64u
-
 struct hca_core {
 	/* read-mostly, set by hca_create() */
 	struct hca *hca; /* the device */

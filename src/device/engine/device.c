@@ -5,15 +5,22 @@
 #include "engine/impl.h"
 
 uint64_t
+hca_pipe_counter_value(const struct hca *h, unsigned int pipe, unsigned int i)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int s = 0; i < HCA_CTR_N && s < HCA_STAGE_N; s++)
+		sum += __atomic_load_n(&h->pipe[pipe].line[s].counters[i], __ATOMIC_RELAXED);
+	return sum;
+}
+
+uint64_t
 hca_counter_value(const struct hca *h, unsigned int i)
 {
 	uint64_t sum = 0;
 
-	if (i >= HCA_CTR_N)
-		return 0;
 	for (unsigned int n = 0; n < h->n_pipes; n++)
-		for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-			sum += __atomic_load_n(&h->pipe[n].line[s].counters[i], __ATOMIC_RELAXED);
+		sum += hca_pipe_counter_value(h, n, i);
 	return sum;
 }
 

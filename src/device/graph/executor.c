@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -161,67 +162,50 @@ hca_stage_count(void)
 }
 
 unsigned int
-hca_stage_on(const struct hca *h, unsigned int stage)
+hca_stage_on(const struct hca *h, unsigned int pipe, unsigned int stage)
 {
-	return h->pipe[0].stage_worker[stage];
-}
-
-static uint32_t
-waiting(const struct hca_pipe *h, unsigned int stage)
-{
-	uint32_t n = stage == HCA_STAGE_ENCAP ? __atomic_load_n(&h->backlog, __ATOMIC_RELAXED) : 0;
-
-	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
-		if (h->edge[i].to == stage && h->edge[i].ring != NULL)
-			n += hca_ring_count(h->edge[i].ring);
-	for (unsigned int from = 0; from < HCA_STAGE_N; from++)
-		if (h->msg[from][stage] != NULL)
-			n += hca_msg_count(h->msg[from][stage]);
-	return n;
+	if (pipe != 0 && (hca_stages_of_pipe(h->core->cfg.wires, pipe) >> stage & 1) == 0)
+		return UINT_MAX;
+	return h->pipe[pipe].stage_worker[stage];
 }
 
 uint32_t
-hca_stage_waiting(const struct hca *h, unsigned int stage)
+hca_stage_waiting(const struct hca *h, unsigned int pipe, unsigned int stage)
 {
-	uint32_t sum = 0;
+	const struct hca_pipe *p = &h->pipe[pipe];
+	uint32_t n = stage == HCA_STAGE_ENCAP ? __atomic_load_n(&p->backlog, __ATOMIC_RELAXED) : 0;
 
-	for (unsigned int n = 0; n < h->n_pipes; n++)
-		sum += waiting(&h->pipe[n], stage);
-	return sum;
+	for (unsigned int i = 0; i < HCA_EDGE_N; i++)
+		if (p->edge[i].to == stage && p->edge[i].ring != NULL)
+			n += hca_ring_count(p->edge[i].ring);
+	for (unsigned int from = 0; from < HCA_STAGE_N; from++)
+		if (p->msg[from][stage] != NULL)
+			n += hca_msg_count(p->msg[from][stage]);
+	return n;
 }
 
 uint64_t
-hca_stage_cycles(const struct hca *h, unsigned int stage)
+hca_stage_cycles(const struct hca *h, unsigned int pipe, unsigned int stage)
 {
-	uint64_t sum = 0;
-
-	for (unsigned int n = 0; n < h->n_pipes; n++)
-		sum += since(&h->pipe[n].line[stage].busy_cycles,
-			     &h->pipe[n].times_from[stage].busy_cycles);
-	return sum;
+	return since(&h->pipe[pipe].line[stage].busy_cycles,
+		     &h->pipe[pipe].times_from[stage].busy_cycles);
 }
 
 uint64_t
-hca_stage_polls(const struct hca *h, unsigned int stage, bool busy)
+hca_stage_polls(const struct hca *h, unsigned int pipe, unsigned int stage, bool busy)
 {
-	uint64_t sum = 0;
+	const struct hca_stage_times *from = &h->pipe[pipe].times_from[stage];
+	const struct hca_stage_line *l = &h->pipe[pipe].line[stage];
 
-	for (unsigned int n = 0; n < h->n_pipes; n++) {
-		const struct hca_stage_times *from = &h->pipe[n].times_from[stage];
-		const struct hca_stage_line *l = &h->pipe[n].line[stage];
-
-		sum += busy ? since(&l->busy_polls, &from->busy_polls)
-			    : since(&l->polls, &from->polls);
-	}
-	return sum;
+	return busy ? since(&l->busy_polls, &from->busy_polls) : since(&l->polls, &from->polls);
 }
 
 uint64_t
-hca_stage_time_ns(const struct hca *h, unsigned int stage)
+hca_stage_time_ns(const struct hca *h, unsigned int pipe, unsigned int stage)
 {
 	double hz = (double)rte_get_tsc_hz();
 
-	return (uint64_t)((double)hca_stage_cycles(h, stage) * 1e9 / hz);
+	return (uint64_t)((double)hca_stage_cycles(h, pipe, stage) * 1e9 / hz);
 }
 
 static void

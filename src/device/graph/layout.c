@@ -44,9 +44,8 @@ workers_of(enum hca_layout layout, uint32_t stages)
 	return last + 1;
 }
 
-/* The stages of a pipe; the CEU and the other wires are in the first one. */
-static uint32_t
-stages_of_pipe(uint32_t wires, unsigned int pipe)
+uint32_t
+hca_stages_of_pipe(uint32_t wires, unsigned int pipe)
 {
 	if (pipe == 0)
 		return hca_stages_of(wires);
@@ -56,8 +55,8 @@ stages_of_pipe(uint32_t wires, unsigned int pipe)
 unsigned int
 hca_layout_workers(enum hca_layout layout, unsigned int pipelines, uint32_t wires)
 {
-	return workers_of(layout, stages_of_pipe(wires, 0)) +
-	       (pipelines - 1) * workers_of(layout, stages_of_pipe(wires, 1));
+	return workers_of(layout, hca_stages_of_pipe(wires, 0)) +
+	       (pipelines - 1) * workers_of(layout, hca_stages_of_pipe(wires, 1));
 }
 
 unsigned int
@@ -131,7 +130,7 @@ hca_layout_cpu(enum hca_layout layout, unsigned int pipelines, uint32_t wires, u
 	if (cpus < pipelines)
 		return pipe % cpus;
 	last = cpus * (pipe + 1) / pipelines;
-	plan_pipe(layout, stages_of_pipe(wires, pipe), last - cpus * pipe / pipelines, cpu);
+	plan_pipe(layout, hca_stages_of_pipe(wires, pipe), last - cpus * pipe / pipelines, cpu);
 	return cpus * pipe / pipelines + cpu[worker - first];
 }
 

@@ -40,4 +40,10 @@ unsigned int hca_layout_worker(enum hca_layout layout, uint32_t wires, enum hca_
 unsigned int hca_layout_cpu(enum hca_layout layout, unsigned int pipelines, uint32_t wires,
 			    unsigned int cpus, unsigned int worker);
 
+/*
+ * The stages of a pipe, a bit each. The CEU and the stages of other wires than RoCE are in pipe 0
+ * alone.
+ */
+uint32_t hca_stages_of_pipe(uint32_t wires, unsigned int pipe);
+
 #endif

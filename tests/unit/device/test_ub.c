@@ -92,7 +92,7 @@ workers_and_edges(void **state)
 		assert_int_equal(h->pipe[0].edge[HCA_EDGE_DECAP_TPR].process != NULL, ub);
 		assert_int_equal(h->pipe[0].msg[HCA_STAGE_TPS][HCA_STAGE_TIMER] != NULL, ub);
 		for (unsigned int s = 0; s < HCA_STAGE_N; s++)
-			assert_true(hca_stage_on(h, s) < rows[i].workers);
+			assert_true(hca_stage_on(h, 0, s) < rows[i].workers);
 		assert_int_equal(hca_direct_poll(h, 1000000), 0);
 		hca_destroy(h);
 	}
