@@ -569,6 +569,7 @@ enum softhca_qp_attr_mask {
 	SOFTHCA_QP_CAP = 1 << 19,
 	SOFTHCA_QP_DEST_QPN = 1 << 20,
 	SOFTHCA_QP_RATE_LIMIT = 1 << 25, /* RC, UC, XRC_SEND: to RTS, and in RTS */
+	SOFTHCA_QP_CONGESTION = 1 << 26, /* RC, XRC: to RTR */
 };
 
 struct softhca_qp_cap {
@@ -706,6 +707,14 @@ struct softhca_ah_attr {
 	uint8_t is_global;   /* treated as 1, as RoCE requires */
 };
 
+/* Congestion control of a QP's requests and READ responses. */
+enum softhca_congestion {
+	SOFTHCA_CONGESTION_DEFAULT, /* that of the HCA, also after a change of it */
+	SOFTHCA_CONGESTION_NONE,
+	SOFTHCA_CONGESTION_DCQCN,
+	SOFTHCA_CONGESTION_SWIFT,
+};
+
 struct softhca_qp_attr {
 	uint32_t qp_state; /* enum softhca_qp_state */
 	uint32_t cur_qp_state;
@@ -732,6 +741,7 @@ struct softhca_qp_attr {
 	uint8_t rnr_retry; /* 0..6; 7 = no limit */
 	uint8_t alt_port_num;
 	uint8_t alt_timeout;
+	uint8_t congestion; /* enum softhca_congestion */
 	/*
 	 * kb/s of Ethernet frames that the QP's requests and retransmissions may take, 0: as many
 	 * as there are. READ responses are not limited. Else from SOFTHCA_RATE_LIMIT_LEAST to

@@ -54,7 +54,8 @@
 #define HCA_CTL_FEATURE_LIST(X) \
 	X(JETTY_RESET, 0, "the state RESET of Jettys") \
 	X(CM_IB, 1, "addresses of family AF_IB in connection management") \
-	X(PIPES, 2, "several pipelines")
+	X(PIPES, 2, "several pipelines") \
+	X(CONGESTION, 3, "the congestion control of a QP")
 
 enum hca_ctl_feature {
 #define X(NAME, bit, words) HCA_CTL_FEATURE_##NAME = 1u << (bit),

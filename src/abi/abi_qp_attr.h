@@ -45,8 +45,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc_path, dip, 0x30);
 #define HCA_QPC_SIZE 256u
 
 /*
- * QP context, table 3-2-40. Words that the table marks unused carry attributes of verbs: 04h, 50h,
- * 54h, 58h, 68h, 08h[12:11], 08h[5:0], C0h..F3h.
+ * QP context, table 3-2-40. Words that the table marks unused carry attributes of verbs and ours:
+ * 04h, 50h, 54h, 58h, 60h, 68h, 08h[12:11], 08h[5:0], C0h..F3h.
  */
 struct hca_qpc {
 	hca_be32 opt_param_mask;      /* 00h HCA_QP_ATTR_* being modified */
@@ -62,7 +62,7 @@ struct hca_qpc {
 	hca_be32 rd_atomic;	      /* 54h max_rd_atomic[31:24] max_dest[23:16] retry_cnt[15:8] */
 	hca_be32 srqn;		      /* 58h valid[31] SRQN[23:0] */
 	hca_be32 pd;		      /* 5Ch */
-	hca_be32 wqe_base;	      /* 60h unused */
+	hca_be32 congestion;	      /* 60h number of an algorithm, 0: that of the HCA */
 	hca_be32 wqe_lkey;	      /* 64h unused: each queue has its own key */
 	hca_be32 xrcd;		      /* 68h XRC domain */
 	hca_be32 next_send_psn;	      /* 6Ch [23:0] */
@@ -99,7 +99,7 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, access_flags, 0x50);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, rd_atomic, 0x54);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, srqn, 0x58);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, pd, 0x5c);
-HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, wqe_base, 0x60);
+HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, congestion, 0x60);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, wqe_lkey, 0x64);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, xrcd, 0x68);
 HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, next_send_psn, 0x6c);
@@ -236,7 +236,8 @@ HCA_STATIC_ASSERT_OFFSET(struct hca_qpc, reservedf4, 0xf4);
 	X(PATH_MIG_STATE, 18) \
 	X(CAP, 19) \
 	X(DEST_QPN, 20) \
-	X(RATE_LIMIT, 25)
+	X(RATE_LIMIT, 25) \
+	X(CONGESTION, 26)
 
 enum hca_qp_attr_mask {
 #define HCA_QP_ATTR_ENUM(name, bit) HCA_QP_ATTR_##name = 1 << (bit),
@@ -290,7 +291,9 @@ enum hca_qp_attr_mask {
 	X(DEST_QPN, dest_qp_num, remote_qpn, WORD, HCA_QPN_GSI + 1, HCA_QPN_MULTICAST - 1, \
 	  HCA_QPN_MULTICAST - 1, RANGE, KERNEL) \
 	X(RATE_LIMIT, rate_limit, rate_limit, WORD, HCA_RATE_LIMIT_MIN, HCA_RATE_LIMIT_MAX, \
-	  HCA_RATE_LIMIT_MAX, OPTION, IBV)
+	  HCA_RATE_LIMIT_MAX, OPTION, IBV) \
+	X(CONGESTION, congestion, congestion, WORD, 0, HCA_CONGESTION_MAX, HCA_CONGESTION_MAX, \
+	  RANGE, OWN)
 
 /* How the library treats values outside of min..limit. */
 enum hca_qp_attr_rule {
@@ -309,6 +312,8 @@ enum hca_qp_attr_rule {
  */
 #define HCA_RATE_LIMIT_MIN 1000u
 #define HCA_RATE_LIMIT_MAX 400000000u
+/* Number of the last algorithm of congestion control; RC and XRC have one, on the way to RTR. */
+#define HCA_CONGESTION_MAX 3u
 
 /*
  * The same for the parts of an address: for AV, ah_attr and path; for ALT_PATH, alt_ah_attr and
@@ -396,6 +401,8 @@ enum hca_qp_attr_rule {
 #define HCA_QPA_RESPOND (HCA_QPA(RQ_PSN) | HCA_QPA(MAX_DEST_RD_ATOMIC) | HCA_QPA(MIN_RNR_TIMER))
 #define HCA_QPA_RTR_OPT \
 	(HCA_QPA(STATE) | HCA_QPA(ALT_PATH) | HCA_QPA(ACCESS_FLAGS) | HCA_QPA(PKEY_INDEX))
+/* of services that congestion control limits */
+#define HCA_QPA_RTR_RC_OPT (HCA_QPA_RTR_OPT | HCA_QPA(CONGESTION))
 #define HCA_QPA_REQUEST \
 	(HCA_QPA(TIMEOUT) | HCA_QPA(RETRY_CNT) | HCA_QPA(RNR_RETRY) | HCA_QPA(SQ_PSN) | \
 	 HCA_QPA(MAX_QP_RD_ATOMIC))
@@ -435,12 +442,14 @@ enum hca_qp_attr_rule {
 	X(INIT2INIT_QPEE, INIT, INIT, UD, 0, HCA_QPA(STATE) | HCA_QPA_INIT_UD) \
 	X(INIT2INIT_QPEE, INIT, INIT, XRC_INI, 0, HCA_QPA(STATE) | HCA_QPA_INIT_CONN) \
 	X(INIT2INIT_QPEE, INIT, INIT, XRC_TGT, 0, HCA_QPA(STATE) | HCA_QPA_INIT_CONN) \
-	X(INIT2RTR_QPEE, INIT, RTR, RC, HCA_QPA_CONNECT | HCA_QPA_RESPOND, HCA_QPA_RTR_OPT) \
+	X(INIT2RTR_QPEE, INIT, RTR, RC, HCA_QPA_CONNECT | HCA_QPA_RESPOND, HCA_QPA_RTR_RC_OPT) \
 	X(INIT2RTR_QPEE, INIT, RTR, UC, HCA_QPA_CONNECT | HCA_QPA(RQ_PSN), HCA_QPA_RTR_OPT) \
 	X(INIT2RTR_QPEE, INIT, RTR, UD, 0, HCA_QPA(STATE) | HCA_QPA(PKEY_INDEX) | HCA_QPA(QKEY)) \
 	/* verbs programs give an XRC initiator a receive PSN it never uses */ \
-	X(INIT2RTR_QPEE, INIT, RTR, XRC_INI, HCA_QPA_CONNECT, HCA_QPA_RTR_OPT | HCA_QPA(RQ_PSN)) \
-	X(INIT2RTR_QPEE, INIT, RTR, XRC_TGT, HCA_QPA_CONNECT | HCA_QPA_RESPOND, HCA_QPA_RTR_OPT) \
+	X(INIT2RTR_QPEE, INIT, RTR, XRC_INI, HCA_QPA_CONNECT, \
+	  HCA_QPA_RTR_RC_OPT | HCA_QPA(RQ_PSN)) \
+	X(INIT2RTR_QPEE, INIT, RTR, XRC_TGT, HCA_QPA_CONNECT | HCA_QPA_RESPOND, \
+	  HCA_QPA_RTR_RC_OPT) \
 	/* RTR */ \
 	HCA_QP_T_ALL(X, ERR2RST_QPEE, RTR, RST) \
 	HCA_QP_T_ALL(X, 2ERR_QPEE, RTR, ERR) \

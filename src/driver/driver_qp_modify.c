@@ -31,7 +31,6 @@ driver_qp_fill(const struct driver_qp *qp, struct hca_qpc *qpc)
 		qpc->remote_qpn = hca_cpu_to_be32(qp->source_qpn);
 	qpc->srqn = hca_cpu_to_be32(qp->srq != NULL ? HCA_QPC_SRQ_VALID | qp->srq->srqn : 0);
 	qpc->pd = hca_cpu_to_be32(qp->pd != NULL ? qp->pd->pdn : HCA_PD_MAKE(0, page));
-	qpc->wqe_base = 0;
 	qpc->wqe_lkey = 0;
 	qpc->xrcd = hca_cpu_to_be32(qp->xrcd != NULL ? qp->xrcd->number : 0);
 	qpc->cqn_snd = hca_cpu_to_be32(qp->send_cq != NULL ? qp->send_cq->cqn : 0);

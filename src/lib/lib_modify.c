@@ -54,6 +54,7 @@ HCA_QP_ATTR_LIST(ASSERT_BIT)
 _Static_assert(SOFTHCA_RATE_LIMIT_LEAST == HCA_RATE_LIMIT_MIN &&
 		       SOFTHCA_RATE_LIMIT_MOST == HCA_RATE_LIMIT_MAX,
 	       "rate limits");
+_Static_assert((uint32_t)SOFTHCA_CONGESTION_SWIFT == HCA_CONGESTION_MAX, "algorithms");
 _Static_assert((uint32_t)SOFTHCA_MIG_REARM == (uint32_t)HCA_MIG_REARM,
 	       "limit of path_mig_state before it is coded");
 
@@ -297,6 +298,8 @@ softhca_modify_qp(struct softhca_qp *pub, const struct softhca_qp_attr *given, u
 	err = check_mask(t, mask, softhca_qp_state_str(pub->state), softhca_qp_state_str(to));
 	if (err == 0)
 		err = check_values(&lib_qp_ctx(qp)->info, &attr, mask);
+	if (err == 0 && (mask & SOFTHCA_QP_CONGESTION) != 0)
+		err = lib_needs(lib_qp_ctx(qp), HCA_CTL_FEATURE_CONGESTION);
 	if (err != 0)
 		return err;
 	/* for the device, naming the attribute requests the event */

@@ -257,7 +257,8 @@ to_state(struct star_host *t, struct softhca_qp *qp, struct softhca_qp_attr *a, 
 }
 
 static void
-connect_qp(struct star_host *t, struct softhca_qp *qp, uint32_t host, uint32_t qpn)
+connect_qp(struct star_host *t, struct softhca_qp *qp, uint32_t host, uint32_t qpn,
+	   uint32_t congestion)
 {
 	uint32_t rtr = SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
 		       SOFTHCA_QP_RQ_PSN,
@@ -273,12 +274,14 @@ connect_qp(struct star_host *t, struct softhca_qp *qp, uint32_t host, uint32_t q
 		.timeout = TIMEOUT,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
+		.congestion = (uint8_t)congestion,
 		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64},
 	};
 
 	star_gid(host, a.ah_attr.dgid.raw);
 	if (qp->qp_type == SOFTHCA_QPT_RC) {
-		rtr |= SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER;
+		rtr |= SOFTHCA_QP_MAX_DEST_RD_ATOMIC | SOFTHCA_QP_MIN_RNR_TIMER |
+		       (congestion != 0 ? SOFTHCA_QP_CONGESTION : 0);
 		rts |= SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT | SOFTHCA_QP_RNR_RETRY |
 		       SOFTHCA_QP_MAX_QP_RD_ATOMIC;
 	}
@@ -304,8 +307,8 @@ star_add(struct star *x, struct star_flow attr)
 	}
 	f->qp[0] = create_qp(from, f);
 	f->qp[1] = create_qp(to, f);
-	connect_qp(from, f->qp[0], to->index, f->qp[1]->qp_num);
-	connect_qp(to, f->qp[1], from->index, f->qp[0]->qp_num);
+	connect_qp(from, f->qp[0], to->index, f->qp[1]->qp_num, f->congestion);
+	connect_qp(to, f->qp[1], from->index, f->qp[0]->qp_num, f->congestion);
 	return f;
 }
 

@@ -60,6 +60,7 @@ struct star_flow {
 	uint32_t depth;	      /* messages under way */
 	uint64_t start, stop; /* ns after star_run() began; stop 0: goes on */
 	uint64_t rate_mbps;   /* of the messages posted, 0: no limit */
+	uint32_t congestion;  /* RC: enum softhca_congestion of both QPs, 0: not given */
 	/* of the rig */
 	struct star *all;
 	struct star_host *requester;

@@ -510,6 +510,12 @@ begins_late_in(const struct sim_config *cfg)
 	sim_check(s, t->timed != 0 && t->shortest >= 40 * US, "%u round trips, %" PRIu64 " ns",
 		  t->timed, t->shortest);
 	sim_check(s, sim_counter(s, 0, "retransmissions") == 0, "retransmissions");
+	/* names have the numbers of the attribute */
+	sim_check(s,
+		  hca_cc_number("none") == SOFTHCA_CONGESTION_NONE &&
+			  hca_cc_number("dcqcn") == SOFTHCA_CONGESTION_DCQCN &&
+			  hca_cc_number("swift") == SOFTHCA_CONGESTION_SWIFT,
+		  "names and numbers");
 	/* numbers that are none */
 	sim_check(s,
 		  hca_driver_set_congestion(s->side[0].drv, 0) == -EINVAL &&

@@ -29,7 +29,8 @@ static struct star star;
 /* ---- an incast ---- */
 
 static void
-open_star(const struct sim_config *cfg, const char *name, enum star_kind kind, uint32_t pipes)
+open_star(const struct sim_config *cfg, const char *name, enum star_kind kind, uint32_t pipes,
+	  uint32_t of_qps)
 {
 	const struct star_config c = {.name = name,
 				      .congestion = "none",
@@ -45,7 +46,8 @@ open_star(const struct sim_config *cfg, const char *name, enum star_kind kind, u
 		star_add(&star, (struct star_flow){.from = 1 + i,
 						   .kind = kind,
 						   .message = MESSAGE,
-						   .depth = DEPTH});
+						   .depth = DEPTH,
+						   .congestion = of_qps});
 }
 
 static void
@@ -118,7 +120,7 @@ there_and_back(const struct sim_config *cfg, const char *name, enum star_kind ki
 	struct before b;
 	uint64_t lost;
 
-	open_star(cfg, name, kind, pipes);
+	open_star(cfg, name, kind, pipes, 0);
 	star_run(&star, WITHOUT);
 	STAR_CHECK(ub || dropped() != 0, "%s: no frame lost without an algorithm", name);
 	STAR_CHECK(marked() == 0, "%s: marks without an algorithm", name);
@@ -172,7 +174,7 @@ often_in(const struct sim_config *cfg)
 
 	if (cfg->executor != SIM_DIRECT)
 		return;
-	open_star(cfg, "set-often", STAR_WRITE, cfg->layout == HCA_LAYOUT_RTC ? 2 : 1);
+	open_star(cfg, "set-often", STAR_WRITE, cfg->layout == HCA_LAYOUT_RTC ? 2 : 1, 0);
 	for (uint32_t k = 1; k <= CHANGES; k++) {
 		star_run(&star, k * 50 * STAR_US);
 		for (uint32_t i = 0; i < star.n; i++)
@@ -189,12 +191,42 @@ often_in(const struct sim_config *cfg)
 }
 SIM_TEST(often)
 
+/* QPs whose attribute names an algorithm keep it, whatever the HCA has. */
+static void
+of_qps_in(const struct sim_config *cfg)
+{
+	struct softhca_qp_attr a;
+	struct before b;
+
+	if (cfg->executor != SIM_DIRECT)
+		return;
+	open_star(cfg, "of-qps", STAR_WRITE, 1, SOFTHCA_CONGESTION_DCQCN);
+	star_run(&star, SETTLED);
+	b = now_before();
+	star_run(&star, SETTLED + MEASURED);
+	settled("of-qps", &b);
+	STAR_CHECK(b.dropped == 0 && star_counter(&star, "rp_cnp_handled") != 0,
+		   "%" PRIu64 " dropped", b.dropped);
+	set_all("swift");
+	set_all("none");
+	b = now_before();
+	star_run(&star, SETTLED + 2 * MEASURED);
+	settled("of-qps-none", &b);
+	STAR_CHECK(softhca_query_qp(star.flow[0].qp[0], &a, 0, NULL) == 0 &&
+			   a.congestion == SOFTHCA_CONGESTION_DCQCN,
+		   "query: %u", a.congestion);
+	star_stop(&star);
+	star_close(&star);
+}
+SIM_TEST(of_qps)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(incast),
 		cmocka_unit_test(often),
+		cmocka_unit_test(of_qps),
 	};
 
 	return sim_main_of(tests, RTE_DIM(tests));

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi_qp_attr.h"
 #include "cc/cc.h"
 #include "cc/cc_names.h"
 #include "core/table.h"
@@ -147,6 +148,7 @@ cc_fill(struct hca_cc *cc, const struct hca_cc_ops *const *more)
 }
 
 _Static_assert(RTE_DIM(cc_table) + 2 <= HCA_CC_ROWS, "the table, and the pause");
+_Static_assert(RTE_DIM(cc_table) == HCA_CONGESTION_MAX, "each has a number of the attribute");
 
 int
 hca_cc_init(struct hca_pipe *h)
@@ -167,8 +169,8 @@ hca_cc_init(struct hca_pipe *h)
 		return -ENOMEM;
 	rc = cc_fill(cc, h->cfg.congestion_more);
 	cc->number = (uint8_t)number;
-	if (rc == 0 && cc->ops[number] != NULL)
-		rc = hca_cc_use(&h->core);
+	if (rc == 0)
+		rc = hca_cc_use(&h->core, cc->number);
 	if (rc != 0)
 		hca_cc_fini(h);
 	return rc;
@@ -197,10 +199,12 @@ cc_publish(struct hca_core *h, struct hca_cc *cc)
 }
 
 int
-hca_cc_use(struct hca_core *h)
+hca_cc_use(struct hca_core *h, uint8_t number)
 {
 	struct hca_cc *cc = h->cc_room;
 
+	if (cc->ops[number] == NULL || h->cc != NULL)
+		return 0;
 	if (cc->flow == NULL)
 		cc->flow =
 			hca_table_alloc(cc_flows(hca_pipe_of(h)), cc->flow_bytes, h->cfg.socket_id);
@@ -211,9 +215,12 @@ hca_cc_use(struct hca_core *h)
 }
 
 void
-hca_cc_unuse(struct hca_core *h)
+hca_cc_settle(struct hca_core *h)
 {
-	cc_publish(h, NULL);
+	const struct hca_cc *cc = h->cc_room;
+
+	if (h->cc != NULL && cc->controlled == 0 && cc->ops[cc->number] == NULL)
+		cc_publish(h, NULL);
 }
 
 /* ---- objects ---- */
@@ -253,6 +260,15 @@ flow_begin(struct hca_pipe *h, uint32_t obj, uint8_t number)
 		memset(f + 1, 0, h->cc_room->flow_bytes - sizeof(*f));
 	f->number = number;
 	h->cc_room->ops[number]->begin(h, obj);
+}
+
+void
+hca_cc_set(struct hca_core *h, uint32_t obj, uint8_t number)
+{
+	struct hca_cc *cc = h->cc_room;
+
+	cc->controlled += (cc->ops[number] != NULL) - (cc->ops[cc->of[obj]] != NULL);
+	__atomic_store_n(&cc->of[obj], number, __ATOMIC_RELEASE);
 }
 
 void

@@ -4,10 +4,11 @@
 
 /*
  * Congestion control: the seam between the stages that send and an algorithm. Each object has the
- * number of one: that of the HCA (hca_config.congestion, SET_CONGESTION). While no object has
- * another one than "none", hca_core.cc is NULL and nothing here is called. Requests of reliable QPs
- * and packets of TPs are subject to it. The sending stage asks before it sends and then reports the
- * frames; the stage that receives answers reports the state of the network:
+ * number of one: that of the HCA (hca_config.congestion, SET_CONGESTION), or a QP its own
+ * (HCA_QP_ATTR_CONGESTION). While no object has another one than "none", hca_core.cc is NULL and
+ * nothing here is called. Requests of reliable QPs and packets of TPs are subject to it. The stage
+ * that sends asks before, and then reports the frames; the stage that receives answers reports the
+ * state of the network:
  *
  *             may_send, sent         acked, round_trip, cnp, lost     begin
  *  RoCE, QP   req_tx                 req_rx                           CEU
@@ -102,6 +103,7 @@ struct hca_cc {
 	const struct hca_cc_ops *ops[HCA_CC_ROWS]; /* NULL: nothing is asked */
 	uint8_t numbers;			   /* the last one */
 	uint8_t number;				   /* [pub] CEU: of the HCA */
+	uint32_t controlled;			   /* CEU: objects that have an algorithm */
 	size_t flow_bytes;
 	struct hca_cc_flow *flow; /* by object index; NULL: no object had an algorithm yet */
 	uint8_t of[];		  /* [pub] CEU: by object index */
@@ -178,23 +180,19 @@ void hca_cc_fini(struct hca_pipe *h);
 /* ---- CEU ---- */
 
 /*
- * Objects may have algorithms from here on, and stages ask: memory for their state, of all pipes.
- * 0, or -ENOMEM. Not needed for "none".
+ * Objects may have this algorithm from here on, and stages ask: memory for the state, of all pipes.
+ * 0, or -ENOMEM.
  */
-int hca_cc_use(struct hca_core *h);
-/* After no object has an algorithm any more: stages do not ask. */
-void hca_cc_unuse(struct hca_core *h);
+int hca_cc_use(struct hca_core *h, uint8_t number);
+/* Stages do not ask any longer, if no object has an algorithm, nor later ones. */
+void hca_cc_settle(struct hca_core *h);
 /*
  * A new life of an object, or the end of its pause: it has this algorithm, whose state begins.
  * No stage works for it, or asks.
  */
 void hca_cc_begin(struct hca_pipe *h, uint32_t obj, uint8_t number);
 /* Stages ask another row from their next call on; hca_cc_begin() follows after a round. */
-static inline void
-hca_cc_set(struct hca_core *h, uint32_t obj, uint8_t number)
-{
-	__atomic_store_n(&h->cc_room->of[obj], number, __ATOMIC_RELEASE);
-}
+void hca_cc_set(struct hca_core *h, uint32_t obj, uint8_t number);
 
 /* The number of lives of an object, to find out that the state is new. */
 uint32_t hca_cc_life(const struct hca_pipe *h, uint32_t obj);

@@ -107,18 +107,6 @@ nth(uint32_t n, uint32_t qps, uint32_t others)
 	return n < qps ? n : others + n - qps;
 }
 
-static bool
-any_controlled(const struct hca_core *h)
-{
-	const struct hca_cc *cc = h->cc_room;
-	uint32_t n = ((const struct hca_pipe *)h)->object[HCA_OBJECT_ANY].count;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (cc->ops[cc->of[i]] != NULL)
-			return true;
-	return false;
-}
-
 static int
 congestion_begin(struct hca_core *h, struct hca_cmd *c)
 {
@@ -129,7 +117,7 @@ congestion_begin(struct hca_core *h, struct hca_cmd *c)
 		return HCA_STAT_BAD_PARAM;
 	if (c->in_param == cc->number)
 		return HCA_STAT_OK;
-	if (cc->ops[c->in_param] != NULL && hca_cc_use(h) != 0)
+	if (hca_cc_use(h, (uint8_t)c->in_param) != 0)
 		return HCA_STAT_EXCEED_LIM;
 	__atomic_store_n(&cc->number, (uint8_t)c->in_param, __ATOMIC_RELAXED);
 	c->index = 0;
@@ -161,7 +149,6 @@ hca_cmd_set_congestion(struct hca_core *h, struct hca_cmd *c)
 	c->step = CC_PAUSE;
 	if (c->index < n)
 		return HCA_CMD_AGAIN;
-	if (!any_controlled(h) && h->cc_room->ops[h->cc_room->number] == NULL)
-		hca_cc_unuse(h);
+	hca_cc_settle(h);
 	return HCA_STAT_OK;
 }

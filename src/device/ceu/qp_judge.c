@@ -225,7 +225,7 @@ hca_qp_algorithm(const struct hca_core *h, const struct hca_qpc *q)
 	if ((HCA_ROCE_SERVICES & 1u << service) == 0 ||
 	    (ops & (HCA_WQE_OP_UC | HCA_WQE_OP_UD)) != 0)
 		return 0;
-	return h->cc_room->number;
+	return WORD(congestion) != 0 ? (uint8_t)WORD(congestion) : h->cc_room->number;
 }
 
 /*

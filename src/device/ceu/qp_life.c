@@ -257,6 +257,8 @@ hca_qp_fit(struct hca_core *h, const struct hca_qp_change *ch)
 {
 	int rc = fit_jobs(h, ch);
 
+	if (rc == HCA_STAT_OK && hca_cc_use(h, hca_qp_algorithm(h, &ch->image)) != 0)
+		return HCA_STAT_EXCEED_LIM;
 	return rc == HCA_STAT_OK && ch->path[1].known ? hca_qp_fit_second(h, ch->qpi) : rc;
 }
 
@@ -387,6 +389,7 @@ hca_qp_free(struct hca_core *h, uint32_t qpi)
 	HCA_COUNT_N(h, CEU, sq_purged, qp->parser.head - hca_una_tail(qp->sq_una));
 	hca_eq_forget_qp(h, qpi);
 	hca_cc_set(h, qpi, 0);
+	hca_cc_settle(h);
 	if (qp->cfg.service == HCA_ST_UD)
 		forget_ud(h, qpn);
 	if (hca_wire_of_qp(h, qp)->qp_close != NULL)
@@ -472,6 +475,9 @@ hca_qp_apply(struct hca_core *h, const struct hca_qp_change *ch)
 
 	apply_requester(&qp->cfg, q, mask);
 	apply_responder(&qp->cfg, q, mask);
+	/* on the way to RTR: no stage asks yet */
+	if (mask & HCA_QP_ATTR_CONGESTION)
+		hca_cc_begin(hca_pipe_of_qp(h, ch->qpi), ch->qpi, hca_qp_algorithm(h, q));
 	if (mask & HCA_QP_ATTR_PKEY_INDEX)
 		apply_pkey(h, qp, HCA_QPC_PKEY_INDEX(WORD(path.port_pkey)));
 	if (mask & HCA_QP_ATTR_QKEY)

@@ -144,7 +144,17 @@ test_refused_values(void **state)
 	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), -EINVAL);
 	assert_non_null(strstr(softhca_last_error(ctx), "static rate 1"));
 	attr.ah_attr.static_rate = 0;
-	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK), 0);
+	attr.congestion = HCA_CONGESTION_MAX + 1;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK | SOFTHCA_QP_CONGESTION), -EINVAL);
+	assert_non_null(strstr(softhca_last_error(ctx), "congestion"));
+	attr.congestion = SOFTHCA_CONGESTION_DCQCN;
+	((struct lib_context *)ctx)->features &= ~(uint32_t)HCA_CTL_FEATURE_CONGESTION;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK | SOFTHCA_QP_CONGESTION),
+			 -EOPNOTSUPP);
+	assert_non_null(strstr(softhca_last_error(ctx), "upgrade the daemon"));
+	((struct lib_context *)ctx)->features |= HCA_CTL_FEATURE_CONGESTION;
+	assert_int_equal(softhca_modify_qp(q.qp, &attr, RTR_MASK | SOFTHCA_QP_CONGESTION), 0);
+	assert_int_equal(hca_be32_to_cpu(fake->mailbox.congestion), SOFTHCA_CONGESTION_DCQCN);
 }
 
 /* Bits beyond the width of a field of the path or of a PSN are cut off. */

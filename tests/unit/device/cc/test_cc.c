@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi_qp_attr.h"
 #include "cc/cc.h"
 #include "cc/cc_names.h"
 #include "ceu/ceu.h"
@@ -40,6 +41,7 @@ by_name(void **state)
 	HCA_CC_LIST(X)
 #undef X
 	assert_int_equal(hca_cc_find(NULL, NULL), hca_cc_number("none"));
+	assert_int_equal(rows, HCA_CONGESTION_MAX);
 	assert_int_equal(hca_cc_find("mine", NULL), -EINVAL);
 	assert_int_equal(hca_cc_find("min", more), -EINVAL);
 	assert_int_equal(hca_cc_find("", more), -EINVAL);

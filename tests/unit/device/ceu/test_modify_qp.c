@@ -213,11 +213,19 @@ bad_init_changes_nothing(void **state)
 	assert_int_equal(rig_to_init(r, QPI), HCA_STAT_OK);
 }
 
+static void
+congestion(struct hca_qpc *q, uint32_t number)
+{
+	q->opt_param_mask |= hca_cpu_to_be32(HCA_QP_ATTR_CONGESTION);
+	q->congestion = hca_cpu_to_be32(number);
+}
+
 #define BREAK_RTR(X) \
 	X(q->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(0, 31, 6, 6))) \
 	X(q->sizes = hca_cpu_to_be32(HCA_QPC_MAKE_SIZES(6, 31, 6, 6))) \
 	X(q->remote_qpn = hca_cpu_to_be32(0x1000002)) \
 	X(q->remote_qpn = 0) \
+	X(congestion(q, HCA_CONGESTION_MAX + 1)) \
 	X(q->rd_atomic = hca_cpu_to_be32(HCA_QPC_MAKE_RD_ATOMIC(0, 33, 0))) \
 	X(q->rnr_nextrecvpsn = hca_cpu_to_be32(HCA_QPC_MAKE_RNR_EPSN(32, 1))) \
 	X(q->path.ackto = hca_cpu_to_be32(HCA_QPC_MAKE_ACKTO(0, 1, 0, 64))) \

@@ -105,6 +105,59 @@ wrong_numbers(void **state)
 	assert_string_equal(name_of(r, 5), "none");
 }
 
+static int
+to_rtr_with(struct rig *r, uint32_t qpi, uint32_t number)
+{
+	struct hca_qpc *q;
+
+	assert_int_equal(rig_to_init(r, qpi), HCA_STAT_OK);
+	q = rig_qpc(r, qpi,
+		    HCA_QP_ATTR_AV | HCA_QP_ATTR_PATH_MTU | HCA_QP_ATTR_DEST_QPN |
+			    HCA_QP_ATTR_RQ_PSN | HCA_QP_ATTR_MAX_DEST_RD_ATOMIC |
+			    HCA_QP_ATTR_MIN_RNR_TIMER | HCA_QP_ATTR_CONGESTION);
+	q->congestion = hca_cpu_to_be32(number);
+	return rig_mbox(r, HCA_CMD_INIT2RTR_QPEE, RIG_QPN(qpi));
+}
+
+static uint32_t
+queried(struct rig *r, uint32_t qpi)
+{
+	const struct hca_qpc *q = (const void *)r->out;
+
+	assert_int_equal(rig_mbox(r, HCA_CMD_QUERY_QP, RIG_QPN(qpi)), HCA_STAT_OK);
+	return hca_be32_to_cpu(q->congestion);
+}
+
+/* A QP with an algorithm of its own keeps it; one that takes that of the HCA follows. */
+static void
+of_a_qp(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(to_rtr_with(r, 5, DCQCN), HCA_STAT_OK);
+	assert_int_equal(to_rtr_with(r, 6, 0), HCA_STAT_OK);
+	assert_string_equal(hca_congestion(r->h), "none");
+	assert_string_equal(name_of(r, 5), "dcqcn");
+	assert_int_equal(tos_of(r, 5) & 3, HCA_ECN_ECT0);
+	assert_int_equal(queried(r, 5), DCQCN);
+	assert_string_equal(name_of(r, 6), "none");
+	assert_int_equal(tos_of(r, 6) & 3, 0);
+	assert_int_equal(queried(r, 6), 0);
+	assert_int_equal(set(r, hca_cc_number("swift")), HCA_STAT_OK);
+	assert_int_equal(to_rtr_with(r, 7, NONE), HCA_STAT_OK);
+	assert_string_equal(name_of(r, 5), "dcqcn");
+	assert_string_equal(name_of(r, 6), "swift");
+	assert_string_equal(name_of(r, 7), "none");
+	assert_int_equal(tos_of(r, 7) & 3, 0);
+	assert_int_equal(hca_cc_life(&r->h->pipe[0], 5), 1);
+	assert_int_equal(set(r, NONE), HCA_STAT_OK);
+	assert_string_equal(name_of(r, 6), "none");
+	assert_non_null(r->h->core->cc); /* for QP 5 */
+	assert_int_equal(rig_cmd(r, HCA_CMD_ERR2RST_QPEE, HCA_MODIFY_QP_NO_INBOX, RIG_QPN(5), 0, 0),
+			 HCA_STAT_OK);
+	assert_null(r->h->core->cc);
+}
+
 /* A QP that is gone has none, and the next one with its number has that of the HCA. */
 static void
 lives(void **state)
@@ -129,6 +182,7 @@ main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(qps_follow),
 		T(wrong_numbers),
+		T(of_a_qp),
 		T(lives),
 	};
 
