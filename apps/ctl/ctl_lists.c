@@ -118,6 +118,9 @@ static const struct ctl_column qp_columns[] = {
 	{"rtt_min_ns", "RTT MIN", CTL_NUMBER},
 	{"rtt_p50_ns", "RTT NS", CTL_NUMBER},
 	{"rtt_p99_ns", "RTT P99", CTL_NUMBER},
+	{"congestion", "CC", CTL_TEXT},
+	{"cc_rate_bps", "CC BIT/S", CTL_RATE},
+	{"cc_window", "CC WINDOW", CTL_NUMBER},
 };
 TABLE(print_qps, qp_columns)
 
@@ -161,6 +164,9 @@ static const struct ctl_column tp_columns[] = {
 	{"timeouts", "TIMEOUTS", CTL_RATE},
 	{"duplicates", "DUPLICATES", CTL_RATE},
 	{"out_of_order", "LATE", CTL_RATE},
+	{"congestion", "CC", CTL_TEXT},
+	{"cc_rate_bps", "CC BIT/S", CTL_RATE},
+	{"cc_window", "CC WINDOW", CTL_NUMBER},
 };
 TABLE(print_tps, tp_columns)
 

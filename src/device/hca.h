@@ -483,6 +483,43 @@ struct hca_round_trips {
  */
 int hca_qp_round_trips(const struct hca *h, uint32_t qpn, struct hca_round_trips *out);
 
+/** The limits that congestion control sets a QP or TP now; 0: no limit, or not known. */
+struct hca_congestion_limits {
+	const char *name;	    /* of the algorithm */
+	uint64_t rate_bps;	    /* of its requests, or of a TP */
+	uint64_t responses_bps;	    /* of READ responses */
+	uint32_t window;	    /* packets without an answer */
+	uint64_t rtt_ns, target_ns; /* the last round trip, and the one that it is to have */
+};
+
+/**
+ * Limits of a QP. Any thread; they may lag.
+ *
+ * @param h
+ *   The HCA.
+ * @param qpn
+ *   Number of the QP, all 24 bits.
+ * @param out
+ *   Set to the limits; on error to "none".
+ * @return
+ *   0, or -ENOENT: no QP has that number.
+ */
+int hca_qp_congestion(const struct hca *h, uint32_t qpn, struct hca_congestion_limits *out);
+
+/**
+ * Limits of a TP of UB, as hca_qp_congestion().
+ *
+ * @param h
+ *   The HCA.
+ * @param tpn
+ *   Number of a TP, which lives.
+ * @param out
+ *   Set to the limits; on error to "none".
+ * @return
+ *   0, or -ENOENT: the HCA has no TPs.
+ */
+int hca_tp_congestion(const struct hca *h, uint32_t tpn, struct hca_congestion_limits *out);
+
 /**
  * Number of values of hca_port_counters(). Any thread.
  *

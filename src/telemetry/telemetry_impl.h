@@ -87,6 +87,8 @@ int telemetry_end(struct telemetry_dict *t, struct rte_tel_data *list, uint32_t 
 const char *telemetry_name_in(const char *const *names, unsigned int n, uint32_t i);
 const char *telemetry_service_name(uint32_t service);
 const char *telemetry_qp_state_name(uint32_t state);
+/* Add the algorithm, and its limits that are not 0. */
+void telemetry_put_congestion(struct telemetry_dict *t, const struct hca_congestion_limits *l);
 /* Add a GID as an IP address; IPv4 if it is mapped. */
 void telemetry_put_ip(struct telemetry_dict *t, const char *name, const uint8_t gid[16]);
 /* Begin an answer that lists objects from the requested index (*from). */

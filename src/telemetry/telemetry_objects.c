@@ -15,7 +15,7 @@
 #include "telemetry_impl.h"
 
 /* Number of entries per answer: they fit whatever their numbers are. */
-#define QPS 8u
+#define QPS 7u
 #define MRS 32u
 #define GIDS 48u
 #define CLIENTS 40u
@@ -172,10 +172,29 @@ put_round_trips(struct telemetry_dict *t, const struct hca *h, uint32_t qpn)
 	telemetry_put(t, "rtt_p99_ns", r.p99_ns);
 }
 
+void
+telemetry_put_congestion(struct telemetry_dict *t, const struct hca_congestion_limits *l)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} values[] = {
+		{"cc_rate_bps", l->rate_bps},	{"cc_read_rate_bps", l->responses_bps},
+		{"cc_window", l->window},	{"cc_rtt_ns", l->rtt_ns},
+		{"cc_target_ns", l->target_ns},
+	};
+
+	telemetry_put_text(t, "congestion", l->name);
+	for (unsigned int i = 0; i < RTE_DIM(values); i++)
+		if (values[i].value != 0)
+			telemetry_put(t, values[i].name, values[i].value);
+}
+
 static int
 add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct rte_tel_data *d)
 {
 	uint64_t values[TELEMETRY_VALUES_MAX] = {0};
+	struct hca_congestion_limits limits;
 	struct telemetry_dict t;
 	struct hca_qpc q;
 
@@ -193,6 +212,8 @@ add_qp(const struct hca_telemetry *h, const struct hca_driver_qp_info *i, struct
 	put_context(&t, &q);
 	telemetry_put_values(&t, hca_qp_counter_count(), hca_qp_counter_name, values);
 	put_round_trips(&t, h->hca, i->qpn);
+	hca_qp_congestion(h->hca, i->qpn, &limits);
+	telemetry_put_congestion(&t, &limits);
 	return telemetry_end(&t, d, i->index);
 }
 

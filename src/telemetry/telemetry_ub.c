@@ -9,7 +9,7 @@
 #include "telemetry_impl.h"
 
 /* Number of entries per answer: they fit whatever their numbers are. */
-#define TPS 10u
+#define TPS 9u
 #define JETTYS 16u
 
 static const char *const tp_states[] = {
@@ -98,6 +98,7 @@ put_settings(struct telemetry_dict *t, const struct hca_tpc *c)
 static int
 add_tp(const struct hca_telemetry *h, const uint32_t *tpn, struct rte_tel_data *d)
 {
+	struct hca_congestion_limits limits;
 	struct telemetry_dict t;
 	struct hca_tpc c;
 
@@ -109,6 +110,8 @@ add_tp(const struct hca_telemetry *h, const uint32_t *tpn, struct rte_tel_data *
 #define X(name, member) telemetry_put(&t, name, hca_be32_to_cpu(c.member));
 	LIVE(X)
 #undef X
+	hca_tp_congestion(h->hca, *tpn, &limits);
+	telemetry_put_congestion(&t, &limits);
 	return telemetry_end(&t, d, hca_driver_tp_index(h->drv, *tpn));
 }
 

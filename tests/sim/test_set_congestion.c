@@ -195,6 +195,7 @@ SIM_TEST(often)
 static void
 of_qps_in(const struct sim_config *cfg)
 {
+	struct hca_congestion_limits l;
 	struct softhca_qp_attr a;
 	struct before b;
 
@@ -207,6 +208,10 @@ of_qps_in(const struct sim_config *cfg)
 	settled("of-qps", &b);
 	STAR_CHECK(b.dropped == 0 && star_counter(&star, "rp_cnp_handled") != 0,
 		   "%" PRIu64 " dropped", b.dropped);
+	STAR_CHECK(hca_qp_congestion(star.host[1].h, star.flow[0].qp[0]->qp_num, &l) == 0 &&
+			   strcmp(l.name, "dcqcn") == 0 && l.rate_bps != 0 &&
+			   l.rate_bps < 100000000000 && l.window >= 4,
+		   "shows %s, %" PRIu64 " bit/s, window %u", l.name, l.rate_bps, l.window);
 	set_all("swift");
 	set_all("none");
 	b = now_before();

@@ -9,6 +9,7 @@
 #include "cc/cc.h"
 #include "cc/cc_names.h"
 #include "core/table.h"
+#include "hca.h"
 
 #define PAUSE_NS 2000u /* between questions; the end of a pause is told by a message */
 
@@ -312,4 +313,57 @@ hca_cc_acked(struct hca_pipe *h, const struct hca_cc_ops *ops, uint32_t obj, uin
 		__atomic_store_n(&f->ended, begun, __ATOMIC_RELEASE);
 	}
 	ops->acked(h, obj, n, now);
+}
+
+/* ---- any thread ---- */
+
+static void
+show(const struct hca_pipe *h, const struct hca_cc_ops *ops, uint32_t obj, struct hca_cc_view *out)
+{
+	*out = (struct hca_cc_view){0};
+	if (ops != NULL && ops->show != NULL)
+		ops->show(h, obj, out);
+}
+
+static void
+show_limits(const struct hca_pipe *h, const struct hca_cc_ops *ops, uint32_t obj,
+	    struct hca_congestion_limits *out)
+{
+	struct hca_cc_view v;
+
+	show(h, ops, obj, &v);
+	*out = (struct hca_congestion_limits){.name = ops != NULL ? ops->name : "none",
+					      .rate_bps = v.rate_kbps * UINT64_C(1000),
+					      .window = v.window,
+					      .rtt_ns = v.rtt_ns,
+					      .target_ns = v.target_ns};
+}
+
+int
+hca_qp_congestion(const struct hca *dev, uint32_t qpn, struct hca_congestion_limits *out)
+{
+	const struct hca_pipe *h = &dev->pipe[0];
+	uint32_t qpi = hca_qp_index(&h->core, qpn);
+	const struct hca_cc_ops *ops = hca_cc_of(h, qpi);
+	struct hca_cc_view responses;
+
+	if (qpn == 0 || __atomic_load_n(&h->qp[qpi].cfg.local_qpn, __ATOMIC_ACQUIRE) != qpn) {
+		show_limits(h, NULL, qpi, out);
+		return -ENOENT;
+	}
+	show_limits(h, ops, qpi, out);
+	show(h, ops, hca_cc_responses(h, qpi), &responses);
+	out->responses_bps = responses.rate_kbps * UINT64_C(1000);
+	return 0;
+}
+
+int
+hca_tp_congestion(const struct hca *dev, uint32_t tpn, struct hca_congestion_limits *out)
+{
+	const struct hca_pipe *h = &dev->pipe[0];
+	const struct hca_object_range *tps = &h->object[HCA_OBJECT_TP];
+	uint32_t obj = tps->first + (tpn & (tps->count - 1));
+
+	show_limits(h, tps->count != 0 ? hca_cc_of(h, obj) : NULL, obj, out);
+	return tps->count != 0 ? 0 : -ENOENT;
 }
