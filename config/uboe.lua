@@ -83,6 +83,7 @@ local CHOICES = {
 	WINDOW = "PSN: beyond the receiver's window is dropped without an answer",
 	NLP = 'NLP: 0 with one Entity per side; 1 is accepted, and sent where the TP says so',
 	DEAD_TC = 'Send to a queue that is gone or in error: not answered, unless both ends agreed on it',
+	CNP = 'CNP: of packets with CE, where both ends agreed on it; ECN 3, the other fields 0',
 	E_BIT = 'E_bit: 1 passes, as no segment is exclusive; sent as 0 but by privileged Jettys',
 }
 
@@ -294,7 +295,8 @@ end
 
 function Reader:congestion(name)
 	local v, sub = self:header(name)
-	if v ~= nil and name ~= 'cetph_cnp' then self:choose(sub, 'SEQ', self.tvb(self.at - 8, 8)) end
+	if v == nil then return end
+	self:choose(sub, name == 'cetph_cnp' and 'CNP' or 'SEQ', self.tvb(self.at - 8, 8))
 end
 
 function Reader:answer(rtph)

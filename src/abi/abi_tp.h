@@ -94,7 +94,8 @@ enum hca_tp_rule {
 	X(SPRAY, 3)  /* successive packets take different source ports */ \
 	X(RSP_BE, 4) /* results of atomics are big-endian */ \
 	X(EIDH, 5)   /* packets carry UPIH and EIDH */ \
-	X(TELL, 6)   /* requests for queues that are gone or in error are answered */
+	X(TELL, 6)   /* requests for queues that are gone or in error are answered */ \
+	X(CNP, 7)    /* packets with a congestion mark are answered with CNPs */
 
 enum hca_tp_flag {
 #define HCA_TP_FLAG_ENUM(name, bit) HCA_TP_FLAG_##name = 1 << (bit),
@@ -103,7 +104,7 @@ enum hca_tp_flag {
 };
 #define HCA_TP_FLAGS_OFFERED \
 	((uint32_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_SPRAY | HCA_TP_FLAG_RSP_BE | \
-		    HCA_TP_FLAG_TELL))
+		    HCA_TP_FLAG_TELL | HCA_TP_FLAG_CNP))
 
 /* Groups of fields that may be changed: bits of the mask at 00h. X(name, bit) */
 #define HCA_TP_ATTR_LIST(X) \

@@ -258,6 +258,8 @@ HCA_UB_DEFINE(mgmtetah, MGMTETAH);
 	  "0 on a TP with one Entity per side; 1 is accepted and sent where it says so") \
 	X(DEAD_TC, "Send to a queue that is gone or in error", \
 	  "dropped without an answer; answered (3/1, 3/2) where both ends of the TP have agreed on it") \
+	X(CNP, "CNP", \
+	  "of packets with CE, where both ends of the TP have agreed on it: ECN 3, the other fields 0") \
 	X(E_BIT, "E_bit", \
 	  "1 passes, as no segment is exclusive; sent as 0 but by privileged Jettys")
 

@@ -98,7 +98,8 @@ check_frames(struct sim *s, unsigned int side)
 	hca_port_impair_stats(s->side[1 - side].impair, &in);
 	SAME(COUNTER(req_packets) + COUNTER(resp_packets) + COUNTER(acks_sent) +
 		     COUNTER(naks_sent) + COUNTER(np_cnp_sent) + COUNTER(ub_packets) +
-		     SUM(ub_again) + COUNTER(ub_utp_packets) + COUNTER(ub_answers),
+		     SUM(ub_again) + COUNTER(ub_utp_packets) + COUNTER(ub_answers) +
+		     COUNTER(ub_cnp_sent),
 	     COUNTER(sent_pkts) + SUM(descriptor_drops));
 	SAME(COUNTER(sent_pkts) + COUNTER(loopback_copies),
 	     COUNTER(loopback_pkts) + COUNTER(loopback_drops) + SUM(tx_drops) + out.frames);

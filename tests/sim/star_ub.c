@@ -68,7 +68,7 @@ open_tp(struct star_host *t, uint32_t tpn, uint32_t peer, uint32_t peer_tpn)
 		{HCA_TPC_MTU, 1},
 		{HCA_TPC_WINDOW, 0},
 		{HCA_TPC_SACK, 1},
-		{HCA_TPC_FLAGS, HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST},
+		{HCA_TPC_FLAGS, HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_CNP},
 		{HCA_TPC_TPN, tpn},
 		{HCA_TPC_PEER, peer_tpn},
 		{HCA_TPC_REQUESTS, 8},

@@ -126,6 +126,7 @@ static const struct row rows[] = {
 	 .from = 2 * WARM},
 	{"pfc-8", 8, STAR_WRITE, .share = 1, .pfc = true},
 	{"mixed-8", 8, STAR_WRITE, .ub = true, .share = 1, .lost = 1000},
+	{"ub-32", 32, STAR_UB_WRITE, .ub = true, .share = 1, .lost = 1000},
 };
 
 /* ---- a run ---- */
@@ -149,16 +150,6 @@ paused_ns(const struct star *x)
 	return sum;
 }
 
-/* DCQCN needs CNPs, which UB does not have here: each wire for itself. */
-static double
-fairness(const struct star *x, const struct row *r, uint32_t n, uint64_t t)
-{
-	if (!r->ub || strcmp(x->cfg.congestion, "dcqcn") != 0)
-		return star_jain(x, 0, 1, n, t, t + WINDOW);
-	return RTE_MIN(star_jain(x, 0, 2, n / 2, t, t + WINDOW),
-		       star_jain(x, 1, 2, n / 2, t, t + WINDOW));
-}
-
 static void
 measure(struct star *x, const struct row *r, struct figures *g)
 {
@@ -176,7 +167,7 @@ measure(struct star *x, const struct row *r, struct figures *g)
 	end = star_port(x, 0);
 	*g = (struct figures){.jain = 1, .max_queue = end.max_queue};
 	for (uint64_t t = from; t < to; t += WINDOW)
-		g->jain = RTE_MIN(g->jain, fairness(x, r, n, t));
+		g->jain = RTE_MIN(g->jain, star_jain(x, 0, 1, n, t, t + WINDOW));
 	bytes = end.bytes - warm.bytes + HCA_FABRIC_OVERHEAD * (end.frames - warm.frames);
 	g->used = (double)bytes * 8e3 / (double)MEASURED / (double)x->network.rate_mbps;
 	g->late_queue = star_queue(x, 0, from, to);

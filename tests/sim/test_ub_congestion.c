@@ -211,6 +211,70 @@ marks_in(const struct sim_config *cfg)
 }
 SIM_TEST(marks)
 
+/* CNPs that a side sends, and the shortest time between two. */
+struct cnps {
+	struct sim *s;
+	unsigned int frames;
+	uint64_t at, shortest;
+};
+
+static bool
+watch_cnps(void *arg, uint8_t *frame, uint32_t len)
+{
+	struct cnps *c = arg;
+	struct hca_wire_view v;
+	uint64_t now = c->s->cfg.executor == SIM_STEPPED ? c->s->stepper.now : c->s->now;
+
+	if (hca_wire_parse(frame, len, &v) != 0 || v.opcode != HCA_UB_TP_CNP)
+		return false;
+	if (c->frames++ != 0)
+		c->shortest = RTE_MIN(c->shortest, now - c->at);
+	c->at = now;
+	return false;
+}
+
+/*
+ * Marked packets of a TP are answered with CNPs, at most one in 50 us, whatever the algorithm is;
+ * one that there is takes them.
+ */
+static void
+cnps_in(const struct sim_config *cfg)
+{
+	const struct hca_impair marked = {.ecn = 0.5, .delay_ns = 5000};
+
+	for (unsigned int k = 0; k < 2; k++) {
+		struct ub_pair *p = open_pair(cfg, k == 0 ? NULL : &sim_told_open);
+		struct cnps c[2] = {{.s = p->s, .shortest = UINT64_MAX},
+				    {.s = p->s, .shortest = UINT64_MAX}};
+
+		for (unsigned int side = 0; side < 2; side++) {
+			sim_impair(p->s, side, &marked);
+			sim_link_lose(p->s->side[side].wire, watch_cnps, &c[side]);
+		}
+		for (unsigned int i = 0; i < 20; i++)
+			write_all(p);
+		ub_pair_nothing(p, UB_PAIR_MS);
+		for (unsigned int side = 0; side < 2; side++) {
+			uint64_t n = c[side].frames;
+
+			sim_link_lose(p->s->side[side].wire, NULL, NULL);
+			sim_check(p->s, side == 0 || (n >= 5 && c[side].shortest >= 50000),
+				  "%u CNPs, the shortest interval %llu ns", c[side].frames,
+				  (unsigned long long)c[side].shortest);
+			UB_PAIR_EQ(p, ub_pair_counter(p, side, HCA_CTR_ub_cnp_sent), n);
+			UB_PAIR_EQ(p,
+				   ub_pair_counter(p, 1 - side,
+						   k == 0 ? HCA_CTR_ub_rx_cnp_ignored
+							  : HCA_CTR_ub_cnp_handled),
+				   n);
+			if (k == 1)
+				UB_PAIR_EQ(p, told_tp(p, 1 - side)->cnps, n);
+		}
+		ub_pair_close(p);
+	}
+}
+SIM_TEST(cnps)
+
 int
 main(void)
 {
@@ -221,6 +285,7 @@ main(void)
 		cmocka_unit_test(losses),
 		cmocka_unit_test(answer_ends_wait),
 		cmocka_unit_test(marks),
+		cmocka_unit_test(cnps),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

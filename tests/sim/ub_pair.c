@@ -59,7 +59,7 @@ tpn_of(unsigned int side, uint32_t tpi)
 		CHECK(p, rc_ == 0, #call ": %d: %s", rc_, hca_driver_reason()); \
 	} while (0)
 
-#define USUAL_FLAGS ((uint32_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST))
+#define USUAL_FLAGS ((uint32_t)(HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_CNP))
 
 void
 ub_pair_open_tp(struct ub_pair *p, unsigned int side, uint32_t tpi)

@@ -47,6 +47,8 @@ ub_sums_broken(const struct hca *h)
 		/* transport */
 		SAME(COUNT(ub_rx_tp_packets), COUNT(ub_tp_passed) + SUM(tp_drops)),
 		SAME(COUNT(ub_rx_acks), SUM(heard)),
+		SAME(COUNT(ub_rx_ecn_marked), COUNT(ub_cnp_sent) + COUNT(ub_cnp_suppressed) +
+						      COUNT(ub_ecn_marked_unanswered)),
 		SAME(COUNT(ub_ops_sent), COUNT(ub_ops_acked) + COUNT(ub_ops_given_up)),
 		/* transactions */
 		SAME(COUNT(ub_tp_passed) + COUNT(ub_rx_utp),

@@ -235,8 +235,8 @@ mode_of(const struct ubagent_config *c)
 static uint8_t
 flags_of(const struct ubagent_config *c)
 {
-	uint32_t flags =
-		HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE | HCA_TP_FLAG_TELL;
+	uint32_t flags = HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE |
+			 HCA_TP_FLAG_TELL | HCA_TP_FLAG_CNP;
 	static const struct {
 		uint32_t choice, flag;
 	} off[] = {

@@ -83,7 +83,7 @@ struct hca_cc_ops {
 	void (*acked)(struct hca_pipe *h, uint32_t obj, uint32_t psns, uint64_t now);
 	/* A PSN that was sent once was acknowledged ns after that. */
 	void (*round_trip)(struct hca_pipe *h, uint32_t obj, uint64_t ns, uint64_t now);
-	/* A congestion notification packet came from the peer. RoCE */
+	/* A congestion notification packet came from the peer. */
 	void (*cnp)(struct hca_pipe *h, uint32_t obj, uint64_t now);
 	/* Packets are lost and will be sent again; one call per answer or timeout. */
 	void (*lost)(struct hca_pipe *h, uint32_t obj, enum hca_cc_loss why, uint64_t now);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * DCQCN for RoCE: the rate of a QP's requests, and of its READ responses, by the CNPs of the peer.
- * TPs of UB receive no CNPs: of them only the window is limited.
- */
+/* DCQCN: the rate of a QP's requests, of its READ responses, and of a TP, by CNPs of the peer. */
 
 #include "cc/cc.h"
 #include "cc/dcqcn.h"

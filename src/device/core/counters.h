@@ -14,7 +14,7 @@
  *   rcvd_responses = responses used + HCA_RESPONSE_DROP_LIST
  *   np_ecn_marked_roce_packets = np_cnp_sent + np_cnp_suppressed + np_ecn_marked_unanswered
  *   req_packets + resp_packets + acks_sent + naks_sent + np_cnp_sent
- *	+ ub_packets + HCA_UB_AGAIN_LIST + ub_utp_packets + ub_answers
+ *	+ ub_packets + HCA_UB_AGAIN_LIST + ub_utp_packets + ub_answers + ub_cnp_sent
  *	= sent_pkts + HCA_DESCRIPTOR_DROP_LIST
  *   req_packets = first transmissions + retransmissions; retransmissions = HCA_AGAIN_LIST
  *   sent_pkts + loopback_copies
@@ -26,6 +26,7 @@
  * UB:
  *   ub_rx_tp_packets = ub_tp_passed + HCA_UB_TP_DROP_LIST
  *   ub_rx_acks = HCA_UB_HEARD_LIST
+ *   ub_rx_ecn_marked = ub_cnp_sent + ub_cnp_suppressed + ub_ecn_marked_unanswered
  *   ub_tp_passed + ub_rx_utp = ub_responses + ub_ta_used + HCA_UB_RESPONSE_DROP_LIST
  *	+ HCA_UB_REQUEST_DROP_LIST
  *   ub_ops_sent = ub_ops_acked + ub_ops_given_up
@@ -72,12 +73,13 @@
 	X(ub_tp_invalid) \
 	X(ub_tp_stale)
 
-/* Acknowledgements, by the use that TPS makes of them. */
+/* Acknowledgements and CNPs, by the use that TPS makes of them. */
 #define HCA_UB_HEARD_LIST(X) \
 	X(ub_acks_used) \
 	X(ub_acks_old) \
 	X(ub_acks_bad) \
-	X(ub_acks_stale)
+	X(ub_acks_stale) \
+	X(ub_cnp_handled)
 
 /* Packets of operations that were sent before, by reason (enum hca_tp_again in tp.h). */
 #define HCA_UB_AGAIN_LIST(X) \
@@ -420,7 +422,14 @@
 	X(ub_rx_tp_packets) \
 	X(ub_rx_acks) \
 	X(ub_rx_utp) \
+	/* \
+	 * of these, CNPs sent, marks within the interval of a CNP or of a TP that ended, and \
+	 * those that need none: no TP Packets, or of a TP that has not agreed on CNPs \
+	 */ \
 	X(ub_rx_ecn_marked) \
+	X(ub_cnp_sent) \
+	X(ub_cnp_suppressed) \
+	X(ub_ecn_marked_unanswered) \
 	X(ub_tp_passed) \
 	HCA_UB_TP_DROP_LIST(X) \
 	X(ub_tp_broken) \

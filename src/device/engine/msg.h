@@ -65,6 +65,7 @@
 	X(TIMER, TPS, TP)    /* EXPIRED */ \
 	X(CEU, TAI, ANY)     /* STATE, PURGE */ \
 	X(CEU, TAT, ANY)     /* STATE, PURGE */ \
+	X(DECAP, TPR, TP)    /* MARKED: a packet came with a congestion mark */ \
 	X(CEU, TPR, TP)	     /* PURGE */ \
 	X(CEU, TPS, TP)	     /* STATE, PURGE */
 

@@ -145,22 +145,12 @@ _Static_assert(HCA_TXD_ACKREQ == 1, "shifted into the AckReq bit");
 static bool
 put_notification(const struct hca_pipe *h, const struct hca_udp_template *t, uint8_t *payload)
 {
-	uint8_t *bth = payload - HCA_ROCE_BTH_LEN, *l3 = bth - t->transport + t->l3;
-	uint32_t tclass = h->cfg.cnp_dscp << 2, word = hca_get_be32(l3);
+	uint8_t *bth = payload - HCA_ROCE_BTH_LEN;
 
 	memset(payload, 0, HCA_CNP_PAYLOAD_LEN);
 	bth[1] = 0;
 	bth[4] = HCA_BTH_BECN >> 24;
-	if (t->ip_version == 4) {
-		/* the sum without the old byte, which is the low one of its word */
-		uint32_t sum = (uint16_t)~hca_get_be16(l3 + 10);
-
-		l3[1] = (uint8_t)tclass;
-		hca_put_be16(l3 + 10,
-			     (uint16_t)~hca_ip_fold(sum + tclass + (0xffff - (word >> 16 & 0xff))));
-	} else {
-		hca_put_be32(l3, (word & ~(UINT32_C(0xff) << 20)) | tclass << 20);
-	}
+	hca_udp_set_tclass(bth - t->transport + t->l3, t->ip_version, h->cfg.cnp_dscp << 2);
 	return true;
 }
 

@@ -193,8 +193,8 @@ struct hca_tp_rx {
 	uint16_t port;	  /* UDP source port of the packet received last */
 	uint8_t debt;	  /* enum hca_tp_debt */
 	uint8_t nak;	  /* enum hca_tp_nak */
-	/* TPs with answers due, and with answers that may wait, by index */
-	uint32_t list_next, lazy_next;
+	/* TPs with answers due, with answers that may wait, and with CNPs due, by index */
+	uint32_t list_next, lazy_next, cnp_next;
 	uint8_t lists;	 /* those it is on */
 	uint32_t broken; /* packets whose TPMSN disagrees with their PSN */
 	/* [pub] counters: packets is the sum of the next five */
@@ -207,6 +207,7 @@ struct hca_tp_rx {
 	uint32_t given;	       /* [pub] PSN up to which all were passed on; when a hole is filled */
 	uint32_t accepted_ooo; /* of `passed` and `fake` */
 	uint32_t answers;
+	uint64_t cnp_at; /* no CNP before, ns */
 } __rte_cache_aligned;
 
 #define HCA_TP_SEEN_LAST (UINT32_C(1) << 31)

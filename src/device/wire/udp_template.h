@@ -76,6 +76,24 @@ hca_udp_template_set_ecn(struct hca_udp_template *t, uint8_t ecn)
 			 __ATOMIC_RELAXED);
 }
 
+/* Another traffic class, ECN included, in the IP header of a frame; its checksum is right. */
+static inline void
+hca_udp_set_tclass(uint8_t *l3, uint8_t ip_version, uint32_t tclass)
+{
+	uint32_t word = hca_get_be32(l3);
+
+	if (ip_version == 4) {
+		/* the sum without the old byte, which is the low one of its word */
+		uint32_t sum = (uint16_t)~hca_get_be16(l3 + 10);
+
+		l3[1] = (uint8_t)tclass;
+		hca_put_be16(l3 + 10,
+			     (uint16_t)~hca_ip_fold(sum + tclass + (0xffff - (word >> 16 & 0xff))));
+	} else {
+		hca_put_be32(l3, (word & ~(UINT32_C(0xff) << 20)) | tclass << 20);
+	}
+}
+
 /*
  * The headers into frame, which has room for all bytes of the template; udp_len: from the UDP
  * header to the ICRC, bytes, bounded by the caller. Returns where the transport header begins.

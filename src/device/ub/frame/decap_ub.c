@@ -11,11 +11,12 @@
 
 #include <rte_memcpy.h>
 
+#include "cc/cc.h"
 #include "ctxmgt/ctxmgt.h"
 #include "frame/decap.h"
 #include "ub/frame/frame.h"
 #include "ub/tp/pkt.h"
-#include "ub/ub.h"
+#include "ub/ub_stage.h"
 
 /* UPIH of a TP: Entities have no partitions yet. */
 #define PARTITION 0u
@@ -338,7 +339,7 @@ judge_packet(const struct hca_pipe *h, struct hca_ub_rxd *r, const uint8_t *p)
 		return why;
 	if (unlikely(r->generation != tp->cfg.peer_tpn))
 		return HCA_CTR_ub_rx_bad_peer;
-	if (unlikely(r->opcode == HCA_UB_TP_CNP))
+	if (unlikely(r->opcode == HCA_UB_TP_CNP) && hca_cc_of(h, hca_tp_object(h, index)) == NULL)
 		return HCA_CTR_ub_rx_cnp_ignored;
 	r->tp = index;
 	r->generation = tp->cfg.generation;
@@ -353,13 +354,33 @@ judge(const struct hca_pipe *h, struct hca_ub_rxd *r, const uint8_t *p)
 
 /* Sums of a burst. */
 struct passed {
-	unsigned int packets, datagrams, acks, marked;
+	unsigned int packets, datagrams, acks;
 };
 
-static inline void
-pass_on(struct hca_decap *d, struct passed *n, struct rte_mbuf *m, const struct hca_ub_rxd *r)
+/*
+ * n accepted packets of a TP, or others, have congestion marks. The peer's packets ask for a CNP:
+ * TPR keeps the interval and sends it.
+ */
+static __rte_noinline void
+note_marks(struct hca_pipe *h, const struct hca_ub_rxd *r, unsigned int n)
 {
-	n->marked += r->ecn == HCA_ECN_CE;
+	HCA_COUNT_N(h, DECAP, ub_rx_ecn_marked, n);
+	if (r->opcode != HCA_UB_TP_RTP || !(h->ub->tp[r->tp].cfg.flags & HCA_TP_FLAG_CNP)) {
+		HCA_COUNT_N(h, DECAP, ub_ecn_marked_unanswered, n);
+		return;
+	}
+	if (hca_msg_post_first(h->msg[HCA_STAGE_DECAP][HCA_STAGE_TPR], hca_tp_object(h, r->tp),
+			       HCA_MSG_MARKED))
+		n--;
+	HCA_COUNT_N(h, DECAP, ub_cnp_suppressed, n);
+}
+
+static inline void
+pass_on(struct hca_pipe *h, struct hca_decap *d, struct passed *n, struct rte_mbuf *m,
+	const struct hca_ub_rxd *r)
+{
+	if (unlikely(r->ecn == HCA_ECN_CE))
+		note_marks(h, r, 1);
 	if (likely(r->opcode == HCA_UB_TP_RTP))
 		n->packets++;
 	else if (r->opcode == HCA_UB_TP_UTP)
@@ -379,14 +400,12 @@ count_passed(struct hca_pipe *h, const struct passed *n)
 	HCA_COUNT_N(h, DECAP, ub_rx_acks, n->acks);
 	if (unlikely(n->datagrams != 0))
 		HCA_COUNT_N(h, DECAP, ub_rx_utp, n->datagrams);
-	if (unlikely(n->marked != 0))
-		HCA_COUNT_N(h, DECAP, ub_rx_ecn_marked, n->marked);
 }
 
 /* Frames from i on that are like the one before, which was accepted. Returns the next one. */
 static inline unsigned int
-pass_alike(struct hca_decap *d, struct passed *n, const struct hca_ub_rxd *last, unsigned int i,
-	   unsigned int to)
+pass_alike(struct hca_pipe *h, struct hca_decap *d, struct passed *n, const struct hca_ub_rxd *last,
+	   unsigned int i, unsigned int to)
 {
 	uint32_t tp = last->tp, generation = last->generation;
 	struct hca_decap_out *to_tpr = &d->out[HCA_EDGE_DECAP_TPR];
@@ -404,7 +423,8 @@ pass_alike(struct hca_decap *d, struct passed *n, const struct hca_ub_rxd *last,
 	}
 	to_tpr->n += i - first;
 	n->packets += i - first;
-	n->marked += last->ecn == HCA_ECN_CE ? i - first : 0;
+	if (unlikely(last->ecn == HCA_ECN_CE) && i != first)
+		note_marks(h, last, i - first);
 	return i;
 }
 
@@ -426,8 +446,8 @@ hca_decap_ub_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from, u
 			hca_decap_drop(h, d, m, why);
 			continue;
 		}
-		pass_on(d, &passed, m, r);
-		i = pass_alike(d, &passed, r, i, to);
+		pass_on(h, d, &passed, m, r);
+		i = pass_alike(h, d, &passed, r, i, to);
 	}
 	count_passed(h, &passed);
 }

@@ -365,17 +365,27 @@ hca_encap_process_tps(struct hca_pipe *h, void *const *objs, unsigned int n, uin
 
 /* ---- answers of TPR ---- */
 
+/* Transport headers behind the RTPH. */
+static uint32_t
+extensions_of(const struct hca_tp_answer *a)
+{
+	if (unlikely(a->kind == HCA_TP_CNP))
+		return HCA_UB_CETPH_CNP_LEN;
+	return a->kind == HCA_TP_TPSACK ? HCA_UB_SAETPH_LEN + HCA_UB_SACK_BYTES(a->sack_code) : 0;
+}
+
 static void
-answer(struct hca_encap_burst *b, const struct hca_tp *tp, struct rte_mbuf *m)
+answer(const struct hca_pipe *h, struct hca_encap_burst *b, const struct hca_tp *tp,
+       struct rte_mbuf *m)
 {
 	const struct hca_tp_answer *a = &hca_ub_answer(m)->answer;
 	const struct hca_udp_template *t = &tp->encap.tmpl;
-	bool sack = a->kind == HCA_TP_TPSACK;
-	uint32_t n =
-		HCA_UB_RTPH_LEN + (sack ? HCA_UB_SAETPH_LEN + HCA_UB_SACK_BYTES(a->sack_code) : 0);
+	uint32_t n = HCA_UB_RTPH_LEN + extensions_of(a);
 	uint8_t *tph = put_path(t, HCA_UDP_LEN + n + HCA_ICRC_LEN, a->port, begin_frame(m, 0, 0));
 	struct hca_ub_headers headers;
 
+	if (unlikely(a->kind == HCA_TP_CNP))
+		hca_udp_set_tclass(tph - t->transport + t->l3, t->ip_version, h->cfg.cnp_dscp << 2);
 	hca_tp_write_answer(tp, a, &headers);
 	hca_ub_put_headers(tph, &headers);
 	finish(b, t, m, tph + n, 0);
@@ -392,7 +402,7 @@ answer_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now
 		const struct hca_tp *tp = &h->ub->tp[a->tp];
 
 		if (likely(!is_stale(tp, a->generation))) {
-			answer(b, tp, objs[i]);
+			answer(h, b, tp, objs[i]);
 			continue;
 		}
 		HCA_COUNT(h, ENCAP, stale_descriptors);

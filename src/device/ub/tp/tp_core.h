@@ -124,6 +124,7 @@ enum hca_tp_answer_kind {
 	HCA_TP_TPACK, /* also one with a status of the transaction layer */
 	HCA_TP_TPNAK,
 	HCA_TP_TPSACK,
+	HCA_TP_CNP, /* a congestion notification, which answers no packet */
 };
 
 struct hca_tp_answer {

@@ -20,6 +20,7 @@
 enum list {
 	DUE,  /* by list_next */
 	LAZY, /* by lazy_next */
+	CNP,  /* by cnp_next */
 	LISTS
 };
 
@@ -29,7 +30,7 @@ struct tp_list {
 
 struct tpr_ctx {
 	struct tp_list list[LISTS];
-	uint32_t due; /* TPs on that list */
+	uint32_t due; /* places on the lists DUE and CNP */
 	bool seen;    /* packets came since the last poll */
 	uint8_t busy; /* polls that had packets while answers waited */
 };
@@ -54,7 +55,7 @@ hca_tpr_init(struct hca_pipe *h)
 	h->stage_ctx[HCA_STAGE_TPR] = c;
 	if (c == NULL)
 		return -ENOMEM;
-	c->list[DUE].head = c->list[LAZY].head = NONE;
+	c->list[DUE].head = c->list[LAZY].head = c->list[CNP].head = NONE;
 	return 0;
 }
 
@@ -72,6 +73,8 @@ tpr_link_of(struct hca_pipe *h, enum list l, uint32_t tpi)
 {
 	struct hca_tp_rx *rx = &h->ub->tp[tpi].rx;
 
+	if (unlikely(l == CNP))
+		return &rx->cnp_next;
 	return l == DUE ? &rx->list_next : &rx->lazy_next;
 }
 
@@ -84,7 +87,7 @@ tpr_list_append(struct hca_pipe *h, struct tpr_ctx *c, enum list l, uint32_t tpi
 	if (rx->lists & 1u << l)
 		return;
 	rx->lists |= 1u << l;
-	c->due += l == DUE;
+	c->due += l != LAZY;
 	*tpr_link_of(h, l, tpi) = NONE;
 	if (list->head == NONE)
 		list->head = tpi;
@@ -101,7 +104,7 @@ tpr_list_pop(struct hca_pipe *h, struct tpr_ctx *c, enum list l)
 
 	c->list[l].head = *tpr_link_of(h, l, tpi);
 	h->ub->tp[tpi].rx.lists &= (uint8_t) ~(1u << l);
-	c->due -= l == DUE;
+	c->due -= l != LAZY;
 	return tpi;
 }
 
@@ -353,6 +356,66 @@ tpr_answer(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int bud
 	return n;
 }
 
+/* ---- congestion notifications ---- */
+
+/*
+ * A packet came with a congestion mark: a CNP is due, at most one of a TP in an interval. The
+ * message may be older than the end of the TP.
+ */
+static void
+tpr_on_decap(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
+{
+	(void)flags;
+	if (now < tp->rx.cnp_at || !hca_tp_receives(hca_tp_state(tp))) {
+		HCA_COUNT(h, TPR, ub_cnp_suppressed);
+		return;
+	}
+	tp->rx.cnp_at = now + h->cfg.cnp_interval_us * UINT64_C(1000);
+	tpr_list_append(h, h->stage_ctx[HCA_STAGE_TPR], CNP, tpi);
+}
+
+/* False: the TP does not receive any more. */
+static bool
+tpr_make_cnp(struct hca_pipe *h, uint32_t tpi, struct rte_mbuf *m)
+{
+	const struct hca_tp *tp = &h->ub->tp[tpi];
+
+	*hca_ub_answer(m) = (struct hca_ub_answer){
+		.tp = tpi,
+		.generation = tp->cfg.generation,
+		.answer = {.kind = HCA_TP_CNP, .port = tp->rx.port},
+	};
+	return hca_tp_receives(hca_tp_state(tp));
+}
+
+static __rte_noinline unsigned int
+tpr_notify(struct hca_pipe *h, struct tpr_ctx *c, uint64_t now, unsigned int budget)
+{
+	struct hca_edge *e = &h->edge[HCA_EDGE_TPR_ENCAP];
+	unsigned int room = RTE_MIN(RTE_MIN(hca_edge_room(h, e), budget), HCA_BURST), n = 0;
+	void *out[HCA_BURST];
+
+	while (n < room && c->list[CNP].head != NONE) {
+		struct rte_mbuf *m = rte_mbuf_raw_alloc(h->resp_pool);
+
+		if (unlikely(m == NULL)) {
+			HCA_COUNT(h, TPR, ub_no_mbuf);
+			break;
+		}
+		if (tpr_make_cnp(h, tpr_list_pop(h, c, CNP), m)) {
+			out[n++] = m;
+			continue;
+		}
+		HCA_COUNT(h, TPR, ub_cnp_suppressed);
+		rte_mbuf_raw_free(m);
+	}
+	if (n == 0)
+		return 0;
+	HCA_COUNT_N(h, TPR, ub_cnp_sent, n);
+	hca_edge_push(h, e, out, n, now);
+	return n;
+}
+
 /* Answers that may wait are due when nothing came since the last poll, or enough polls went by. */
 static void
 tpr_end_waiting(struct hca_pipe *h, struct tpr_ctx *c)
@@ -373,12 +436,14 @@ tpr_end_waiting(struct hca_pipe *h, struct tpr_ctx *c)
 static void
 tpr_on_ceu(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
-	(void)tp;
 	(void)now;
 	if (!(flags & HCA_MSG_PURGE))
 		return;
 	tpr_list_remove(h, h->stage_ctx[HCA_STAGE_TPR], DUE, tpi);
 	tpr_list_remove(h, h->stage_ctx[HCA_STAGE_TPR], LAZY, tpi);
+	if (tp->rx.lists & 1u << CNP)
+		HCA_COUNT(h, TPR, ub_cnp_suppressed);
+	tpr_list_remove(h, h->stage_ctx[HCA_STAGE_TPR], CNP, tpi);
 	hca_purge_ack(h, HCA_STAGE_TPR);
 }
 
@@ -390,13 +455,18 @@ hca_tpr_poll(struct hca_pipe *h, uint64_t now, unsigned int budget)
 
 	if (c == NULL)
 		return 0;
-	if (hca_msg_due(h, HCA_STAGE_TPR))
+	if (hca_msg_due(h, HCA_STAGE_TPR)) {
 		n += hca_tp_msg_drain(h, HCA_STAGE_CEU, HCA_STAGE_TPR, tpr_on_ceu, now, budget);
+		n += hca_tp_msg_drain(h, HCA_STAGE_DECAP, HCA_STAGE_TPR, tpr_on_decap, now, budget);
+	}
 	n += hca_edge_drain(h, &h->edge[HCA_EDGE_DECAP_TPR], RTE_MIN(budget, hca_tpr_room(h)), now);
 	tpr_end_waiting(h, c);
 	c->seen = false;
-	if (c->due != 0)
+	if (c->due != 0) {
+		if (unlikely(c->list[CNP].head != NONE))
+			n += tpr_notify(h, c, now, budget);
 		n += tpr_answer(h, c, now, budget);
+	}
 	return n;
 }
 

@@ -325,6 +325,21 @@ count_heard(struct hca_pipe *h, enum hca_tp_heard heard)
 	HCA_COUNT_AT(h, HCA_STAGE_TPS, counter[heard]);
 }
 
+/* Decap lets it pass only where the TP has an algorithm, which may have ended meanwhile. */
+static bool
+tps_took_cnp(struct hca_pipe *h, const struct hca_ub_rxd *r, const struct hca_tp *tp, uint64_t now)
+{
+	const struct hca_cc_ops *cc = hca_cc_of(h, tps_object_of(h, r->tp));
+
+	if (r->opcode != HCA_UB_TP_CNP || r->generation != tp->cfg.generation ||
+	    !hca_tp_sends(hca_tp_state(tp)))
+		return false;
+	HCA_COUNT(h, TPS, ub_cnp_handled);
+	if (cc != NULL)
+		cc->cnp(h, tps_object_of(h, r->tp), now);
+	return true;
+}
+
 static void
 tps_hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 {
@@ -337,7 +352,8 @@ tps_hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 
 	if (unlikely(r->generation != tp->cfg.generation || !hca_tp_sends(hca_tp_state(tp)) ||
 		     !read_answer(m, &a))) {
-		HCA_COUNT(h, TPS, ub_acks_stale);
+		if (!tps_took_cnp(h, r, tp, now))
+			HCA_COUNT(h, TPS, ub_acks_stale);
 		return;
 	}
 	before = released_of(tp);

@@ -46,6 +46,13 @@ hca_tp_write_answer(const struct hca_tp *tp, const struct hca_tp_answer *a,
 		    struct hca_ub_headers *h)
 {
 	memset(h, 0, sizeof(*h));
+	if (unlikely(a->kind == HCA_TP_CNP)) {
+		h->rtph = (struct hca_ub_rtph){.opcode = HCA_UB_TP_CNP,
+					       .src_tpn = tp->cfg.own_tpn,
+					       .dst_tpn = tp->cfg.peer_tpn};
+		h->cetph_cnp.ecn = HCA_ECN_CE;
+		return;
+	}
 	h->rtph = (struct hca_ub_rtph){
 		.opcode = a->kind == HCA_TP_TPSACK ? HCA_UB_TP_SACK : HCA_UB_TP_ACK,
 		.rspst = a->kind == HCA_TP_TPNAK ? HCA_UB_ACK_ERROR : HCA_UB_ACK_OK,

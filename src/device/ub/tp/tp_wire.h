@@ -17,7 +17,7 @@ void hca_tp_read_packet(const struct hca_ub_tp_view *v, uint16_t port, struct hc
 bool hca_tp_read_answer(const uint8_t *tph, const struct hca_ub_tp_view *v, uint16_t port,
 			struct hca_tp_answer *a);
 
-/* The transport headers of an answer; all other members of *h become 0. */
+/* The transport headers of an answer or a CNP; all other members of *h become 0. */
 void hca_tp_write_answer(const struct hca_tp *tp, const struct hca_tp_answer *a,
 			 struct hca_ub_headers *h);
 

@@ -534,8 +534,8 @@ expect_flags(unsigned int peer, uint32_t flags)
 static void
 test_choices(void **state)
 {
-	expect_flags(1, HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_TELL);
-	expect_flags(2, HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE);
+	expect_flags(1, HCA_TP_FLAG_TAID | HCA_TP_FLAG_OFST | HCA_TP_FLAG_TELL | HCA_TP_FLAG_CNP);
+	expect_flags(2, HCA_TP_FLAG_OFST | HCA_TP_FLAG_RSP_BE | HCA_TP_FLAG_CNP);
 }
 
 static int

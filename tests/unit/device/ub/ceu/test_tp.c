@@ -189,7 +189,6 @@ fields_that_do_not_fit_together(void **state)
 		{{HCA_TPC_MODE, HCA_TPC_RULE}, {HCA_TP_MODE_SACK, HCA_TP_RULE_NAK}},
 		{{HCA_TPC_FLAGS, HCA_TPC_FLAGS}, {0, HCA_TP_FLAG_ROL}},
 		{{HCA_TPC_FLAGS, HCA_TPC_FLAGS}, {0, HCA_TP_FLAG_EIDH}},
-		{{HCA_TPC_FLAGS, HCA_TPC_FLAGS}, {0, 0x80}},
 		{{HCA_TPC_RTO_BASE, HCA_TPC_RTO_BASE}, {0, 3}},
 		{{HCA_TPC_SPORT, HCA_TPC_SPORTS_LOG}, {0xfff9, 3}},
 	};

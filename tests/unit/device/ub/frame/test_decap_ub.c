@@ -7,8 +7,10 @@
 
 #include "ub_frame_rig.h"
 
+#include "cc/cc.h"
 #include "frame/decap.h"
 #include "ub/frame/frame.h"
+#include "ub/ub_stage.h"
 
 #define PAYLOAD 40u
 
@@ -178,6 +180,8 @@ fields(void **state)
 	assert_int_equal(r->flags, HCA_UB_RXD_LAST | HCA_UB_RXD_ASK);
 	assert_int_equal(counted(b, HCA_CTR_ub_rx_tp_packets), 1);
 	assert_int_equal(counted(b, HCA_CTR_ub_rx_ecn_marked), 1);
+	/* the peer has not agreed on CNPs */
+	assert_int_equal(counted(b, HCA_CTR_ub_ecn_marked_unanswered), 1);
 }
 
 static void
@@ -381,13 +385,49 @@ entities(void **state)
 	refused(b, HCA_CTR_ub_rx_bad_eid);
 }
 
+/* Only a TP with an algorithm takes it. */
 static void
 congestion_packet(void **state)
 {
 	struct bench *b = *state;
+	struct hca_pipe *h = b->r->h;
 
 	b->headers.rtph = (struct hca_ub_rtph){.opcode = HCA_UB_TP_CNP};
 	refused(b, HCA_CTR_ub_rx_cnp_ignored);
+	forget(b);
+	h->cfg.congestion = "dcqcn";
+	assert_int_equal(hca_cc_init(h), 0);
+	hca_cc_begin(h, hca_tp_object(h, UF_TPI), h->cc_room->number);
+	accepted(b, true, HCA_EDGE_DECAP_TPS);
+	assert_int_equal(counted(b, HCA_CTR_ub_rx_acks), 1);
+	hca_cc_fini(h);
+}
+
+/* TPR is told once, and reads the message later; answers and datagrams ask for no CNP. */
+static void
+marks(void **state)
+{
+	struct bench *b = *state;
+	uint32_t obj = hca_tp_object(b->r->h, UF_TPI);
+
+	uf_tp(b->r)->cfg.flags = HCA_TP_FLAG_CNP;
+	take_run(b);
+	judge(b);
+	assert_int_equal(fx_take_msgs(b->r->fx, HCA_STAGE_DECAP, HCA_STAGE_TPR, obj), 0);
+	forget(b);
+	b->path.udp.tclass = 0x40 | HCA_ECN_CE;
+	take_run(b);
+	judge(b);
+	assert_int_equal(passed(b, HCA_EDGE_DECAP_TPR), RUN);
+	assert_int_equal(fx_take_msgs(b->r->fx, HCA_STAGE_DECAP, HCA_STAGE_TPR, obj),
+			 HCA_MSG_MARKED);
+	assert_int_equal(counted(b, HCA_CTR_ub_rx_ecn_marked), RUN);
+	assert_int_equal(counted(b, HCA_CTR_ub_cnp_suppressed), RUN - 1);
+	forget(b);
+	b->headers.rtph = (struct hca_ub_rtph){.opcode = HCA_UB_TP_ACK, .psn = 0x20};
+	accepted(b, true, HCA_EDGE_DECAP_TPS);
+	assert_int_equal(fx_take_msgs(b->r->fx, HCA_STAGE_DECAP, HCA_STAGE_TPR, obj), 0);
+	assert_int_equal(counted(b, HCA_CTR_ub_ecn_marked_unanswered), 1);
 }
 
 /* Transport headers that are no packet of UB: the reason is that of the parser. */
@@ -427,6 +467,7 @@ main(void)
 		T(strangers),
 		T(entities),
 		T(congestion_packet),
+		T(marks),
 		T(malformed),
 	};
 

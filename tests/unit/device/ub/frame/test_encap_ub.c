@@ -400,6 +400,38 @@ answers(void **state)
 		check(r, i, expected, expect_answer(r, kinds[i], bits, expected));
 }
 
+/* Its own DSCP, and not for marks. */
+static void
+notifications(void **state)
+{
+	struct frame_rig *r = *state;
+	uint8_t expected[FR_FRAME_MAX];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct hca_ub_path path = uf_path(true);
+		struct hca_ub_headers h = {.rtph = {.opcode = HCA_UB_TP_CNP,
+						    .src_tpn = UF_OWN_TPN,
+						    .dst_tpn = UF_PEER_TPN},
+					   .cetph_cnp.ecn = 3};
+		void *obj = make_answer(r, HCA_TP_CNP);
+		struct hca_udp_template t;
+
+		r->h->cfg.cnp_dscp = 40;
+		if (i == 1) {
+			path.udp.ip_version = 6;
+			path.udp.flow_label = hca_ub_flow_label(UF_PORT);
+		}
+		path.udp.tclass = 0x6a;
+		assert_int_equal(hca_ub_template_fill(&path, &uf_tp(r)->encap.tmpl), 0);
+		path.udp.tclass = 40 << 2;
+		assert_int_equal(hca_ub_template_fill(&path, &t), 0);
+		hca_encap_process_tpr(r->h, &obj, 1, NOW);
+		hca_encap_transmit_open(r->h, NOW);
+		check(r, i, expected,
+		      (uint32_t)ub_build(r->h->icrc, &t, &h, NULL, 0, expected, FR_FRAME_MAX));
+	}
+}
+
 static void
 answer_stale(void **state)
 {
@@ -418,9 +450,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(writes),    T(run),	       T(pages),  T(result),   T(bad_key),
-		T(bad_range), T(jetty_gone),   T(orphan), T(no_frame), T(datagram_orphan),
-		T(answers),   T(answer_stale),
+		T(writes),    T(run),	       T(pages),	 T(result),   T(bad_key),
+		T(bad_range), T(jetty_gone),   T(orphan),	 T(no_frame), T(datagram_orphan),
+		T(answers),   T(answer_stale), T(notifications),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
