@@ -132,6 +132,11 @@ struct softhca_xrcd {
 	void *user;
 };
 
+struct softhca_td {
+	struct softhca_context *context;
+	void *user;
+};
+
 struct softhca_qp {
 	struct softhca_context *context;
 	struct softhca_pd *pd; /* NULL for XRC_RECV */
@@ -594,6 +599,7 @@ struct softhca_qp_init_attr {
 enum softhca_qp_init_attr_mask {
 	SOFTHCA_QP_INIT_ATTR_PD = 1 << 0,
 	SOFTHCA_QP_INIT_ATTR_XRCD = 1 << 1,
+	SOFTHCA_QP_INIT_ATTR_TD = 1 << 2,
 };
 
 struct softhca_qp_init_attr_ex {
@@ -609,6 +615,7 @@ struct softhca_qp_init_attr_ex {
 	struct softhca_pd *pd;	   /* required by all types but XRC_RECV */
 	struct softhca_xrcd *xrcd; /* required by XRC_RECV */
 	uint32_t source_qpn;	   /* with SOFTHCA_SOURCE_QPN: 1 to 0xffffff */
+	struct softhca_td *td;	   /* with SOFTHCA_QP_INIT_ATTR_TD */
 };
 
 /* --- shared receive queues -------------------- */
@@ -1915,6 +1922,25 @@ SOFTHCA_API struct softhca_xrcd *softhca_open_xrcd(struct softhca_context *ctx,
  * @return  0, or -EBUSY: a QP or SRQ of this context still uses it
  */
 SOFTHCA_API int softhca_close_xrcd(struct softhca_xrcd *xrcd);
+
+/**
+ * Allocate a thread domain: a hint that one thread uses the QPs that are created with it. On a
+ * device with several pipelines these QPs are in one pipeline as long as it has QPNs left, so that
+ * one worker executes the requests of the thread; QPs of other thread domains may be in others. It
+ * has no other effect: the QPs keep their locks.
+ *
+ * @param ctx  open context
+ * @return  the thread domain; NULL: errno is set
+ */
+SOFTHCA_API struct softhca_td *softhca_alloc_td(struct softhca_context *ctx);
+
+/**
+ * Deallocate a thread domain. Its QPs stay as they are.
+ *
+ * @param td  thread domain
+ * @return  0
+ */
+SOFTHCA_API int softhca_dealloc_td(struct softhca_td *td);
 
 /**
  * Open a target QP (XRC_RECV) that a context of the XRC domain has created: another one, or this.

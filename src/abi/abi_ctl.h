@@ -311,12 +311,20 @@ struct hca_ctl_qp {
 	uint8_t log_rq_stride;
 	uint32_t srqn; /* 0 = a receive queue of its own, where the service has one */
 	uint32_t xrcd; /* XRC_TGT */
-	/* UD: HCA_CTL_NO_OWN_GROUP; source QPN[23:0] of privileged clients, 0: its own */
+	/*
+	 * UD: HCA_CTL_NO_OWN_GROUP; source QPN[23:0] of privileged clients, 0: its own. With
+	 * several pipelines also [28:24], see HCA_CTL_PIPE().
+	 */
 	uint32_t source;
 };
 
 /* The QP does not receive its own datagrams to its groups. */
 #define HCA_CTL_NO_OWN_GROUP HCA_BIT(31)
+
+/* The pipeline that the QP should be in; none: the driver chooses. A hint. */
+#define HCA_CTL_PIPE(pipe) HCA_FIELD(28, 24, (pipe) + 1)
+#define HCA_CTL_PIPE_MASK HCA_FIELD(28, 24, 0x1f)
+#define HCA_CTL_PIPE_OF(source) HCA_BITS(source, 28, 24)
 
 /*
  * opcode: a command of the MODIFY_QP family; 2RST and 2ERR have no mailbox. The driver resolves

@@ -80,10 +80,14 @@ check_objects(struct hca_client *client, const struct hca_ctl_qp *request)
 static int
 check_source(const struct hca_client *client, const struct hca_ctl_qp *request)
 {
-	if (request->source == 0)
+	uint32_t pipe = HCA_CTL_PIPE_OF(request->source);
+
+	if (pipe > client->pipes || (pipe != 0 && client->pipes == 1))
+		return driver_fail(-EINVAL, "pipeline %u of %u", pipe - 1, client->pipes);
+	if ((request->source & ~HCA_CTL_PIPE_MASK) == 0)
 		return 0;
 	if (request->service != HCA_ST_UD ||
-	    (request->source & ~(HCA_CTL_NO_OWN_GROUP | HCA_QPN_MASK)) != 0)
+	    (request->source & ~(HCA_CTL_NO_OWN_GROUP | HCA_CTL_PIPE_MASK | HCA_QPN_MASK)) != 0)
 		return driver_fail(-EINVAL, "source %#x of a QP of service %u", request->source,
 				   request->service);
 	if ((request->source & HCA_QPN_MASK) != 0 && !client->privileged)
@@ -150,17 +154,24 @@ emptiest_pipe(const struct hca_client *client)
 	return pipe;
 }
 
-/* A QPN that cannot be predicted; reserved ones are not used, for Jettys those well known. */
+/*
+ * A QPN that cannot be predicted; reserved ones are not used, for Jettys those well known. wanted:
+ * a pipeline + 1, which it gets if there is a QPN left; 0: any.
+ */
 static int
-take_qpn(struct hca_client *client, uint32_t service, uint32_t *qpn)
+take_qpn(struct hca_client *client, uint32_t service, uint32_t wanted, uint32_t *qpn)
 {
 	struct hca_driver *drv = client->drv;
 	bool jetty = hca_service_is_ub(service);
 	uint32_t bits = jetty ? JETTY_BITS : QPN_BITS, log = drv->config.log_num_qps;
 	uint32_t min = jetty ? HCA_TC_WELL_KNOWN : HCA_QPN_GSI + 1, index;
-	uint32_t pipe = jetty ? 0 : emptiest_pipe(client);
+	uint32_t pipe = jetty ? 0 : wanted != 0 ? wanted - 1 : emptiest_pipe(client);
 	int err = driver_ids_take_of(&drv->qp_ids, pipe, drv->pipes, &index);
 
+	if (err != 0 && wanted != 0) {
+		pipe = emptiest_pipe(client);
+		err = driver_ids_take_of(&drv->qp_ids, pipe, drv->pipes, &index);
+	}
 	if (err != 0)
 		return driver_all_used(err, "QPs", drv->qp_ids.count, "[limits] log_qps");
 	err = driver_icm_need(drv, ICM_QPC, index, 1);
@@ -312,7 +323,7 @@ driver_qp_create(struct hca_client *client, const struct hca_ctl_qp *request,
 	qp->source_qpn = request->source & HCA_QPN_MASK;
 	qp->no_own_group = (request->source & HCA_CTL_NO_OWN_GROUP) != 0;
 	qp->cost = cost_of(request);
-	err = take_qpn(client, qp->service, &qp->qpn);
+	err = take_qpn(client, qp->service, HCA_CTL_PIPE_OF(request->source), &qp->qpn);
 	if (err != 0)
 		goto err_free;
 	err = register_queues(drv, qp, request);

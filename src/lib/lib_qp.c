@@ -125,6 +125,12 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 	return 0;
 }
 
+static struct lib_td *
+td_of(const struct softhca_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & SOFTHCA_QP_INIT_ATTR_TD ? (struct lib_td *)attr->td : NULL;
+}
+
 /*
  * Numbers of another context would mean other objects here. Members that the type does not use are
  * not checked.
@@ -138,12 +144,13 @@ check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_
 
 	if (home == &ctx->pub && ((has & HCA_HAS_SQ) == 0 || attr->send_cq->context == home) &&
 	    ((has & HCA_HAS_RQ) == 0 || attr->recv_cq->context == home) &&
-	    (attr->srq == NULL || attr->srq->context == home))
+	    (attr->srq == NULL || attr->srq->context == home) &&
+	    (td_of(attr) == NULL || td_of(attr)->pub.context == home))
 		return 0;
 	return lib_fail(
 		-EINVAL,
-		"PD, XRC domain, CQs and SRQ of a QP must be of one context: one of them is of "
-		"another");
+		"PD, XRC domain, thread domain, CQs and SRQ of a QP must be of one context: one "
+		"of them is of another");
 }
 
 static int
@@ -458,7 +465,8 @@ lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp)
 }
 
 static struct hca_ctl_qp
-qp_request(const struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
+qp_request(const struct lib_context *ctx, const struct lib_qp *qp,
+	   const struct softhca_qp_init_attr_ex *attr)
 {
 	struct hca_ctl_qp r = {
 		.sq_addr = (uintptr_t)qp->sq.buf,
@@ -470,11 +478,15 @@ qp_request(const struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
 		.srqn = attr->srq != NULL ? attr->srq->handle : 0,
 		.xrcd = attr->xrcd != NULL ? attr->xrcd->handle : 0,
 	};
+	uint32_t pipe;
 
 	if ((attr->flags & SOFTHCA_SOURCE_QPN) != 0)
 		r.source = attr->source_qpn;
 	if ((attr->flags & SOFTHCA_BLOCK_SELF_MCAST_LB) != 0)
 		r.source |= HCA_CTL_NO_OWN_GROUP;
+	pipe = td_of(attr) != NULL ? __atomic_load_n(&td_of(attr)->pipe, __ATOMIC_RELAXED) : 0;
+	if (pipe != 0 && ctx->uar.pipes > 1)
+		r.source |= HCA_CTL_PIPE(pipe - 1);
 	if (qp->sq.buf != NULL) {
 		r.log_sq = (uint8_t)lib_log2_up(qp->sq.mask + 1);
 		r.log_sq_stride = (uint8_t)qp->sq.log_stride;
@@ -484,6 +496,17 @@ qp_request(const struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
 		r.log_rq_stride = (uint8_t)qp->rq.log_stride;
 	}
 	return r;
+}
+
+/* The driver has chosen the pipeline of the first QP by load. */
+static void
+take_pipe(const struct lib_context *ctx, struct lib_td *td, uint32_t qpn)
+{
+	uint32_t none = 0;
+
+	if (td != NULL)
+		__atomic_compare_exchange_n(&td->pipe, &none, qpn % ctx->uar.pipes + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 struct softhca_qp *
@@ -499,13 +522,14 @@ softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex
 	qp = lib_qp_new(ctx, attr);
 	if (qp == NULL)
 		return NULL;
-	request = qp_request(qp, attr);
+	request = qp_request(ctx, qp, attr);
 	err = LIB_CALL(ctx, CREATE_QP, &request, &qp->pub.qp_num);
 	if (err != 0)
 		goto err_free;
 	err = lib_qp_enter(ctx, qp);
 	if (err != 0)
 		goto err_destroy;
+	take_pipe(ctx, td_of(attr), qp->pub.qp_num);
 	attr->cap = lib_qp_cap(qp);
 	return &qp->pub;
 

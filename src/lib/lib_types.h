@@ -196,6 +196,11 @@ struct lib_ah {
  * post_recv, and polls of the two CQs. There may be tens of thousands of QPs, so members that are
  * rarely used fill the rest of those lines that are written least.
  */
+struct lib_td {
+	struct softhca_td pub;
+	uint32_t pipe; /* of its QPs, + 1; 0: it has had none */
+};
+
 struct lib_qp {
 	struct softhca_qp pub; /* see lib_qp_ctx() */
 

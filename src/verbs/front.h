@@ -59,6 +59,7 @@ struct front_context {
 
 struct front_td {
 	struct ibv_td pub;
+	struct softhca_td *hca;
 	uint32_t users; /* parent domains */
 };
 

@@ -95,6 +95,7 @@ td_destroy(void *object, const char *call)
 			EBUSY, call,
 			"%u parent domains use the thread domain: deallocate them first",
 			td->users);
+	softhca_dealloc_td(td->hca);
 	free(td);
 	return 0;
 }
@@ -111,6 +112,11 @@ front_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 	td = FRONT_NEW(struct front_td);
 	if (td == NULL)
 		return NULL;
+	td->hca = softhca_alloc_td(front_hca(context));
+	if (td->hca == NULL) {
+		free(td);
+		return FRONT_FAILED();
+	}
 	td->pub.context = context;
 	return FRONT_ENTER(td, &td_kind, context);
 }

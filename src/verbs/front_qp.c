@@ -50,6 +50,16 @@ judge_flags(enum ibv_qp_type type, uint32_t flags, const char *call)
 	return 0;
 }
 
+static void
+take_pd(const struct ibv_pd *pd, struct softhca_qp_init_attr_ex *to)
+{
+	const struct front_pd *front = (const struct front_pd *)pd;
+
+	to->pd = front_pd_hca(pd);
+	if (front != NULL && front->td != NULL)
+		to->td = front->td->hca;
+}
+
 static struct softhca_qp_init_attr_ex
 attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
 {
@@ -66,10 +76,11 @@ attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0)
 		take_flags(attr, &to);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0)
-		to.pd = front_pd_hca(attr->pd);
+		take_pd(attr->pd, &to);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && attr->xrcd != NULL)
 		to.xrcd = ((struct front_xrcd *)attr->xrcd)->hca;
 	to.comp_mask = (to.pd != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_PD : 0) |
+		       (to.td != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_TD : 0) |
 		       (to.xrcd != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_XRCD : 0);
 	return to;
 }

@@ -145,15 +145,70 @@ dealt(void **state)
 	}
 }
 
+/* QPs of a thread domain are in the pipeline of its first one; those of two in two. */
+static void
+thread_domains(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	uint32_t pipe[2] = {0};
+	struct softhca_qp *qp[8];
+	struct softhca_td *td[2];
+	struct peer p;
+
+	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		td[i] = softhca_alloc_td(p.ctx);
+		assert_non_null(td[i]);
+	}
+	for (uint32_t i = 0; i < 8; i++) {
+		struct softhca_qp_init_attr_ex attr = {
+			.send_cq = p.cq,
+			.recv_cq = p.cq,
+			.cap = {1, 1, 1, 1, 0},
+			.qp_type = SOFTHCA_QPT_RC,
+			.comp_mask = SOFTHCA_QP_INIT_ATTR_PD | SOFTHCA_QP_INIT_ATTR_TD,
+			.pd = p.pd,
+			.td = td[i % 2],
+		};
+
+		qp[i] = softhca_create_qp_ex(p.ctx, &attr);
+		assert_non_null(qp[i]);
+		if (i < 2)
+			pipe[i] = qp[i]->qp_num % PIPES;
+		assert_int_equal(qp[i]->qp_num % PIPES, pipe[i % 2]);
+	}
+	assert_int_not_equal(pipe[0], pipe[1]);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(softhca_destroy_qp(qp[i]), 0);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(softhca_dealloc_td(td[i]), 0);
+	peer_close(&p);
+}
+
+/* A pipeline that does not exist, and one of a client that has one only */
+static void
+no_such_pipeline(void **state)
+{
+	struct hca_ctl_qp qp = {.service = HCA_ST_XRC_TGT, .source = HCA_CTL_PIPE(PIPES)};
+	struct raw r;
+
+	raw_open_today(&r, rig.path[0]);
+	assert_int_equal(raw_call(&r, HCA_CTL_CREATE_QP, &qp, sizeof(qp), -1), -EINVAL);
+	assert_non_null(strstr(r.head.reason, "pipeline 4 of 4"));
+	raw_close(&r);
+	raw_open(&r, rig.path[0]);
+	qp.source = HCA_CTL_PIPE(0);
+	assert_int_equal(raw_call(&r, HCA_CTL_CREATE_QP, &qp, sizeof(qp), -1), -EINVAL);
+	raw_close(&r);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_teardown(f, rig_tidy)
-		T(words),
-		T(asked_again),
-		T(without_the_feature),
-		T(dealt),
+		T(words), T(asked_again),    T(without_the_feature),
+		T(dealt), T(thread_domains), T(no_such_pipeline),
 #undef T
 	};
 

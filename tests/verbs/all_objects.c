@@ -161,6 +161,34 @@ in_domain(struct all *all, struct ibv_pd *pd, struct ibv_pd *parent)
 	CHECK(ibv_dealloc_pd(parent) == EBUSY && ibv_dereg_mr(mr) == 0);
 }
 
+/* With several pipelines all are in one; QPs without a thread domain are dealt to all of them. */
+static void
+in_thread_domain(struct all *all, struct ibv_pd *parent)
+{
+	const char *pipelines = getenv("SOFTHCA_PIPELINES");
+	uint32_t n = pipelines != NULL ? (uint32_t)atoi(pipelines) : 1, other = 0;
+	struct ibv_qp *qp[16];
+
+	for (uint32_t i = 0; i < 16; i++) {
+		struct ibv_qp_init_attr attr = {
+			.send_cq = all->cq,
+			.recv_cq = all->cq,
+			.cap = {1, 1, 1, 1, 0},
+			.qp_type = IBV_QPT_RC,
+		};
+
+		qp[i] = ibv_create_qp(i % 2 == 0 ? parent : all->pd, &attr);
+		CHECK(qp[i] != NULL);
+		if (i % 2 == 0)
+			CHECK(qp[i]->qp_num % n == qp[0]->qp_num % n);
+		else
+			other += qp[i]->qp_num % n != qp[0]->qp_num % n;
+	}
+	CHECK(n == 1 || other != 0);
+	for (uint32_t i = 0; i < 16; i++)
+		CHECK(ibv_destroy_qp(qp[i]) == 0);
+}
+
 static void
 domains(struct all *all)
 {
@@ -184,6 +212,7 @@ domains(struct all *all)
 	CHECK(parent != NULL && parent != pd);
 	CHECK(ibv_dealloc_td(td) == EBUSY && ibv_dealloc_pd(pd) == EBUSY);
 	in_domain(all, pd, parent);
+	in_thread_domain(all, parent);
 	CHECK(ibv_dealloc_pd(parent) == 0 && ibv_dealloc_td(td) == 0);
 	CHECK(ibv_dealloc_pd(pd) == 0);
 	td_attr.comp_mask = 1;

@@ -59,6 +59,9 @@ def result_of_0(row):
     return max(row[3:5]) <= 0
 
 
+PIPELINES = {'pipelines': int(os.environ.get('SOFTHCA_PIPELINES', '1'))}
+
+
 class Tools(unittest.TestCase):
     """Subclasses run programs. softhcad and the library's folder come from the command line."""
     softhcad = library = None
@@ -74,7 +77,8 @@ class Tools(unittest.TestCase):
         for side, role in enumerate(('server', 'client')):
             d = Daemon(self.softhcad, self.place, 'shv%d%s' % (os.getpid(), 'ab'[side]),
                        'net_memif0,role=%s,%s' % (role, wire), IPS[side] + '/24',
-                       {'port': {'mac': MACS[side]}, 'hca': self.hca})
+                       {'port': {'mac': MACS[side]}, 'hca': {**PIPELINES, **self.hca},
+                        'memory': {'size_mb': 192 + 64 * PIPELINES['pipelines']}})
             self.addCleanup(d.close)
             self.daemons.append(d)
         for d in self.daemons:
