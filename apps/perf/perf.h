@@ -103,6 +103,7 @@ struct perf_remote_options {
 struct perf_options {
 	enum perf_op op;
 	enum perf_wire wire;
+	uint32_t congestion; /* enum softhca_congestion */
 	enum perf_service service;
 	enum perf_test test;
 	bool srq;	  /* receives from one SRQ per side; XRC always */
@@ -179,6 +180,12 @@ struct perf_ring {
 	struct softhca_sge *sge;      /* count for wr, twice that for recv */
 };
 
+/* Of the QPs of a flow that are of this process */
+struct perf_flow_class {
+	uint8_t traffic_class;
+	uint8_t congestion; /* enum softhca_congestion */
+};
+
 /* Two connected QPs, one at each side */
 struct perf_flow {
 	struct softhca_qp *qp[2];
@@ -186,7 +193,7 @@ struct perf_flow {
 	uint32_t qpn[2];	      /* numbers of qp, known when the other side is a process */
 	uint32_t executes[2];	      /* QPN that takes the peer's requests: of target or qp */
 	uint32_t psn[2];	      /* each side's first */
-	uint8_t traffic_class;	      /* of the frames of both */
+	struct perf_flow_class class;
 	struct perf_ring ring;
 	struct perf_ring back; /* the requests of side 1 with the receives of side 0 */
 	uint32_t next;	       /* request the next list begins with */
@@ -310,6 +317,8 @@ extern const char *const perf_service_names[PERF_SERVICE_COUNT];
 extern const uint32_t perf_op_codes[PERF_OP_COUNT];	      /* enum softhca_wr_opcode */
 extern const uint32_t perf_service_types[PERF_SERVICE_COUNT]; /* enum softhca_qp_type */
 extern const char *const perf_wire_names[2];
+/* By enum softhca_congestion */
+extern const char *const perf_congestion_names[4];
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);

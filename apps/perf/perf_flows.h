@@ -50,7 +50,8 @@ struct perf_flow_spec {
 	double rate_gbps;     /* of the messages posted; 0: no limit */
 	uint32_t depth;	      /* [16] */
 	uint32_t dscp, ecn;
-	uint32_t count; /* flows of this line [1] */
+	uint32_t congestion; /* enum softhca_congestion */
+	uint32_t count;	     /* flows of this line [1] */
 	enum perf_flow_op op;
 	char peer[PERF_FLOWS_PEER]; /* "1" or "0": the side that is sent to; otherwise a server */
 };

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <softhca/softhca.h>
+
 #include "perf_flows.h"
 
 #define LINE_MAX 1024u
@@ -66,6 +68,21 @@ take_op(struct perf_flow_spec *s, const char *value)
 }
 
 static const char *
+take_congestion(struct perf_flow_spec *s, const char *value)
+{
+#define X(name, number, text) \
+	if (strcmp(value, text) == 0) { \
+		s->congestion = (number); \
+		return NULL; \
+	}
+	SOFTHCA_CONGESTION_LIST(X)
+#undef X
+#define X(name, number, text) " " text
+	return "one of" SOFTHCA_CONGESTION_LIST(X);
+#undef X
+}
+
+static const char *
 take_peer(struct perf_flow_spec *s, const char *value)
 {
 	if (*value == '\0' || strlen(value) >= sizeof(s->peer))
@@ -82,6 +99,8 @@ take_word(struct perf_flow_spec *s, const char *name, const char *value)
 
 	if (strcmp(name, "op") == 0)
 		return take_op(s, value);
+	if (strcmp(name, "congestion") == 0)
+		return take_congestion(s, value);
 	if (strcmp(name, "peer") == 0)
 		return take_peer(s, value);
 /* half is 0 in members that are integers */
@@ -96,7 +115,7 @@ take_word(struct perf_flow_spec *s, const char *name, const char *value)
 	PERF_FLOWS_WORDS(X)
 #undef X
 #define X(word, ...) " " #word
-	return "one of op peer" PERF_FLOWS_WORDS(X);
+	return "one of op peer" PERF_FLOWS_WORDS(X) " congestion";
 #undef X
 }
 

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include <softhca/softhca.h>
+
 #include "perf_flows.h"
 
 /* Steps of twice the time. */
@@ -46,17 +48,22 @@ rate_object(const struct perf_flows_rate *r)
 int
 perf_flows_print(FILE *f, uint32_t i, const struct perf_flows_result *r)
 {
+	static const char *const congestion[] = {
+#define X(name, number, text) [number] = (text),
+		SOFTHCA_CONGESTION_LIST(X)
+#undef X
+	};
 	const struct perf_flow_spec *s = r->spec;
 	double ns = r->end_ns > s->start_ns ? (double)(r->end_ns - s->start_ns) : 0;
 	json_t *o = json_pack(
-		"{s:i, s:i, s:s, s:s, s:I, s:i, s:i, s:i, s:f, s:f, s:I, s:I, s:f, s:b, s:I, s:I, "
+		"{s:i, s:i, s:s, s:s, s:I, s:i, s:i, s:i, s:s, s:f, s:f, s:I, s:I, s:f, s:b, s:I, s:I, "
 		"s:I, s:o}",
 		"flow", (int)i, "line", (int)s->line, "peer", s->peer, "op",
 		s->op == PERF_FLOW_READ ? "read" : "write", "message", (json_int_t)s->message,
-		"depth", (int)s->depth, "dscp", (int)s->dscp, "ecn", (int)s->ecn, "start_us",
-		(double)s->start_ns / 1e3, "completion_us", ns / 1e3, "bytes", (json_int_t)r->bytes,
-		"messages", (json_int_t)r->messages, "gbit_per_s",
-		ns > 0 ? (double)r->bytes * 8 / ns : 0.0, "failed", r->failed, "cnps",
+		"depth", (int)s->depth, "dscp", (int)s->dscp, "ecn", (int)s->ecn, "congestion",
+		congestion[s->congestion], "start_us", (double)s->start_ns / 1e3, "completion_us",
+		ns / 1e3, "bytes", (json_int_t)r->bytes, "messages", (json_int_t)r->messages,
+		"gbit_per_s", ns > 0 ? (double)r->bytes * 8 / ns : 0.0, "failed", r->failed, "cnps",
 		(json_int_t)r->cnps, "retransmissions", (json_int_t)r->retransmissions, "timeouts",
 		(json_int_t)r->timeouts, "rate", rate_object(&r->rate));
 	int err;

@@ -133,11 +133,19 @@ traffic_class(const struct perf_flow_spec *s)
 	return (uint8_t)(s->dscp << 2 | (s->ecn != 0 ? 2 : 0));
 }
 
+static struct perf_flow_class
+class_of(const struct flows_run *r, const struct flows_session *in, uint32_t i)
+{
+	const struct perf_flow_spec *s = r->flow[in->first + i].result.spec;
+
+	return (struct perf_flow_class){traffic_class(s), (uint8_t)s->congestion};
+}
+
 static void
 set_classes(struct flows_run *r, struct flows_session *in)
 {
 	for (uint32_t i = 0; i < in->n; i++)
-		in->s->flows[i].traffic_class = traffic_class(r->flow[in->first + i].result.spec);
+		in->s->flows[i].class = class_of(r, in, i);
 }
 
 static int
@@ -158,7 +166,7 @@ open_pair(struct flows_run *r, struct flows_session *in)
 static int
 open_remote(struct flows_run *r, struct flows_session *in)
 {
-	uint8_t classes[PERF_FLOWS_MAX];
+	struct perf_flow_class classes[PERF_FLOWS_MAX];
 	int err;
 
 	in->remote = calloc(1, sizeof(*in->remote));
@@ -166,7 +174,7 @@ open_remote(struct flows_run *r, struct flows_session *in)
 		return -ENOMEM;
 	in->s = &in->remote->s;
 	for (uint32_t i = 0; i < in->n; i++)
-		classes[i] = traffic_class(r->flow[in->first + i].result.spec);
+		classes[i] = class_of(r, in, i);
 	err = remote_session_open(in->remote, &in->opt);
 	in->remote->client = true;
 	in->remote->classes = classes;

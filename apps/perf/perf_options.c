@@ -57,6 +57,11 @@ const char *const perf_wire_names[2] = {
 	PERF_WIRE_LIST(X)
 #undef X
 };
+const char *const perf_congestion_names[4] = {
+#define X(name, number, text) [number] = (text),
+	SOFTHCA_CONGESTION_LIST(X)
+#undef X
+};
 /* enum softhca_ub_rule */
 static const char *const rule_names[] = {"default", "nak", "none", "high", "mark", "time"};
 static const char *const idle_names[] = {
@@ -160,6 +165,10 @@ static const struct option_row rows[] = {
 	 NAME(embed.executor, perf_executor_names)},
 	{"idle", "I", "auto or spin: threads without work [auto]", NAME(embed.idle, idle_names)},
 	{"verify", NULL, "check every byte and completion in a pass of its own", FLAG(verify)},
+	{"congestion", "NAME",
+	 "none, dcqcn or swift: congestion control of both HCAs, or of this end's QPs (rc, xrc) "
+	 "[none; that of the daemon]",
+	 NAME(congestion, perf_congestion_names)},
 	{"seed", "N", "of data, link and engine [of the system]", U64(seed, 0, UINT64_MAX)},
 	{"report-every", "S", "a line about the pass that runs every S seconds (bw)",
 	 REAL(report_every, 0.01)},

@@ -254,6 +254,13 @@ check_form(const struct perf_options *opt)
 		return perf_options_bad("--huge and --no-huge exclude each other");
 	if (opt->remote.cm && opt->wire == PERF_WIRE_UB)
 		return perf_options_bad("--cm: with --wire roce only");
+	if (opt->congestion != 0 && perf_is_remote(opt) &&
+	    (opt->wire == PERF_WIRE_UB || opt->remote.cm))
+		return perf_options_bad("--congestion: between daemons not with --cm and --wire "
+					"ub, which have that of the daemon");
+	if (opt->congestion != 0 && opt->wire == PERF_WIRE_ROCE &&
+	    opt->service != PERF_SERVICE_RC && opt->service != PERF_SERVICE_XRC)
+		return perf_options_bad("--congestion: with --service rc or xrc only");
 	if (opt->remote.once && !opt->remote.server)
 		return perf_options_bad("--once: with --server only");
 	if (opt->remote.bidir && (opt->test != PERF_TEST_BW || perf_is_atomic(opt->op)))

@@ -85,6 +85,8 @@ perf_session_open(struct perf_session *s, const struct perf_options *opt)
 
 	memset(s, 0, sizeof(*s));
 	fit_sizes(&config, opt);
+	if (opt->congestion != 0)
+		config.congestion = perf_congestion_names[opt->congestion];
 	s->opt = opt;
 	s->wake_fd = -1;
 	s->local[0] = s->local[1] = true;
@@ -372,6 +374,15 @@ steps_of(uint32_t type)
 	return t;
 }
 
+/* Back to back both HCAs have that of the command line. */
+static uint8_t
+congestion_of(const struct perf_session *s, const struct perf_flow *f)
+{
+	if (f->class.congestion != 0)
+		return f->class.congestion;
+	return perf_is_remote(s->opt) ? (uint8_t)s->opt->congestion : 0;
+}
+
 /* INIT, RTR, RTS with all values of both ends. */
 static int
 connect_qp(struct perf_session *s, const struct perf_flow *f, unsigned int side,
@@ -394,16 +405,18 @@ connect_qp(struct perf_session *s, const struct perf_flow *f, unsigned int side,
 		.sq_psn = f->psn[side],
 		.rq_psn = f->psn[!side],
 		.ah_attr = path_to(s, side),
+		.congestion = congestion_of(s, f),
 	};
+	uint32_t rtr = t->rtr | (a.congestion != 0 ? SOFTHCA_QP_CONGESTION : 0);
 	int err;
 
-	a.ah_attr.traffic_class = f->traffic_class;
+	a.ah_attr.traffic_class = f->class.traffic_class;
 	err = softhca_modify_qp(
 		qp, &a, SOFTHCA_QP_STATE | SOFTHCA_QP_PORT | SOFTHCA_QP_PKEY_INDEX | t->init);
 
 	a.qp_state = SOFTHCA_QPS_RTR;
 	if (err == 0)
-		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | t->rtr);
+		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | rtr);
 	a.qp_state = SOFTHCA_QPS_RTS;
 	if (err == 0)
 		err = softhca_modify_qp(qp, &a, SOFTHCA_QP_STATE | t->rts);

@@ -160,8 +160,8 @@ struct remote {
 	bool client;
 	bool open;	/* a row is */
 	bool connected; /* atomic: no other thread sends signs of life for this one */
-	/* client: traffic classes of the flows of the next pass; NULL: 0 */
-	const uint8_t *classes;
+	/* client: of the flows of the next pass; NULL: zeros */
+	const struct perf_flow_class *classes;
 	uint32_t cases;	 /* server: QPs connected */
 	uint32_t rounds; /* server: of the checking pass */
 	enum remote_pass pass;

@@ -177,7 +177,8 @@ remote_pass_open(struct remote *r, enum remote_pass pass, uint64_t size)
 	if (err != 0)
 		return remote_fail(&r->line, err, "the client: %s", softhca_last_error(NULL));
 	for (uint32_t i = 0; i < r->s.num_flows && err == 0; i++) {
-		r->s.flows[i].traffic_class = r->classes != NULL ? r->classes[i] : 0;
+		r->s.flows[i].class =
+			r->classes != NULL ? r->classes[i] : (struct perf_flow_class){0};
 		err = open_flow(r, i);
 	}
 	if (err != 0)

@@ -714,12 +714,20 @@ struct softhca_ah_attr {
 	uint8_t is_global;   /* treated as 1, as RoCE requires */
 };
 
-/* Congestion control of a QP's requests and READ responses. */
+/*
+ * Congestion control of a QP's requests and READ responses, by the names of the daemon's
+ * configuration. X(name, number, text)
+ */
+#define SOFTHCA_CONGESTION_LIST(X) \
+	X(DEFAULT, 0, "default") /* that of the HCA, also after a change of it */ \
+	X(NONE, 1, "none") \
+	X(DCQCN, 2, "dcqcn") \
+	X(SWIFT, 3, "swift")
+
 enum softhca_congestion {
-	SOFTHCA_CONGESTION_DEFAULT, /* that of the HCA, also after a change of it */
-	SOFTHCA_CONGESTION_NONE,
-	SOFTHCA_CONGESTION_DCQCN,
-	SOFTHCA_CONGESTION_SWIFT,
+#define SOFTHCA_CONGESTION_NUMBER(name, number, text) SOFTHCA_CONGESTION_##name = (number),
+	SOFTHCA_CONGESTION_LIST(SOFTHCA_CONGESTION_NUMBER)
+#undef SOFTHCA_CONGESTION_NUMBER
 };
 
 struct softhca_qp_attr {

@@ -165,6 +165,7 @@ class Options(Case):
                       ('--events', '--op', 'send'), ('--events', '--op', 'read', '--test', 'lat'),
                       ('--qps', '20', '--depth', '4', '--op', 'send', '--size', '64'),
                       ('--signal-every', '16', '--post-list', '8', '--size', '64'),
+                      ('--congestion', 'swift', '--op', 'read', '--size', '30000'),
                       ('--gid-index', '0', '--size', '2000')):
             with self.subTest(words=words):
                 self.good(*words)

@@ -30,9 +30,10 @@ class Flows(Case):
         for op in 'write', 'read':
             servers.append(self.server())
             text += 'size=1M message=32K rate=1 op=%s dscp=26 peer=%s:%d\n' % (op, self.host, self.port)
-            text += 'start=10ms duration=100ms message=4K rate=0.1 peer=%s:%d\n' % (self.host, self.port)
+            text += 'start=10ms duration=100ms message=4K rate=0.1 congestion=swift peer=%s:%d\n' % (self.host, self.port)
         flows = [json.loads(line) for line in self.run_flows(text).stdout.splitlines()]
         self.assertEqual([f['line'] for f in flows], [1, 2, 3, 4])
+        self.assertEqual([f['congestion'] for f in flows], ['default', 'swift', 'default', 'swift'])
         self.assertEqual([f['op'] for f in flows], ['write', 'write', 'read', 'write'])
         for flow in flows[0], flows[2]:
             self.assertEqual((flow['bytes'], flow['messages'], flow['failed']), (1 << 20, 32, False))

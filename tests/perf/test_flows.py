@@ -73,6 +73,22 @@ class Flows(unittest.TestCase):
             self.assertAlmostEqual(step, 4, delta=0.4)
         self.assertEqual(found, self.lines(text, *self.NETWORK))
 
+    CROWD = '--fabric', 'rate=10,delay=5,paths=4,queue=200000,ecn=40000'
+
+    def test_congestion(self):
+        """A queue that marks: flows with an algorithm are marked and slow down, others lose frames."""
+        text = 'size=1M message=16K depth=16 count=4 %s\n'
+        for words, name in (((), 'dcqcn'), ((), 'swift'), (('--congestion', 'dcqcn'), 'default')):
+            found = self.lines(text % ('congestion=' + name), *words, *self.CROWD)
+            self.assertEqual([f['congestion'] for f in found], [name] * 4)
+            self.assertEqual(sum(f['retransmissions'] for f in found), 0, found)
+            if name != 'swift':
+                self.assertGreater(sum(f['cnps'] for f in found), 0)
+        for words in ((), ('--congestion', 'none')):
+            found = self.lines(text % '', *words, *self.CROWD)
+            self.assertEqual(sum(f['cnps'] for f in found), 0)
+            self.assertGreater(sum(f['retransmissions'] for f in found), 0)
+
     def test_losses(self):
         """A queue that overflows: frames are sent again, and the line says so."""
         found = self.lines('size=2M message=20000 depth=4 count=4\n', '--ack-timeout', '10',

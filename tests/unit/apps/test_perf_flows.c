@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "perf_flows.h"
+#include "softhca/softhca.h"
 
 static struct perf_flows flows;
 static char why[256];
@@ -38,12 +39,13 @@ values(void **state)
 	const struct perf_flow_spec *s = flows.spec;
 
 	(void)state;
-	assert_int_equal(parse("# flows\n\n"
-			       "start=2ms size=10M message=8K rate=12.5 depth=4 dscp=26 ecn=1 "
-			       "peer=0 op=read # one\n"
-			       "\tduration=1.5s start=0 count=3\r\n"
-			       "size=100"),
-			 0);
+	assert_int_equal(
+		parse("# flows\n\n"
+		      "start=2ms size=10M message=8K rate=12.5 depth=4 dscp=26 ecn=1 congestion=swift "
+		      "peer=0 op=read # one\n"
+		      "\tduration=1.5s start=0 count=3\r\n"
+		      "size=100"),
+		0);
 	assert_int_equal(flows.n, 5);
 	assert_int_equal(s[0].line, 3);
 	assert_int_equal(s[0].start_ns, 2000000);
@@ -53,6 +55,7 @@ values(void **state)
 	assert_int_equal(s[0].depth, 4);
 	assert_int_equal(s[0].dscp, 26);
 	assert_int_equal(s[0].ecn, 1);
+	assert_int_equal(s[0].congestion, SOFTHCA_CONGESTION_SWIFT);
 	assert_string_equal(s[0].peer, "0");
 	assert_int_equal(s[0].op, PERF_FLOW_READ);
 	for (unsigned int i = 1; i < 4; i++) {
@@ -62,6 +65,7 @@ values(void **state)
 		assert_int_equal(s[i].message, 65536);
 		assert_int_equal(s[i].depth, 16);
 		assert_int_equal(s[i].ecn, 0);
+		assert_int_equal(s[i].congestion, SOFTHCA_CONGESTION_DEFAULT);
 		assert_int_equal(s[i].op, PERF_FLOW_WRITE);
 		assert_string_equal(s[i].peer, "1");
 		assert_int_equal(s[i].count, 1);
@@ -96,13 +100,16 @@ bad_files(void **state)
 		{"size=1 rate=0", "f.txt:1: \"rate=0\": expected Gb/s, 0.001 to 10000"},
 		{"size=1 dscp=64", "f.txt:1: \"dscp=64\": expected 0 to 63"},
 		{"size=1 dscp=1.5", "f.txt:1: \"dscp=1.5\": expected 0 to 63"},
+		{"size=1 congestion=cubic",
+		 "f.txt:1: \"congestion=cubic\": expected one of default none "
+		 "dcqcn swift"},
 		{"size=1 ecn=2", "f.txt:1: \"ecn=2\": expected 0 or 1"},
 		{"size=1 op=send", "f.txt:1: \"op=send\": expected write or read"},
 		{"size=1 peer=", "f.txt:1: \"peer=\": expected 0, 1 or HOST[:PORT] of a server"},
 		{"size=1 depth=2000", "f.txt:1: \"depth=2000\": expected messages under way"},
 		{"size=1 colour=red",
 		 "f.txt:1: \"colour=red\": expected one of op peer start duration size message rate "
-		 "depth dscp ecn count"},
+		 "depth dscp ecn count congestion"},
 		{"size=1 count=1000\nsize=1 count=25", "f.txt:2: more than 1024 flows"},
 		{"size=1\nsize=1 peer=host",
 		 "f.txt:2: peer=host: peers are 0 and 1, or all of them servers"},
@@ -163,7 +170,7 @@ lines(void **state)
 	assert_string_equal(
 		text,
 		"{\"flow\": 7, \"line\": 1, \"peer\": \"\\\"x\", \"op\": \"write\", \"message\": "
-		"50000, \"depth\": 16, \"dscp\": 0, \"ecn\": 0, \"start_us\": 1000.0, "
+		"50000, \"depth\": 16, \"dscp\": 0, \"ecn\": 0, \"congestion\": \"default\", \"start_us\": 1000.0, "
 		"\"completion_us\": 80.0, \"bytes\": 1000000, \"messages\": 20, \"gbit_per_s\": "
 		"100.0, \"failed\": false, \"cnps\": 3, \"retransmissions\": 0, \"timeouts\": 0, "
 		"\"rate\": {\"step_us\": 100.0, \"gbit_per_s\": [0.0, 80.0]}}\n");
