@@ -100,6 +100,26 @@ poll_receives(struct perf_pass *p)
 	return n;
 }
 
+/*
+ * Prefetch the memory that the posts of the next flows use: with thousands of QPs it is not in the
+ * cache, and each post waits until the stores of the last one are complete.
+ */
+static inline void
+prefetch_flows(const struct perf_session *s, uint32_t i)
+{
+	const struct perf_flow *far = &s->flows[(i + 6) % s->num_flows];
+	const struct perf_flow *near = &s->flows[(i + 3) % s->num_flows];
+	const struct softhca_send_wr *wr = &near->ring.wr[near->next];
+
+	__builtin_prefetch(&far->qp[0]);
+	__builtin_prefetch(&far->ring);
+	__builtin_prefetch(&far->room, 1);
+	__builtin_prefetch(near->qp[0]);
+	__builtin_prefetch(wr);
+	__builtin_prefetch((const char *)(wr + 1) - 1);
+	__builtin_prefetch(near->ring.sge);
+}
+
 /* Rounds of posting and polling, until there is nothing to do but wait. */
 static int
 turn(struct perf_pass *p)
@@ -109,9 +129,12 @@ turn(struct perf_pass *p)
 	int n = 0, m = 0, all = 0;
 
 	for (uint32_t round = 0; round < ROUNDS; round++) {
-		for (uint32_t i = 0; p->requests && i < s->num_flows; i++)
+		for (uint32_t i = 0; p->requests && i < s->num_flows; i++) {
+			if (s->num_flows > 16)
+				prefetch_flows(s, i);
 			if (__builtin_expect(post_lists(p, &s->flows[i], gated) != 0, 0))
 				return -EIO;
+		}
 		if (p->requests)
 			n = poll_sends(p);
 		if (n >= 0 && takes)

@@ -48,6 +48,7 @@ hca_decap_init(struct hca_pipe *h)
 	h->stage_ctx[HCA_STAGE_DECAP] = d;
 	if (d == NULL)
 		return -ENOMEM;
+	d->h = h;
 	list_wires(h, d);
 	list_edges(h, d);
 	return hca_handover_init(h, &h->handover, "hand", HANDOVER_FRAMES,

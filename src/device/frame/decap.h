@@ -62,6 +62,7 @@ struct hca_decap {
 	struct rte_mbuf *dead[HCA_DECAP_BURST];
 	unsigned int n_dead;
 	struct hca_decap_roce roce;
+	const struct hca_pipe *h;
 	bool stuck; /* a stage had no room, so the port was not read */
 	/* of a device with several pipes: frames handed over in this poll, copies in the burst */
 	unsigned int handed, copies, next_pipe;

@@ -178,6 +178,29 @@ describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
 			     HCA_RXD_ALIKE);
 }
 
+/*
+ * Prefetch the lines of the QP that the checks of a frame need, and those of the stage that takes
+ * the frame. Lines that other workers write are left to them.
+ */
+static inline void
+prefetch_lines(const struct hca_pipe *h, const struct hca_rxd *r)
+{
+	const struct hca_qp *qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
+
+	rte_prefetch0(&qp->cfg);
+	if (!h->single_worker)
+		return;
+	if (is_request(r->info)) {
+		rte_prefetch0(&qp->ee);
+		rte_prefetch0((const uint8_t *)&qp->ee + RTE_CACHE_LINE_SIZE);
+		rte_prefetch0(&qp->encap);
+		rte_prefetch0((const uint8_t *)&qp->encap + RTE_CACHE_LINE_SIZE);
+	} else {
+		rte_prefetch0(&qp->sq_una);
+		rte_prefetch0(&qp->sq_next);
+	}
+}
+
 unsigned int
 hca_decap_roce_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 {
@@ -195,6 +218,7 @@ hca_decap_roce_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 			span.data = p + V4_L3;
 			d->span[d->n] = span;
 		} else if (likely(describe_fast(p, m[i]->data_len, r, &d->span[d->n]))) {
+			prefetch_lines(d->h, r);
 			note_alike(&last, p, m[i]->data_len);
 			as = *r;
 			span = d->span[d->n];

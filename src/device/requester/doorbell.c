@@ -263,12 +263,31 @@ take_register(const struct hca_pipe *h, struct hca_uar_page *u, uint64_t *word)
 					   __ATOMIC_RELAXED);
 }
 
+/*
+ * Prefetch the lines of the QP that the doorbell stage and the requester need. Lines that other
+ * workers write are left to them.
+ */
+static inline void
+prefetch_lines(const struct hca_pipe *h, const struct hca_qp *qp)
+{
+	rte_prefetch0(&qp->cfg);
+	if (!h->single_worker)
+		return;
+	rte_prefetch0(&qp->parser);
+	rte_prefetch0((const uint8_t *)&qp->parser + RTE_CACHE_LINE_SIZE);
+	rte_prefetch0(&qp->sq_next);
+	rte_prefetch0(&qp->sq_una);
+	rte_prefetch0(&qp->encap);
+	rte_prefetch0((const uint8_t *)&qp->encap + RTE_CACHE_LINE_SIZE);
+}
+
 /* Take at most max words of the page and clear them. */
 static inline unsigned int
 take_words(struct hca_pipe *h, struct page *p, struct hca_uar_page *u, uint64_t *words,
 	   unsigned int max)
 {
 	uint8_t head = p->head;
+	uint32_t last = UINT32_MAX;
 	unsigned int n = 0;
 
 	while (n < max) {
@@ -279,7 +298,9 @@ take_words(struct hca_pipe *h, struct page *p, struct hca_uar_page *u, uint64_t 
 			break;
 		__atomic_store_n(slot, HCA_DB_EMPTY, __ATOMIC_RELEASE);
 		head++;
-		rte_prefetch0(&h->qp[hca_qp_index(&h->core, HCA_DB_QPN(w))]);
+		if (HCA_DB_QPN(w) != last)
+			prefetch_lines(h, &h->qp[hca_qp_index(&h->core, HCA_DB_QPN(w))]);
+		last = HCA_DB_QPN(w);
 		words[n++] = w;
 	}
 	p->head = head;

@@ -26,6 +26,7 @@
 #include "requester/parser_chain.h"
 #include "requester/parser_visit.h"
 #include "requester/record_pool.h"
+#include "requester/rtt.h"
 #include "requester/wqe_unit.h"
 #include "queues/eq.h"
 
@@ -151,10 +152,21 @@ on_mark(struct hca_pipe *h, struct hca_parser_ctx *c, uint32_t qpi)
 	make_ready(h, c, qpi);
 }
 
+/* Prefetch the lines that the parser needs for this doorbell, and req_tx for its QP. */
+static inline void
+prefetch_wqe(const struct hca_pipe *h, const struct hca_qp_parser *p, uint32_t qpi, uint32_t word)
+{
+	rte_prefetch0(hca_qbuf_at(&p->sq, HCA_CHAIN_SQ_HEAD(word) << p->sq_stride_log));
+	rte_prefetch0(&p->window[p->head & p->window_mask]);
+	if (h->single_worker)
+		rte_prefetch0(hca_rtt_of(h, qpi));
+}
+
 void
 hca_parser_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_parser_ctx *c = parser_ctx(h);
+	uint32_t last = UINT32_MAX;
 
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t w = hca_dbw_from(objs[i]);
@@ -182,6 +194,9 @@ hca_parser_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64
 			catas(h, qpi);
 			continue;
 		}
+		if (qpi != last)
+			prefetch_wqe(h, p, qpi, (uint32_t)w);
+		last = qpi;
 		p->chain[p->chain_tail++ & (size - 1)] = (uint32_t)w;
 		make_ready(h, c, qpi);
 	}
