@@ -86,11 +86,11 @@ static const struct {
 
 /* Let the workers of two stages share a CPU. Returns whether two had CPUs apart before. */
 static bool
-share(uint8_t *cpu, unsigned int workers, uint8_t from, uint8_t to)
+share(uint8_t cpu[HCA_STAGE_N], uint8_t from, uint8_t to)
 {
 	uint8_t low = cpu[from] < cpu[to] ? cpu[from] : cpu[to], high = cpu[from] ^ cpu[to] ^ low;
 
-	for (unsigned int w = 0; w < workers && low != high; w++)
+	for (unsigned int w = 0; w < HCA_STAGE_N && low != high; w++)
 		if (cpu[w] == high)
 			cpu[w] = low;
 		else if (cpu[w] > high)
@@ -100,18 +100,17 @@ share(uint8_t *cpu, unsigned int workers, uint8_t from, uint8_t to)
 
 /* The CPU of each worker of a pipe with these stages. */
 static void
-plan_pipe(enum hca_layout layout, uint32_t stages, unsigned int cpus, uint8_t *cpu)
+plan_pipe(enum hca_layout layout, uint32_t stages, unsigned int cpus, uint8_t cpu[HCA_STAGE_N])
 {
-	unsigned int workers = workers_of(layout, stages), n = workers;
+	unsigned int n = workers_of(layout, stages);
 
-	for (unsigned int w = 0; w < workers; w++)
+	for (unsigned int w = 0; w < HCA_STAGE_N; w++)
 		cpu[w] = (uint8_t)w;
 	for (unsigned int i = 0; n > cpus && i < sizeof(sharing) / sizeof(sharing[0]); i++) {
 		uint32_t both = 1u << sharing[i].stage | 1u << sharing[i].with;
 
 		if ((stages & both) == both &&
-		    share(cpu, workers, layouts[layout][sharing[i].stage],
-			  layouts[layout][sharing[i].with]))
+		    share(cpu, layouts[layout][sharing[i].stage], layouts[layout][sharing[i].with]))
 			n--;
 	}
 }
