@@ -43,12 +43,12 @@ watch_queue(struct perf_pass *p, unsigned int side, enum perf_queue queue)
 
 /* The engine may run in this thread. A request that fails must not look like a slow peer. */
 static int
-make_progress(struct perf_pass *p)
+make_progress(struct perf_pass *p, unsigned int side)
 {
 	int n;
 
 	if (p->s->local[1]) {
-		softhca_progress(p->s->ctx[0]);
+		softhca_progress(p->s->ctx[side]);
 		return 0;
 	}
 	n = take_one(p, 0, PERF_SENDS);
@@ -69,7 +69,7 @@ watch_byte(struct perf_pass *p, unsigned int side)
 
 		if (__atomic_load_n(last, __ATOMIC_ACQUIRE) == p->value)
 			return 1;
-		err = make_progress(p);
+		err = make_progress(p, side);
 		if (err != 0)
 			return err;
 	}

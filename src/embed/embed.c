@@ -234,35 +234,39 @@ softhca_embed_now(const struct softhca_embed *e)
 	return is_simulated(e) ? __atomic_load_n(&e->sim_now, __ATOMIC_RELAXED) : hca_clock_ns();
 }
 
+/* The HCA whose program waits comes last: its messages have arrived when the run ends. */
 static inline unsigned int
-poll_all(struct softhca_embed *e, uint64_t now)
+poll_all(struct softhca_embed *e, uint32_t last, uint64_t now)
 {
 	unsigned int work = 0;
+	uint32_t i = last;
 
-	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
+	do {
+		i = i + 1 < e->cfg.num_hcas ? i + 1 : 0;
 		if (e->side[i].hca != NULL)
 			work += hca_direct_poll(e->side[i].hca, now);
+	} while (i != last);
 	return work;
 }
 
 static __attribute__((noinline)) unsigned int
 poll_simulated(struct softhca_embed *e)
 {
-	unsigned int work = poll_all(e, e->sim_now);
+	unsigned int work = poll_all(e, e->cfg.num_hcas - 1, e->sim_now);
 
 	advance(e, work);
 	return work;
 }
 
 static unsigned int
-run_once(struct softhca_embed *e)
+run_once(struct softhca_embed *e, uint32_t last)
 {
 	unsigned int work;
 
 	if (__builtin_expect(is_simulated(e), 0))
 		work = poll_simulated(e);
 	else
-		work = poll_all(e, hca_clock_ns());
+		work = poll_all(e, last, hca_clock_ns());
 	if (__atomic_load_n(&e->events, __ATOMIC_RELAXED) != 0 ||
 	    (++e->polls & (EVENTS_EVERY - 1)) == 0)
 		forward_events(e);
@@ -271,9 +275,8 @@ run_once(struct softhca_embed *e)
 
 /* Manual: one thread at a time runs the engine; others continue without progress. */
 unsigned int
-embed_run(void *arg)
+embed_run(struct softhca_embed *e, uint32_t last)
 {
-	struct softhca_embed *e = arg;
 	unsigned int work;
 
 	if (__atomic_exchange_n(&e->running, 1, __ATOMIC_ACQUIRE) != 0) {
@@ -281,16 +284,16 @@ embed_run(void *arg)
 		return 0;
 	}
 	register_thread();
-	work = run_once(e);
+	work = run_once(e, last);
 	__atomic_store_n(&e->running, 0, __ATOMIC_RELEASE);
 	return work;
 }
 
 /* The same, for programs: they may wait for agents. */
 static unsigned int
-run_all(struct softhca_embed *e)
+run_all(struct softhca_embed *e, uint32_t last)
 {
-	unsigned int work = embed_run(e);
+	unsigned int work = embed_run(e, last);
 	uint32_t cm_polls;
 
 	if (__builtin_expect(e->cfg.ub, 0))
@@ -309,7 +312,7 @@ wait_for_command(void *arg)
 	struct softhca_embed *e = ((struct embed_hca *)arg)->owner;
 
 	if (e->threads == NULL)
-		embed_run(e);
+		embed_run(e, e->cfg.num_hcas - 1);
 	else
 		hca_host_wait(((struct embed_hca *)arg)->hca);
 }
@@ -317,7 +320,8 @@ wait_for_command(void *arg)
 unsigned int
 softhca_embed_progress(struct softhca_embed *e)
 {
-	return e->threads == NULL && e->forks == embed_forks() ? run_all(e) : 0;
+	return e->threads == NULL && e->forks == embed_forks() ? run_all(e, e->cfg.num_hcas - 1)
+							       : 0;
 }
 
 unsigned int
@@ -599,13 +603,24 @@ softhca_embed_create(const struct softhca_embed_config *config, struct softhca_e
 
 struct embed_context {
 	struct softhca_embed *embed;
-	uint32_t slot;
+	uint32_t slot, index; /* index: of its HCA */
 };
 
 static unsigned int
 context_progress(void *arg)
 {
-	return run_all(((struct embed_context *)arg)->embed);
+	const struct embed_context *c = arg;
+
+	return run_all(c->embed, c->index);
+}
+
+/* Its HCA is first: the requests are sent, and the others serve them. */
+static unsigned int
+context_posted(void *arg)
+{
+	const struct embed_context *c = arg;
+
+	return run_all(c->embed, (c->index != 0 ? c->index : c->embed->cfg.num_hcas) - 1);
 }
 
 static void
@@ -638,6 +653,7 @@ open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 	struct embed_ctl_config cc = {
 		.name = name,
 		.progress = e->threads == NULL ? context_progress : NULL,
+		.posted = context_posted,
 		.closed = context_closed,
 		.arg = c,
 	};
@@ -645,7 +661,7 @@ open_context(struct softhca_embed *e, unsigned int index, uint32_t slot,
 
 	if (c == NULL)
 		return embed_fail(-ENOMEM, "no memory for a context: %zu bytes", sizeof(*c));
-	*c = (struct embed_context){e, slot};
+	*c = (struct embed_context){e, slot, index};
 	if (e->threads != NULL && e->cfg.idle != SOFTHCA_IDLE_SPIN)
 		list_sleepers(e->side[index].hca, &cc);
 	snprintf(name, sizeof(name), "softhca%u", index);

@@ -27,7 +27,9 @@ embed_agent_kick(void *arg)
 void
 embed_agent_progress(void *arg)
 {
-	(void)embed_run(((struct embed_hca *)arg)->owner);
+	const struct embed_hca *s = arg;
+
+	(void)embed_run(s->owner, (uint32_t)(s - s->owner->side));
 }
 
 _Static_assert(SOFTHCA_UB_RULE_NAK == HCA_TP_RULE_NAK + 1 &&

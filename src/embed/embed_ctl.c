@@ -60,6 +60,14 @@ ctl_progress(void *arg)
 	return ctl->config.progress(ctl->config.arg);
 }
 
+static unsigned int
+ctl_posted(void *arg)
+{
+	struct embed_ctl *ctl = arg;
+
+	return ctl->config.posted(ctl->config.arg);
+}
+
 static int
 ctl_sleep(void *arg, uint32_t pipe, const uint32_t **word, int *kick_fd)
 {
@@ -84,14 +92,15 @@ ctl_close(void *arg)
 	return 0;
 }
 
-#define CTL_OPS(progress_fn) \
+#define CTL_OPS(progress_fn, posted_fn) \
 	{ \
 		.call = ctl_call, .reason = ctl_reason, .uar = ctl_uar, .alive = ctl_alive, \
-		.progress = progress_fn, .sleep = ctl_sleep, .close = ctl_close, \
+		.progress = progress_fn, .posted = posted_fn, .sleep = ctl_sleep, \
+		.close = ctl_close, \
 	}
 
-static const struct softhca_ctl_ops manual_ops = CTL_OPS(ctl_progress);
-static const struct softhca_ctl_ops background_ops = CTL_OPS(NULL);
+static const struct softhca_ctl_ops manual_ops = CTL_OPS(ctl_progress, ctl_posted);
+static const struct softhca_ctl_ops background_ops = CTL_OPS(NULL, NULL);
 
 int
 embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
@@ -108,6 +117,8 @@ embed_ctl_open(struct hca_driver *drv, const struct embed_ctl_config *config,
 		return -ENOMEM;
 	ctl->drv = drv;
 	ctl->config = *config;
+	if (config->posted == NULL)
+		ctl->config.posted = config->progress;
 	ctl->forks = embed_forks();
 	err = hca_client_open(drv, &who, &ctl->client);
 	if (err != 0)

@@ -30,6 +30,7 @@ struct embed_ctl_config {
 	 * itself.
 	 */
 	unsigned int (*progress)(void *arg);
+	unsigned int (*posted)(void *arg); /* the same after posts; NULL: progress */
 	/*
 	 * By pipeline: the sleep word of the worker that checks its doorbells, and the descriptor
 	 * that wakes it. word NULL: it never sleeps.

@@ -91,7 +91,7 @@ void embed_cm_stop(struct softhca_embed *e);
 void embed_cm_poll(struct softhca_embed *e);
 
 /* embed.c: manual: run the engine, without agents */
-unsigned int embed_run(void *e);
+unsigned int embed_run(struct softhca_embed *e, uint32_t last);
 
 /* embed_eal.c: start the EAL once per process, without changing the caller's CPU affinity. */
 int embed_eal_start(const struct softhca_embed_config *cfg);

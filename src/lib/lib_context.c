@@ -146,6 +146,7 @@ softhca_context_create(const struct softhca_ctl_ops *ops, void *arg, const char 
 	ctx->ops = ops;
 	ctx->ctl = arg;
 	ctx->progress = ops->progress;
+	ctx->after_posts = ops->posted != NULL ? ops->posted : ops->progress;
 	ctx->features = ops->features != NULL ? ops->features(arg) : HCA_CTL_FEATURES;
 	snprintf(ctx->name, sizeof(ctx->name), "%s", name);
 	ctx->pub.name = ctx->name;

@@ -57,6 +57,8 @@ struct softhca_ctl_ops {
 	 * itself.
 	 */
 	unsigned int (*progress)(void *arg);
+	/* The same after posts, where the program does not wait for a result. NULL: progress. */
+	unsigned int (*posted)(void *arg);
 
 	/*
 	 * Destroys everything left; arg is invalid afterwards. 0, or -ETIMEDOUT: there was no

@@ -288,7 +288,7 @@ softhca_poll_cq(struct softhca_cq *pub, int num_entries, struct softhca_wc *wc)
 	}
 	if (cq->ctx->progress == NULL)
 		return found_nothing(cq->ctx);
-	lib_run(cq->ctx);
+	lib_run(cq->ctx, cq->ctx->progress);
 	return poll_once(cq, num_entries, wc);
 }
 
@@ -369,7 +369,7 @@ softhca_start_poll(struct softhca_cq *pub)
 		return lib_fail(-EBUSY, LIB_READS_CQ, pub->handle);
 	found = start_once(cq);
 	if (!found && cq->ctx->progress != NULL) {
-		lib_run(cq->ctx);
+		lib_run(cq->ctx, cq->ctx->progress);
 		found = start_once(cq);
 	} else if (!found) {
 		err = found_nothing(cq->ctx);

@@ -61,7 +61,8 @@ struct lib_context {
 	const struct softhca_ctl_ops *ops;
 	void *ctl;
 	unsigned int (*progress)(void *arg); /* NULL unless progress is manual */
-	uint32_t posted;		     /* NULL unless progress is manual */
+	unsigned int (*after_posts)(void *arg);
+	uint32_t posted; /* NULL unless progress is manual */
 	struct hca_ctl_info info;
 	uint32_t features; /* HCA_CTL_FEATURE_* of the device's end */
 	uint32_t qp_mask;  /* manual: requests posted since the engine last ran here */
@@ -279,10 +280,10 @@ lib_qp_ctx(const struct lib_qp *qp)
 #define LIB_POSTED_MAX 32u
 
 static inline void
-lib_run(struct lib_context *ctx)
+lib_run(struct lib_context *ctx, unsigned int (*progress)(void *arg))
 {
 	__atomic_store_n(&ctx->posted, 0, __ATOMIC_RELAXED);
-	ctx->progress(ctx->ctl);
+	progress(ctx->ctl);
 }
 
 /* Count n posted requests. Not exact if several threads post, because it only controls pacing. */
@@ -295,7 +296,7 @@ lib_posted(struct lib_context *ctx, uint32_t n)
 		return;
 	posted = __atomic_load_n(&ctx->posted, __ATOMIC_RELAXED) + n;
 	if (posted >= LIB_POSTED_MAX)
-		lib_run(ctx);
+		lib_run(ctx, ctx->after_posts);
 	else
 		__atomic_store_n(&ctx->posted, posted, __ATOMIC_RELAXED);
 }

@@ -179,7 +179,7 @@ wait_for_peer(struct lib_context *ctx, long *pause_ns)
 	struct timespec pause = {.tv_nsec = *pause_ns};
 
 	if (ctx->progress != NULL) {
-		lib_run(ctx);
+		lib_run(ctx, ctx->progress);
 		return;
 	}
 	nanosleep(&pause, NULL);

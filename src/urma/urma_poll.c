@@ -332,7 +332,7 @@ urma_poll_jfc(urma_jfc_t *jfc, int cr_cnt, urma_cr_t *cr)
 	}
 	if (ctx->lib->progress == NULL)
 		return found_nothing(ctx);
-	lib_run(ctx->lib);
+	lib_run(ctx->lib, ctx->lib->progress);
 	return poll_once(ctx, cq, cr_cnt, cr);
 }
 

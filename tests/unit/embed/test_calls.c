@@ -176,6 +176,38 @@ test_reply(void **state)
 	reply(1);
 }
 
+/* A run ends with the HCA of the polling context: one poll finds the other side's datagram. */
+static void
+test_one_poll(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct side *from = &sides[i], *to = &sides[1 - i];
+		struct softhca_ah_attr at = {.port_num = 1, .is_global = 1};
+		struct softhca_sge in = {(uintptr_t)to->mem, sizeof(to->mem), to->mr->lkey};
+		struct softhca_sge out = {(uintptr_t)from->mem, BYTES, from->mr->lkey};
+		struct softhca_recv_wr recv = {.sg_list = &in, .num_sge = 1};
+		struct softhca_send_wr send = {
+			.sg_list = &out,
+			.num_sge = 1,
+			.opcode = SOFTHCA_WR_SEND,
+			.send_flags = SOFTHCA_SEND_SIGNALED,
+			.wr.ud = {.remote_qpn = to->qp->qp_num, .remote_qkey = QKEY},
+		};
+		struct softhca_wc wc;
+
+		assert_int_equal(softhca_query_gid(to->ctx, 1, 0, &at.dgid), 0);
+		send.wr.ud.ah = softhca_create_ah(from->pd, &at);
+		assert_non_null(send.wr.ud.ah);
+		assert_int_equal(softhca_post_recv(to->qp, &recv, NULL), 0);
+		assert_int_equal(softhca_post_send(from->qp, &send, NULL), 0);
+		assert_int_equal(softhca_poll_cq(to->cq, 1, &wc), 1);
+		assert_int_equal(wc.byte_len, SOFTHCA_GRH_BYTES + BYTES);
+		take(from, &wc);
+		assert_int_equal(softhca_destroy_ah(send.wr.ud.ah), 0);
+	}
+}
+
 static uint64_t
 raw_clock(struct softhca_context *ctx)
 {
@@ -434,7 +466,7 @@ main(void)
 		cmocka_unit_test(test_times),	 cmocka_unit_test(test_srq),
 		cmocka_unit_test(test_devices),	 cmocka_unit_test(test_names),
 		cmocka_unit_test(test_stall),	 cmocka_unit_test(test_xrc_file),
-		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_identity), cmocka_unit_test(test_one_poll),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
