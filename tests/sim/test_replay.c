@@ -33,7 +33,9 @@ static const struct capture {
 	uint32_t recv_len;     /* [RECV] */
 	unsigned int late;     /* receives are posted after this number of answers */
 	bool uc;
-	uint8_t nak; /* the standard's syndrome, if rxe uses another one */
+	uint8_t nak;	/* the standard's syndrome, if rxe uses another one */
+	uint32_t psn;	/* of the first request [PSN] */
+	uint8_t tclass; /* of requests */
 } captures[] = {
 	{"rc_cas", 0x1227, SOFTHCA_MTU_256, 0x7f2d9278b000, 0},
 	{"rc_fadd", 0x14dd, SOFTHCA_MTU_256, 0x7f974ce89000, 0},
@@ -51,6 +53,11 @@ static const struct capture {
 	{"rc_nak_write_rkey", 0x1cac, SOFTHCA_MTU_256, 0x7f967f90d000, 0},
 	{"uc_all", 0x249a, SOFTHCA_MTU_256, 0x7f65a8745000, 8, .uc = true},
 };
+
+/* softhca answered rxe's marked WRITEs here. */
+static const struct capture marked_writes = {"rc_write_ce",  0x22000a18, SOFTHCA_MTU_256,
+					     0x557ef1ae5000, 0,		 .psn = 13732001,
+					     .tclass = 3};
 
 /* The contents of a frame without addresses and keys. */
 struct answer {
@@ -78,6 +85,8 @@ struct replay {
 	} reads[MANY];
 	unsigned int num_reads;
 	struct answer theirs[MANY], ours[MANY];
+	uint8_t cnp[2][HCA_MBUF_DATA]; /* the last one: of the capture, of ours */
+	unsigned int cnps[2];
 	unsigned int num_theirs, num_ours;
 };
 
@@ -85,6 +94,18 @@ static int num_files;
 static char **files;
 
 /* --- frames -------------------- */
+
+/* From BTH to ICRC, after the TOS byte. */
+static bool
+note_cnp(struct replay *r, unsigned int ours, const uint8_t *frame, const struct roce_view *v)
+{
+	if (v->opcode != HCA_BTH_CNP)
+		return false;
+	r->cnps[ours]++;
+	r->cnp[ours][0] = frame[v->l3 + 1];
+	memcpy(r->cnp[ours] + 1, frame + v->bth, v->icrc - v->bth);
+	return true;
+}
 
 static void
 read_answer(const uint8_t *frame, const struct roce_view *v, struct answer *a)
@@ -113,6 +134,8 @@ look(void *arg, uint8_t *frame, uint32_t len)
 
 	if (roce_parse(frame, len, &v) != 0)
 		return false;
+	if (note_cnp(r, 1, frame, &v))
+		return true;
 	sim_check(r->s, r->num_ours < MANY && v.payload_len <= sizeof(r->ours[0].copy),
 		  "too many answers");
 	read_answer(frame, &v, &r->ours[r->num_ours++]);
@@ -182,7 +205,7 @@ each_frame(struct replay *r, bool requests,
 	r->file.pos = 24; /* after the header */
 	while (pcap_next_frame(&r->file, &f) > 0) {
 		sim_check(r->s, roce_parse(f.data, f.len, &v) == 0, "%s: a bad frame", r->c->name);
-		if (v.op->is_response != requests)
+		if (!note_cnp(r, 0, f.data, &v) && v.op->is_response != requests)
 			fn(r, f.data, &v);
 	}
 }
@@ -252,7 +275,12 @@ modify(struct replay *r, uint32_t state, uint32_t mask)
 				   SOFTHCA_ACCESS_REMOTE_ATOMIC,
 		.path_mtu = r->c->mtu,
 		.dest_qp_num = SIM_VICTIM_PEER,
-		.rq_psn = PSN,
+		.rq_psn = r->c->psn != 0 ? r->c->psn : PSN,
+		.sq_psn = PSN,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.max_rd_atomic = 1,
 		.max_dest_rd_atomic = 16,
 		.min_rnr_timer = 1,
 		.ah_attr = {.port_num = 1,
@@ -269,6 +297,7 @@ modify(struct replay *r, uint32_t state, uint32_t mask)
 		.udp.smac = {2, 0, 0, 0, 0, 1},
 		.udp.hop_limit = 64,
 		.udp.sport = 0xc123,
+		.udp.tclass = r->c->tclass,
 		.pkey = 0xffff,
 		.qpn = r->qp->qp_num,
 		.migreq = true,
@@ -391,6 +420,82 @@ replay(struct sim *s, const struct capture *c, const char *path)
 	free(r);
 }
 
+/* A CNP of the capture comes to a QP of ours with dcqcn. */
+static void
+slows_down(struct replay *r)
+{
+	struct sim_side *side = &r->s->side[1];
+	struct softhca_sge sge = {(uintptr_t)r->recv, 256, r->recv_mr->lkey};
+	struct softhca_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = SOFTHCA_WR_SEND},
+			       *bad;
+	const struct sim_packet p = {
+		.opcode = HCA_BTH_CNP,
+		.len = HCA_CNP_PAYLOAD_LEN,
+		.tail = r->cnp[0] + 1,
+	};
+	struct hca_congestion_limits before, after;
+	uint8_t out[HCA_MBUF_DATA];
+
+	modify(r, SOFTHCA_QPS_RTS,
+	       SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
+		       SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_MAX_QP_RD_ATOMIC);
+	sim_check(r->s, hca_driver_set_congestion(side->drv, SOFTHCA_CONGESTION_DCQCN) == 0, "set");
+	hca_qp_congestion(side->hca, r->qp->qp_num, &before);
+	sim_inject(&r->x, out, sim_craft(&r->x, &r->path, &p, out));
+	sim_settle(r->s);
+	sim_check(r->s, sim_counter(r->s, 1, "rp_cnp_handled") == 1, "CNP not taken");
+	sim_check(r->s, softhca_post_send(r->qp, &wr, &bad) == 0, "post_send");
+	sim_run_for(r->s, 1000000);
+	hca_qp_congestion(side->hca, r->qp->qp_num, &after);
+	sim_check(r->s, before.rate_bps == 0 && after.rate_bps == 50000000000,
+		  "%llu bit/s, then %llu", (unsigned long long)before.rate_bps,
+		  (unsigned long long)after.rate_bps);
+	sim_check(r->s, hca_driver_set_congestion(side->drv, SOFTHCA_CONGESTION_NONE) == 0, "set");
+}
+
+/* Marked data of rxe: the same CNP that it got, and all of it is acknowledged. */
+static void
+marked_in(const struct sim_config *cfg)
+{
+	const char *path = NULL;
+	struct replay *r = calloc(1, sizeof(*r));
+	struct sim *s = sim_open(cfg);
+	uint64_t frames, cnps;
+
+	for (int i = 0; i < num_files; i++)
+		if (strstr(files[i], marked_writes.name) != NULL)
+			path = files[i];
+	sim_check(s, r != NULL && path != NULL && pcap_open_file(&r->file, path) == 0, "capture");
+	r->s = s;
+	r->c = &marked_writes;
+	sim_injector_open(s, &r->x);
+	sim_link_lose(s->side[1].wire, look, r);
+	open_objects(r);
+	each_frame(r, true, send_request);
+	frames = sim_counter(s, 1, "np_ecn_marked_roce_packets");
+	cnps = sim_counter(s, 1, "np_cnp_sent");
+	sim_check(s, frames == 15 && cnps != 0 && cnps == r->cnps[1], "%u marks, %u CNPs",
+		  (unsigned int)frames, r->cnps[1]);
+	sim_check(s, cnps + sim_counter(s, 1, "np_cnp_suppressed") == frames, "marks lost");
+	sim_check(s,
+		  r->num_ours != 0 && r->ours[r->num_ours - 1].psn == marked_writes.psn + 14 &&
+			  r->ours[r->num_ours - 1].syndrome == HCA_AETH_ACK,
+		  "the last answer");
+	/* without the number of the QP and the request for an ACK, TOS and BTH are those rxe got */
+	memcpy(r->cnp[1] + 6, r->cnp[0] + 6, 3);
+	sim_check(s, memcmp(r->cnp[0], r->cnp[1], 1 + HCA_ROCE_BTH_LEN + HCA_CNP_PAYLOAD_LEN) == 0,
+		  "another CNP");
+	memmove(r->cnp[0] + 1, r->cnp[0] + 1 + HCA_ROCE_BTH_LEN, HCA_CNP_PAYLOAD_LEN);
+	slows_down(r);
+	sim_link_lose(s->side[1].wire, NULL, NULL);
+	close_objects(r);
+	sim_injector_close(&r->x);
+	pcap_close_file(&r->file);
+	free(r);
+	sim_close(s);
+}
+SIM_TEST(marked)
+
 static void
 replay_all_in(const struct sim_config *cfg)
 {
@@ -418,6 +523,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replay_all),
+		cmocka_unit_test(marked),
 	};
 
 	num_files = argc - 1;
