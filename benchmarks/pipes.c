@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Several pipelines against as many processes with one: pipes [SECONDS [ROUNDS [PIPES]]].
+ * Several pipelines against as many processes with one: pipes [SECONDS [ROUNDS [PIPES [crossed]]]].
  *
  * A thread for each CPU posts WRITEs to its QPs, polls its stages of two HCAs and takes the
  * completions. Either the threads are of one process whose HCAs have PIPES pipelines, or each is a
  * process whose HCAs have one. Rounds of both alternate; prints the rates in messages per second,
- * their ratio, and the share of frames that were handed over, as JSON.
+ * their ratio, and the share of frames that were handed over, as JSON. `crossed`: each pipeline has
+ * the queue of another one, so that every frame is handed over: a port that distributes by a hash
+ * gives (PIPES - 1) / PIPES of the frames to others.
  */
 
 #include <inttypes.h>
@@ -24,6 +26,7 @@
 #include <softhca/softhca.h>
 
 #include "embed_impl.h"
+#include "engine/impl.h"
 #include "graph/executor.h"
 #include "lib_types.h"
 
@@ -61,6 +64,7 @@ struct run {
 	struct thread thread[THREADS_MAX];
 	unsigned int pipes;
 	uint32_t bytes;
+	bool crossed;
 	double seconds;
 	uint64_t start; /* ns; threads wait for each other */
 	unsigned int ready;
@@ -274,6 +278,18 @@ counter(const struct run *r, const char *name)
 	return sum;
 }
 
+/* Before frames are sent */
+static void
+cross_queues(struct run *r)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct hca *h = r->embed->side[i].hca;
+
+		for (unsigned int n = 0; n < r->pipes; n++)
+			h->pipe[n].port_queue = (uint16_t)((n + 1) % r->pipes);
+	}
+}
+
 /* In a process for itself. */
 static void
 measure(unsigned int pipes, unsigned int qps, const int *cpus, int out)
@@ -282,6 +298,8 @@ measure(unsigned int pipes, unsigned int qps, const int *cpus, int out)
 
 	run.pipes = pipes;
 	open_hcas(&run);
+	if (run.crossed)
+		cross_queues(&run);
 	open_qps(&run, qps);
 	/* from here on the threads run the stages, and no call of the library does */
 	for (unsigned int i = 0; i < 2; i++)
@@ -373,8 +391,9 @@ main(int argc, char **argv)
 
 	run.seconds = argc > 1 ? atof(argv[1]) : 0.5;
 	must(run.seconds > 0 && rounds >= 1 && rounds <= ROUNDS_MAX && pipes >= 1 &&
-		     pipes <= THREADS_MAX,
-	     "usage: pipes [SECONDS [ROUNDS [PIPES]]]");
+		     pipes <= THREADS_MAX && (argc <= 4 || strcmp(argv[4], "crossed") == 0),
+	     "usage: pipes [SECONDS [ROUNDS [PIPES [crossed]]]]");
+	run.crossed = argc > 4;
 	compare(64, pipes, rounds);
 	compare(4096, pipes, rounds);
 	return 0;
