@@ -137,6 +137,7 @@ struct hca_tp_tx {
 	uint64_t srtt;		  /* 0: no packet was timed yet */
 	uint64_t rtt;		  /* of the last answer; 0: it reported no packet sent once */
 	uint64_t sent_at;	  /* of the packet sent last */
+	uint32_t lost;		  /* packets put into the resend set, free running */
 	uint32_t open;		  /* packets unanswered, as congestion control was told */
 	uint32_t cc_life;	  /* hca_cc_life() of its state */
 	struct hca_tp_lane_tx lane[HCA_TP_LANES];

@@ -264,7 +264,7 @@ struct hca_tp_sched {
 	 */
 	struct hca_cc *const *asks;
 	uint32_t (*allow)(void *arg, uint32_t i, uint64_t now, uint64_t *again);
-	void (*left)(void *arg, uint32_t i, const struct hca_tp_leave *leave, uint64_t now);
+	bool (*left)(void *arg, uint32_t i, const struct hca_tp_leave *leave, uint64_t now);
 	struct hca_pace pace; /* TPs that are held until a time; used with allow */
 	void *arg;
 };

@@ -20,6 +20,7 @@ hca_tp_again_add(struct hca_tp *tp, uint32_t psn, enum hca_tp_again why)
 		return;
 	hca_bit_set(tx->again, tp_mask(tp), psn);
 	tp_slot(tp, psn)->why = why;
+	tx->lost++;
 	if (tx->again_n++ == 0 || hca_psn_diff(psn, tx->again_at) < 0)
 		tx->again_at = psn;
 }

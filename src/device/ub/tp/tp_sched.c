@@ -117,20 +117,29 @@ hca_tp_sched_forget(struct hca_tp_sched *s, uint32_t i)
 	}
 }
 
-/* *until: the TP is held, and for how long at most; UINT64_MAX: it is not, or for any time. */
+/*
+ * *until: the TP is held, and for how long at most; UINT64_MAX: it is not, or for any time. Packets
+ * of operations that the transaction layer has answered are acknowledged while the next one is
+ * looked for: congestion control may answer otherwise then, and no answer would end the wait.
+ */
 static __rte_noinline uint32_t
 sched_pick_allowed(struct hca_tp_sched *s, uint32_t i, uint64_t now, uint64_t *until,
 		   struct hca_tp_txd *const *d, uint32_t room)
 {
-	struct hca_tp_leave allowed = {0};
-	uint64_t again = UINT64_MAX;
-	uint32_t n;
+	struct hca_tp_leave allowed;
+	uint64_t again;
+	uint32_t n = 0;
+	bool acked;
 
-	allowed.bytes = s->allow(s->arg, i, now, &again);
-	if (allowed.bytes == UINT32_MAX)
-		return hca_tp_pick_burst(&s->tp[i], &s->pools, now, d, room);
-	n = hca_tp_pick_allowed(&s->tp[i], &s->pools, now, &allowed, d, room);
-	s->left(s->arg, i, &allowed, now);
+	do {
+		allowed = (struct hca_tp_leave){0};
+		again = UINT64_MAX;
+		allowed.bytes = s->allow(s->arg, i, now, &again);
+		if (allowed.bytes == UINT32_MAX)
+			return n + hca_tp_pick_burst(&s->tp[i], &s->pools, now, d + n, room - n);
+		n += hca_tp_pick_allowed(&s->tp[i], &s->pools, now, &allowed, d + n, room - n);
+		acked = s->left(s->arg, i, &allowed, now);
+	} while (allowed.held && acked);
 	if (allowed.held)
 		*until = again;
 	return n;

@@ -30,7 +30,7 @@ struct tps_ctx {
 static void tps_sent(void *arg, uint32_t tpi);
 static void tps_idle(void *arg, uint32_t tpi);
 static uint32_t tps_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again);
-static void tps_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now);
+static bool tps_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now);
 
 /* The lane of unreliable packets, which is there as long as the device. */
 static int
@@ -153,9 +153,9 @@ tps_allow(void *arg, uint32_t tpi, uint64_t now, uint64_t *again)
 
 /*
  * fresh: packets sent for the first time since it was told last. Packets that were under way when
- * it began are not told.
+ * it began are not told. Returns whether it was told of some.
  */
-static void
+static bool
 tps_tell_acked(struct hca_pipe *h, const struct hca_cc_ops *cc, uint32_t tpi, uint32_t fresh,
 	       uint64_t now)
 {
@@ -164,28 +164,34 @@ tps_tell_acked(struct hca_pipe *h, const struct hca_cc_ops *cc, uint32_t tpi, ui
 	uint32_t life = hca_cc_life(h, tps_object_of(h, tpi));
 
 	tp->tx.open = open;
-	if (unlikely(tp->tx.cc_life != life))
+	if (unlikely(tp->tx.cc_life != life)) {
 		tp->tx.cc_life = life;
-	else if (n != 0)
+		return false;
+	}
+	if (n != 0)
 		cc->acked(h, tps_object_of(h, tpi), n, now);
+	return n != 0;
 }
 
-static void
+static bool
 tps_left(void *arg, uint32_t tpi, const struct hca_tp_leave *leave, uint64_t now)
 {
 	struct hca_pipe *h = arg;
 	const struct hca_cc_ops *cc = hca_cc_of(h, tps_object_of(h, tpi));
 
+	bool acked;
+
 	if (cc == NULL)
-		return;
-	tps_tell_acked(h, cc, tpi, leave->fresh, now);
+		return false;
+	acked = tps_tell_acked(h, cc, tpi, leave->fresh, now);
 	if (leave->frames != 0)
 		cc->sent(h, tps_object_of(h, tpi), leave->frames, leave->frames, leave->sent, now);
+	return acked;
 }
 
-/* missing: packets in the resend set before the answer. */
+/* lost: tx.lost before the answer. */
 static void
-tell_answer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t missing, uint64_t now)
+tell_answer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t lost, uint64_t now)
 {
 	const struct hca_cc_ops *cc = hca_cc_of(h, tps_object_of(h, tpi));
 
@@ -194,7 +200,7 @@ tell_answer(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t missin
 	if (tp->tx.rtt != 0)
 		cc->round_trip(h, tps_object_of(h, tpi), tp->tx.rtt, now);
 	tps_tell_acked(h, cc, tpi, 0, now);
-	if (tp->tx.again_n > missing)
+	if (tp->tx.lost != lost)
 		cc->lost(h, tps_object_of(h, tpi), HCA_CC_GAP, now);
 }
 
@@ -348,7 +354,7 @@ tps_hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 	struct hca_tp_answer a;
 	struct released before;
 	enum hca_tp_heard heard;
-	uint32_t missing;
+	uint32_t lost;
 
 	if (unlikely(r->generation != tp->cfg.generation || !hca_tp_sends(hca_tp_state(tp)) ||
 		     !read_answer(m, &a))) {
@@ -359,13 +365,13 @@ tps_hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 	before = released_of(tp);
 	if (unlikely(a.status != 0) && !hca_tp_note_status(tp, &h->ub->ops, &a))
 		HCA_COUNT(h, TPS, ub_acks_status_lost);
-	missing = tp->tx.again_n;
+	lost = tp->tx.lost;
 	heard = hca_tp_ack(tp, &h->ub->ops, &a, now);
 	count_heard(h, heard);
 	if (heard != HCA_TP_HEARD_NEWS)
 		return;
 	if (unlikely(h->cc != NULL))
-		tell_answer(h, tp, r->tp, missing, now);
+		tell_answer(h, tp, r->tp, lost, now);
 	tps_release_since(h, tp, r->tp, before);
 	hca_tp_sched_heard(&tps_ctx(h)->sched, r->tp);
 	tps_arm_if_needed(h, tp, r->tp);

@@ -3,6 +3,7 @@
 /* The scheduler of TPs asks congestion control before it lets one send; the end of a TP's wait. */
 
 #include "../ub/tp/tp_rig.h"
+#include "ub/tp/tp_impl.h"
 
 #define TPS 3u
 #define FRAME (100u + HCA_CC_FRAME_OVERHEAD) /* rig_ops() makes packets of 100 bytes */
@@ -20,6 +21,8 @@ static struct hca_tp_txd d[32], *at[32];
 /* The answers of the algorithm, and its calls. */
 static uint32_t leave[TPS], asked, frames, fresh;
 static uint64_t after, bytes;
+static uint32_t grant;	   /* with the next acknowledgement: bytes */
+static uint32_t open[TPS]; /* packets unanswered, as it was told */
 
 static uint32_t
 allow(void *arg, uint32_t i, uint64_t t, uint64_t *again)
@@ -34,12 +37,20 @@ allow(void *arg, uint32_t i, uint64_t t, uint64_t *again)
 	return n;
 }
 
-static void
+static bool
 left(void *arg, uint32_t i, const struct hca_tp_leave *l, uint64_t t)
 {
+	uint32_t acked = open[i] + l->fresh - hca_tp_unanswered(&tp[i]);
+
+	open[i] = hca_tp_unanswered(&tp[i]);
 	frames += l->frames;
 	fresh += l->fresh;
 	bytes += l->sent;
+	if (acked != 0 && grant != 0) {
+		leave[i] = grant;
+		grant = 0;
+	}
+	return acked != 0;
 }
 
 static int
@@ -65,6 +76,8 @@ setup(void **state)
 	memset(leave, 0, sizeof(leave));
 	asked = frames = fresh = 0;
 	bytes = after = 0;
+	grant = 0;
+	memset(open, 0, sizeof(open));
 	now = 1000000;
 	return 0;
 }
@@ -205,6 +218,42 @@ forget_ends_wait(void **state)
 	assert_int_equal(sched.count, 0);
 }
 
+/* Packets turn out to be acknowledged when they are to be sent again: it is asked once more. */
+static void
+answered_ends_wait(void **state)
+{
+	after = LATE;
+	ops(0, 2);
+	leave[0] = FRAME;
+	assert_int_equal(run(), 1);
+	now = tp[0].tx.deadline;
+	hca_ta_op_set_flag(&rig.pools.op[HCA_TP_REQUESTS][0], HCA_TA_OP_ANSWERED);
+	hca_tp_again_all(&tp[0], HCA_TP_AGAIN_TIMEOUT);
+	hca_tp_sched_heard(&sched, 0);
+	grant = FRAME;
+	assert_int_equal(run(), 1);
+	assert_int_equal(d[0].psn, 1);
+	assert_int_equal(sched.pace.n, 0);
+}
+
+/* One missing packet is reported and another one found: a loss, although their number is equal. */
+static void
+losses_are_counted(void **state)
+{
+	uint8_t bits[HCA_TP_SACK_BYTES] = {0x0d};
+	struct hca_tp_answer a = {.kind = HCA_TP_TPSACK, .psn = 0, .max_rcv = 3, .bits = bits};
+
+	ops(0, 4);
+	leave[0] = 4 * FRAME;
+	assert_int_equal(run(), 4);
+	hca_tp_again_add(&tp[0], 0, HCA_TP_AGAIN_TIME);
+	assert_int_equal(tp[0].tx.lost, 1);
+	now += SOON;
+	assert_int_equal(hca_tp_ack(&tp[0], &rig.pools, &a, now), HCA_TP_HEARD_NEWS);
+	assert_int_equal(tp[0].tx.again_n, 1);
+	assert_int_equal(tp[0].tx.lost, 2);
+}
+
 /* Without a time an answer or a new operation lets the algorithm be asked. */
 static void
 waits_without_time(void **state)
@@ -224,8 +273,9 @@ main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(asks_and_tells), T(time_ends_wait),	T(answer_ends_wait),
-		T(loss_ends_wait), T(forget_ends_wait), T(waits_without_time),
+		T(asks_and_tells),     T(time_ends_wait),     T(answer_ends_wait),
+		T(loss_ends_wait),     T(forget_ends_wait),   T(waits_without_time),
+		T(answered_ends_wait), T(losses_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
