@@ -16,23 +16,25 @@ hca_swift_begin(struct hca_swift *s)
 	*s = (struct hca_swift){.window = HCA_SWIFT_ONE};
 }
 
-/* The integer part of a square root. */
-static uint32_t
-root_of(uint64_t x)
-{
-	uint64_t bit = UINT64_C(1) << 31, root = 0;
+/* The integer part of a square root, which is below 2^ROOT_BITS. */
+#define ROOT_BITS 14u
 
-	for (; bit != 0; bit >>= 1)
+static uint32_t
+root_of(uint32_t x)
+{
+	uint32_t root = 0;
+
+	for (uint32_t bit = 1u << (ROOT_BITS - 1); bit != 0; bit >>= 1)
 		if ((root + bit) * (root + bit) <= x)
 			root += bit;
-	return (uint32_t)root;
+	return root;
 }
 
-/* 1 / sqrt(packets), 1 / HCA_SWIFT_ONE */
+/* 1 / sqrt(packets), 1 / HCA_SWIFT_ONE. The window is at most HCA_SWIFT_FS_MAX. */
 static uint32_t
 inverse_root(uint32_t window)
 {
-	return HCA_SWIFT_ONE * HCA_SWIFT_ONE / root_of((uint64_t)window * HCA_SWIFT_ONE);
+	return HCA_SWIFT_ONE * HCA_SWIFT_ONE / root_of(window * HCA_SWIFT_ONE);
 }
 
 /* The window that the same rate would have on a short path: the scaling is one of rates. */
@@ -41,16 +43,16 @@ short_window(const struct hca_swift_params *p, uint32_t window, uint64_t rtt)
 {
 	uint64_t w = rtt > p->base_ns ? (uint64_t)window * p->base_ns / rtt : window;
 
-	return (uint32_t)RTE_MAX(RTE_MIN(w, p->fs_max), p->fs_min);
+	return (uint32_t)RTE_MAX(RTE_MIN(w, HCA_SWIFT_FS_MAX), HCA_SWIFT_FS_MIN);
 }
 
 uint32_t
 hca_swift_target(const struct hca_swift_params *p, uint32_t window, uint64_t rtt, uint64_t min_rtt)
 {
-	uint32_t from = inverse_root(p->fs_min), to = inverse_root(p->fs_max);
 	uint32_t at = inverse_root(short_window(p, window, rtt));
 	uint64_t base = HCA_SWIFT_IS_LONG(p, min_rtt) ? min_rtt + HCA_SWIFT_QUEUE(p) : p->base_ns;
-	uint64_t target = base + (uint64_t)p->fs_range_ns * (at - to) / (from - to);
+	uint64_t target = base + (uint64_t)p->fs_range_ns * (at - HCA_SWIFT_FS_TO) /
+					 (HCA_SWIFT_FS_FROM - HCA_SWIFT_FS_TO);
 
 	return (uint32_t)RTE_MIN(target, UINT32_MAX);
 }

@@ -27,20 +27,28 @@
 #define HCA_SWIFT_BURST_MAX 64u
 #define HCA_SWIFT_READS 8u
 
+/*
+ * Windows between which flow scaling falls from its range to 0, and 1 / sqrt of them, rounded down.
+ * (1 / HCA_SWIFT_ONE)
+ */
+#define HCA_SWIFT_FS_MIN (HCA_SWIFT_ONE / 10)
+#define HCA_SWIFT_FS_MAX (100 * HCA_SWIFT_ONE)
+#define HCA_SWIFT_FS_FROM 3246u
+#define HCA_SWIFT_FS_TO 102u
+
 struct hca_swift_params {
-	uint32_t base_ns;	 /* target of a flow with a large share */
-	uint32_t fs_range_ns;	 /* flow scaling, at fs_min or less */
-	uint32_t fs_min, fs_max; /* windows between which it falls to 0, 1 / HCA_SWIFT_ONE */
-	uint32_t ai;		 /* 1 / HCA_SWIFT_ONE */
-	uint32_t beta, max_mdf;	 /* 1 / HCA_SWIFT_ONE */
-	uint32_t min, max;	 /* of the window, 1 / HCA_SWIFT_ONE */
+	uint32_t base_ns;	/* target of a flow with a large share */
+	uint32_t fs_range_ns;	/* flow scaling, at HCA_SWIFT_FS_MIN or less */
+	uint32_t ai;		/* 1 / HCA_SWIFT_ONE */
+	uint32_t beta, max_mdf; /* 1 / HCA_SWIFT_ONE */
+	uint32_t min, max;	/* of the window, 1 / HCA_SWIFT_ONE */
 };
 
 /* Those of the paper, but AI, which is 1 there. */
 #define HCA_SWIFT_DEFAULTS(ns) \
-	.base_ns = (ns), .fs_range_ns = 4 * (ns), .fs_min = HCA_SWIFT_ONE / 10, \
-	.fs_max = 100 * HCA_SWIFT_ONE, .ai = HCA_SWIFT_ONE / 2, .beta = HCA_SWIFT_ONE * 4 / 5, \
-	.max_mdf = HCA_SWIFT_ONE / 2, .min = HCA_SWIFT_ONE / 100, .max = 4096 * HCA_SWIFT_ONE
+	.base_ns = (ns), .fs_range_ns = 4 * (ns), .ai = HCA_SWIFT_ONE / 2, \
+	.beta = HCA_SWIFT_ONE * 4 / 5, .max_mdf = HCA_SWIFT_ONE / 2, .min = HCA_SWIFT_ONE / 100, \
+	.max = 4096 * HCA_SWIFT_ONE
 
 #define HCA_SWIFT_IS_LONG(p, min_rtt) ((min_rtt) > (p)->base_ns + (p)->base_ns / 2)
 /* The part of the base for queues; the rest is the round trip of a short path. */
