@@ -132,9 +132,9 @@ put_headers(struct hca_encap_ub_packet k, const struct hca_udp_template *t,
 
 	*tah = put_transport(k, d, put_path(t, udp_len_of(k, at), d->port, frame));
 	payload = put_transaction(k.h, k.op, opcode, at, k.displacement, *tah);
-	note_like(like, k, d, opcode, at, frame, *tah, payload);
+	note_like(like, k, d, at, frame, *tah, payload);
 	/* one without readable payload is marked in its headers */
-	if (src == NULL)
+	if (src == NULL && k.len != 0)
 		like->frame = NULL;
 	return payload;
 }
@@ -146,7 +146,7 @@ build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_
 	const struct hca_tp_txd *d = hca_ub_txd(m);
 	uint8_t *tah = NULL, *payload;
 
-	if (likely(src != NULL && is_like(like, k, d)))
+	if (likely((src != NULL || k.len == 0) && is_like(like, k, d)))
 		payload = put_like(like, k, t, d, begin_frame(m, like->payload, k.len));
 	else
 		payload = put_headers(k, t, d, m, src, like, &tah);

@@ -190,19 +190,22 @@ udp_len_of(struct hca_encap_ub_packet k, const struct hca_ub_layout *at)
 /* ---- frames like the one before ---- */
 
 /*
- * The last frame of a run whose headers are those of a plain write: the next one differs from it in
- * few words, if it is as long, and the rest is copied.
+ * The last frame of a run whose transaction headers are fixed words and numbers: the next one
+ * differs from it in few words, if it is as long, and the rest is copied.
  */
 struct like {
 	const uint8_t *frame; /* NULL: none */
 	/* the fields in which the next one must equal it */
 	uint32_t len, op, descriptor;
-	uint64_t btah;		/* without TASSN and RC */
+	uint64_t btah; /* without TASSN and RC */
+	const struct hca_ub_layout *at;
 	uint8_t tah, payload;	/* where they are */
 	uint8_t maetah, tvetah; /* in the transaction headers */
+	bool write;		/* it has no other headers than these two */
 };
 
-#define LIKE_BYTES 96u /* longest headers that are copied */
+#define LIKE_BYTES 96u					      /* longest headers that are copied */
+#define BTAH_NUMBERS (HCA_MASK64(47, 32) | HCA_MASK64(23, 0)) /* TASSN and RC */
 
 /* Both opcodes, ta1 and ta4. */
 static inline uint32_t
@@ -231,25 +234,28 @@ is_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_
 }
 
 static inline void
-note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd *d, uint8_t opcode,
+note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd *d,
 	  const struct hca_ub_layout *at, const uint8_t *frame, const uint8_t *tah,
 	  const uint8_t *payload)
 {
-	const uint32_t usual = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
+	const uint32_t write = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
+	const uint32_t usual = write | HCA_UB_EXT(MTETAH) | HCA_UB_EXT(UDETAH) |
+			       HCA_UB_EXT(TAIDETAH) | HCA_UB_EXT(OFSTETAH);
 
 	l->frame = NULL;
-	if ((at->headers | usual) != usual || at->maetah == 0 || payload - frame > LIKE_BYTES)
+	if ((at->headers | usual) != usual || payload - frame > LIKE_BYTES)
 		return;
 	*l = (struct like){.frame = frame,
 			   .len = k.len,
 			   .op = like_op(k.op),
 			   .descriptor = like_descriptor(d),
-			   .btah = (uint64_t)opcode << 56 | (uint64_t)k.op->ta1 << 48 |
-				   (uint64_t)(k.op->ta4 & ~MT_EN) << 24,
+			   .btah = hca_get_be64(tah) & ~BTAH_NUMBERS,
+			   .at = at,
 			   .tah = (uint8_t)(tah - frame),
 			   .payload = (uint8_t)(payload - frame),
 			   .maetah = at->maetah,
-			   .tvetah = at->tvetah};
+			   .tvetah = at->tvetah,
+			   .write = (at->headers | write) == write && at->maetah != 0};
 }
 
 /* Headers of a frame like the last one; returns where the payload begins. */
@@ -262,6 +268,12 @@ put_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_ud
 	memcpy(frame, l->frame, LIKE_BYTES);
 	hca_tp_write_numbers(k.op, d, frame + t->transport);
 	hca_put_be64(tah, l->btah | (uint64_t)k.op->tassn << 32 | (k.op->rc & 0xffffff));
+	if (unlikely(!l->write)) {
+		put_place(k.op, l->at, k.displacement, tah);
+		/* of responses only those of requests are absent */
+		put_target(k.op, l->at, k.displacement, tah);
+		return frame + l->payload;
+	}
 	put_maetah(k.op, k.displacement, tah + l->maetah);
 	if (likely(l->tvetah != 0))
 		hca_put_be32(tah + l->tvetah, k.op->req.token);
