@@ -3,9 +3,9 @@
 #define UB_INITIATOR_TA_INITIATOR_RUN_H
 
 /*
- * Runs of plain Writes: requests of one segment and one SGE that nothing holds up, to the member of
- * a group that took the segment before them. Values that change from one to the next are kept in
- * locals. Included by ta_initiator_send.c only.
+ * Runs of plain requests: Writes, Reads or Sends of one segment and one SGE that need not wait for
+ * others, to the member of a group that took the segment before them. Values that change from one
+ * to the next are kept in locals. Included by ta_initiator_send.c only.
  */
 
 #include <stddef.h>
@@ -26,7 +26,8 @@ longest_plain(const struct hca_tai_ctx *ctx)
 /* Values that a record of a run has in common with the one before it, as a rule. */
 struct plain {
 	uint64_t kind; /* tai_record_kind() it; UINT64_MAX: no record yet */
-	uint8_t ta1, ta4, counted;
+	uint8_t op;    /* of all records of the run */
+	uint8_t opcode, ta1, ta4, counted;
 	uint32_t rc;
 };
 
@@ -46,21 +47,32 @@ tai_record_kind(const struct hca_ub_record *r)
 	return kind & mask;
 }
 
-/* A plain Write of any length, to any TP. False: the general path has to look at it. */
+#define PLAIN_OPS (1u << HCA_OP_RDMA_WRITE | 1u << HCA_OP_RDMA_READ | 1u << HCA_OP_SEND)
+
+/*
+ * A plain request of any length, to any TP, with the operation of the run. False: the general path
+ * has to look at it, as at a Send that completes in order.
+ */
 static inline bool
 tai_begin_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 {
 	uint32_t order = hca_tai_execution_order(r);
+	bool read = r->op == HCA_OP_RDMA_READ, send = r->op == HCA_OP_SEND;
 
-	if (r->op != HCA_OP_RDMA_WRITE || r->status != 0 ||
-	    r->flags & (HCA_REC_FULL | HCA_REC_FENCE) || order == HCA_UB_ODR_STRONG)
+	if (r->status != 0 || r->flags & (HCA_REC_FULL | HCA_REC_FENCE) ||
+	    order == HCA_UB_ODR_STRONG || (send && r->order & HCA_UB_ODR_COMPLETION) ||
+	    (PLAIN_OPS >> (r->op & 31) & 1) == 0 || (p->kind != UINT64_MAX && p->op != r->op))
 		return false;
 	p->kind = tai_record_kind(r);
+	p->op = r->op;
+	p->opcode = hca_ub_wrs[r->op & 31].last_opcode;
 	p->ta1 = (uint8_t)(HCA_FIELD(5, 4, HCA_UB_EE_NORMAL) |
 			   TV_EN((r->order & HCA_UB_HAS_TOKEN) != 0));
-	p->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) |
+	p->ta4 = (uint8_t)(HCA_FIELD(6, 4, HCA_UB_ODR(r->order)) | MT_EN(send) |
 			   FCE((r->flags & HCA_REC_SOLICITED) != 0));
-	p->counted = order != HCA_UB_ODR_NONE ? HCA_TAI_COUNTED_ORDERED : 0;
+	p->counted =
+		(uint8_t)((order != HCA_UB_ODR_NONE ? HCA_TAI_COUNTED_ORDERED : 0) |
+			  (read ? HCA_TAI_COUNTED_READ : 0) | (send ? HCA_TAI_COUNTED_SEND : 0));
 	p->rc = qpn | E_BIT((r->order & HCA_UB_EXCLUSIVE) != 0);
 	return true;
 }
@@ -71,12 +83,12 @@ tai_is_plain(const struct hca_ub_record *r, uint32_t qpn, struct plain *p)
 	return likely(tai_record_kind(r) == p->kind) || tai_begin_plain(r, qpn, p);
 }
 
-/* fill_op() of a plain Write. */
+/* tai_fill_op() of a plain request. */
 static inline void
 tai_fill_plain(const struct hca_ub_record *r, const struct plain *p, uint32_t ref, uint16_t tassn,
 	       struct hca_ta_op *op)
 {
-	op->opcode = op->last_opcode = HCA_UB_TA_WRITE;
+	op->opcode = op->last_opcode = p->opcode;
 	op->ta1 = p->ta1;
 	op->ta4 = p->ta4;
 	op->rc = p->rc;
@@ -94,6 +106,13 @@ tai_fill_plain(const struct hca_ub_record *r, const struct plain *p, uint32_t re
 	op->req.token = r->token;
 	op->tps.desc_seq = 0;
 	op->tps.flags = 0;
+	if (p->op == HCA_OP_RDMA_WRITE)
+		return;
+	op->req.tc = r->tc;
+	if (p->op == HCA_OP_RDMA_READ) {
+		op->source = HCA_TA_OP_NO_PAYLOAD;
+		op->payload = 0;
+	}
 }
 
 /* Segments that may be put at once, as far as their requests are plain. */
@@ -111,7 +130,7 @@ longest_run(const struct visit *v)
 
 /* n segments of this cost in sum, which tai_send_run() has put into the lane of a TP. */
 static inline void
-tai_end_run(struct visit *v, uint32_t n, uint32_t cost, uint32_t ordered)
+tai_end_run(struct visit *v, uint32_t n, uint32_t cost, uint32_t ordered, const struct plain *p)
 {
 	struct hca_tp *tp = hca_tai_tp(v->h, v->member);
 	struct hca_tp_lane *lane = &tp->lane[HCA_TP_REQUESTS];
@@ -127,6 +146,10 @@ tai_end_run(struct visit *v, uint32_t n, uint32_t cost, uint32_t ordered)
 	qp->tai.deficit -= (int32_t)cost;
 	qp->tai.open = (uint16_t)(qp->tai.open + n);
 	qp->tai.open_ordered = (uint16_t)(qp->tai.open_ordered + ordered);
+	if (p->counted & HCA_TAI_COUNTED_READ)
+		qp->tai.open_reads = (uint16_t)(qp->tai.open_reads + n);
+	if (p->counted & HCA_TAI_COUNTED_SEND)
+		qp->tai.open_sends = (uint16_t)(qp->tai.open_sends + n);
 	__atomic_store_n(&qp->tai.tassn, (uint16_t)(qp->tai.tassn + n), __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->sq_next, qp->sq_next + n, __ATOMIC_RELEASE);
 }
@@ -176,11 +199,11 @@ tai_send_run(struct visit *v)
 		r->open++;
 		r->active = now;
 		ring[(at + n) & mask] = index;
-		cost += HCA_TAI_OVERHEAD + r->len;
-		ordered += plain.counted != 0;
+		cost += HCA_TAI_OVERHEAD + op->payload;
+		ordered += (plain.counted & HCA_TAI_COUNTED_ORDERED) != 0;
 	}
 	if (n != 0)
-		tai_end_run(v, n, cost, ordered);
+		tai_end_run(v, n, cost, ordered, &plain);
 	return n;
 }
 

@@ -305,7 +305,7 @@ tai_send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 static inline bool
 may_run(const struct visit *v, const struct hca_ub_record *r)
 {
-	return r->op == HCA_OP_RDMA_WRITE && v->room != 0 && v->told == v->member &&
+	return PLAIN_OPS >> (r->op & 31) & 1 && v->room != 0 && v->told == v->member &&
 	       v->qp->tai.sent == 0 && likely(!v->qp->cfg.one_peer);
 }
 
