@@ -333,6 +333,88 @@ tat_recv_complete(struct tat_request *q, const struct tat_closing *c, uint32_t b
 	hca_ub_cqe_write(&q->h->core, m->cqn, &q->ctx->batch, HCA_STAGE_TAT, &cqe);
 }
 
+/* ---- the usual Send ---- */
+
+/* The next receive of the queue: its WQE and offset, and of an SRQ its link. */
+static inline const uint8_t *
+tat_next_wqe(const struct tc *tc, uint32_t *off, uint32_t *nda)
+{
+	const uint8_t *wqe;
+	uint64_t next;
+
+	if (tc->srq == NULL) {
+		if (unlikely(hca_rq_available(&tc->qp->ee) != 1))
+			return NULL;
+		*off = rq_offset(&tc->qp->ee);
+		return hca_qbuf_at(&tc->qp->ee.rq, *off);
+	}
+	if (unlikely(hca_srq_available(tc->srq, &next) != 1))
+		return NULL;
+	*off = HCA_SRQ_HEAD(next);
+	wqe = hca_srq_peek(tc->srq, next);
+	*nda = hca_le32_to_cpu(
+		__atomic_load_n((const hca_le32 *)(const void *)wqe, __ATOMIC_RELAXED));
+	return wqe;
+}
+
+/* The region of the receive's first SGE, if that has room for len bytes. */
+static inline const struct hca_mpt_entry *
+tat_first_sge(const struct hca_pipe *h, const struct tc *tc, const uint8_t *wqe, uint32_t len,
+	      uint64_t *va)
+{
+	const hca_le64 *unit = (const void *)(wqe + HCA_WQE_UNIT);
+	uint64_t w0 = hca_le64_to_cpu(__atomic_load_n(&unit[0], __ATOMIC_RELAXED));
+
+	*va = hca_le64_to_cpu(__atomic_load_n(&unit[1], __ATOMIC_RELAXED));
+	if (unlikely(w0 & HCA_INLINE_FLAG || (uint32_t)w0 < len))
+		return NULL;
+	return hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32),
+			     tc->srq != NULL ? tc->srq->pd : tc->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE,
+			     *va, len);
+}
+
+bool
+tat_recv_fast(struct hca_pipe *h, const struct tat_usual_send *s)
+{
+	const struct hca_mpt_entry *e;
+	uint32_t off = 0, nda = 0;
+	const uint8_t *wqe;
+	struct tc tc;
+	uint64_t va;
+
+	if (unlikely(tat_find_queue(h, s->mtetah, &tc) != TAT_FINE ||
+		     !hca_token_fits(&tc.row->token, s->has_value, s->value) ||
+		     __atomic_load_n(&tc.row->bound, __ATOMIC_ACQUIRE) != HCA_TC_ANYBODY))
+		return false;
+	wqe = tat_next_wqe(&tc, &off, &nda);
+	if (unlikely(wqe == NULL))
+		return false;
+	e = tat_first_sge(h, &tc, wqe, s->len, &va);
+	if (unlikely(e == NULL))
+		return false;
+	tat_consume_wqe(h, &tc, nda);
+	if (likely(e->base != NULL))
+		hca_copy_last_byte_last(h->icrc, e->base + (va - e->start), s->src, s->len);
+	else
+		hca_vtp_scatter(&h->vtp, e, va, s->src, s->len, h->icrc);
+	HCA_COUNT(h, TAT, resp_completions);
+	hca_ub_cqe_write(&h->core, tc.qp != NULL ? tc.qp->cfg.rcqn : tc.srq->cqn,
+			 &tat_ctx(h)->batch, HCA_STAGE_TAT,
+			 &(struct hca_ub_cqe){
+				 .kind = tc.qp != NULL ? HCA_CQE_UB_JETTY : HCA_CQE_UB_JFR,
+				 .opcode = HCA_UB_TA_SEND,
+				 .solicited = s->solicited,
+				 .number = tc.qp != NULL ? tc.qp->cfg.local_qpn : tc.srq->srqn,
+				 .wqe = off,
+				 .rc = s->rc,
+				 .tpn = s->tpn,
+				 .bytes = s->len,
+			 });
+	return true;
+}
+
+/* ---- errors ---- */
+
 static void
 complete_error(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t cqn, struct hca_ub_cqe *cqe,
 	       uint8_t status)

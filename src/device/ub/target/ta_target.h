@@ -232,6 +232,23 @@ void tat_mismatch(struct tat_request *q);
  */
 unsigned int tat_write_fast(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n);
 
+/* ---- ta_recv.c ---- */
+
+/* A Send of one packet, without completion order. */
+struct tat_usual_send {
+	const uint8_t *src;
+	uint32_t len; /* not 0 */
+	uint32_t mtetah, value;
+	uint32_t rc, tpn; /* of its CQE */
+	bool has_value, solicited;
+};
+
+/*
+ * Stores and completes it if the queue takes Sends of any peer with this token, and the first SGE
+ * of its next receive has room. False: undecided, nothing has changed.
+ */
+bool tat_recv_fast(struct hca_pipe *h, const struct tat_usual_send *s);
+
 /* ---- ta_open.c ---- */
 
 /* The entry of the packet's request, new or open, in q->o; false: it is dropped and counted. */

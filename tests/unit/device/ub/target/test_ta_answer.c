@@ -272,7 +272,7 @@ test_messages(void **state)
 
 	rig_post_one(r, 0, 4096);
 	ctx->free_n = 0;
-	rig_feed(r, rig_send(1, 8, 1));
+	rig_feed(r, rig_send(1, 0, 1)); /* one with payload needs no message */
 	ctx->free_n = kept;
 	rig_expect_taack(r, RIG_NOT_READY(TAT_TIMER_DEVICE), 1);
 	assert_int_equal(RIG_COUNTER(r, ub_no_message), 1);
