@@ -25,6 +25,7 @@ struct response {
 	uint16_t tassn;
 	uint8_t rspst, rspinfo;
 	bool usual; /* tai_is_usual() */
+	bool taken; /* its Jetty is to be settled */
 };
 
 static inline bool
@@ -410,22 +411,38 @@ tai_respond(struct response *p, struct rte_mbuf *m)
 	if (counter != HCA_CTR_N)
 		return counter;
 	hca_qp_stat_add(&p->qp->tai_wait.answers, 1);
-	counter = tai_take_response(p);
-	hca_tai_settle(p->h, p->qp, p->qpi);
-	return counter;
+	p->taken = true;
+	return tai_take_response(p);
+}
+
+/* Requests that the last responses have ended complete, of a Jetty that had some. */
+static inline void
+tai_end_row(struct hca_pipe *h, uint32_t *qpi)
+{
+	if (*qpi != HCA_TAI_NONE)
+		hca_tai_settle(h, &h->qp[*qpi], *qpi);
+	*qpi = HCA_TAI_NONE;
 }
 
 void
 hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
+	uint32_t row = HCA_TAI_NONE; /* Jetty of the responses taken last */
 
 	ctx->now = now;
 	for (unsigned int i = 0; i < n; i++) {
-		struct response p = {.h = h};
+		struct response p;
 
+		p.h = h;
+		p.taken = false;
 		HCA_COUNT_AT(h, HCA_STAGE_TAI, tai_respond(&p, objs[i]));
+		if (!p.taken || p.qpi == row)
+			continue;
+		tai_end_row(h, &row);
+		row = p.qpi;
 	}
+	tai_end_row(h, &row);
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_TAI);
 	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
