@@ -10,6 +10,7 @@
 
 #include "cc/cc_names.h"
 #include "sim_link.h"
+#include "sim_tagged.h"
 #include "sim_test.h"
 #include "sim_told.h"
 #include "sim_victim.h"
@@ -526,6 +527,56 @@ begins_late_in(const struct sim_config *cfg)
 }
 SIM_TEST(begins_late)
 
+static void
+exchange(struct sim_tagged *t, unsigned int messages)
+{
+	struct sim_rng *r = &sim_model(t->s)->rng;
+
+	while (messages > 0) {
+		bool one = sim_tagged_send(t, sim_below(r, 2), sim_below(r, t->attr.flows));
+
+		messages -= one;
+		if (!one || sim_below(r, 4) == 0)
+			sim_poll(t->s);
+		sim_tagged_reap(t);
+		sim_tagged_fill(t);
+	}
+}
+
+/* With a thread per worker, and queues that are never empty: every message arrives. */
+static void
+threads(void **state)
+{
+	static const uint32_t turn[] = {SOFTHCA_CONGESTION_DCQCN, SOFTHCA_CONGESTION_SWIFT,
+					SOFTHCA_CONGESTION_NONE};
+	uint64_t seed = sim_env("SIM_SEED", 1);
+
+	for (unsigned int i = 0; i < 4; i++) {
+		const struct sim_tagged_attr a = {.service = i & 1 ? SIM_XRC : SIM_RC,
+						  .timeout = 17};
+		const struct sim_config cfg = {.layout = i < 2 ? HCA_LAYOUT_TXRX : HCA_LAYOUT_FULL,
+					       .executor = SIM_THREADS,
+					       .all_cpus = true,
+					       .pipes = i == 0 ? 2 : 1,
+					       .seed = seed};
+		struct sim_tagged *t;
+		struct sim *s;
+
+		sim_set_repeat("SIM_SEED=%llu CMOCKA_TEST_FILTER=threads %s",
+			       (unsigned long long)seed, PROGRAM);
+		s = sim_open(&cfg);
+		t = sim_tagged_open(s, &a);
+		t->lossless = true;
+		for (unsigned int round = 0; round < 30; round++) {
+			set(s, round & 1, turn[round % COUNT(turn)]);
+			exchange(t, 20);
+		}
+		sim_tagged_finish(t);
+		sim_tagged_close(t);
+		sim_close(s);
+	}
+}
+
 int
 main(void)
 {
@@ -535,7 +586,7 @@ main(void)
 		cmocka_unit_test(notifications), cmocka_unit_test(notified_behind_gap),
 		cmocka_unit_test(waits_end),	 cmocka_unit_test(marks),
 		cmocka_unit_test(cnps),		 cmocka_unit_test(wakes),
-		cmocka_unit_test(begins_late),
+		cmocka_unit_test(begins_late),	 cmocka_unit_test(threads),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

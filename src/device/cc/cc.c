@@ -289,6 +289,8 @@ hca_cc_sent(struct hca_pipe *h, const struct hca_cc_ops *ops, uint32_t obj, uint
 {
 	struct hca_cc_flow *f = flow_of(h, obj);
 
+	if (ops == &pause) /* the CEU may be in hca_cc_begin() */
+		return;
 	if (repeated) {
 		__atomic_store_n(&f->repeated, f->begun, __ATOMIC_RELEASE);
 	} else if (__atomic_load_n(&f->ended, __ATOMIC_ACQUIRE) == f->begun) {
@@ -305,8 +307,11 @@ hca_cc_acked(struct hca_pipe *h, const struct hca_cc_ops *ops, uint32_t obj, uin
 	     uint32_t n, uint64_t now)
 {
 	struct hca_cc_flow *f = flow_of(h, obj);
-	uint32_t begun = __atomic_load_n(&f->begun, __ATOMIC_ACQUIRE);
+	uint32_t begun;
 
+	if (ops == &pause)
+		return;
+	begun = __atomic_load_n(&f->begun, __ATOMIC_ACQUIRE);
 	if (begun != f->ended && ((una - 1 - f->psn) & HCA_PSN_MASK) < HCA_PSN_HALF) {
 		if (__atomic_load_n(&f->repeated, __ATOMIC_ACQUIRE) != begun)
 			ops->round_trip(h, obj, RTE_MAX(now, f->sent_at) - f->sent_at, now);

@@ -116,6 +116,13 @@ hca_cc_pause(const struct hca_cc *cc)
 	return (uint8_t)(cc->numbers + 1);
 }
 
+/* Whether stages ask; false is usual. */
+static inline bool
+hca_cc_in_use(const struct hca_pipe *h)
+{
+	return unlikely(__atomic_load_n(&h->cc, __ATOMIC_RELAXED) != NULL);
+}
+
 /* The algorithm of an object now, which the caller loads once for a call or two; NULL: none. */
 static inline const struct hca_cc_ops *
 hca_cc_of(const struct hca_pipe *h, uint32_t obj)

@@ -397,6 +397,17 @@ judge_class(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r
 								    : HCA_CTR_rp_cnp_ignored;
 }
 
+/* A QP in RTR answers READs, so it takes CNPs, and nothing else that is no request. */
+static __rte_noinline enum hca_counter
+early_cnp(const struct hca_pipe *h, const struct hca_qp *qp, struct hca_rxd *r, const uint8_t *p)
+{
+	const struct hca_roce_opcode_info *op = r->info;
+
+	if (op->kind != HCA_PKT_CNP || hca_qp_state(qp) != HCA_QPS_RTR)
+		return HCA_CTR_rx_qp_state;
+	return judge_class(h, qp, r, p);
+}
+
 /* Checks of datagrams, which may come from any host. */
 static enum hca_counter
 judge_datagram(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca_qp *qp,
@@ -419,7 +430,7 @@ decap_judge(const struct hca_pipe *h, struct hca_decap_roce *d, const struct hca
 		     r->qpi == 0))
 		return HCA_CTR_rx_unknown_qpn;
 	if (unlikely((states & 1u << hca_qp_state(qp)) == 0))
-		return HCA_CTR_rx_qp_state;
+		return early_cnp(h, qp, r, p);
 	if (unlikely(HCA_BTH_TRANSPORT(r->opcode) != hca_services[qp->cfg.service].transport))
 		return judge_class(h, qp, r, p);
 	if (unlikely(!service_fits(qp->cfg.service, op)))

@@ -361,6 +361,20 @@ is_sending(const struct hca_qp *qp)
 	return state == HCA_QPS_RTS || state == HCA_QPS_SQD;
 }
 
+/* Before RTS a QP has READ responses only, which are EE's. */
+static bool
+took_early_cnp(struct hca_pipe *h, const struct hca_rxd *d)
+{
+	struct hca_qp *qp = &h->qp[d->qpi];
+
+	if (d->opcode != HCA_BTH_CNP || hca_qp_state(qp) != HCA_QPS_RTR)
+		return false;
+	HCA_COUNT(h, REQ_RX, rp_cnp_handled);
+	hca_qp_stat_add32(&qp->stats.rp_cnp_handled, 1);
+	hca_msg_send(h, HCA_STAGE_REQ_RX, HCA_STAGE_EE, d->qpi, HCA_MSG_CNP);
+	return true;
+}
+
 /* Whether the packet is of this generation and the QP's state accepts responses. */
 static bool
 accepts(struct hca_pipe *h, const struct hca_rxd *d)
@@ -369,10 +383,10 @@ accepts(struct hca_pipe *h, const struct hca_rxd *d)
 
 	if (unlikely(d->generation != qp->cfg.generation))
 		HCA_COUNT(h, REQ_RX, rx_stale_generation);
-	else if (unlikely(!is_sending(qp)))
-		HCA_COUNT(h, REQ_RX, rx_qp_state);
-	else
+	else if (likely(is_sending(qp)))
 		return true;
+	else if (!took_early_cnp(h, d))
+		HCA_COUNT(h, REQ_RX, rx_qp_state);
 	return false;
 }
 

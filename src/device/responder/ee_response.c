@@ -11,6 +11,7 @@
 #include <rte_bitops.h>
 #include <rte_mempool.h>
 
+#include "cc/cc.h"
 #include "responder/ee.h"
 
 /* Limit of visits per poll, so that a blocked edge does not make every poll visit all QPs. */
@@ -550,7 +551,7 @@ emit_qp(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int room,
 	unsigned int most = n > 1 ? RTE_MIN(EE_CHUNK, room) : n;
 
 	most = slow_repeats(h, ctx, qpi, most, now);
-	if (unlikely(h->cc != NULL))
+	if (hca_cc_in_use(h))
 		return emit_controlled(h, ctx, qpi, RTE_MIN(n, most), now);
 	for (n = RTE_MIN(n, most); n != 0; n = RTE_MIN(wanted(ee), most - done)) {
 		unsigned int sent = emit_some(h, ctx, qpi, n, now);

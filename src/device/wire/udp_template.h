@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "abi_roce.h"
+#include "core/tsan.h"
 #include "wire/wire_view.h"
 
 #define HCA_TRANSPORT_LEN 16 /* longest transport header of a wire */
@@ -109,7 +110,10 @@ hca_udp_template_put(const struct hca_udp_template *t, uint32_t udp_len, uint8_t
 	 */
 	first = __atomic_load_n((const uint64_t *)(const void *)t->bytes, __ATOMIC_RELAXED);
 	memcpy(frame, &first, sizeof(first));
+	/* or the ECN field, a byte of the rest */
+	hca_tsan_repeat_begin(true);
 	memcpy(frame + sizeof(first), t->bytes + sizeof(first), sizeof(t->bytes) - sizeof(first));
+	hca_tsan_repeat_end(true);
 	if (__builtin_expect(t->ip_version == 4, 1)) {
 		uint16_t total = hca_cpu_to_be16((uint16_t)(udp_len + HCA_IPV4_LEN)), word;
 

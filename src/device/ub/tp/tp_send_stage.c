@@ -370,7 +370,7 @@ tps_hear(struct hca_pipe *h, struct rte_mbuf *m, uint64_t now)
 	count_heard(h, heard);
 	if (heard != HCA_TP_HEARD_NEWS)
 		return;
-	if (unlikely(h->cc != NULL))
+	if (hca_cc_in_use(h))
 		tell_answer(h, tp, r->tp, lost, now);
 	tps_release_since(h, tp, r->tp, before);
 	hca_tp_sched_heard(&tps_ctx(h)->sched, r->tp);
@@ -542,12 +542,12 @@ tps_expire(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint64_t now)
 		break;
 	case HCA_TP_EXPIRY_AGAIN:
 		HCA_COUNT(h, TPS, ub_tp_timeouts);
-		if (unlikely(h->cc != NULL))
+		if (hca_cc_in_use(h))
 			tell_timeout(h, tpi, true, now);
 		hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
 		break;
 	case HCA_TP_EXPIRY_NONE:
-		if (unlikely(h->cc != NULL)) {
+		if (hca_cc_in_use(h)) {
 			tell_timeout(h, tpi, false, now);
 			hca_tp_sched_heard(&tps_ctx(h)->sched, tpi);
 		}

@@ -194,6 +194,24 @@ repeats_one_when_there_are_mbufs(void **state)
 	assert_int_equal(told->acked, SENT);
 }
 
+/* Before RTS a CNP is about READ responses: EE is told, the requester is not. */
+static void
+before_rts(void **state)
+{
+	struct rig *r = *state;
+
+	r->qp->cfg.state = HCA_QPS_RTR;
+	rig_response(r, HCA_BTH_CNP, 0, HCA_CNP_PAYLOAD_LEN, 0);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, rp_cnp_handled), 1);
+	assert_int_equal(told->cnps, 0);
+	assert_int_equal(fx_take_msgs(r->fx, HCA_STAGE_REQ_RX, HCA_STAGE_EE, RIG_QPI), HCA_MSG_CNP);
+	rig_ack(r, rig_psn(0), HCA_AETH_ACK);
+	assert_int_equal(RIG_COUNTER(r, REQ_RX, rx_qp_state), 1);
+	r->qp->cfg.state = HCA_QPS_RTS;
+	rig_response(r, HCA_BTH_CNP, 0, HCA_CNP_PAYLOAD_LEN, 0);
+	assert_int_equal(told->cnps, 1);
+}
+
 int
 main(void)
 {
@@ -206,6 +224,7 @@ main(void)
 		T(loss_ends_wait),
 		T(purge_ends_wait),
 		T(repeats_one_when_there_are_mbufs),
+		T(before_rts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

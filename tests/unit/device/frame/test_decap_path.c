@@ -610,6 +610,13 @@ notification_rearms_nothing(void **state)
 	expect(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_EDGE_DECAP_REQ_RX,
 	       HCA_CTR_N, &d);
 	assert_int_equal(r->qp->addr.mig, HCA_MIG_REARM);
+	/* READ responses leave before RTS; other answers are not accepted then */
+	r->qp->cfg.state = HCA_QPS_RTR;
+	expect(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_EDGE_DECAP_REQ_RX,
+	       HCA_CTR_N, &d);
+	refused(r, frame_rig_from(r, &p, HCA_BTH_RC_ACK, NULL, 0, frame), HCA_CTR_rx_qp_state);
+	r->qp->cfg.state = HCA_QPS_INIT;
+	refused(r, frame_rig_from(r, &p, HCA_BTH_CNP, NULL, 16, frame), HCA_CTR_rx_qp_state);
 	hca_cc_fini(r->h);
 }
 
