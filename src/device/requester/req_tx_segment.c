@@ -389,6 +389,15 @@ other_may_begin(const struct hca_req_tx_visit *v, const struct hca_record *r, ui
 	       ((const struct hca_record_full *)r)->av.pace == v->qp->req_tx.pace;
 }
 
+/* Number of plain records from r on that the limit of READs lets begin; r is one that may. */
+static inline uint32_t
+others_limit(const struct hca_req_tx_visit *v, const struct hca_record *r, uint32_t rd_done)
+{
+	if (!(r->flags & HCA_REC_RD))
+		return UINT32_MAX;
+	return hca_qp_live(&v->qp->cfg.max_rd_atomic) - (r->rd_ord - rd_done);
+}
+
 static __rte_always_inline bool
 is_plain(const struct hca_req_tx_visit *v, const struct hca_record *r, enum plain_kind kind,
 	 uint32_t mtu_log, uint32_t rd_done)
@@ -453,8 +462,11 @@ send_run(struct hca_req_tx_visit *v, uint32_t mtu_log, uint32_t n, enum plain_ki
 
 	if (kind != PLAIN_RUN_MESSAGES)
 		rd_done = __atomic_load_n(&v->qp->req_rx.rd_done, __ATOMIC_ACQUIRE);
-	if (unlikely(!is_plain(v, hca_record(h, window[next & mask]), kind, mtu_log, rd_done) ||
-		     !have_mbufs(v, n)))
+	if (unlikely(!is_plain(v, hca_record(h, window[next & mask]), kind, mtu_log, rd_done)))
+		return;
+	if (kind != PLAIN_RUN_MESSAGES)
+		n = RTE_MIN(n, others_limit(v, hca_record(h, window[next & mask]), rd_done));
+	if (unlikely(!have_mbufs(v, n)))
 		return;
 	n = RTE_MIN(n, v->ctx->n_spare);
 	spare = v->ctx->spare + v->ctx->n_spare;

@@ -382,6 +382,36 @@ void ee_owe_nak(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t sy
 		uint32_t psn);
 /* Packet psn was dropped after one that was answered with a NAK. */
 void ee_refused(struct hca_qp_ee *ee, uint32_t psn);
+/* The slot's response was sent or is not needed any more. */
+static inline void
+ee_settle(struct hca_qp_ee *ee, uint32_t slot)
+{
+	ee->job_pending &= ~(1u << slot);
+	if (ee->job_now == slot + 1)
+		ee->job_now = 0;
+}
+
+/*
+ * The job of a new request, which the caller fills in. The ring is as large as the requester's
+ * limit, so the request whose slot is reused has been answered: a pending duplicate of it is not
+ * needed any more.
+ */
+static inline struct hca_resp_job *
+ee_new_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi)
+{
+	struct hca_qp_ee *ee = &h->qp[qpi].ee;
+	uint32_t slot = ee->job_head++ & ee->job_mask;
+
+	ee_settle(ee, slot);
+	ee->job_pending |= 1u << slot;
+	ee->new_jobs++;
+	/* the response acknowledges everything before it */
+	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
+	ee->unacked = 0;
+	ee_list_ready(h, ctx, ee, qpi);
+	return &ee->jobs[slot];
+}
+
 /* Add the response to a new request, within max_dest_rd_atomic: the first one not answered. */
 void ee_add_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi,
 		const struct hca_resp_job *job);

@@ -56,33 +56,10 @@ ee_owe_nak(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, uint8_t syndrom
 	ee_list_ready(h, ctx, ee, qpi);
 }
 
-/* The slot's response was sent or is not needed any more. */
-static inline void
-settle(struct hca_qp_ee *ee, uint32_t slot)
-{
-	ee->job_pending &= ~(1u << slot);
-	if (ee->job_now == slot + 1)
-		ee->job_now = 0;
-}
-
-/*
- * The ring is as large as the requester's limit, so the request whose slot is reused has been
- * answered: a pending duplicate of it is not needed any more.
- */
 void
 ee_add_job(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, const struct hca_resp_job *job)
 {
-	struct hca_qp_ee *ee = &h->qp[qpi].ee;
-	uint32_t slot = ee->job_head++ & ee->job_mask;
-
-	settle(ee, slot);
-	ee->jobs[slot] = *job;
-	ee->job_pending |= 1u << slot;
-	ee->new_jobs++;
-	/* the response acknowledges everything before it */
-	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
-	ee->unacked = 0;
-	ee_list_ready(h, ctx, ee, qpi);
+	*ee_new_job(h, ctx, qpi) = *job;
 }
 
 /* The newest job that does not begin after psn, or NULL. */
@@ -247,7 +224,7 @@ finish_job(struct hca_qp_ee *ee, struct hca_resp_job *job)
 {
 	release_job(ee, job);
 	job->flags |= EE_JOB_REPEAT;
-	settle(ee, (uint32_t)(job - ee->jobs));
+	ee_settle(ee, (uint32_t)(job - ee->jobs));
 }
 
 static void
@@ -306,7 +283,7 @@ refuse_read(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t q
 	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, (uint32_t)job->va, job->msn);
 	count_answer(h, &qp->ee, syndrome);
 	if (job->flags & EE_JOB_LATE)
-		settle(&qp->ee, (uint32_t)(job - qp->ee.jobs));
+		ee_settle(&qp->ee, (uint32_t)(job - qp->ee.jobs));
 	else
 		finish_job(&qp->ee, job);
 }

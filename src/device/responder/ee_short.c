@@ -350,17 +350,16 @@ fast_answered(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const s
 {
 	ee_count_message(&qp->ee);
 	ee_count_received(&qp->ee, rxd);
-	ee_add_job(h, ctx, rxd->qpi,
-		   &(struct hca_resp_job){
-			   .va = va,
-			   .rkey = rkey,
-			   .pd = qp->cfg.pd,
-			   .left = len,
-			   .first = rxd->psn,
-			   .psn = rxd->psn,
-			   .msn = qp->ee.msn,
-			   .kind = runs,
-		   });
+	*ee_new_job(h, ctx, rxd->qpi) = (struct hca_resp_job){
+		.va = va,
+		.rkey = rkey,
+		.pd = qp->cfg.pd,
+		.left = len,
+		.first = rxd->psn,
+		.psn = rxd->psn,
+		.msn = qp->ee.msn,
+		.kind = runs,
+	};
 	ee_set_epsn(&qp->ee, rxd->psn + 1);
 	ctx->answered[runs == HCA_KIND_ATOMIC]++;
 }
