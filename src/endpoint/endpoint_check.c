@@ -96,10 +96,12 @@ check_cpus(struct check *k, const struct endpoint_config *c)
 		say(k, c->line.layout, true, "layout: %u workers take turns on %u CPUs", need,
 		    cpus);
 	if (c->num_cpus != 0 && c->num_cpus < need) {
-		hca_layout_plan((enum hca_layout)c->layout, endpoint_wires(c), c->num_cpus, plan,
-				sizeof(plan));
-		say(k, c->line.lcores, true, "lcores: %u workers take turns on %u CPUs: %s", need,
-		    c->num_cpus, plan);
+		unsigned int each = c->num_cpus / c->pipelines;
+
+		hca_layout_plan((enum hca_layout)c->layout, endpoint_wires(c), each != 0 ? each : 1,
+				plan, sizeof(plan));
+		say(k, c->line.lcores, true, "lcores: %u workers take turns on %u CPUs: %s%s", need,
+		    c->num_cpus, c->pipelines > 1 ? "of each pipeline " : "", plan);
 	}
 }
 
