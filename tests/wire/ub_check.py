@@ -244,6 +244,10 @@ class Channel:
     def answer(self, f):
         need(self.newest is not None, 'acknowledgement of a TP that sent nothing')
         need(f.sport in self.ports, 'acknowledgement from port %d, nothing came from it', f.sport)
+        if f.opcode == 8:
+            need(f.psn == 0, 'PSN %06x in a CNP', f.psn)
+            need(f.tph[16:32] == b'\xc0' + bytes(15), 'CETPH %s of a CNP', f.tph[16:32].hex())
+            return
         negative = f.opcode in (2, 3) and f.tph[12] == 0x60
         reach = f.psn if not negative else (f.psn - 1) % MOD
         need((self.newest - reach) % MOD < MOD // 2, 'PSN %06x is acknowledged, %06x is the newest',
@@ -255,7 +259,7 @@ class Channel:
             for k in range(8 * len(f.bitmap)):
                 need(not f.bitmap[k >> 3] >> (k & 7) & 1 or
                      (f.max_rcv - f.psn - k) % MOD < MOD // 2, 'bit %d is behind MaxRcvPSN', k)
-        if f.opcode != 8 and (reach + 1 - self.una) % MOD < MOD // 2:
+        if (reach + 1 - self.una) % MOD < MOD // 2:
             self.una = (reach + 1) % MOD
 
 
