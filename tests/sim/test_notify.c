@@ -352,11 +352,13 @@ static void
 resize_in(const struct sim_config *cfg, uint32_t requests)
 {
 	struct sim *s = sim_open(cfg);
-	struct sim_duo d = {0};
+	struct sim_duo first = {0}, d = {0};
 	struct busy b = {.s = s, .d = &d, .requests = requests};
 	uint32_t done = 0;
 	pthread_t t[2];
 
+	/* with several pipes the second QP is in another one than the CEU, which switches the CQ */
+	sim_duo_open(s, &first);
 	b.cq = cq_on(s, NULL, 0, NULL);
 	d.scq[0] = b.cq;
 	sim_duo_open(s, &d);
@@ -376,6 +378,7 @@ resize_in(const struct sim_config *cfg, uint32_t requests)
 	sim_check(s, !b.failed, "after %u completions: wr_id %llu, status %u", b.polled,
 		  (unsigned long long)b.wr_id, b.status);
 	print_message("%u requests, %u resizes\n", requests, done);
+	sim_duo_close(&first);
 	sim_duo_close(&d);
 	sim_check(s, softhca_destroy_cq(b.cq) == 0, "destroy_cq");
 	sim_close(s);

@@ -253,9 +253,38 @@ resize_begin(struct hca_core *h, struct hca_cmd *c, struct hca_cq *cq)
 	return HCA_STAT_BAD_PARAM;
 }
 
+enum resize_step {
+	RESIZE_FIND,
+	RESIZE_JOINED,	  /* a round until the only writer takes slots by CAS */
+	RESIZE_SWITCHED,  /* a round until no writer uses the old buffer */
+	RESIZE_SWITCHED_1 /* the same, and the CQ has one writer again */
+};
+
+static int
+resize_round(struct hca_core *h, struct hca_cmd *c, enum resize_step step)
+{
+	c->rcu = hca_round_start(h);
+	c->step = step;
+	return HCA_CMD_AGAIN;
+}
+
+static int
+resize_switch(struct hca_core *h, struct hca_cmd *c, struct hca_cq *cq)
+{
+	bool one = c->step == RESIZE_JOINED;
+	int rc = resize_begin(h, c, cq);
+
+	if (rc == HCA_STAT_OK)
+		return resize_round(h, c, one ? RESIZE_SWITCHED_1 : RESIZE_SWITCHED);
+	if (one)
+		__atomic_store_n(&cq->single_writer, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
 /*
- * After the round every writer uses the new word, and the old buffer is released. If the CQ is
- * written without CAS, all stages are on the CEU's lcore, so no reservation is in progress.
+ * A worker that takes slots without CAS would overwrite the switch. If it is the CEU's own, no
+ * reservation is in progress; that of another pipe takes them by CAS until the resize is over.
+ * After the last round every writer uses the new word, and the old buffer is released.
  */
 int
 hca_cmd_resize_cq(struct hca_core *h, struct hca_cmd *c)
@@ -264,20 +293,23 @@ hca_cmd_resize_cq(struct hca_core *h, struct hca_cmd *c)
 	struct hca_cq *cq;
 	uint32_t old;
 
-	if (c->step == 0) {
+	if (c->step == RESIZE_FIND) {
 		int rc = cq_find(h, c, true);
 
-		if (rc == HCA_STAT_OK)
-			rc = resize_begin(h, c, &h->cq[c->in_modifier]);
 		if (rc != HCA_STAT_OK)
 			return rc;
-		c->rcu = hca_round_start(h);
-		c->step = 1;
-		return HCA_CMD_AGAIN;
+		cq = &h->cq[c->in_modifier];
+		if (cq->pipe != 0 && hca_cq_join(h, c->in_modifier, HCA_CQ_NO_PIPE))
+			return resize_round(h, c, RESIZE_JOINED);
+		return resize_switch(h, c, cq);
 	}
 	if (!hca_round_done(h, c->rcu))
 		return HCA_CMD_AGAIN;
 	cq = &h->cq[c->in_modifier];
+	if (c->step == RESIZE_JOINED)
+		return resize_switch(h, c, cq);
+	if (c->step == RESIZE_SWITCHED_1)
+		__atomic_store_n(&cq->single_writer, 1, __ATOMIC_RELAXED);
 	old = other_buf(cq);
 	let_go(h, cq, old);
 	cq->lkey = hca_be32_to_cpu(m->lkey);

@@ -177,8 +177,8 @@ hca_cq_cursor_publish(struct hca_cq_cursor *c)
 void hca_cq_cursor_close(struct hca_cq_cursor *c);
 
 /*
- * CEU: the stages of a pipe will write the CQ, HCA_CQ_NO_PIPE: of any pipe. True: it had one writer
- * and has several from now on, which must begin after a round.
+ * CEU: the stages of a pipe will write the CQ, HCA_CQ_NO_PIPE: of any pipe, or it is resized. True:
+ * it had one writer and has several from now on, which must begin after a round.
  */
 bool hca_cq_join(struct hca_core *h, uint32_t cqi, uint32_t pipe);
 
