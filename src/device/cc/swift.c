@@ -100,13 +100,16 @@ hca_swift_sent(struct hca_swift *s, uint64_t packets, uint32_t burst, uint64_t n
 {
 	uint32_t window = __atomic_load_n(&s->window, __ATOMIC_RELAXED);
 	uint64_t rtt = RTE_MIN(__atomic_load_n(&s->rtt, __ATOMIC_RELAXED), UINT32_MAX);
-	uint64_t open = packets + (uint64_t)s->unanswered * HCA_SWIFT_ONE;
+	uint64_t pause, open = packets + (uint64_t)s->unanswered * HCA_SWIFT_ONE;
 
 	__atomic_store_n(&s->burst, RTE_MIN(burst, HCA_SWIFT_BURST_MAX), __ATOMIC_RELAXED);
 	__atomic_store_n(&s->limited, 2 * open >= window, __ATOMIC_RELAXED);
 	packets = RTE_MIN(packets, HCA_SWIFT_ONE * HCA_SWIFT_ONE);
-	if (packets > window || is_paced(s, window))
-		s->next_at = now + packets * rtt / window * jitter(s, now) / HCA_SWIFT_ONE;
+	if (packets > window || is_paced(s, window)) {
+		pause = packets * rtt / window * jitter(s, now) / HCA_SWIFT_ONE;
+		/* a round trip of seconds is a peer without a CPU, not the network */
+		s->next_at = now + RTE_MIN(pause, HCA_SWIFT_PAUSE_MAX_NS);
+	}
 }
 
 /* Whether the last decrease has had its effect. */

@@ -25,6 +25,7 @@
 #define HCA_SWIFT_LEARN 16u
 /* READs of up to BURST_MAX responses are paced while the window has 1 to READS of them. */
 #define HCA_SWIFT_BURST_MAX 64u
+#define HCA_SWIFT_PAUSE_MAX_NS UINT64_C(100000000)
 #define HCA_SWIFT_READS 8u
 
 /*

@@ -366,7 +366,8 @@ static void
 tpr_on_decap(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags, uint64_t now)
 {
 	(void)flags;
-	if (now < tp->rx.cnp_at || !hca_tp_receives(hca_tp_state(tp))) {
+	if (now < tp->rx.cnp_at || (tp->rx.lists & 1u << CNP) != 0 ||
+	    !hca_tp_receives(hca_tp_state(tp))) {
 		HCA_COUNT(h, TPR, ub_cnp_suppressed);
 		return;
 	}
