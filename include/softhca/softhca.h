@@ -599,7 +599,6 @@ struct softhca_qp_init_attr {
 enum softhca_qp_init_attr_mask {
 	SOFTHCA_QP_INIT_ATTR_PD = 1 << 0,
 	SOFTHCA_QP_INIT_ATTR_XRCD = 1 << 1,
-	SOFTHCA_QP_INIT_ATTR_TD = 1 << 2,
 };
 
 struct softhca_qp_init_attr_ex {
@@ -615,7 +614,6 @@ struct softhca_qp_init_attr_ex {
 	struct softhca_pd *pd;	   /* required by all types but XRC_RECV */
 	struct softhca_xrcd *xrcd; /* required by XRC_RECV */
 	uint32_t source_qpn;	   /* with SOFTHCA_SOURCE_QPN: 1 to 0xffffff */
-	struct softhca_td *td;	   /* with SOFTHCA_QP_INIT_ATTR_TD */
 };
 
 /* --- shared receive queues -------------------- */
@@ -1949,6 +1947,18 @@ SOFTHCA_API struct softhca_td *softhca_alloc_td(struct softhca_context *ctx);
  * @return  0
  */
 SOFTHCA_API int softhca_dealloc_td(struct softhca_td *td);
+
+/**
+ * As softhca_create_qp_ex(), in a thread domain.
+ *
+ * @param ctx  open context
+ * @param attr  the granted capacities are written back to attr->cap
+ * @param td  thread domain of the context; NULL: none
+ * @return  the object; NULL: errno is set
+ */
+SOFTHCA_API struct softhca_qp *softhca_create_qp_td(struct softhca_context *ctx,
+						    struct softhca_qp_init_attr_ex *attr,
+						    struct softhca_td *td);
 
 /**
  * Open a target QP (XRC_RECV) that a context of the XRC domain has created: another one, or this.

@@ -155,8 +155,18 @@ emptiest_pipe(const struct hca_client *client)
 }
 
 /*
+ * A quarter of a pipeline's QPNs is not for clients that ask for it: those of an older library and
+ * Jettys have no other pipeline than the first.
+ */
+static bool
+has_reserve(const struct hca_driver *drv, uint32_t pipe)
+{
+	return drv->pipe_qps[pipe] < drv->qp_ids.count / drv->pipes / 4 * 3;
+}
+
+/*
  * A QPN that cannot be predicted; reserved ones are not used, for Jettys those well known. wanted:
- * a pipeline + 1, which it gets if there is a QPN left; 0: any.
+ * a pipeline + 1, which it gets as long as that has a reserve; 0: any.
  */
 static int
 take_qpn(struct hca_client *client, uint32_t service, uint32_t wanted, uint32_t *qpn)
@@ -165,13 +175,20 @@ take_qpn(struct hca_client *client, uint32_t service, uint32_t wanted, uint32_t 
 	bool jetty = hca_service_is_ub(service);
 	uint32_t bits = jetty ? JETTY_BITS : QPN_BITS, log = drv->config.log_num_qps;
 	uint32_t min = jetty ? HCA_TC_WELL_KNOWN : HCA_QPN_GSI + 1, index;
-	uint32_t pipe = jetty ? 0 : wanted != 0 ? wanted - 1 : emptiest_pipe(client);
-	int err = driver_ids_take_of(&drv->qp_ids, pipe, drv->pipes, &index);
+	uint32_t pipe = jetty ? 0 : emptiest_pipe(client);
+	int err;
 
-	if (err != 0 && wanted != 0) {
-		pipe = emptiest_pipe(client);
-		err = driver_ids_take_of(&drv->qp_ids, pipe, drv->pipes, &index);
-	}
+	if (!jetty && wanted != 0 && has_reserve(drv, wanted - 1))
+		pipe = wanted - 1;
+	err = driver_ids_take_of(&drv->qp_ids, pipe, drv->pipes, &index);
+	if (err != 0 && drv->pipes > 1)
+		return driver_fail(err,
+				   "all %u QPs of pipeline %u are in use: destroy some, or raise "
+				   "[limits] log_qps%s",
+				   drv->qp_ids.count / drv->pipes, pipe,
+				   client->pipes == 1 ? "; a library of this release has those of "
+							"the other pipelines"
+						      : "");
 	if (err != 0)
 		return driver_all_used(err, "QPs", drv->qp_ids.count, "[limits] log_qps");
 	err = driver_icm_need(drv, ICM_QPC, index, 1);

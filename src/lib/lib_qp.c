@@ -125,12 +125,6 @@ check_objects(const struct softhca_qp_init_attr_ex *attr)
 	return 0;
 }
 
-static struct lib_td *
-td_of(const struct softhca_qp_init_attr_ex *attr)
-{
-	return attr->comp_mask & SOFTHCA_QP_INIT_ATTR_TD ? (struct lib_td *)attr->td : NULL;
-}
-
 /*
  * Numbers of another context would mean other objects here. Members that the type does not use are
  * not checked.
@@ -144,13 +138,12 @@ check_contexts(const struct lib_context *ctx, const struct softhca_qp_init_attr_
 
 	if (home == &ctx->pub && ((has & HCA_HAS_SQ) == 0 || attr->send_cq->context == home) &&
 	    ((has & HCA_HAS_RQ) == 0 || attr->recv_cq->context == home) &&
-	    (attr->srq == NULL || attr->srq->context == home) &&
-	    (td_of(attr) == NULL || td_of(attr)->pub.context == home))
+	    (attr->srq == NULL || attr->srq->context == home))
 		return 0;
 	return lib_fail(
 		-EINVAL,
-		"PD, XRC domain, thread domain, CQs and SRQ of a QP must be of one context: one "
-		"of them is of another");
+		"PD, XRC domain, CQs and SRQ of a QP must be of one context: one of them is of "
+		"another");
 }
 
 static int
@@ -465,8 +458,7 @@ lib_qp_enter(struct lib_context *ctx, struct lib_qp *qp)
 }
 
 static struct hca_ctl_qp
-qp_request(const struct lib_context *ctx, const struct lib_qp *qp,
-	   const struct softhca_qp_init_attr_ex *attr)
+qp_request(const struct lib_qp *qp, const struct softhca_qp_init_attr_ex *attr)
 {
 	struct hca_ctl_qp r = {
 		.sq_addr = (uintptr_t)qp->sq.buf,
@@ -478,15 +470,11 @@ qp_request(const struct lib_context *ctx, const struct lib_qp *qp,
 		.srqn = attr->srq != NULL ? attr->srq->handle : 0,
 		.xrcd = attr->xrcd != NULL ? attr->xrcd->handle : 0,
 	};
-	uint32_t pipe;
 
 	if ((attr->flags & SOFTHCA_SOURCE_QPN) != 0)
 		r.source = attr->source_qpn;
 	if ((attr->flags & SOFTHCA_BLOCK_SELF_MCAST_LB) != 0)
 		r.source |= HCA_CTL_NO_OWN_GROUP;
-	pipe = td_of(attr) != NULL ? __atomic_load_n(&td_of(attr)->pipe, __ATOMIC_RELAXED) : 0;
-	if (pipe != 0 && ctx->uar.pipes > 1)
-		r.source |= HCA_CTL_PIPE(pipe - 1);
 	if (qp->sq.buf != NULL) {
 		r.log_sq = (uint8_t)lib_log2_up(qp->sq.mask + 1);
 		r.log_sq_stride = (uint8_t)qp->sq.log_stride;
@@ -496,6 +484,16 @@ qp_request(const struct lib_context *ctx, const struct lib_qp *qp,
 		r.log_rq_stride = (uint8_t)qp->rq.log_stride;
 	}
 	return r;
+}
+
+/* Ask for the pipeline of the thread domain. */
+static void
+ask_pipe(const struct lib_context *ctx, const struct lib_td *td, struct hca_ctl_qp *request)
+{
+	uint32_t pipe = td != NULL ? __atomic_load_n(&td->pipe, __ATOMIC_RELAXED) : 0;
+
+	if (pipe != 0 && ctx->uar.pipes > 1)
+		request->source |= HCA_CTL_PIPE(pipe - 1);
 }
 
 /* The driver has chosen the pipeline of the first QP by load. */
@@ -510,7 +508,8 @@ take_pipe(const struct lib_context *ctx, struct lib_td *td, uint32_t qpn)
 }
 
 struct softhca_qp *
-softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex *attr)
+softhca_create_qp_td(struct softhca_context *pub, struct softhca_qp_init_attr_ex *attr,
+		     struct softhca_td *td)
 {
 	struct lib_context *ctx = lib_ctx(pub);
 	struct hca_ctl_qp request;
@@ -519,17 +518,22 @@ softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex
 
 	if (check_caps(ctx, attr) != 0)
 		return NULL;
+	if (td != NULL && td->context != pub) {
+		lib_fail(-EINVAL, "the thread domain is of another context: allocate one in this");
+		return NULL;
+	}
 	qp = lib_qp_new(ctx, attr);
 	if (qp == NULL)
 		return NULL;
-	request = qp_request(ctx, qp, attr);
+	request = qp_request(qp, attr);
+	ask_pipe(ctx, (struct lib_td *)td, &request);
 	err = LIB_CALL(ctx, CREATE_QP, &request, &qp->pub.qp_num);
 	if (err != 0)
 		goto err_free;
 	err = lib_qp_enter(ctx, qp);
 	if (err != 0)
 		goto err_destroy;
-	take_pipe(ctx, td_of(attr), qp->pub.qp_num);
+	take_pipe(ctx, (struct lib_td *)td, qp->pub.qp_num);
 	attr->cap = lib_qp_cap(qp);
 	return &qp->pub;
 
@@ -539,6 +543,12 @@ err_free:
 	lib_qp_free(qp);
 	errno = -err;
 	return NULL;
+}
+
+struct softhca_qp *
+softhca_create_qp_ex(struct softhca_context *pub, struct softhca_qp_init_attr_ex *attr)
+{
+	return softhca_create_qp_td(pub, attr, NULL);
 }
 
 struct softhca_qp *

@@ -197,11 +197,6 @@ struct lib_ah {
  * post_recv, and polls of the two CQs. There may be tens of thousands of QPs, so members that are
  * rarely used fill the rest of those lines that are written least.
  */
-struct lib_td {
-	struct softhca_td pub;
-	uint32_t pipe; /* of its QPs, + 1; 0: it has had none */
-};
-
 struct lib_qp {
 	struct softhca_qp pub; /* see lib_qp_ctx() */
 
@@ -239,6 +234,11 @@ _Static_assert(offsetof(struct lib_qp, rq_polled) == 4 * HCA_CACHE_LINE,
  * cache line of malloc()'s header and alignment.
  */
 #define LIB_QP_BYTES (sizeof(struct lib_qp) + sizeof(struct lib_qp *) + HCA_CACHE_LINE)
+
+struct lib_td {
+	struct softhca_td pub;
+	uint32_t pipe; /* of its QPs, + 1; 0: it has had none */
+};
 
 struct lib_pd {
 	struct softhca_pd pub;

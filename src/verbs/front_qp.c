@@ -50,14 +50,15 @@ judge_flags(enum ibv_qp_type type, uint32_t flags, const char *call)
 	return 0;
 }
 
-static void
-take_pd(const struct ibv_pd *pd, struct softhca_qp_init_attr_ex *to)
+/* The thread domain of the parent domain in which the QP is created, or NULL */
+static struct softhca_td *
+td_of(const struct ibv_qp_init_attr_ex *attr)
 {
-	const struct front_pd *front = (const struct front_pd *)pd;
+	const struct front_pd *pd = (const struct front_pd *)attr->pd;
 
-	to->pd = front_pd_hca(pd);
-	if (front != NULL && front->td != NULL)
-		to->td = front->td->hca;
+	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 && pd != NULL && pd->td != NULL
+		       ? pd->td->hca
+		       : NULL;
 }
 
 static struct softhca_qp_init_attr_ex
@@ -76,11 +77,10 @@ attr_to(const struct ibv_qp_init_attr_ex *attr, struct front_qp *qp)
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0)
 		take_flags(attr, &to);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0)
-		take_pd(attr->pd, &to);
+		to.pd = front_pd_hca(attr->pd);
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && attr->xrcd != NULL)
 		to.xrcd = ((struct front_xrcd *)attr->xrcd)->hca;
 	to.comp_mask = (to.pd != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_PD : 0) |
-		       (to.td != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_TD : 0) |
 		       (to.xrcd != NULL ? (uint32_t)SOFTHCA_QP_INIT_ATTR_XRCD : 0);
 	return to;
 }
@@ -157,7 +157,7 @@ qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
 	if (qp == NULL)
 		return NULL;
 	request = attr_to(attr, qp);
-	qp->hca = softhca_create_qp_ex(front_hca(context), &request);
+	qp->hca = softhca_create_qp_td(front_hca(context), &request, td_of(attr));
 	if (qp->hca == NULL) {
 		free(qp);
 		return front_failed(call);

@@ -166,12 +166,11 @@ thread_domains(void **state)
 			.recv_cq = p.cq,
 			.cap = {1, 1, 1, 1, 0},
 			.qp_type = SOFTHCA_QPT_RC,
-			.comp_mask = SOFTHCA_QP_INIT_ATTR_PD | SOFTHCA_QP_INIT_ATTR_TD,
+			.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
 			.pd = p.pd,
-			.td = td[i % 2],
 		};
 
-		qp[i] = softhca_create_qp_ex(p.ctx, &attr);
+		qp[i] = softhca_create_qp_td(p.ctx, &attr, td[i % 2]);
 		assert_non_null(qp[i]);
 		if (i < 2)
 			pipe[i] = qp[i]->qp_num % PIPES;
@@ -183,6 +182,42 @@ thread_domains(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(softhca_dealloc_td(td[i]), 0);
 	peer_close(&p);
+}
+
+/* A quarter of the QPNs of a pipeline is not for those that ask for it. */
+static void
+reserve(void **state)
+{
+	const struct peer_config cfg = {.type = SOFTHCA_QPT_RC};
+	const uint32_t part = 4096 / PIPES, n = part + 100; /* ipcd has 2^12 QPs */
+	struct softhca_qp **qp = calloc(n, sizeof(struct softhca_qp *));
+	struct softhca_td *td;
+	uint32_t mine = 0;
+	struct peer p;
+
+	assert_non_null(qp);
+	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
+	td = softhca_alloc_td(p.ctx);
+	for (uint32_t i = 0; i < n; i++) {
+		struct softhca_qp_init_attr_ex attr = {
+			.send_cq = p.cq,
+			.recv_cq = p.cq,
+			.cap = {1, 1, 1, 1, 0},
+			.qp_type = SOFTHCA_QPT_RC,
+			.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
+			.pd = p.pd,
+		};
+
+		qp[i] = softhca_create_qp_td(p.ctx, &attr, td);
+		assert_non_null(qp[i]);
+		mine += qp[i]->qp_num % PIPES == qp[0]->qp_num % PIPES;
+	}
+	assert_in_range(mine, part / 4 * 3 - 2, part / 4 * 3);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(softhca_destroy_qp(qp[i]), 0);
+	assert_int_equal(softhca_dealloc_td(td), 0);
+	peer_close(&p);
+	free(qp);
 }
 
 /* A pipeline that does not exist, and one of a client that has one only */
@@ -207,8 +242,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_teardown(f, rig_tidy)
-		T(words), T(asked_again),    T(without_the_feature),
-		T(dealt), T(thread_domains), T(no_such_pipeline),
+		T(words),	   T(asked_again), T(without_the_feature), T(dealt),
+		T(thread_domains), T(reserve),	   T(no_such_pipeline),
 #undef T
 	};
 
