@@ -150,10 +150,13 @@ doctor_cores(struct doctor *d)
 	endpoint_settle_pipelines(&d->config, n);
 	need = endpoint_workers(&d->config);
 	if (spin && need >= n)
-		doctor_fail(d, "cores", "idle = auto in section [hca], or layout = rtc",
+		doctor_fail(d, "cores",
+			    "idle = auto in section [hca], or layout = rtc and fewer pipelines",
 			    "%u workers spin on %u CPUs: nothing is left for programs", need, n);
 	else if (need > n)
-		doctor_warn(d, "cores", "layout = rtc in section [hca]",
+		doctor_warn(d, "cores",
+			    d->config.pipelines > 1 ? "fewer pipelines in section [hca]"
+						    : "layout = rtc in section [hca]",
 			    "the layout has %u workers for %u CPUs", need, n);
 	else if (d->workers + d->clients > n)
 		doctor_warn(d, "cores",

@@ -383,5 +383,8 @@ hca_driver_set_congestion(struct hca_driver *drv, uint32_t number)
 	driver_lock_give(&drv->lock);
 	if (err == -EINVAL)
 		return driver_fail(err, "the device has no congestion control %u", number);
-	return err == 0 ? 0 : driver_fail(err, "congestion control %u: not set", number);
+	if (err == -ENOMEM)
+		return driver_fail(err, "no memory for the state of congestion control: raise "
+					"[memory] size_mb");
+	return err;
 }

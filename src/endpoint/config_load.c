@@ -17,6 +17,17 @@
 #define KEY_MAX_BYTES 64u
 #define VALUE_MAX_BYTES 256u
 
+/*
+ * MiB that an HCA needs, measured as the growth of DPDK's heap: per 1024 buffers (two pools of
+ * mbufs, one of receive descriptors), per table at its largest size, and for the rest.
+ */
+#define MIB_PER_1024_BUFFERS 16u
+#define MIB_QPS 36u  /* 2^14 */
+#define MIB_CQS 4u   /* 2^14 */
+#define MIB_MPTS 8u  /* 2^17 */
+#define MIB_MTTS 10u /* 2^20 */
+#define MIB_REST 56u
+
 struct loader {
 	struct endpoint_config *c;
 	const char *path;
@@ -52,6 +63,35 @@ endpoint_workers(const struct endpoint_config *c)
 	return hca_layout_workers((enum hca_layout)c->layout, pipelines, endpoint_wires(c));
 }
 
+static uint32_t
+table_mib(uint32_t mib, uint32_t log, uint32_t largest)
+{
+	return log >= largest ? mib << (log - largest) : mib >> (largest - log);
+}
+
+uint64_t
+endpoint_needed_mib(const struct endpoint_config *c)
+{
+	uint64_t buffers =
+		(uint64_t)(c->pipelines != 0 ? c->pipelines : 1) * (c->mbufs + c->rx_descriptors);
+	uint64_t need = MIB_REST + buffers * MIB_PER_1024_BUFFERS / 1024;
+
+	need += table_mib(MIB_QPS, c->log_qps, 14) + table_mib(MIB_CQS, c->log_cqs, 14);
+	need += table_mib(MIB_MPTS, c->log_mpts, 17) + table_mib(MIB_MTTS, c->log_mtts, 20);
+	return need;
+}
+
+/* Whether twice as many pipelines have a CPU for each worker, and memory. */
+static bool
+has_room(const struct endpoint_config *c, uint32_t cpus)
+{
+	struct endpoint_config more = *c;
+
+	more.pipelines *= 2;
+	return endpoint_workers(&more) <= cpus && endpoint_workers(&more) <= HCA_WORKERS_MAX &&
+	       endpoint_needed_mib(&more) <= c->memory_mb;
+}
+
 void
 endpoint_settle_pipelines(struct endpoint_config *c, uint32_t cpus)
 {
@@ -59,12 +99,15 @@ endpoint_settle_pipelines(struct endpoint_config *c, uint32_t cpus)
 		return;
 	if (c->num_cpus != 0)
 		cpus = c->num_cpus;
+	else if (c->idle == ENDPOINT_IDLE_SPIN && cpus > 0)
+		cpus--; /* for programs */
 	c->fewer_pipelines = true;
-	for (c->pipelines = 1; c->pipelines < HCA_PIPES_MAX; c->pipelines *= 2)
-		if (2 * c->pipelines > cpus ||
-		    hca_layout_workers((enum hca_layout)c->layout, 2 * c->pipelines,
-				       endpoint_wires(c)) > HCA_WORKERS_MAX)
-			break;
+	c->pipelines = 1;
+	/* a guest may have fewer queues than its vhost device */
+	if (strncmp(c->device, "net_vhost", strlen("net_vhost")) == 0)
+		return;
+	while (c->pipelines < HCA_PIPES_MAX && has_room(c, cpus))
+		c->pipelines *= 2;
 }
 
 void

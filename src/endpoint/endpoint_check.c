@@ -16,17 +16,6 @@
 #include "hca.h"
 #include "host.h"
 
-/*
- * MiB that an HCA needs, measured as the growth of DPDK's heap: per 1024 buffers (two pools of
- * mbufs, one of receive descriptors), per table at its largest size, and for the rest.
- */
-#define MIB_PER_1024_BUFFERS 16u
-#define MIB_QPS 36u  /* 2^14 */
-#define MIB_CQS 4u   /* 2^14 */
-#define MIB_MPTS 8u  /* 2^17 */
-#define MIB_MTTS 10u /* 2^20 */
-#define MIB_REST 56u
-
 struct check {
 	const char *path;
 	FILE *out;
@@ -101,7 +90,7 @@ check_cpus(struct check *k, const struct endpoint_config *c)
 		hca_layout_plan((enum hca_layout)c->layout, endpoint_wires(c), each != 0 ? each : 1,
 				plan, sizeof(plan));
 		say(k, c->line.lcores, true, "lcores: %u workers take turns on %u CPUs: %s%s", need,
-		    c->num_cpus, c->pipelines > 1 ? "of each pipeline " : "", plan);
+		    c->num_cpus, c->pipelines > 1 ? "of the first pipeline " : "", plan);
 	}
 }
 
@@ -184,23 +173,6 @@ check_size(struct check *k, const struct endpoint_config *c)
 		    c->memory_mb, (unsigned long long)now);
 }
 
-static uint32_t
-table_mib(uint32_t mib, uint32_t log, uint32_t largest)
-{
-	return log >= largest ? mib << (log - largest) : mib >> (largest - log);
-}
-
-static uint64_t
-needed_mib(const struct endpoint_config *c)
-{
-	uint64_t buffers = (uint64_t)c->pipelines * (c->mbufs + c->rx_descriptors);
-	uint64_t need = MIB_REST + buffers * MIB_PER_1024_BUFFERS / 1024;
-
-	need += table_mib(MIB_QPS, c->log_qps, 14) + table_mib(MIB_CQS, c->log_cqs, 14);
-	need += table_mib(MIB_MPTS, c->log_mpts, 17) + table_mib(MIB_MTTS, c->log_mtts, 20);
-	return need;
-}
-
 /*
  * Hugepages are allocated on demand, as long as there are free ones; ordinary memory is allocated
  * at the start.
@@ -208,7 +180,7 @@ needed_mib(const struct endpoint_config *c)
 static void
 check_pools(struct check *k, const struct endpoint_config *c)
 {
-	uint64_t need = needed_mib(c);
+	uint64_t need = endpoint_needed_mib(c);
 	bool never = c->hugepages == ENDPOINT_HUGEPAGES_NEVER, warning = !never && !k->starting;
 
 	if (c->memory_mb >= need)
@@ -216,8 +188,9 @@ check_pools(struct check *k, const struct endpoint_config *c)
 	if (takes_hugepages(c) && hca_host_free_hugepages() >= HCA_HUGEPAGES_OF(need))
 		warning = true;
 	say(k, c->line.memory, warning,
-	    "size_mb: expected at least %llu for these [limits] and [pools], found %u",
-	    (unsigned long long)need, c->memory_mb);
+	    "size_mb: expected at least %llu for %u pipeline%s with these [limits] and [pools], "
+	    "found %u",
+	    (unsigned long long)need, c->pipelines, c->pipelines == 1 ? "" : "s", c->memory_mb);
 }
 
 /* ---- files ---- */

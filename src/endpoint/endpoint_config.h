@@ -244,9 +244,12 @@ int endpoint_config_load(struct endpoint_config *c, const char *path, FILE *erro
 uint32_t endpoint_roce_mtu(uint32_t mtu);
 /* The protocols of the HCA: HCA_WIRE_BIT()s */
 uint32_t endpoint_wires(const struct endpoint_config *c);
+/* MiB of [memory] size_mb that the HCA needs. */
+uint64_t endpoint_needed_mib(const struct endpoint_config *c);
 /*
- * Select the number of pipelines if it is "auto": one for each CPU of `lcores`, else of cpus, as
- * far as it is a power of two. The device may have queues for fewer (endpoint_port_open()).
+ * Select the number of pipelines if it is "auto": the largest power of two whose workers have a
+ * CPU each, of `lcores`, else of cpus (one of which is for programs if workers spin), and that
+ * size_mb is enough for. The device may have queues for fewer (endpoint.c).
  */
 void endpoint_settle_pipelines(struct endpoint_config *c, uint32_t cpus);
 /* Number of workers that the daemon starts with this configuration; "auto" counts as 1. */

@@ -109,10 +109,23 @@ add_mac(const struct endpoint_config *c, struct endpoint_device *d)
 	return add(d, "mac", "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 
-/* A queue for each pipeline; the option of the device that says so. */
+/*
+ * A queue for each pipeline; the option of the device that says so. Frames of others would be read
+ * by no pipeline. Fewer give fewer pipelines (endpoint.c).
+ */
 static int
 add_queues(const struct endpoint_config *c, struct endpoint_device *d, const char *option)
 {
+	char value[16];
+	unsigned long n = 1;
+
+	if (endpoint_device_option(d->args, option, value, sizeof(value)))
+		n = strtoul(value, NULL, 10);
+	if (n > c->pipelines || (n & (n - 1)) != 0)
+		return endpoint_fail(-EINVAL,
+				     "device %s: %s=%s, and [hca] pipelines = %u: expected as many "
+				     "pipelines as queues (1, 2, 4, 8 or 16), or no %s",
+				     d->name, option, value, c->pipelines, option);
 	return c->pipelines > 1 ? add(d, option, "%u", c->pipelines) : 0;
 }
 

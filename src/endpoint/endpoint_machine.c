@@ -11,10 +11,11 @@
 #include "endpoint_log.h"
 #include "endpoint_machine.h"
 
-#define OWN_FILES 94u	    /* descriptors for EAL, telemetry and its clients, port, log */
-#define FILES_PER_WORKER 2u /* and a kick of each client for each pipeline */
+#define OWN_FILES 94u /* descriptors for EAL, telemetry and its clients, port, log */
+#define FILES_PER_WORKER 2u
 #define FILES_PER_CLIENT \
-	11u /* per client: socket, process, doorbell page, kicks, events, and those in a request */
+	11u /* socket, process, doorbell page, kicks, events, and those in a request; with several \
+	       pipelines also a kick for each but the first */
 #define MIN_SHARE 2u /* in addition to these: a channel, and the file of an XRC domain */
 #define CHANNELS_MAX 65536u
 

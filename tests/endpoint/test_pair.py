@@ -324,11 +324,14 @@ class Admin(Case):
     def test_idle(self):
         """Daemons at rest wake about 20 times a second, most of them to look at the link."""
         pids = [d.process.pid for d in self.daemons]
-        time.sleep(4)  # announcements, growing alarms
-        before = [wakes_of(pid) for pid in pids]
-        time.sleep(2)
-        for pid, was in zip(pids, before):
-            self.assertLess(wakes_of(pid) - was, 90)
+        end = time.monotonic() + READY_S
+        while True:  # after announcements, and alarms that grow
+            before = [wakes_of(pid) for pid in pids]
+            time.sleep(2)
+            wakes = [wakes_of(pid) - was for pid, was in zip(pids, before)]
+            if max(wakes) < 90:
+                break
+            self.assertLess(time.monotonic(), end, wakes)
         self.assertEqual([d.ask('/softhca/hca/counters')['wake_missed'] for d in self.daemons], [0, 0])
         self.stop()
 
@@ -499,8 +502,8 @@ class Pipelines(Case):
 
     def test_hashed(self):
         """The kernel distributes frames by the hash of the flow: others are handed over."""
-        shares = self.run_with(self.veth, 2)
-        for share in shares * 2:
+        shares = self.run_with(self.veth, 2, 2)
+        for share in shares:
             self.assertTrue(all(packets > 0 for packets, _ in share))
         self.assertGreater(sum(handed for share in shares for _, handed in share), 0)
 
@@ -511,15 +514,29 @@ class Pipelines(Case):
         self.assertNotEqual(d.process.wait(READY_S), 0)
         self.assertIn('[hca] pipelines = 2: device net_af_packet0 has 1 queue: expected', d.text())
 
+    def test_queues_without_pipeline(self):
+        """The kernel would give frames to queues that are not read."""
+        self.namespaces()
+        for queues, n in (4, 2), (3, 4):
+            with self.subTest(queues=queues, pipelines=n):
+                d = self.daemon(0, 'net_af_packet0,iface=wire,qpairs=%d' % queues, pipelines(n))
+                d.start(wait=False)
+                self.assertNotEqual(d.process.wait(READY_S), 0)
+                self.assertIn('qpairs=%d, and [hca] pipelines = %d: expected as many' % (queues, n), d.text())
+
     def test_auto(self):
         self.namespaces()
         cpus = sorted(os.sched_getaffinity(0))
         if len(cpus) < 2:
             self.skipTest('one CPU')
-        for device, lcores, expected in (('net_null0', '%d,%d' % tuple(cpus[:2]), 2), ('net_null0', cpus[0], 1),
-                                         ('net_af_packet0,iface=wire,qpairs=1', '%d,%d' % tuple(cpus[:2]), 1)):
-            with self.subTest(device=device, lcores=lcores):
-                d = self.daemon(0, device, {'hca': {'pipelines': 'auto', 'lcores': lcores}})
+        two = '%d,%d' % tuple(cpus[:2])
+        for device, lcores, size_mb, expected in (('net_null0', two, 256, 2), ('net_null0', cpus[0], 256, 1),
+                                                  ('net_null0', two, 128, 1), ('net_vhost0,iface=vm', two, 256, 1),
+                                                  ('net_af_packet0,iface=wire,qpairs=1', two, 256, 1)):
+            with self.subTest(device=device, lcores=lcores, size_mb=size_mb):
+                device = device.replace('=vm', '=%s/vm' % self.place)
+                d = self.daemon(0, device, {'hca': {'pipelines': 'auto', 'lcores': lcores},
+                                            'memory': {'size_mb': size_mb}})
                 d.start()
                 self.assertEqual(d.ask('/softhca/status,' + d.name)['pipelines'], expected)
                 self.assertEqual(d.stop(), 0)

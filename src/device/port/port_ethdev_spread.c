@@ -20,7 +20,8 @@ ethdev_spread_queues(const struct rte_eth_dev_info *info, uint16_t wanted)
 {
 	uint16_t most = RTE_MIN(info->max_rx_queues, info->max_tx_queues);
 
-	return RTE_MAX(RTE_MIN(wanted, most), 1u);
+	/* as many as pipelines may be, because each pipeline reads one */
+	return (uint16_t)rte_align32prevpow2(RTE_MAX(RTE_MIN(wanted, most), 1u));
 }
 
 bool
