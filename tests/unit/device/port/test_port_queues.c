@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include <rte_eth_ring.h>
@@ -20,7 +21,7 @@
 #include "port/port_pcap.h"
 #include "port/port_stall.h"
 
-#define QUEUES 3u
+#define QUEUES 4u
 
 static struct rte_ring *in[QUEUES], *out[QUEUES];
 static struct rte_mempool *pool;
@@ -182,18 +183,16 @@ main(void)
 		cmocka_unit_test(in_front),
 	};
 
-	if (test_eal_start(64) != 0)
+	if (test_eal_start(128) != 0)
 		return 1;
 	pool = hca_mbuf_pool("q_pool", 63, 0, HCA_MBUF_DATA, SOCKET_ID_ANY);
 	for (unsigned int q = 0; q < QUEUES; q++) {
-		in[q] = rte_ring_create(q == 0	 ? "in0"
-					: q == 1 ? "in1"
-						 : "in2",
-					64, SOCKET_ID_ANY, 0);
-		out[q] = rte_ring_create(q == 0	  ? "o0"
-					 : q == 1 ? "o1"
-						  : "o2",
-					 64, SOCKET_ID_ANY, 0);
+		char name[RTE_RING_NAMESIZE];
+
+		snprintf(name, sizeof(name), "in%u", q);
+		in[q] = rte_ring_create(name, 64, SOCKET_ID_ANY, 0);
+		snprintf(name, sizeof(name), "out%u", q);
+		out[q] = rte_ring_create(name, 64, SOCKET_ID_ANY, 0);
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,6 +215,7 @@ hashed(void **state)
 	(void)state;
 	assert_int_equal(ethdev_spread_queues(&info, 2), 2);
 	assert_int_equal(ethdev_spread_queues(&info, 16), 4);
+	assert_int_equal(ethdev_spread_queues(&info, 3), 2);
 	info.max_tx_queues = 0;
 	assert_int_equal(ethdev_spread_queues(&info, 16), 1);
 	info.flow_type_rss_offloads = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_TCP;
