@@ -145,6 +145,21 @@ dealt(void **state)
 	}
 }
 
+static struct softhca_qp *
+qp_in(struct peer *p, struct softhca_td *td)
+{
+	struct softhca_qp_init_attr_ex attr = {
+		.send_cq = p->cq,
+		.recv_cq = p->cq,
+		.cap = {1, 1, 1, 1, 0},
+		.qp_type = SOFTHCA_QPT_RC,
+		.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
+		.pd = p->pd,
+	};
+
+	return softhca_create_qp_td(p->ctx, &attr, td);
+}
+
 /* QPs of a thread domain are in the pipeline of its first one; those of two in two. */
 static void
 thread_domains(void **state)
@@ -161,16 +176,7 @@ thread_domains(void **state)
 		assert_non_null(td[i]);
 	}
 	for (uint32_t i = 0; i < 8; i++) {
-		struct softhca_qp_init_attr_ex attr = {
-			.send_cq = p.cq,
-			.recv_cq = p.cq,
-			.cap = {1, 1, 1, 1, 0},
-			.qp_type = SOFTHCA_QPT_RC,
-			.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
-			.pd = p.pd,
-		};
-
-		qp[i] = softhca_create_qp_td(p.ctx, &attr, td[i % 2]);
+		qp[i] = qp_in(&p, td[i % 2]);
 		assert_non_null(qp[i]);
 		if (i < 2)
 			pipe[i] = qp[i]->qp_num % PIPES;
@@ -199,16 +205,7 @@ reserve(void **state)
 	assert_int_equal(peer_open(&p, rig.path[0], &cfg), 0);
 	td = softhca_alloc_td(p.ctx);
 	for (uint32_t i = 0; i < n; i++) {
-		struct softhca_qp_init_attr_ex attr = {
-			.send_cq = p.cq,
-			.recv_cq = p.cq,
-			.cap = {1, 1, 1, 1, 0},
-			.qp_type = SOFTHCA_QPT_RC,
-			.comp_mask = SOFTHCA_QP_INIT_ATTR_PD,
-			.pd = p.pd,
-		};
-
-		qp[i] = softhca_create_qp_td(p.ctx, &attr, td);
+		qp[i] = qp_in(&p, td);
 		assert_non_null(qp[i]);
 		mine += qp[i]->qp_num % PIPES == qp[0]->qp_num % PIPES;
 	}
