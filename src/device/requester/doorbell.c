@@ -481,8 +481,8 @@ judge_marked(struct hca_pipe *h, uint32_t page, uint32_t qpi, void **obj, bool *
 }
 
 /*
- * The k-th QP of those that share a mark, see HCA_UAR_MARK(). An undivided page has marks of QPs of
- * other pipes, too.
+ * The k-th QP of those that share a mark, see HCA_UAR_MARK(). In an undivided page QPs of all pipes
+ * share marks.
  */
 static inline uint32_t
 marked_qp(const struct hca_pipe *h, const struct page *p, uint32_t mark, uint32_t k)

@@ -151,7 +151,7 @@ tat_run_owe(const struct run *run, uint64_t btah, unsigned int i)
 				  .tassn = (uint16_t)(btah >> 32)};
 }
 
-/* A packet of the run that is a request of its own. */
+/* Execute a packet of the run that is a whole request. */
 static inline bool
 tat_run_has(const struct run *run, const struct hca_ub_rxd *r)
 {
