@@ -15,6 +15,7 @@
 #include "sim_told.h"
 #include "sim_victim.h"
 #include "engine/impl.h"
+#include "graph/sleep.h"
 
 #define PROGRAM "test_congestion"
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -452,6 +453,19 @@ set(struct sim *s, unsigned int side, uint32_t number)
 	sim_check(s, rc == 0, "set_congestion: %d: %s", rc, hca_driver_reason());
 }
 
+/* A stage that waits for a time, and for nothing else, lets its worker sleep until then. */
+static void
+check_sleeps(struct sim *s, unsigned int side, const char *what)
+{
+	const struct hca *h = s->side[side].hca;
+
+	if (s->cfg.executor == SIM_THREADS)
+		return;
+	for (unsigned int w = 0; w < h->num_workers; w++)
+		sim_check(s, hca_sleep_alarm(h, w, s->now) >= s->now + MS,
+			  "%s wait, worker %u polls", what, w);
+}
+
 /* Requests and READ responses that an algorithm holds for seconds leave when it ends. */
 static void
 wakes_in(const struct sim_config *cfg)
@@ -466,6 +480,7 @@ wakes_in(const struct sim_config *cfg)
 	post(p, SOFTHCA_WR_RDMA_READ, 4);
 	sim_run_for(s, MS);
 	sim_check(s, sim_counter(s, 1, "resp_packets") == 0, "responses left");
+	check_sleeps(s, 1, "responses");
 	set(s, 1, hca_cc_number("none"));
 	sim_finish(s, SIM_S);
 	/* requests wait */
@@ -473,6 +488,7 @@ wakes_in(const struct sim_config *cfg)
 	post(p, SOFTHCA_WR_RDMA_WRITE, 4);
 	sim_run_for(s, MS);
 	sim_check(s, sim_counter(s, 0, "req_packets") == 4, "requests left");
+	check_sleeps(s, 0, "requests");
 	set(s, 0, hca_cc_number("none"));
 	sim_finish(s, SIM_S);
 	sim_check(s, s->now - start < TOLD_FOREVER_NS / 10, "took %" PRIu64 " ns", s->now - start);

@@ -100,10 +100,19 @@ earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Messages from stages of the same worker. The inbox also counts waits of EE for a time. */
 static bool
 local_messages(const struct hca_pipe *h, unsigned int stage)
 {
-	return h->inbox[stage].waiting != 0;
+	if (h->inbox[stage].waiting == 0)
+		return false;
+	for (unsigned int from = 0; from < HCA_STAGE_N; from++) {
+		const struct hca_msg_channel *c = h->msg[from][stage];
+
+		if (c != NULL && c->local && hca_msg_count(c) != 0)
+			return true;
+	}
+	return false;
 }
 
 /* After a poll without work, objects on an edge are there because the next stage has no room. */
@@ -145,6 +154,12 @@ ask(const struct hca *dev, unsigned int worker, uint64_t now)
 	if ((s->rx || s->encap) && port->deadline != NULL)
 		a.at = earlier(a.at, port->deadline(h->port, h->port_queue, now));
 	return a;
+}
+
+uint64_t
+hca_sleep_alarm(const struct hca *h, unsigned int worker, uint64_t now)
+{
+	return ask(h, worker, now).at;
 }
 
 /* The alarm, or a short sleep if something must be polled. */

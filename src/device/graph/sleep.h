@@ -74,6 +74,11 @@ uint64_t hca_kick_muted(const struct hca *h, uint32_t page);
  */
 int hca_sleep_prepare(struct hca *h, uint64_t backstop_ns);
 /*
+ * The earliest time for which a stage of the worker or its port waits, ns; UINT64_MAX: they wait
+ * for a kick, for room, or for frames only. Called between two polls of that worker.
+ */
+uint64_t hca_sleep_alarm(const struct hca *h, unsigned int worker, uint64_t now);
+/*
  * Called between two polls: sleep repeatedly while there is nothing to do; returns when there is
  * work, or *stop is set, or at once if the worker may not sleep. True: work was announced or found.
  */
