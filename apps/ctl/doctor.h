@@ -37,6 +37,7 @@ struct doctor {
 	enum doctor_role role;
 	bool configured;	       /* the file is there */
 	bool running;		       /* some daemon answers */
+	int pid;		       /* of the configured daemon; 0: it does not answer */
 	struct endpoint_config config; /* the defaults, where the file does not say */
 };
 

@@ -68,6 +68,25 @@ judge_steering(struct doctor *d, struct ctl_process *p, const char *hca, json_in
 			  handed / packets * 100);
 }
 
+/* The running one, which softhca-ctl set may have changed. */
+static void
+show_congestion(struct doctor *d, const struct ctl_process *p, const char *hca,
+		const json_t *status)
+{
+	const char *runs = json_string_value(json_object_get(status, "congestion"));
+	bool ours = d->configured && strcmp(hca, d->config.name) == 0;
+
+	if (ours)
+		d->pid = p->pid;
+	if (runs == NULL)
+		return;
+	if (ours && strcmp(runs, d->config.congestion) != 0)
+		doctor_ok(d, "congestion", "%s: congestion control: %s, after a restart %s", hca,
+			  runs, d->config.congestion);
+	else
+		doctor_ok(d, "congestion", "%s: congestion control: %s", hca, runs);
+}
+
 static void
 judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 {
@@ -91,6 +110,7 @@ judge_status(struct doctor *d, struct ctl_process *p, const char *hca)
 		judge_findings(d, p, hca, health);
 	else
 		doctor_ok(d, "daemon", "%s is well and its link is up", hca);
+	show_congestion(d, p, hca, s);
 	judge_steering(d, p, hca, json_integer_value(json_object_get(s, "pipelines")));
 	if (cpu != NULL && strcmp(cpu, "enough") != 0)
 		doctor_warn(d, "cores", "lcores in section [hca], or programs that wait for events",

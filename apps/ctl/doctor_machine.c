@@ -104,22 +104,21 @@ doctor_cpu(struct doctor *d)
 			  has_flag(text, "vpclmulqdq") ? ", VPCLMULQDQ" : "");
 }
 
-/* CPUs in a list like 0-3,8 */
+/* The limits of the configured daemon, or if it does not run of this process. */
 static unsigned int
-count_cpus(const char *list)
+usable_cpus(struct doctor *d, struct endpoint_cpus *cpus)
 {
-	unsigned int n = 0;
+	char process[16] = "self";
 
-	while (*list >= '0' && *list <= '9') {
-		char *end;
-		unsigned long first = strtoul(list, &end, 10), last = first;
-
-		if (*end == '-')
-			last = strtoul(end + 1, &end, 10);
-		n += last >= first ? (unsigned int)(last - first + 1) : 0;
-		list = *end == ',' ? end + 1 : end;
-	}
-	return n;
+	if (d->pid != 0)
+		snprintf(process, sizeof(process), "%d", d->pid);
+	endpoint_cpus_read(cpus, d->root, process);
+	if (cpus->allowed < cpus->online)
+		doctor_ok(d, "cores", "CPU affinity: %u of %u CPUs", cpus->allowed, cpus->online);
+	if (cpus->quota_milli / 1000 < cpus->allowed)
+		doctor_ok(d, "cores", "the quota of the control group is %.2f CPUs",
+			  cpus->quota_milli / 1000.0);
+	return cpus->usable;
 }
 
 static void
@@ -140,14 +139,14 @@ governor(struct doctor *d)
 void
 doctor_cores(struct doctor *d)
 {
-	char online[256] = "0", isolated[256] = "";
+	char isolated[256] = "";
+	struct endpoint_cpus cpus;
 	unsigned int n, need;
 	bool spin = d->config.idle == ENDPOINT_IDLE_SPIN;
 
-	doctor_read(doctor_path(d, "/sys/devices/system/cpu/online"), online, sizeof(online));
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/isolated"), isolated, sizeof(isolated));
-	n = count_cpus(online);
-	endpoint_settle_pipelines(&d->config, n);
+	n = usable_cpus(d, &cpus);
+	endpoint_settle_pipelines(&d->config, &cpus);
 	need = endpoint_workers(&d->config);
 	if (spin && need >= n)
 		doctor_fail(d, "cores",
@@ -165,9 +164,9 @@ doctor_cores(struct doctor *d)
 			    n, d->workers, d->clients);
 	else
 		doctor_ok(d, "cores", "%u CPUs for %u worker%s", n, need, need == 1 ? "" : "s");
-	if (d->configured)
+	if (d->configured && d->pid == 0)
 		doctor_ok(d, "congestion", "congestion control: %s", d->config.congestion);
-	if (count_cpus(isolated) != 0)
+	if (endpoint_cpus_in_list(isolated) != 0)
 		doctor_ok(d, "isolation", "isolated CPUs: %s", isolated);
 	else if (spin)
 		doctor_warn(d, "isolation",

@@ -16,7 +16,6 @@
 #include "endpoint.h"
 #include "endpoint_check.h"
 #include "endpoint_log.h"
-#include "endpoint_machine.h"
 
 #define DEFAULT_CONFIG "/etc/softhca/softhcad.conf"
 
@@ -132,6 +131,7 @@ main(int argc, char **argv)
 {
 	struct options o = {.config = DEFAULT_CONFIG};
 	static struct endpoint_config config;
+	struct endpoint_cpus cpus;
 	int rc = parse(argc, argv, &o);
 
 	if (rc != 0 || o.done)
@@ -140,7 +140,8 @@ main(int argc, char **argv)
 		return EXIT_START;
 	if (endpoint_config_load(&config, o.config, stderr) != 0)
 		return EXIT_CONFIG;
-	endpoint_settle_pipelines(&config, endpoint_machine_usable_cpus());
+	endpoint_cpus_read(&cpus, "", "self");
+	endpoint_settle_pipelines(&config, &cpus);
 	/* A missing resource may appear later: systemd retries the start. */
 	if (endpoint_check(&config, o.config, !o.check, stderr) != 0)
 		return o.check ? EXIT_CONFIG : EXIT_START;

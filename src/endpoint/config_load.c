@@ -93,20 +93,20 @@ has_room(const struct endpoint_config *c, uint32_t cpus)
 }
 
 void
-endpoint_settle_pipelines(struct endpoint_config *c, uint32_t cpus)
+endpoint_settle_pipelines(struct endpoint_config *c, const struct endpoint_cpus *cpus)
 {
+	uint32_t n = endpoint_cpus_within(cpus, c->num_cpus != 0 ? c->num_cpus : cpus->allowed);
+
 	if (c->pipelines != 0)
 		return;
-	if (c->num_cpus != 0)
-		cpus = c->num_cpus;
-	else if (c->idle == ENDPOINT_IDLE_SPIN && cpus > 0)
-		cpus--; /* for programs */
+	if (c->num_cpus == 0 && c->idle == ENDPOINT_IDLE_SPIN)
+		n--; /* for programs */
 	c->fewer_pipelines = true;
 	c->pipelines = 1;
 	/* a guest may have fewer queues than its vhost device */
 	if (strncmp(c->device, "net_vhost", strlen("net_vhost")) == 0)
 		return;
-	while (c->pipelines < HCA_PIPES_MAX && has_room(c, cpus))
+	while (c->pipelines < HCA_PIPES_MAX && has_room(c, n))
 		c->pipelines *= 2;
 }
 

@@ -66,10 +66,13 @@ check_group(struct check *k, const struct endpoint_config *c)
 static void
 check_cpus(struct check *k, const struct endpoint_config *c)
 {
-	unsigned int need = endpoint_workers(c), cpus = endpoint_machine_usable_cpus();
+	unsigned int need = endpoint_workers(c), cpus;
 	bool spin = c->idle == ENDPOINT_IDLE_SPIN;
 	char plan[HCA_LAYOUT_PLAN_BYTES];
+	struct endpoint_cpus usable;
 
+	endpoint_cpus_read(&usable, "", "self");
+	cpus = usable.usable;
 	if (need > HCA_WORKERS_MAX)
 		say(k, c->line.pipelines, false,
 		    "pipelines: expected so few that their workers are at most %u, found %u with "

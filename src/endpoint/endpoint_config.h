@@ -18,6 +18,7 @@
 #include "abi_tp.h"
 #include "cc/cc_names.h"
 #include "driver.h"
+#include "endpoint_cpus.h"
 #include "hca_limits.h"
 #include "ibcm.h"
 
@@ -248,10 +249,11 @@ uint32_t endpoint_wires(const struct endpoint_config *c);
 uint64_t endpoint_needed_mib(const struct endpoint_config *c);
 /*
  * Select the number of pipelines if it is "auto": the largest power of two whose workers have a
- * CPU each, of `lcores`, else of cpus (one of which is for programs if workers spin), and that
- * size_mb is enough for. The device may have queues for fewer (endpoint.c).
+ * CPU each, of `lcores`, else of those allowed (one of which is for programs if workers spin),
+ * within the quota, and that size_mb is enough for. The device may have queues for fewer
+ * (endpoint.c).
  */
-void endpoint_settle_pipelines(struct endpoint_config *c, uint32_t cpus);
+void endpoint_settle_pipelines(struct endpoint_config *c, const struct endpoint_cpus *cpus);
 /* Number of workers that the daemon starts with this configuration; "auto" counts as 1. */
 uint32_t endpoint_workers(const struct endpoint_config *c);
 /* Whether a device is named by its PCI address: [0000:]3b:00.0, maybe with arguments. */

@@ -58,14 +58,6 @@ endpoint_machine_files(struct endpoint_config *c)
 	c->quota.channels = (uint32_t)(share < CHANNELS_MAX ? share : CHANNELS_MAX);
 }
 
-uint32_t
-endpoint_machine_usable_cpus(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 1;
-}
-
 int
 endpoint_machine_cpus(const struct endpoint_config *c)
 {

@@ -26,9 +26,6 @@ uint64_t endpoint_machine_files_needed(const struct endpoint_config *c);
 	"hugepages: must: %u free pages of 2 MiB, %u are needed; run 'echo %u > " HCA_HUGEPAGES \
 	"nr_hugepages'"
 
-/* Number of CPUs that this process may run on. */
-uint32_t endpoint_machine_usable_cpus(void);
-
 /*
  * Check that this process may run on each CPU of [hca] lcores; 0 or a negative errno
  * (endpoint_fail).

@@ -377,6 +377,9 @@ class Settings(Lab):
         self.bad(2, 'expected NAME=VALUE, found "congestion"', 'set', 'congestion', *prefix)
         self.assertEqual(self.set(1), {'congestion': 'dcqcn'})
         self.assertEqual(self.set(0), {'congestion': 'none'})
+        said = ctl('doctor', '--config', self.daemons[1].config).stdout
+        self.assertIn('%s: congestion control: dcqcn, after a restart none' % self.daemons[1].name, said)
+        self.assertIn('%s: congestion control: none\n' % self.daemons[0].name, said)
 
 
 class Faults(Lab):

@@ -135,6 +135,15 @@ class Doctor(unittest.TestCase):
         self.finds(machine, 'ok', 'isolation', '2-3')
         self.finds(Machine(self, None, config(hca={'idle': 'spin'})), 'warn', 'isolation',
                    'no CPU is isolated', 'isolcpus')
+        # those that are online are not all ours
+        for files, said, workers in (({'proc/self/status': 'Cpus_allowed_list:\t0,2\n'}, 'affinity: 2 of 4', 2),
+                                     ({'proc/self/cgroup': '0::/a/b\n',
+                                       'proc/self/mountinfo': '1 1 0:1 / /cg rw - cgroup2 cgroup2 rw\n',
+                                       'cg/a/cpu.max': '250000 100000\n', 'cg/a/b/cpu.max': 'max 100000\n'},
+                                      'quota of the control group is 2.50 CPUs', 2)):
+            machine = Machine(self, files, config(hca={'layout': 'full'}))
+            self.finds(machine, 'warn', 'cores', '9 workers for %d CPUs' % workers)
+            self.assertIn(said, machine.doctor().stdout)
         self.finds(Machine(self, {'sys/devices/system/cpu/online': '0-1\n',
                                   'sys/devices/system/cpu/isolated': '1\n'},
                            config(hca={'idle': 'spin', 'layout': 'txrx'})),
