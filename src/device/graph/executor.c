@@ -38,12 +38,15 @@ static const char *const stage_names[HCA_STAGE_N] = {
 uint64_t
 hca_clock_ns(void)
 {
-	static __thread uint64_t mult;
+	static uint64_t factor; /* the same in every thread */
+	uint64_t f = __atomic_load_n(&factor, __ATOMIC_RELAXED);
 
 	/* 2^32 ns per cycle, so that one multiplication converts. */
-	if (unlikely(mult == 0))
-		mult = (uint64_t)((double)(1ull << 32) * 1e9 / (double)rte_get_tsc_hz());
-	return (uint64_t)(((unsigned __int128)rte_rdtsc() * mult) >> 32);
+	if (unlikely(f == 0)) {
+		f = (uint64_t)((double)(1ull << 32) * 1e9 / (double)rte_get_tsc_hz());
+		__atomic_store_n(&factor, f, __ATOMIC_RELAXED);
+	}
+	return (uint64_t)(((unsigned __int128)rte_rdtsc() * f) >> 32);
 }
 
 /*

@@ -31,6 +31,7 @@ struct stall_lane {
 	uint32_t next_rules; /* index of the writer's rules */
 	uint32_t between;    /* [pub] index of the third rules, and FRESH */
 	bool down;	     /* the rules took the link down, at the last tx or poll */
+	bool idle;	     /* the transmitter's rules do nothing, as of the last poll */
 	uint64_t change;     /* [pub] time at which the rules change the link; UINT64_MAX: never */
 } __rte_cache_aligned;
 
@@ -131,6 +132,7 @@ take_over(struct port_stall *s, struct stall_lane *l, uint64_t now)
 	if (likely((__atomic_load_n(&l->between, __ATOMIC_RELAXED) & FRESH) == 0))
 		return;
 	l->now_rules = __atomic_exchange_n(&l->between, l->now_rules, __ATOMIC_ACQ_REL) & ~FRESH;
+	l->idle = false;
 	__atomic_store_n(&s->both_ways, rules_of(l)->r.both_ways, __ATOMIC_RELAXED);
 	if (rules_of(l)->r.at_once)
 		begin(s, l, now);
@@ -163,10 +165,38 @@ in_stall(struct port_stall *s, const struct stall_lane *l, uint64_t now)
 	return (now - first) % r->stall_every >= r->stall_every - r->stall_for;
 }
 
-static uint16_t
-stall_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
+static bool
+do_nothing(const struct hca_port_stall_rules *r)
 {
-	struct port_stall *s = stall(p);
+	return r->tx_burst_max == 0 && r->down_for == 0 &&
+	       (r->stall_every == 0 || r->stall_for == 0);
+}
+
+/* No rules that do anything, and the link is up: frames pass. */
+static inline bool
+is_idle(const struct port_stall *s, const struct stall_lane *l)
+{
+	return l->idle && !l->down &&
+	       (__atomic_load_n(&l->between, __ATOMIC_RELAXED) & FRESH) == 0 &&
+	       (__atomic_load_n(&s->unplugged, __ATOMIC_RELAXED) |
+		__atomic_load_n(&s->ruled, __ATOMIC_RELAXED) |
+		__atomic_load_n(&s->down, __ATOMIC_RELAXED)) == 0;
+}
+
+static inline void
+count_tx(struct stall_lane *l, uint16_t n, uint16_t took)
+{
+	hca_port_count(&l->stats.offered, n);
+	hca_port_count(&l->stats.taken, took);
+	if (likely(took == n))
+		return;
+	hca_port_count(&l->stats.short_bursts, 1);
+	hca_port_count(&l->stats.empty_bursts, took == 0);
+}
+
+static __rte_noinline uint16_t
+tx_by_rules(struct port_stall *s, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
 	struct stall_lane *l = &s->lane[q];
 	uint16_t take = n, took = 0;
 	uint32_t max;
@@ -182,10 +212,20 @@ stall_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64
 		take = RTE_MIN(take, hca_port_random_below(&l->rng, max + 1));
 	if (take != 0)
 		took = s->wrap.inner->ops->tx(s->wrap.inner, q, m, take, now);
-	hca_port_count(&l->stats.offered, n);
-	hca_port_count(&l->stats.taken, took);
-	hca_port_count(&l->stats.short_bursts, took < n);
-	hca_port_count(&l->stats.empty_bursts, took == 0 && n != 0);
+	count_tx(l, n, took);
+	return took;
+}
+
+static uint16_t
+stall_tx(struct hca_port *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_stall *s = stall(p);
+	uint16_t took;
+
+	if (unlikely(!is_idle(s, &s->lane[q])))
+		return tx_by_rules(s, q, m, n, now);
+	took = s->wrap.inner->ops->tx(s->wrap.inner, q, m, n, now);
+	count_tx(&s->lane[q], n, took);
 	return took;
 }
 
@@ -203,9 +243,12 @@ stall_poll(struct hca_port *p, uint16_t q, uint64_t now)
 	struct port_stall *s = stall(p);
 	struct stall_lane *l = &s->lane[q];
 
-	take_over(s, l, now);
-	rule_link(s, l, now);
-	set_change(s, l, now);
+	if (unlikely(!is_idle(s, l))) {
+		take_over(s, l, now);
+		rule_link(s, l, now);
+		set_change(s, l, now);
+		l->idle = do_nothing(&rules_of(l)->r);
+	}
 	hca_port_poll(s->wrap.inner, q, now);
 }
 

@@ -645,6 +645,52 @@ stalls(void **state)
 	rig_done(p);
 }
 
+/* A port without rules that has been polled takes short cuts: rules hold from the next frame on. */
+static void
+stalls_after_idle(void **state)
+{
+	const struct hca_port_stall_config cfg = {.seed = 3, .socket_id = -1};
+	const struct hca_port_stall_rules none = {.tx_burst_max = 0};
+	const struct hca_port_stall_rules down = {.down_after = 100, .down_for = 50};
+	struct hca_port_stall_stats stats;
+	struct hca_port *p;
+	uint64_t t = 1000;
+
+	(void)state;
+	assert_int_equal(hca_port_stall_open(&cfg, rig_sink(), &p), 0);
+	for (unsigned int round = 0; round < 3; round++, t += 1000) {
+		struct rte_mbuf *m = rig_frame(round);
+
+		p->ops->poll(p, 0, t);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, t), 1);
+		hca_port_stall_link(p, false);
+		m = rig_frame(round);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, t + 1), 0);
+		hca_port_stall_link(p, true);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, t + 2), 1);
+		p->ops->poll(p, 0, t + 3);
+		hca_port_stall_set(p, &down);
+		m = rig_frame(round);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, t + 10), 1);
+		p->ops->poll(p, 0, t + 11);
+		assert_int_equal(p->ops->deadline(p, 0, t + 12), t + 110);
+		m = rig_frame(round);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, t + 110), 0);
+		/* the link that the rules took down is up again as soon as they are gone */
+		hca_port_stall_set(p, &none);
+		assert_int_equal(p->ops->tx(p, 0, &m, 1, t + 112), 1);
+		p->ops->poll(p, 0, t + 113);
+		assert_true(p->ops->link_up(p));
+		assert_int_equal(p->ops->deadline(p, 0, t + 114), UINT64_MAX);
+	}
+	hca_port_stall_stats(p, &stats);
+	assert_int_equal(stats.offered, 6 * 3);
+	assert_int_equal(stats.taken, 4 * 3);
+	assert_int_equal(stats.short_bursts, 2 * 3);
+	assert_int_equal(stats.link_downs, 2 * 3);
+	rig_done(p);
+}
+
 /* Frames that come while the link is down are lost, if the rules say so, and counted. */
 static void
 down_both_ways(void **state)
@@ -697,6 +743,7 @@ main(void)
 		cmocka_unit_test(both_wires),
 		cmocka_unit_test(marks),
 		cmocka_unit_test(stalls),
+		cmocka_unit_test(stalls_after_idle),
 		cmocka_unit_test(down_both_ways),
 	};
 
