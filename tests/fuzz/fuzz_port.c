@@ -2,6 +2,7 @@
 
 #include "fuzz_port.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/pkt.h"
@@ -42,11 +43,14 @@ port_up(struct hca_port *port)
 static const struct hca_port_ops port_ops = {.rx = port_rx, .tx = port_tx, .link_up = port_up};
 
 void
-fuzz_port_open(struct fuzz_port *p, unsigned int most)
+fuzz_port_open(struct fuzz_port *p, const char *name, unsigned int most)
 {
+	char pool[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(pool, sizeof(pool), "%s.rx", name);
 	p->port = (struct hca_port){.ops = &port_ops, .max_frame = 9000, .queue_size = most};
 	p->most = most;
-	p->pool = rte_pktmbuf_pool_create("fuzz.rx", 2 * most, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
+	p->pool = rte_pktmbuf_pool_create(pool, 2 * most, 0, HCA_MBUF_PRIV, HCA_MBUF_DATA,
 					  SOCKET_ID_ANY);
 	fuzz_check(p->pool != NULL, "no mbufs");
 }

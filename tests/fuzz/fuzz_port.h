@@ -21,8 +21,8 @@ struct fuzz_port {
 	void *arg;
 };
 
-/* judge and arg are set already. */
-void fuzz_port_open(struct fuzz_port *p, unsigned int most);
+/* judge and arg are set already. name: of the device, for the pool of its frames. */
+void fuzz_port_open(struct fuzz_port *p, const char *name, unsigned int most);
 
 /* Returns false if the queue is full. A frame has at most 4608 bytes. */
 bool fuzz_port_put(struct fuzz_port *p, const uint8_t *frame, uint32_t len);

@@ -247,8 +247,8 @@ step(struct ub_world *w, struct fuzz_input *in)
 	}
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+run(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, data + size};
 	struct ub_world *w = ub_world_begin(fuzz_u8(&in), false);
@@ -256,5 +256,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned int i = 0; i < STEPS_MAX && fuzz_left(&in) != 0; i++)
 		step(w, &in);
 	ub_world_end(w);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	ub_world_run(run, data, size);
 	return 0;
 }

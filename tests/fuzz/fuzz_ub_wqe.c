@@ -275,8 +275,8 @@ step(struct ub_world *w, struct fuzz_input *in)
 	}
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+run(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, data + size};
 	struct ub_world *w = ub_world_begin(fuzz_u8(&in), true);
@@ -287,5 +287,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_check(ub_world_tp(w, 1)->lane[HCA_TP_REQUESTS].head == 0,
 		   "requests over a channel that was not imported");
 	ub_world_end(w);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	ub_world_run(run, data, size);
 	return 0;
 }

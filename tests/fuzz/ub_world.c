@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../short_ways.h"
 #include "../sim/ub_sums.h"
 #include "fuzz_hca.h"
 
@@ -14,7 +15,9 @@
 
 /* Contents of the memory at the start of every input. */
 static uint8_t pattern[UB_WORLD_MEM];
-static struct ub_world *w_of_process;
+static struct ub_world *worlds[2]; /* by hca_short_ways */
+
+bool hca_short_ways;
 
 uint8_t *
 ub_world_region(struct ub_world *w, enum ub_world_region r, uint32_t *len)
@@ -81,6 +84,16 @@ ub_world_poll(struct ub_world *w, unsigned int n)
 		fuzz_poll(w->h, &w->now);
 }
 
+/* Of a completion, without pointers of the program. */
+static void
+trace_completion(struct ub_world *w, char queue, const urma_cr_t *cr)
+{
+	const uint64_t seen[] = {cr->status,	     cr->user_ctx, cr->opcode,	 cr->flag.value,
+				 cr->completion_len, cr->local_id, cr->imm_data, cr->remote_id.id};
+
+	ub_trace_add(&w->trace, queue, w->now, seen, sizeof(seen));
+}
+
 /* A send of the attacked Jetty: once, and in order. */
 static void
 take_sent(struct ub_world *w, const urma_cr_t *cr)
@@ -100,6 +113,7 @@ reap_theirs(struct ub_world *w)
 	urma_cr_t cr;
 
 	while (urma_poll_jfc(w->their_jfc, 1, &cr) == 1) {
+		trace_completion(w, 't', &cr);
 		fuzz_check(cr.status == URMA_CR_SUCCESS && cr.user_ctx == w->their_done,
 			   "the bystander's request %llu: status %u",
 			   (unsigned long long)cr.user_ctx, cr.status);
@@ -113,11 +127,15 @@ ub_world_reap(struct ub_world *w)
 	urma_cr_t cr;
 
 	/* a queue that was written into may tell anything, one with errors among it */
-	for (int n = 0; n < 1000 && urma_poll_jfc(w->send_jfc, 1, &cr) == 1; n++)
+	for (int n = 0; n < 1000 && urma_poll_jfc(w->send_jfc, 1, &cr) == 1; n++) {
+		trace_completion(w, 's', &cr);
 		if (!w->lying)
 			take_sent(w, &cr);
-	for (int n = 0; n < 1000 && urma_poll_jfc(w->recv_jfc, 1, &cr) == 1; n++)
+	}
+	for (int n = 0; n < 1000 && urma_poll_jfc(w->recv_jfc, 1, &cr) == 1; n++) {
+		trace_completion(w, 'r', &cr);
 		w->recv_done += cr.flag.bs.jetty;
+	}
 	reap_theirs(w);
 }
 
@@ -247,6 +265,33 @@ ub_world_recv(struct ub_world *w, bool jfr, unsigned int sges, uint32_t len)
 		w->received += urma_post_jetty_recv_wr(w->jetty, &wr, NULL) == URMA_SUCCESS;
 }
 
+/* ---- the other world ---- */
+
+static void
+trace_state(struct ub_world *w)
+{
+	ub_trace_add(&w->trace, 'm', w->now, w->mem, UB_WORLD_MEM);
+	for (unsigned int i = 0; i < hca_counter_count(); i++) {
+		struct {
+			char name[56];
+			uint64_t value;
+		} seen = {.value = hca_counter_value(w->h, i)};
+
+		strncpy(seen.name, hca_counter_name(i), sizeof(seen.name) - 1);
+		ub_trace_add(&w->trace, 'c', w->now, &seen, sizeof(seen));
+	}
+}
+
+void
+ub_world_run(void (*run)(const uint8_t *data, size_t size), const uint8_t *data, size_t size)
+{
+	for (int ways = 0; ways < 2; ways++) {
+		hca_short_ways = ways != 0;
+		run(data, size);
+	}
+	ub_trace_compare(&worlds[1]->trace, &worlds[0]->trace);
+}
+
 static struct ub_world *
 make(void)
 {
@@ -285,14 +330,15 @@ make_attacked(struct ub_world *w, uint8_t kind, bool honest)
 struct ub_world *
 ub_world_begin(uint8_t kind, bool honest)
 {
-	struct ub_world *w = w_of_process;
+	struct ub_world *w = worlds[hca_short_ways];
 
 	if (w == NULL) {
 		fuzz_lsan_disable();
-		w = w_of_process = make();
+		w = worlds[hca_short_ways] = make();
 		fuzz_show_counters(w->h);
 		fuzz_lsan_enable();
 	}
+	ub_trace_begin(&w->trace);
 	memcpy(w->mem, pattern, UB_WORLD_MEM);
 	w->posted = w->received = w->sent_done = w->recv_done = 0;
 	w->lying = false;
@@ -404,4 +450,5 @@ ub_world_end(struct ub_world *w)
 	broken = ub_sums_broken(w->h);
 	fuzz_check(broken.what == NULL, "%s: %llu and %llu", broken.what,
 		   (unsigned long long)broken.left, (unsigned long long)broken.right);
+	trace_state(w);
 }

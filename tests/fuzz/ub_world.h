@@ -7,6 +7,9 @@
  * attacked Jetty, JFS and JFR, and the TP to peer 0, are new for every input; the Jetty of another
  * client, the bystander, lives as long as the process. Time is simulated.
  *
+ * There are two such worlds, one with the short ways of the stages and one without. Each input runs
+ * in both, and all frames, completions, counters and bytes of memory must be equal.
+ *
  * A peer that is honest takes the device's packets in order, each once: one that is sent again or
  * left out ends the run. It acknowledges and answers, and writes into the bystander's segment.
  */
@@ -18,6 +21,7 @@
 #include "fuzz_port.h"
 #include "hca.h"
 #include "ub/ub_stage.h"
+#include "ub_trace.h"
 #include "ub_craft.h"
 
 #include "fuzz.h"
@@ -73,6 +77,7 @@ struct ub_world {
 	uint8_t *mem;
 	uint64_t now;
 	struct hca_usage base;
+	struct ub_trace trace;
 	/* of the current input */
 	unsigned int posted, received; /* sends; receives of the Jetty */
 	unsigned int sent_done, recv_done;
@@ -80,6 +85,9 @@ struct ub_world {
 	bool shared;			       /* the bystander uses the attacked TP */
 	unsigned int their_posted, their_done; /* since the process began */
 };
+
+/* Runs an input, from ub_world_begin() to ub_world_end(), in both worlds and compares them. */
+void ub_world_run(void (*run)(const uint8_t *data, size_t size), const uint8_t *data, size_t size);
 
 /*
  * The initial state for an input. kind: the kind of the attacked TP. honest: its peer is, and the

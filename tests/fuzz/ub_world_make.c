@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../short_ways.h"
 #include "../ub_no_agent.h"
 #include "../ub_tpc.h"
 #include "embed_ctl.h"
@@ -12,6 +13,7 @@
 #include "urma_impl.h"
 
 #define JETTY_OF_PEER 0x800u
+#define MEM_ALIGN (1u << 20)
 
 /* Regions begin and end inside pages: the rest of their pages is also guarded. */
 const struct ub_world_area ub_world_regions[UB_WORLD_REGIONS] = {
@@ -28,7 +30,7 @@ static void
 make_hca(struct ub_world *w)
 {
 	struct hca_config cfg = {
-		.name = "fuzz",
+		.name = hca_short_ways ? "fuzz1" : "fuzz0",
 		.port = &w->port.port,
 		.layout = getenv("FUZZ_FULL") != NULL ? HCA_LAYOUT_FULL : HCA_LAYOUT_RTC,
 		.wires = HCA_WIRE_BIT(HCA_WIRE_ROCE) | HCA_WIRE_BIT(HCA_WIRE_UB),
@@ -54,7 +56,7 @@ make_hca(struct ub_world *w)
 
 	w->port.judge = ub_peer_hear;
 	w->port.arg = w;
-	fuzz_port_open(&w->port, FUZZ_PORT_DEPTH);
+	fuzz_port_open(&w->port, cfg.name, FUZZ_PORT_DEPTH);
 	fuzz_check(hca_create(&cfg, &w->h) == 0, "hca_create");
 }
 
@@ -75,7 +77,8 @@ open_context(struct ub_world *w, const char *name, struct softhca_context **lib)
 static void
 make_memory(struct ub_world *w)
 {
-	w->mem = aligned_alloc(4096, UB_WORLD_MEM);
+	/* bits of an address that an input changes mean the same in both worlds */
+	w->mem = aligned_alloc(MEM_ALIGN, MEM_ALIGN);
 	fuzz_check(w->mem != NULL, "no memory");
 	for (unsigned int i = 0; i < UB_WORLD_REGIONS; i++) {
 		urma_seg_cfg_t cfg = {.va = (uintptr_t)w->mem + ub_world_regions[i].at,

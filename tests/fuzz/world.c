@@ -271,7 +271,7 @@ make_hca(struct world *w)
 	};
 
 	w->port.judge = judge_sent;
-	fuzz_port_open(&w->port, WORLD_RX);
+	fuzz_port_open(&w->port, "fuzz", WORLD_RX);
 	fuzz_check(hca_create(&cfg, &w->h) == 0, "hca_create");
 }
 

@@ -28,6 +28,7 @@
 #include "engine/loopback.h"
 #include "engine/msg.h"
 #include "engine/record.h"
+#include "engine/short_ways.h"
 #include "engine/stage.h"
 #include "engine/state.h"
 #include "port/port.h"
@@ -35,14 +36,6 @@
 #include "queues/srq.h"
 #include "vtp/vtp.h"
 #include "wire/icrc.h"
-
-/*
- * Usual packets and requests have short ways through the stages, which change nothing but the time.
- * Built with 0, the stages take the general way: tests/sim compares the two.
- */
-#ifndef HCA_SHORT_WAYS
-#define HCA_SHORT_WAYS 1
-#endif
 
 struct hca_rtt;
 struct hca_rtt_peer;

@@ -211,7 +211,7 @@ hca_decap_ub_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 	struct alike last = {.len = UINT32_MAX};
 	unsigned int i, at = d->n;
 
-	for (i = 0; i < n && likely(m[i]->nb_segs == 1); i++) {
+	for (i = 0; HCA_SHORT_WAYS && i < n && likely(m[i]->nb_segs == 1); i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		struct hca_icrc_span *span = &d->span[at + i];
 		struct hca_ub_rxd *r = hca_ub_rxd(m[i]);

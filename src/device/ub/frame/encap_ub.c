@@ -146,7 +146,7 @@ build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_
 	const struct hca_tp_txd *d = hca_ub_txd(m);
 	uint8_t *tah = NULL, *payload;
 
-	if (likely((src != NULL || k.len == 0) && is_like(like, k, d)))
+	if (HCA_SHORT_WAYS && likely((src != NULL || k.len == 0) && is_like(like, k, d)))
 		payload = put_like(like, k, t, d, begin_frame(m, like->payload, k.len));
 	else
 		payload = put_headers(k, t, d, m, src, like, &tah);

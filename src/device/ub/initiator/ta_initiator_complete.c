@@ -82,7 +82,7 @@ put_success(struct completer *c, const struct hca_ub_record *r)
 	struct hca_cqe_ub *cqe;
 
 	/* all that is in cqe[] comes first */
-	if (unlikely(c->n != 0))
+	if (!HCA_SHORT_WAYS || unlikely(c->n != 0))
 		return false;
 	if (c->cq.cq == NULL) {
 		if (unlikely(batch->n == HCA_CQ_BATCH))

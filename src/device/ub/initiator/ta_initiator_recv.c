@@ -308,7 +308,7 @@ tai_judge_response(struct response *p)
 {
 	uint32_t n = answered_by(p), unknown = 0;
 
-	p->usual = tai_is_usual(p, n);
+	p->usual = HCA_SHORT_WAYS && tai_is_usual(p, n);
 	if (likely(p->usual))
 		return HCA_CTR_N;
 	for (uint32_t i = 0; i < n; i++) {
@@ -437,7 +437,7 @@ hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t 
 		p.h = h;
 		p.taken = false;
 		HCA_COUNT_AT(h, HCA_STAGE_TAI, tai_respond(&p, objs[i]));
-		if (!p.taken || p.qpi == row)
+		if (!p.taken || (HCA_SHORT_WAYS && p.qpi == row))
 			continue;
 		tai_end_row(h, &row);
 		row = p.qpi;

@@ -336,8 +336,8 @@ hca_tai_take_back(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint32_t 
 
 		op_is_back(h, tpi, index, &jetty);
 		hca_ta_op_return(&h->ub->pool[HCA_TP_REQUESTS], index);
-		if (likely(jetty != HCA_TAI_NONE && tpi != HCA_TP_UNRELIABLE &&
-			   told == tp->tai.told))
+		if (HCA_SHORT_WAYS && likely(jetty != HCA_TAI_NONE && tpi != HCA_TP_UNRELIABLE &&
+					     told == tp->tai.told))
 			tp->tai.taken = take_back_run(h, tp, tp->tai.taken, done, jetty);
 	}
 	jetty_is_back(h, jetty);

@@ -305,8 +305,8 @@ tai_send_next(struct visit *v, struct hca_ub_record *r, uint32_t ref)
 static inline bool
 may_run(const struct visit *v, const struct hca_ub_record *r)
 {
-	return PLAIN_OPS >> (r->op & 31) & 1 && v->room != 0 && v->told == v->member &&
-	       v->qp->tai.sent == 0 && likely(!v->qp->cfg.one_peer);
+	return HCA_SHORT_WAYS && PLAIN_OPS >> (r->op & 31) & 1 && v->room != 0 &&
+	       v->told == v->member && v->qp->tai.sent == 0 && likely(!v->qp->cfg.one_peer);
 }
 
 static enum stop

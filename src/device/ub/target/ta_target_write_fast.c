@@ -301,7 +301,8 @@ tat_write_fast(struct hca_pipe *h, struct rte_mbuf *const *m, unsigned int n)
 	uint8_t opcode = hca_ub_rxd_tph(m[0])[first->ta];
 	struct run run;
 
-	if ((opcode != HCA_UB_TA_WRITE && opcode != HCA_UB_TA_SEND && opcode != HCA_UB_TA_READ) ||
+	if (!HCA_SHORT_WAYS ||
+	    (opcode != HCA_UB_TA_WRITE && opcode != HCA_UB_TA_SEND && opcode != HCA_UB_TA_READ) ||
 	    unlikely(!tat_run_begin(h, first, &run)))
 		return 0;
 	n = RTE_MIN(n, tat_run_room(run.tp));

@@ -332,7 +332,7 @@ hca_tp_ack(struct hca_tp *tp, const struct hca_ta_op_pools *pools, const struct 
 		tx->acks_bad += heard == HCA_TP_HEARD_BAD;
 		return heard;
 	}
-	if (likely(tp_hear_usual(&hear, pools, a)))
+	if (HCA_SHORT_WAYS && likely(tp_hear_usual(&hear, pools, a)))
 		return heard;
 	tp_hear_kind(&hear, a);
 	time_round_trip(tx, &hear);

@@ -4,6 +4,7 @@
 
 /* Shared by the sending half of the transport: tp_ack.c, tp_rule.c, tp_send.c, tp_timer.c. */
 
+#include "engine/short_ways.h"
 #include "ub/tp/tp_bits.h"
 #include "ub/tp/tp_core.h"
 

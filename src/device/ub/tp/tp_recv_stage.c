@@ -42,6 +42,7 @@ struct sorted {
 	unsigned int n_tai, n_tat, n_dead;
 	uint32_t filled[HCA_BURST]; /* TPs */
 	unsigned int n_filled;
+	uint32_t taker; /* TP of the last packets, which may owe an answer; NONE: no TP */
 };
 
 int
@@ -133,6 +134,20 @@ note_debt(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_tp *tp, uint32
 		tpr_list_append(h, c, l, tpi);
 }
 
+/*
+ * The next packets are of that TP: the answer to those before them is noted if they were of another
+ * one. Packets of a TP in a row so owe one answer, whether they were taken in a run or not.
+ */
+static inline void
+tpr_change_taker(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, uint32_t tpi)
+{
+	if (likely(s->taker == tpi))
+		return;
+	if (s->taker != NONE)
+		note_debt(h, c, &h->ub->tp[s->taker], s->taker);
+	s->taker = tpi;
+}
+
 /* ---- packets ---- */
 
 /* The numbers of the TP disagree, so it is in ERROR: TPS tells the other stages. */
@@ -174,7 +189,7 @@ pkt_of(const struct hca_ub_rxd *r)
 
 /* True: the TP accepts the packet and TAI or TAT gets it. */
 static bool
-tpr_accept(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
+tpr_accept(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, const struct hca_ub_rxd *r)
 {
 	struct hca_tp *tp = &h->ub->tp[r->tp];
 	struct hca_tp_pkt p = pkt_of(r);
@@ -191,7 +206,7 @@ tpr_accept(struct hca_pipe *h, struct tpr_ctx *c, const struct hca_ub_rxd *r)
 		tp_broke(h, r->tp);
 	else if (unlikely(state == HCA_TPS_PASSIVE))
 		hca_tp_msg_send(h, HCA_STAGE_TPR, HCA_STAGE_TPS, r->tp, HCA_MSG_STATE);
-	note_debt(h, c, tp, r->tp);
+	tpr_change_taker(h, c, s, r->tp);
 	return verdict == HCA_TP_PASS;
 }
 
@@ -217,7 +232,7 @@ tpr_sort(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, struct rte_mbu
 		s->to_tat[s->n_tat++] = m;
 		return;
 	}
-	passes = tpr_accept(h, c, r);
+	passes = tpr_accept(h, c, s, r);
 	if (hca_tp_past(tp->rx.epsn, before) > 1 || (!passes && tp->rx.epsn != before))
 		s->filled[s->n_filled++] = r->tp;
 	if (!passes) {
@@ -254,7 +269,7 @@ tpr_sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *cons
 	struct hca_tp_run run;
 	unsigned int i;
 
-	if (unlikely(tpi == HCA_TP_UNRELIABLE || !hca_tp_run_begin(tp, &run)))
+	if (!HCA_SHORT_WAYS || unlikely(tpi == HCA_TP_UNRELIABLE || !hca_tp_run_begin(tp, &run)))
 		return 0;
 	for (i = 0; i < n; i++) {
 		struct hca_tp_pkt p;
@@ -267,7 +282,8 @@ tpr_sort_run(struct hca_pipe *h, struct tpr_ctx *c, struct sorted *s, void *cons
 		tpr_pass_on(s, objs[i], r);
 	}
 	hca_tp_run_end(tp, &run);
-	note_debt(h, c, tp, tpi);
+	if (likely(i != 0))
+		tpr_change_taker(h, c, s, tpi);
 	return i;
 }
 
@@ -278,6 +294,7 @@ tpr_burst(struct hca_pipe *h, struct tpr_ctx *c, void *const *objs, unsigned int
 	struct sorted s;
 
 	s.n_tai = s.n_tat = s.n_dead = s.n_filled = 0;
+	s.taker = NONE;
 	for (unsigned int i = 0, run; i < n; i += run) {
 		run = tpr_sort_run(h, c, &s, objs + i, n - i);
 		usual += run;
@@ -286,6 +303,7 @@ tpr_burst(struct hca_pipe *h, struct tpr_ctx *c, void *const *objs, unsigned int
 			run = 1;
 		}
 	}
+	tpr_change_taker(h, c, &s, NONE);
 	HCA_COUNT_N(h, TPR, ub_tp_passed, usual);
 	if (s.n_tat != 0)
 		hca_edge_push(h, &h->edge[HCA_EDGE_TPR_TAT], s.to_tat, s.n_tat, now);

@@ -405,8 +405,8 @@ hca_tp_pick_burst(struct hca_tp *tp, const struct hca_ta_op_pools *pools, uint64
 {
 	uint32_t n = 0;
 
-	if (likely(hca_tp_sends(hca_tp_state(tp)) && tp->tx.again_n == 0 &&
-		   tp->cfg.mode != HCA_TP_MODE_UNRELIABLE)) {
+	if (HCA_SHORT_WAYS && likely(hca_tp_sends(hca_tp_state(tp)) && tp->tx.again_n == 0 &&
+				     tp->cfg.mode != HCA_TP_MODE_UNRELIABLE)) {
 		n = tp_pick_run(tp, pools, now, d, room);
 		return n + tp_pick_new(tp, pools, now, d + n, room - n);
 	}
