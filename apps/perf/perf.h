@@ -80,6 +80,7 @@ enum perf_service {
 #define PERF_ATOMIC_SIZE 8u
 #define PERF_QKEY 0x5005ca11u
 #define PERF_POLL_MAX 32 /* completions fetched per poll */
+#define PERF_LINE 64	 /* bytes of a cache line */
 /* notify: stored at the end of the slot, when the data is there */
 #define PERF_NOTIFY_SIZE 8u
 #define PERF_NOTIFY_VALUE(wr_id) (~(uint64_t)(wr_id))
@@ -173,11 +174,11 @@ struct perf_area {
 struct perf_ring {
 	uint32_t count; /* requests; a multiple of group, except in perf_verify.c */
 	uint32_t group;
-	struct perf_ub_ring *ub; /* NULL: RoCE */
 	struct softhca_send_wr *wr;
+	struct softhca_sge *sge;       /* count for wr, twice that for recv */
 	struct softhca_send_wr *flush; /* --op flush: behind the WRITE of wr; otherwise NULL */
 	struct softhca_recv_wr *recv; /* SEND only: those of the peer, when it is of this process */
-	struct softhca_sge *sge;      /* count for wr, twice that for recv */
+	struct perf_ub_ring *ub;      /* NULL: RoCE */
 };
 
 /* Of the QPs of a flow that are of this process */
@@ -186,22 +187,22 @@ struct perf_flow_class {
 	uint8_t congestion; /* enum softhca_congestion */
 };
 
-/* Two connected QPs, one at each side */
+/* Two connected QPs, one at each side; each message uses members of the first cache line. */
 struct perf_flow {
-	struct softhca_qp *qp[2];
+	_Alignas(PERF_LINE) struct softhca_qp *qp[2];
+	uint32_t next;	    /* request the next list begins with */
+	uint32_t room;	    /* messages that may still be posted */
+	uint32_t recv_next; /* the same for receives */
+	uint32_t recv_room; /* receives posted and, in one process, not claimed by a send */
+	uint32_t recv_done; /* receives completed and not posted again */
+	uint32_t expected;  /* index of the request that completes next */
+	struct perf_ring ring;
+	struct perf_ring back;	      /* the requests of side 1 with the receives of side 0 */
 	struct softhca_qp *target[2]; /* XRC: executes the peer's requests */
 	uint32_t qpn[2];	      /* numbers of qp, known when the other side is a process */
 	uint32_t executes[2];	      /* QPN that takes the peer's requests: of target or qp */
 	uint32_t psn[2];	      /* each side's first */
 	struct perf_flow_class class;
-	struct perf_ring ring;
-	struct perf_ring back; /* the requests of side 1 with the receives of side 0 */
-	uint32_t next;	       /* request the next list begins with */
-	uint32_t room;	       /* messages that may still be posted */
-	uint32_t recv_next;    /* the same for receives */
-	uint32_t recv_room;    /* receives posted and, in one process, not claimed by a send */
-	uint32_t recv_done;    /* receives completed and not posted again */
-	uint32_t expected;     /* index of the request that completes next */
 };
 
 #define PERF_VALUES_MAX 512

@@ -11,6 +11,7 @@
 #include "perf_pass.h"
 
 #define ROUNDS 32u /* passes between two reads of the clock */
+#define PREFETCH 8 /* posts ahead */
 #define STAGE_MSGS_MAX 200000u
 #define STAGE_NS 100000000ull
 
@@ -65,9 +66,60 @@ post_lists(struct perf_pass *p, struct perf_flow *f, bool gated)
 	return 0;
 }
 
+/* A walk over all flows after each poll would cost more than the messages. */
+static inline bool
+has_many(const struct perf_session *s)
+{
+	return s->num_flows > 16;
+}
+
+/*
+ * Prefetch the requests that a flow posts next: with thousands of QPs they are not in the cache.
+ * Programs that fill in a request right before its post have it there.
+ */
+static inline void
+prefetch_request(const struct perf_flow *f)
+{
+	const struct softhca_send_wr *wr = &f->ring.wr[f->next];
+
+	__builtin_prefetch(wr);
+	__builtin_prefetch((const char *)(wr + 1) - 1);
+	__builtin_prefetch(&f->ring.sge[f->next]);
+}
+
+/* The flows of these completions have room again. */
+static int
+post_completed(struct perf_pass *p, const struct softhca_wc *wc, int n, bool gated)
+{
+	const struct perf_session *s = p->s;
+	uint64_t last = UINT64_MAX;
+
+	for (int i = 0; i < n && i < PREFETCH; i++)
+		prefetch_request(&s->flows[wc[i].wr_id >> 32]);
+	for (int i = 0; i < n; i++) {
+		uint64_t flow = wc[i].wr_id >> 32;
+
+		if (i + PREFETCH < n)
+			prefetch_request(&s->flows[wc[i + PREFETCH].wr_id >> 32]);
+		if (flow != last && post_lists(p, &s->flows[flow], gated) != 0)
+			return -EIO;
+		last = flow;
+	}
+	return n;
+}
+
+static int
+post_all(struct perf_pass *p, bool gated)
+{
+	for (uint32_t i = 0; i < p->s->num_flows; i++)
+		if (__builtin_expect(post_lists(p, &p->s->flows[i], gated) != 0, 0))
+			return -EIO;
+	return 0;
+}
+
 /* A signalled completion also stands for the unsignalled requests before it. */
 static int
-poll_sends(struct perf_pass *p)
+poll_sends(struct perf_pass *p, bool gated)
 {
 	struct softhca_wc wc[PERF_POLL_MAX];
 	int n = perf_poll(p->s, 0, PERF_SENDS, PERF_POLL_MAX, wc);
@@ -80,11 +132,11 @@ poll_sends(struct perf_pass *p)
 		p->s->flows[wc[i].wr_id >> 32].room += count;
 		p->done += count;
 	}
-	return n;
+	return n > 0 && has_many(p->s) ? post_completed(p, wc, n, gated) : n;
 }
 
 static int
-poll_receives(struct perf_pass *p)
+poll_receives(struct perf_pass *p, bool gated)
 {
 	unsigned int side = recv_side(p->s);
 	struct softhca_wc wc[PERF_POLL_MAX];
@@ -97,30 +149,13 @@ poll_receives(struct perf_pass *p)
 			return -EIO;
 		p->received++;
 	}
-	return n;
+	return n > 0 && gated && has_many(p->s) ? post_completed(p, wc, n, gated) : n;
 }
 
 /*
- * Prefetch the memory that the posts of the next flows use: with thousands of QPs it is not in the
- * cache, and each post waits until the stores of the last one are complete.
+ * Rounds of posting and polling, until there is nothing to do but wait. If there are many flows,
+ * those of completions post at once, and all others when there were no completions.
  */
-static inline void
-prefetch_flows(const struct perf_session *s, uint32_t i)
-{
-	const struct perf_flow *far = &s->flows[(i + 6) % s->num_flows];
-	const struct perf_flow *near = &s->flows[(i + 3) % s->num_flows];
-	const struct softhca_send_wr *wr = &near->ring.wr[near->next];
-
-	__builtin_prefetch(&far->qp[0]);
-	__builtin_prefetch(&far->ring);
-	__builtin_prefetch(&far->room, 1);
-	__builtin_prefetch(near->qp[0]);
-	__builtin_prefetch(wr);
-	__builtin_prefetch((const char *)(wr + 1) - 1);
-	__builtin_prefetch(near->ring.sge);
-}
-
-/* Rounds of posting and polling, until there is nothing to do but wait. */
 static int
 turn(struct perf_pass *p)
 {
@@ -129,20 +164,17 @@ turn(struct perf_pass *p)
 	int n = 0, m = 0, all = 0;
 
 	for (uint32_t round = 0; round < ROUNDS; round++) {
-		for (uint32_t i = 0; p->requests && i < s->num_flows; i++) {
-			if (s->num_flows > 16)
-				prefetch_flows(s, i);
-			if (__builtin_expect(post_lists(p, &s->flows[i], gated) != 0, 0))
-				return -EIO;
-		}
+		if (p->requests && (p->idle || !has_many(s)) && post_all(p, gated) != 0)
+			return -EIO;
 		if (p->requests)
-			n = poll_sends(p);
+			n = poll_sends(p, gated);
 		if (n >= 0 && takes)
-			m = poll_receives(p);
+			m = poll_receives(p, gated);
 		if (__builtin_expect(n < 0 || m < 0, 0))
 			return n < 0 ? n : m;
 		all += n + m;
-		if (n + m == 0 && (s->opt->events || (!p->receives && perf_pass_sent_all(p))))
+		p->idle = n + m == 0;
+		if (p->idle && (s->opt->events || (!p->receives && perf_pass_sent_all(p))))
 			break;
 	}
 	return all;
@@ -163,6 +195,7 @@ run(struct perf_pass *p, struct perf_session *s, struct perf_series *series, uin
 		.requests = r == NULL || r->client || both,
 		.receives = r != NULL && s->opt->op == PERF_OP_SEND && (!r->client || both),
 		.ways = 1,
+		.idle = true,
 	};
 	for (uint32_t i = 0; p->requests && i < s->num_flows && err == 0; i++)
 		err = start_flow(s, i);

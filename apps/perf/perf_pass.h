@@ -30,6 +30,7 @@ struct perf_pass {
 	struct perf_interval interval;
 	struct perf_series *series; /* NULL: none; of the row */
 	struct remote_talk talk;
+	bool idle; /* bandwidth: the last round had no completions, so all flows may post */
 
 	/* latency */
 	struct perf_clock clock;

@@ -507,9 +507,10 @@ perf_row_open(struct perf_session *s, uint64_t size)
 	s->size = size;
 	s->num_flows = s->opt->qps;
 	choose_slots(s);
-	s->flows = calloc(s->num_flows, sizeof(*s->flows));
+	s->flows = aligned_alloc(PERF_LINE, s->num_flows * sizeof(*s->flows));
 	if (s->flows == NULL)
 		return failed("memory", strerror(ENOMEM));
+	memset(s->flows, 0, s->num_flows * sizeof(*s->flows));
 	err = s->opt->wire == PERF_WIRE_UB ? perf_ub_session_open(s) : perf_channels_open(s);
 	for (unsigned int side = 0; side < 2 && err == 0; side++)
 		if (s->local[side])
