@@ -12,6 +12,7 @@
 #include "ctxmgt/ctxmgt.h"
 #include "frame/decap.h"
 #include "engine/migrate.h"
+#include "requester/rtt.h"
 #include "wire/roce_frame.h"
 
 void
@@ -198,6 +199,7 @@ prefetch_lines(const struct hca_pipe *h, const struct hca_rxd *r)
 	} else {
 		rte_prefetch0(&qp->sq_una);
 		rte_prefetch0(&qp->sq_next);
+		rte_prefetch0(&hca_rtt_of(h, hca_qp_index(&h->core, r->qpi))->ended);
 	}
 }
 

@@ -57,9 +57,14 @@ struct hca_req_rx_run {
 	struct hca_cq_batch *batch;
 	uint64_t now;
 	uint32_t qpi;
-	uint32_t tail, upsn, max_psn;	 /* tail and upsn may be ahead of the published ones */
-	uint32_t old_tail, old_upsn;	 /* as published */
-	uint32_t noted_tail, noted_upsn; /* positions up to which progress was noted */
+	/*
+	 * tail and upsn may be ahead of the published ones, old_*; progress was noted up to
+	 * noted_*. The order keeps the compiler from copying tail and upsn by one load, which waits
+	 * until all stores before it have left the store buffer.
+	 */
+	uint32_t tail, noted_tail, upsn, noted_upsn;
+	uint32_t old_tail, old_upsn;
+	uint32_t max_psn;
 	uint32_t rd_done;
 	uint32_t completed;
 	uint32_t sends;	  /* number of SENDs among them */
