@@ -15,6 +15,10 @@
 
 /* Number of CQEs to prefetch while one is read: two cache lines */
 #define POLL_PREFETCH 4
+/* The same of completions of many QPs, and the distances of prefetch_many() */
+#define POLL_MANY_PREFETCH 30
+#define POLL_QP 24
+#define POLL_QUEUE 4
 
 /* Completion opcodes of send opcodes */
 static const uint8_t send_wc[32] = {
@@ -191,10 +195,68 @@ take_cqe(struct lib_cq *cq, const struct hca_cqe *cqe, struct softhca_wc *wc)
 	return true;
 }
 
+/* The CQE after `ahead` others, to prefetch what it refers to; NULL: the device has it. */
+static inline const struct hca_cqe *
+cqe_ahead(const struct lib_cq *cq, uint32_t consumer, uint32_t ahead)
+{
+	const struct hca_cqe *cqe = &cq->ring[(consumer + ahead) & cq->mask];
+
+	return __atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW ? NULL : cqe;
+}
+
+/* Other threads may post if the CQ has a lock: it leaves the lines that they write alone. */
+static inline void
+prefetch_qp(const struct lib_cq *cq, const struct hca_cqe *cqe)
+{
+	const struct lib_qp *qp =
+		__atomic_load_n(&cq->ctx->qps[hca_le32_to_cpu(cqe->my_qpn) & cq->ctx->qp_mask],
+				__ATOMIC_RELAXED);
+
+	if (qp == NULL)
+		return;
+	__builtin_prefetch(&qp->pub);
+	__builtin_prefetch(&qp->sq_polled, 1);
+	if (!cq->locked)
+		__builtin_prefetch(&qp->sq, 1);
+}
+
+/* The wr_id of a CQE, and the WQE that the program posts next, often right after the poll */
+static inline void
+prefetch_wqe(const struct lib_cq *cq, const struct hca_cqe *cqe)
+{
+	const struct lib_qp *qp = lib_find_qp(cq->ctx, hca_le32_to_cpu(cqe->my_qpn));
+	const struct lib_polled *sends;
+	uint32_t index, head;
+
+	if (qp == NULL || (cqe->is_send & 1) == 0 || qp->sq_polled.wr_id == NULL)
+		return;
+	sends = &qp->sq_polled;
+	index = hca_le32_to_cpu(cqe->wqe) >> sends->log_stride & sends->mask;
+	__builtin_prefetch(&sends->wr_id[index]);
+	if (cq->locked)
+		return;
+	head = __atomic_load_n(&qp->sq.head, __ATOMIC_RELAXED);
+	__builtin_prefetch(qp->sq.buf + ((size_t)(head & sends->mask) << sends->log_stride), 1);
+}
+
+/* The lines of a QP object first, and when they have arrived those that it refers to. */
+static inline void
+prefetch_many(const struct lib_cq *cq, uint32_t consumer)
+{
+	const struct hca_cqe *far = cqe_ahead(cq, consumer, POLL_QP);
+	const struct hca_cqe *near = cqe_ahead(cq, consumer, POLL_QUEUE);
+
+	if (far != NULL)
+		prefetch_qp(cq, far);
+	if (near != NULL)
+		prefetch_wqe(cq, near);
+}
+
 /* `large` is that of the CQ, as a constant: CQEs of 32 bytes cost nothing for the others. */
 static inline __attribute__((always_inline)) int
-poll_kind(struct lib_cq *cq, int num, struct softhca_wc *wc, const uint32_t large)
+poll_kind(struct lib_cq *cq, int num, struct softhca_wc *wc, const uint32_t large, const bool many)
 {
+	const uint32_t ahead = many ? POLL_MANY_PREFETCH : POLL_PREFETCH;
 	uint32_t consumer = cq->consumer;
 	int got = 0;
 
@@ -203,8 +265,9 @@ poll_kind(struct lib_cq *cq, int num, struct softhca_wc *wc, const uint32_t larg
 
 		if (__atomic_load_n(&cqe->owner, __ATOMIC_ACQUIRE) & HCA_OWNER_HW)
 			break;
-		__builtin_prefetch(
-			&cq->ring[(size_t)((consumer + POLL_PREFETCH) & cq->mask) << large], 1);
+		__builtin_prefetch(&cq->ring[(size_t)((consumer + ahead) & cq->mask) << large], 1);
+		if (many)
+			prefetch_many(cq, consumer);
 		got += take_cqe(cq, cqe, &wc[got]);
 		__atomic_store_n(&cqe->owner, HCA_OWNER_HW, __ATOMIC_RELEASE);
 		consumer++;
@@ -220,7 +283,23 @@ poll_kind(struct lib_cq *cq, int num, struct softhca_wc *wc, const uint32_t larg
 static __attribute__((noinline)) int
 poll_large(struct lib_cq *cq, int num, struct softhca_wc *wc)
 {
-	return poll_kind(cq, num, wc, 1);
+	return poll_kind(cq, num, wc, 1, false);
+}
+
+static __attribute__((noinline)) int
+poll_many(struct lib_cq *cq, int num, struct softhca_wc *wc)
+{
+	return poll_kind(cq, num, wc, 0, true);
+}
+
+/* Whether the next two completions are of different QPs. */
+static inline bool
+has_many(const struct lib_cq *cq)
+{
+	const struct hca_cqe *first = cqe_ahead(cq, cq->consumer, 0);
+	const struct hca_cqe *second = cqe_ahead(cq, cq->consumer, 1);
+
+	return first != NULL && second != NULL && first->my_qpn != second->my_qpn;
 }
 
 #define LIB_READS_CQ "this thread reads CQ %u: end_poll comes before another poll"
@@ -230,7 +309,9 @@ poll_locked(struct lib_cq *cq, int num, struct softhca_wc *wc)
 {
 	if (__builtin_expect(cq->large, 0))
 		return poll_large(cq, num, wc);
-	return poll_kind(cq, num, wc, 0);
+	if (__builtin_expect(has_many(cq), 0))
+		return poll_many(cq, num, wc);
+	return poll_kind(cq, num, wc, 0, false);
 }
 
 /* Another thread has the lock, or this one, between start_poll and end_poll. */

@@ -424,7 +424,7 @@ build_chain(struct lib_qp *qp, struct softhca_send_wr **wr, struct judged_wr jud
 		if (err != 0)
 			break;
 	}
-	sq->head = head;
+	__atomic_store_n(&sq->head, head, __ATOMIC_RELAXED); /* polls read it */
 	return err;
 }
 
