@@ -44,7 +44,7 @@ static const struct command {
 	 "write the frames that a daemon sends and receives as pcapng", ctl_run_capture},
 	{"ping", "HOST|GID [--size N] [--count N] [--interval S]",
 	 "ask the daemon of a peer: round trips, path MTU, CE marks", ctl_run_ping},
-	{"set", "[congestion=NAME]",
+	{"set", "[congestion=NAME] [swift_base_delay_us=N] [cnp_interval_us=N] [cnp_dscp=N]",
 	 "change a setting of a daemon while its clients run; or print the present ones",
 	 ctl_run_set},
 	{"impair",

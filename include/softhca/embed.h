@@ -373,6 +373,23 @@ SOFTHCA_API int softhca_embed_set_stall(struct softhca_embed *embed,
 					const struct softhca_port_stall *stall);
 
 /**
+ * Change a setting of an HCA, also during traffic. The text is that of `softhca-ctl set`:
+ *   "congestion=NAME"          another congestion control for all its QPs and UB channels that have
+ *                              no other one by SOFTHCA_QP_CONGESTION
+ *   "swift_base_delay_us=N", "cnp_interval_us=N", "cnp_dscp=N"    as the members of struct
+ *                              softhca_embed_config
+ * Any thread.
+ *
+ * @param embed  HCAs of softhca_embed_create()
+ * @param index  number of the HCA, from 0
+ * @param text  one setting
+ * @return  0: all have it; or -EINVAL: the text is wrong, or there is no such HCA; -ENOMEM: no
+ *   memory for the state of an algorithm
+ */
+SOFTHCA_API int softhca_embed_set(struct softhca_embed *embed, unsigned int index,
+				  const char *text);
+
+/**
  * Read the counters of an HCA and of its port.
  *
  * @param embed  HCAs of softhca_embed_create()

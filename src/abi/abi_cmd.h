@@ -144,7 +144,8 @@ enum hca_cmd_op {
  *   PERMIT_TPG     index of a group; in_param: HCA_TPG_PERMIT, DMA domain not 0: whether Jettys of
  *                  that domain may use it; if not, no stage gives it requests of theirs any more
  *   SET_CONGESTION  0; in_param: the number of an algorithm, from 1 on, which all QPs and TPs have
- *                  when it is done
+ *                  when it is done. Or the number of a parameter, a place in HCA_CC_PARAMETER_LIST
+ *                  of device/hca_limits.h; in_param: its value, which counts when it is done
  */
 #define HCA_MAP_EQ_UNMAP HCA_BIT(31) /* table 3-2-24 */
 #define HCA_MAP_EQ_EQN(m) HCA_BITS(m, 30, 0)

@@ -274,6 +274,18 @@ unsigned int hca_pipelines(const struct hca *h);
 const char *hca_congestion(const struct hca *h);
 
 /**
+ * A parameter of congestion control, which SET_CONGESTION may have changed. Any thread.
+ *
+ * @param h
+ *   The HCA.
+ * @param number
+ *   One of enum hca_cc_parameter.
+ * @return
+ *   Its value now; 0: no parameter has this number.
+ */
+uint32_t hca_congestion_parameter(const struct hca *h, uint32_t number);
+
+/**
  * Run one loop of a worker: poll each of its stages once, with bursts of at most 32, then report a
  * quiescent state. The thread that owns the worker.
  *

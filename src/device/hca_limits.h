@@ -44,6 +44,22 @@
 	X(pools, ub_ops, 2, 1048576, 16384)   /* UB: requests of TPs, and as many responses */ \
 	X(pools, ub_records, 2, 1048576, 0)   /* UB: as records */
 
+/*
+ * X(name): those that SET_CONGESTION changes while the HCA works. Their numbers are their places,
+ * from 1 on.
+ */
+#define HCA_CC_PARAMETER_LIST(X) \
+	X(cnp_interval_us) \
+	X(cnp_dscp) \
+	X(swift_base_delay_us)
+
+enum hca_cc_parameter {
+	HCA_CC_ALGORITHM, /* 0 stands for none of them */
+#define X(name) HCA_CC_##name,
+	HCA_CC_PARAMETER_LIST(X)
+#undef X
+};
+
 static inline bool
 hca_limit_holds(uint32_t value, uint32_t min, uint32_t max, uint32_t def)
 {

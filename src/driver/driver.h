@@ -126,6 +126,23 @@ void hca_driver_destroy(struct hca_driver *drv);
 int hca_driver_set_congestion(struct hca_driver *drv, uint32_t number);
 
 /**
+ * Another value of a parameter of congestion control, for all QPs and TPs, while they work.
+ *
+ * @param drv
+ *   The driver.
+ * @param number
+ *   The parameter: its place in HCA_CC_PARAMETER_LIST of the device, from 1 on.
+ * @param value
+ *   Its value.
+ * @return
+ *   - 0: they have it.
+ *   - -EINVAL: the device has no parameter of this number, or it cannot have this value.
+ *   - -EOPNOTSUPP: the device cannot change it.
+ *   - -EIO: the command timed out, or the device is dead.
+ */
+int hca_driver_set_congestion_parameter(struct hca_driver *drv, uint32_t number, uint32_t value);
+
+/**
  * The reason of the last failed call of this thread.
  *
  * @return

@@ -371,16 +371,38 @@ hca_driver_node_guid(const struct hca_driver *drv)
 	return hca_be64_to_cpu(drv->adapter.board_id);
 }
 
-int
-hca_driver_set_congestion(struct hca_driver *drv, uint32_t number)
+/* parameter 0: the algorithm */
+static int
+set_congestion(struct hca_driver *drv, uint32_t parameter, uint32_t value)
 {
 	int err;
 
 	if (!(hca_be32_to_cpu(drv->lim.caps) & HCA_CAP_ECN))
 		return driver_fail(-EOPNOTSUPP, "the device cannot change its congestion control");
 	driver_lock_take(&drv->lock);
-	err = driver_command_bare(drv, HCA_CMD_SET_CONGESTION, 0, 0, number);
+	err = driver_command_bare(drv, HCA_CMD_SET_CONGESTION, 0, parameter, value);
 	driver_lock_give(&drv->lock);
+	return err;
+}
+
+int
+hca_driver_set_congestion_parameter(struct hca_driver *drv, uint32_t number, uint32_t value)
+{
+	int err = number != 0 ? set_congestion(drv, number, value) : -EINVAL;
+
+	if (err == -EINVAL)
+		return driver_fail(err,
+				   "the device has no parameter %u of congestion control that can "
+				   "be %u",
+				   number, value);
+	return err;
+}
+
+int
+hca_driver_set_congestion(struct hca_driver *drv, uint32_t number)
+{
+	int err = set_congestion(drv, 0, number);
+
 	if (err == -EINVAL)
 		return driver_fail(err, "the device has no congestion control %u", number);
 	if (err == -ENOMEM)

@@ -18,11 +18,11 @@
 #include "admin_capture.h"
 #include "admin_impair.h"
 #include "admin_ping.h"
-#include "cc/cc_names.h"
 #include "endpoint_admin.h"
 #include "endpoint_faults.h"
 #include "endpoint_impl.h"
 #include "endpoint_log.h"
+#include "host_setting.h"
 #include "kernif.h"
 #include "port/port_impair.h"
 #include "port/port_memif.h"
@@ -357,22 +357,21 @@ ping(struct endpoint *e, const char *params, struct rte_tel_data *d)
 static int
 set(struct endpoint *e, const char *params, struct rte_tel_data *d)
 {
-	const char *name = params != NULL ? params : "";
+	const char *text = params != NULL ? params : "";
+	char why[192];
 	int rc;
 
-	if (strncmp(name, "congestion=", strlen("congestion=")) == 0) {
-		name += strlen("congestion=");
-		if (!hca_cc_is_name(name))
-			return refuse(d, "congestion: expected " HCA_CC_NAMES ", found \"%.20s\"",
-				      name);
-		if (hca_driver_set_congestion(e->drv, hca_cc_number(name)) != 0)
-			return refuse(d, "%s", hca_driver_reason());
-		LOG_INFO("%s: congestion control %s", e->cfg.name, name);
-	} else if (*name != '\0') {
-		return refuse(d, "\"%.40s\" is no setting: congestion=NAME", name);
+	if (*text != '\0') {
+		if (host_setting_change(e->drv, text, why, sizeof(why)) != 0)
+			return refuse(d, "%s", why);
+		LOG_INFO("%s: set %s", e->cfg.name, text);
 	}
 	rc = rte_tel_data_start_dict(d);
 	rc |= rte_tel_data_add_dict_string(d, "congestion", hca_congestion(e->hca));
+#define X(name) \
+	rc |= rte_tel_data_add_dict_uint(d, #name, hca_congestion_parameter(e->hca, HCA_CC_##name));
+	HCA_CC_PARAMETER_LIST(X)
+#undef X
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -384,7 +383,8 @@ set(struct endpoint *e, const char *params, struct rte_tel_data *d)
 	X(other_traffic, "/softhca/kernif", "Counters of what is not RoCE") \
 	X(impair, "/softhca/impair", \
 	  "Faults. Parameters: [dir=in|out|both,]off|drop=0..1,...|drop,opcode=ack,nth=N,qp=N|port=down|...") \
-	X(set, "/softhca/set", "Settings. Parameters: congestion=NAME, or nothing") \
+	X(set, "/softhca/set", \
+	  "Settings. Parameters: congestion=NAME, cnp_dscp=N, ..., or nothing") \
 	X(ping, "/softhca/ping", \
 	  "Ask a peer. Parameters: to=GID[,size=N|mtu=yes][,count=N][,interval_ms=N], or session=N[,from=K|,end]") \
 	X(capture, "/softhca/capture", \

@@ -357,12 +357,13 @@ class Settings(Lab):
 
     def test_congestion(self):
         """Marks on the way bring CNPs, which the sender obeys as long as it has an algorithm."""
-        self.assertEqual(self.set(1), {'congestion': 'none'})
+        defaults = {'congestion': 'none', 'cnp_interval_us': 50, 'cnp_dscp': 48, 'swift_base_delay_us': 25}
+        self.assertEqual(self.set(1), defaults)
         self.traffic()
         self.good('impair', '--ecn', '1', '--prefix', self.daemons[1].name)
         self.grows(1, 'rp_cnp_ignored')
         for name in ('dcqcn', 'none', 'dcqcn'):
-            self.assertEqual(self.set(1, 'congestion=' + name), {'congestion': name})
+            self.assertEqual(self.set(1, 'congestion=' + name), dict(defaults, congestion=name))
             self.assertEqual(self.about(1, 'status')[0]['status']['congestion'], name)
             self.grows(1, 'rp_cnp_ignored' if name == 'none' else 'rp_cnp_handled')
             self.grows(1, 'req_packets')
@@ -370,13 +371,16 @@ class Settings(Lab):
             self.assertEqual(qp['congestion'], name)
             self.assertEqual('cc_rate_bps' in qp, name == 'dcqcn', qp)
             self.assertEqual('cc_window' in qp, name == 'dcqcn', qp)
-        self.daemons[1].wait_log('congestion control dcqcn')
+        self.daemons[1].wait_log('set congestion=dcqcn')
         prefix = ('--prefix', self.daemons[1].name)
         self.bad(1, 'expected one of: none dcqcn swift, found "cubic"', 'set', 'congestion=cubic', *prefix)
-        self.bad(1, 'congestion=NAME', 'set', 'colour=red', *prefix)
+        self.bad(1, 'congestion=NAME, cnp_interval_us=NUMBER', 'set', 'colour=red', *prefix)
         self.bad(2, 'expected NAME=VALUE, found "congestion"', 'set', 'congestion', *prefix)
-        self.assertEqual(self.set(1), {'congestion': 'dcqcn'})
-        self.assertEqual(self.set(0), {'congestion': 'none'})
+        self.bad(1, 'cnp_dscp: expected 1 to 63, found "64"', 'set', 'cnp_dscp=64', *prefix)
+        changed = {'congestion': 'dcqcn', 'cnp_interval_us': 1000000, 'cnp_dscp': 63, 'swift_base_delay_us': 5}
+        self.assertEqual(self.set(1, *('%s=%s' % pair for pair in changed.items())), changed)
+        self.assertEqual(self.set(1), changed)
+        self.assertEqual(self.set(0), defaults)
         said = ctl('doctor', '--config', self.daemons[1].config).stdout
         self.assertIn('%s: congestion control: dcqcn, after a restart none' % self.daemons[1].name, said)
         self.assertIn('%s: congestion control: none\n' % self.daemons[0].name, said)

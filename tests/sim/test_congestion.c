@@ -374,7 +374,17 @@ struct cnps {
 	unsigned int frames;
 	uint32_t qpn[CNPS_QPS];
 	uint64_t at[CNPS_QPS], shortest;
+	uint8_t dscp; /* of the last one */
 };
+
+static uint8_t
+dscp_of(const uint8_t *frame, const struct roce_view *v)
+{
+	const uint8_t *ip = frame + v->l3;
+	uint8_t tclass = v->ip_version == 4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
+
+	return tclass >> 2;
+}
 
 static bool
 watch_cnps(void *arg, uint8_t *frame, uint32_t len)
@@ -386,6 +396,7 @@ watch_cnps(void *arg, uint8_t *frame, uint32_t len)
 	if (roce_parse(frame, len, &v) < 0 || v.opcode != HCA_BTH_CNP)
 		return false;
 	c->frames++;
+	c->dscp = dscp_of(frame, &v);
 	for (unsigned int i = 0; i < CNPS_QPS; i++) {
 		if (c->qpn[i] != 0 && c->qpn[i] != v.qpn)
 			continue;
@@ -452,6 +463,73 @@ set(struct sim *s, unsigned int side, uint32_t number)
 
 	sim_check(s, rc == 0, "set_congestion: %d: %s", rc, hca_driver_reason());
 }
+
+static void
+set_parameter(struct sim *s, unsigned int side, uint32_t number, uint32_t value)
+{
+	const struct hca *h = s->side[side].hca;
+	int rc = hca_driver_set_congestion_parameter(s->side[side].drv, number, value);
+
+	sim_check(s, rc == 0, "parameter %u: %d: %s", number, rc, hca_driver_reason());
+	sim_check(s, hca_congestion_parameter(h, number) == value, "parameter %u: %u", number,
+		  hca_congestion_parameter(h, number));
+	for (unsigned int n = 1; n < h->n_pipes; n++) {
+#define X(name) \
+	sim_check(s, h->pipe[n].cfg.name == h->pipe[0].cfg.name, #name " of pipe %u: %u", n, \
+		  h->pipe[n].cfg.name);
+		HCA_CC_PARAMETER_LIST(X)
+#undef X
+	}
+}
+
+static uint64_t
+target_ns(const struct sim *s, const struct sim_pair *p)
+{
+	struct hca_congestion_limits l;
+
+	hca_qp_congestion(s->side[0].hca, p->qp[0]->qp_num, &l);
+	return l.target_ns;
+}
+
+/* Other values while QPs work: those of CNPs at the receiver, the target of swift at the sender. */
+static void
+parameters_in(const struct sim_config *cfg)
+{
+	const struct hca_impair marks = {.ecn = 1, .delay_ns = DELAY_NS};
+	const struct sim_pair_attr a = {.timeout = TIMEOUT};
+	struct sim_config two = *cfg;
+	struct sim_pair *p;
+	struct sim *s;
+	struct cnps c;
+
+	two.pipes = 2;
+	s = sim_open(&two);
+	set(s, 0, hca_cc_number("swift"));
+	p = sim_pair_open(s, &a);
+	sim_impair(s, 0, &marks);
+	sim_link_lose(s->side[1].wire, watch_cnps, &c);
+	for (uint32_t interval = 50; interval <= 500; interval += 450) {
+		set_parameter(s, 1, HCA_CC_cnp_interval_us, interval);
+		set_parameter(s, 1, HCA_CC_cnp_dscp, interval / 50);
+		set_parameter(s, 0, HCA_CC_swift_base_delay_us, interval * 20);
+		c = (struct cnps){.s = s, .shortest = UINT64_MAX};
+		for (unsigned int n = 0; n < 60; n++) {
+			post(p, SOFTHCA_WR_RDMA_WRITE, 2);
+			sim_finish(s, SIM_S);
+			sim_run_for(s, 10 * US);
+		}
+		sim_check(s, c.frames >= 3 && c.dscp == interval / 50, "%u CNPs, DSCP %u", c.frames,
+			  c.dscp);
+		sim_check(s, c.shortest >= interval * US && c.shortest < 2 * interval * US,
+			  "%u us: the shortest interval %" PRIu64 " ns", interval, c.shortest);
+		sim_check(s, target_ns(s, p) / (interval * 20 * US) - 1 < 4,
+			  "target %" PRIu64 " ns", target_ns(s, p));
+	}
+	sim_link_lose(s->side[1].wire, NULL, NULL);
+	sim_pair_close(p);
+	sim_close(s);
+}
+SIM_TEST(parameters)
 
 /* A stage that waits for a time, and for nothing else, lets its worker sleep until then. */
 static void
@@ -603,6 +681,7 @@ main(void)
 		cmocka_unit_test(waits_end),	 cmocka_unit_test(marks),
 		cmocka_unit_test(cnps),		 cmocka_unit_test(wakes),
 		cmocka_unit_test(begins_late),	 cmocka_unit_test(threads),
+		cmocka_unit_test(parameters),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

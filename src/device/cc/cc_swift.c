@@ -12,7 +12,7 @@
 static void
 params_of(const struct hca_pipe *h, struct hca_swift_params *p)
 {
-	uint32_t base = h->cfg.swift_base_delay_us * 1000u;
+	uint32_t base = HCA_PARAMETER(h, swift_base_delay_us) * 1000u;
 
 	*p = (struct hca_swift_params){HCA_SWIFT_DEFAULTS(base)};
 }

@@ -4,6 +4,9 @@
  * SET_CONGESTION: another algorithm for the HCA, while its QPs and TPs work. A slice of objects at
  * a time makes a pause, in which it sends nothing; after a round no stage is within the former
  * algorithm, and the new one begins. "none" needs no pause, because it has no state.
+ *
+ * Or another value of a parameter, which is stored for each pipe: stages load it when they use it,
+ * so it counts from the next CNP or acknowledgement on.
  */
 
 #include "cc/cc.h"
@@ -107,13 +110,54 @@ nth(uint32_t n, uint32_t qps, uint32_t others)
 	return n < qps ? n : others + n - qps;
 }
 
+/* Ranges of all limits, of which the parameters are some. */
+enum {
+#define X(section, name, min, max, def) MIN_##name = min, MAX_##name = max,
+	HCA_LIMIT_LIST(X)
+#undef X
+};
+
+/* In the configuration of a pipe; NULL: no parameter has this number. */
+static uint32_t *
+parameter(struct hca_config *c, uint32_t number, uint32_t *min, uint32_t *max)
+{
+	switch (number) {
+#define X(name) \
+	case HCA_CC_##name: \
+		*min = MIN_##name; \
+		*max = MAX_##name; \
+		return &c->name;
+		HCA_CC_PARAMETER_LIST(X)
+#undef X
+	default:
+		return NULL;
+	}
+}
+
+static int
+set_parameter(struct hca_core *h, uint32_t number, uint64_t value)
+{
+	struct hca *dev = h->hca;
+	uint32_t min, max;
+
+	if (parameter(&h->cfg, number, &min, &max) == NULL || value < min || value > max)
+		return HCA_STAT_BAD_PARAM;
+	for (unsigned int n = 0; n < dev->n_pipes; n++)
+		__atomic_store_n(parameter(&dev->pipe[n].cfg, number, &min, &max), (uint32_t)value,
+				 __ATOMIC_RELAXED);
+	return HCA_STAT_OK;
+}
+
 static int
 congestion_begin(struct hca_core *h, struct hca_cmd *c)
 {
 	struct hca_cc *cc = h->cc_room;
 
-	if (c->in_modifier != 0 || c->op_modifier != 0 || c->in_param == 0 ||
-	    c->in_param > cc->numbers)
+	if (c->op_modifier != 0)
+		return HCA_STAT_BAD_PARAM;
+	if (c->in_modifier != HCA_CC_ALGORITHM)
+		return set_parameter(h, c->in_modifier, c->in_param);
+	if (c->in_param == 0 || c->in_param > cc->numbers)
 		return HCA_STAT_BAD_PARAM;
 	if (c->in_param == cc->number)
 		return HCA_STAT_OK;

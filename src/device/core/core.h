@@ -67,12 +67,15 @@ struct hca_wake {
 	uint64_t now; /* [pub] when its poll began */
 } __rte_cache_aligned;
 
+/* HCA_CC_PARAMETER_LIST: a value that the CEU may change at any time; h: core or pipe. */
+#define HCA_PARAMETER(h, name) __atomic_load_n(&(h)->cfg.name, __ATOMIC_RELAXED)
+
 struct hca_core {
 	/* read-mostly, set by hca_create() */
-	struct hca *hca; /* the device */
-	struct hca_config cfg;
-	struct hca_qp *qp; /* 1 << log_qps */
-	uint32_t qp_mask;  /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
+	struct hca *hca;       /* the device */
+	struct hca_config cfg; /* HCA_CC_PARAMETER_LIST: [pub] CEU, by HCA_PARAMETER() */
+	struct hca_qp *qp;     /* 1 << log_qps */
+	uint32_t qp_mask;      /* [pub] CEU: at INIT_HCA, while no QP lives; also srq_mask */
 	uint32_t cq_mask;
 	uint32_t srq_mask;
 	struct hca_cq *cq;

@@ -150,7 +150,8 @@ put_notification(const struct hca_pipe *h, const struct hca_udp_template *t, uin
 	memset(payload, 0, HCA_CNP_PAYLOAD_LEN);
 	bth[1] = 0;
 	bth[4] = HCA_BTH_BECN >> 24;
-	hca_udp_set_tclass(bth - t->transport + t->l3, t->ip_version, h->cfg.cnp_dscp << 2);
+	hca_udp_set_tclass(bth - t->transport + t->l3, t->ip_version,
+			   HCA_PARAMETER(h, cnp_dscp) << 2);
 	return true;
 }
 

@@ -33,6 +33,22 @@ hca_congestion(const struct hca *h)
 	return cc->row[__atomic_load_n(&cc->number, __ATOMIC_RELAXED)]->name;
 }
 
+uint32_t
+hca_congestion_parameter(const struct hca *h, uint32_t number)
+{
+	const struct hca_config *c = &h->core->cfg;
+
+	switch (number) {
+#define X(name) \
+	case HCA_CC_##name: \
+		return __atomic_load_n(&c->name, __ATOMIC_RELAXED);
+		HCA_CC_PARAMETER_LIST(X)
+#undef X
+	default:
+		return 0;
+	}
+}
+
 unsigned int
 hca_workers(const struct hca *h)
 {

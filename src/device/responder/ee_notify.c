@@ -39,7 +39,7 @@ ee_notify_marked(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint64_t n
 	}
 	n->due = true;
 	n->next = HCA_QP_NONE;
-	n->next_at = now + h->cfg.cnp_interval_us * UINT64_C(1000);
+	n->next_at = now + HCA_PARAMETER(h, cnp_interval_us) * UINT64_C(1000);
 	if (ctx->notice_head == HCA_QP_NONE)
 		ctx->notice_head = qpi;
 	else

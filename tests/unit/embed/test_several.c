@@ -3,9 +3,10 @@
 /*
  * Several HCAs in one process: a pair carries traffic that its thread verifies byte by byte, while
  * another pair is created, used on a bad link and destroyed repeatedly. Neither affects the other's
- * memory, completions, keys or counters.
+ * memory, completions, keys or counters. Also settings that change under traffic.
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -347,6 +348,79 @@ several(uint32_t executor)
 	couple_close(&steady);
 }
 
+/* Traffic until the counter of side 0 has grown. */
+static void
+until_grown(struct couple *c, const char *name)
+{
+	uint64_t before = counter(c, 0, name);
+	time_t since = time(NULL);
+	const char *wrong = NULL;
+
+	while (counter(c, 0, name) == before && wrong == NULL) {
+		wrong = round_trip(c);
+		assert_false(out_of_time(since));
+	}
+	if (wrong != NULL)
+		fail_msg("%s: %s", name, wrong);
+}
+
+static void
+refuses(struct couple *c, unsigned int index, const char *text, const char *reason)
+{
+	assert_int_equal(softhca_embed_set(c->embed, index, text), -EINVAL);
+	if (strstr(softhca_embed_last_error(), reason) == NULL)
+		fail_msg("%s: %s", text, softhca_embed_last_error());
+}
+
+/* Every frame is marked: an algorithm that begins or ends under traffic obeys or ignores CNPs. */
+static void
+settings(uint32_t executor)
+{
+	const struct softhca_impairment marks = {.ecn = 1};
+	static struct couple c;
+	uint64_t handled;
+
+	c = (struct couple){.salt = 1};
+	couple_open(&c, executor, SOFTHCA_LAYOUT_RTC, 0, 0);
+	assert_int_equal(softhca_embed_set_impairment(c.embed, &marks), 0);
+	until_grown(&c, "rp_cnp_ignored");
+	assert_int_equal(counter(&c, 0, "rp_cnp_handled"), 0);
+	assert_int_equal(softhca_embed_set(c.embed, 0, "congestion=dcqcn"), 0);
+	until_grown(&c, "rp_cnp_handled");
+	assert_int_equal(softhca_embed_set(c.embed, 0, "congestion=swift"), 0);
+	assert_int_equal(softhca_embed_set(c.embed, 0, "swift_base_delay_us=100000"), 0);
+	assert_int_equal(softhca_embed_set(c.embed, 1, "cnp_interval_us=1"), 0);
+	assert_int_equal(softhca_embed_set(c.embed, 1, "cnp_dscp=63"), 0);
+	until_grown(&c, "rp_cnp_handled");
+	assert_int_equal(softhca_embed_set(c.embed, 0, "congestion=none"), 0);
+	settle(&c);
+	handled = counter(&c, 0, "rp_cnp_handled");
+	until_grown(&c, "rp_cnp_ignored");
+	assert_int_equal(counter(&c, 0, "rp_cnp_handled"), handled);
+	refuses(&c, 2, "congestion=none", "HCA number 2");
+	refuses(&c, 0, "congestion=cubic", "expected one of: none dcqcn swift, found \"cubic\"");
+	refuses(&c, 0, "cnp_dscp=64", "cnp_dscp: expected 1 to 63, found \"64\"");
+	refuses(&c, 0, "cnp_dscp=1x", "found \"1x\"");
+	refuses(&c, 0, "swift_base_delay_us=", "found \"\"");
+	refuses(&c, 0, "cnp_interval_us=4294967346", "expected 1 to 1000000");
+	refuses(&c, 0, "cnp_dscp", "is no setting");
+	couple_close(&c);
+}
+
+static void
+settings_manual(void **state)
+{
+	(void)state;
+	settings(SOFTHCA_EXECUTOR_MANUAL);
+}
+
+static void
+settings_threads(void **state)
+{
+	(void)state;
+	settings(SOFTHCA_EXECUTOR_THREADS);
+}
+
 static void
 manual(void **state)
 {
@@ -365,6 +439,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(settings_manual),
+		cmocka_unit_test(settings_threads),
 		cmocka_unit_test(manual),
 		cmocka_unit_test(threads),
 	};

@@ -385,7 +385,8 @@ answer(const struct hca_pipe *h, struct hca_encap_burst *b, const struct hca_tp 
 	struct hca_ub_headers headers;
 
 	if (unlikely(a->kind == HCA_TP_CNP))
-		hca_udp_set_tclass(tph - t->transport + t->l3, t->ip_version, h->cfg.cnp_dscp << 2);
+		hca_udp_set_tclass(tph - t->transport + t->l3, t->ip_version,
+				   HCA_PARAMETER(h, cnp_dscp) << 2);
 	hca_tp_write_answer(tp, a, &headers);
 	hca_ub_put_headers(tph, &headers);
 	finish(b, t, m, tph + n, 0);

@@ -389,7 +389,7 @@ tpr_on_decap(struct hca_pipe *h, struct hca_tp *tp, uint32_t tpi, uint8_t flags,
 		HCA_COUNT(h, TPR, ub_cnp_suppressed);
 		return;
 	}
-	tp->rx.cnp_at = now + h->cfg.cnp_interval_us * UINT64_C(1000);
+	tp->rx.cnp_at = now + HCA_PARAMETER(h, cnp_interval_us) * UINT64_C(1000);
 	tpr_list_append(h, h->stage_ctx[HCA_STAGE_TPR], CNP, tpi);
 }
 

@@ -99,10 +99,48 @@ wrong_numbers(void **state)
 	assert_int_equal(set(r, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(set(r, r->h->core->cc_room->numbers + 1), HCA_STAT_BAD_PARAM);
 	assert_int_equal(set(r, (uint64_t)DCQCN << 32), HCA_STAT_BAD_PARAM);
-	assert_int_equal(rig_cmd(r, HCA_CMD_SET_CONGESTION, 0, 1, DCQCN, 0), HCA_STAT_BAD_PARAM);
 	assert_int_equal(rig_cmd(r, HCA_CMD_SET_CONGESTION, 1, 0, DCQCN, 0), HCA_STAT_BAD_PARAM);
 	assert_null(r->h->core->cc);
 	assert_string_equal(name_of(r, 5), "none");
+}
+
+static int
+set_parameter(struct rig *r, uint32_t number, uint64_t value)
+{
+	return rig_cmd(r, HCA_CMD_SET_CONGESTION, 0, number, value, 0);
+}
+
+/* Values within the range of the configuration's key; others change nothing. */
+static void
+parameters(void **state)
+{
+	static const struct {
+		uint32_t number, initial, min, max;
+	} each[] = {
+		{1, 50, 1, 1000000},
+		{2, 48, 1, 63},
+		{3, 25, 5, 100000},
+	};
+	struct rig *r = *state;
+
+	for (unsigned int i = 0; i < RTE_DIM(each); i++) {
+		uint32_t n = each[i].number;
+
+		assert_int_equal(hca_congestion_parameter(r->h, n), each[i].initial);
+		assert_int_equal(set_parameter(r, n, each[i].min - 1), HCA_STAT_BAD_PARAM);
+		assert_int_equal(set_parameter(r, n, each[i].max + 1), HCA_STAT_BAD_PARAM);
+		assert_int_equal(set_parameter(r, n, 1ull << 32 | each[i].min), HCA_STAT_BAD_PARAM);
+		assert_int_equal(hca_congestion_parameter(r->h, n), each[i].initial);
+		assert_int_equal(set_parameter(r, n, each[i].min), HCA_STAT_OK);
+		assert_int_equal(hca_congestion_parameter(r->h, n), each[i].min);
+		assert_int_equal(set_parameter(r, n, each[i].max), HCA_STAT_OK);
+		assert_int_equal(hca_congestion_parameter(r->h, n), each[i].max);
+	}
+	assert_int_equal(rig_cmd(r, HCA_CMD_SET_CONGESTION, 1, 2, 7, 0), HCA_STAT_BAD_PARAM);
+	assert_int_equal(set_parameter(r, RTE_DIM(each) + 1, 7), HCA_STAT_BAD_PARAM);
+	assert_int_equal(hca_congestion_parameter(r->h, 0), 0);
+	assert_int_equal(hca_congestion_parameter(r->h, RTE_DIM(each) + 1), 0);
+	assert_string_equal(hca_congestion(r->h), "none");
 }
 
 static int
@@ -180,10 +218,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(qps_follow),
-		T(wrong_numbers),
-		T(of_a_qp),
-		T(lives),
+		T(qps_follow), T(wrong_numbers), T(parameters), T(of_a_qp), T(lives),
 	};
 
 	if (rig_eal() != 0)

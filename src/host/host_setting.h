@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HOST_HOST_SETTING_H
+#define HOST_HOST_SETTING_H
+
+/*
+ * Settings of an HCA that change while it works, as text: "congestion=NAME", or "KEY=NUMBER" with a
+ * key of HCA_CC_PARAMETER_LIST. The same for softhca-ctl set and embedded HCAs.
+ */
+
+#include <stddef.h>
+
+#include "cc/cc_names.h"
+#include "driver.h"
+
+/* For messages */
+#define HOST_SETTING_KEY(name) ", " #name "=NUMBER"
+#define HOST_SETTINGS "congestion=NAME" HCA_CC_PARAMETER_LIST(HOST_SETTING_KEY)
+
+/*
+ * Blocks until all QPs and TPs have it. 0, or a negative errno with the reason in why: -EINVAL: the
+ * text is wrong; else as hca_driver_set_congestion(). Any thread that may give commands.
+ */
+int host_setting_change(struct hca_driver *drv, const char *text, char *why, size_t size);
+
+#endif
