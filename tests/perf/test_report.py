@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """benchmarks/report --smoke: the shape of its JSON, and pictures that are XML with something drawn."""
+import importlib.machinery
+import importlib.util
 import json
 import os
 import subprocess
@@ -42,6 +44,30 @@ class Report(unittest.TestCase):
             self.assertGreater(row['value'], 0)
             self.assertEqual(len(row['rounds']), self.document['rounds'])
             self.assertEqual(row['target'] is None, 'met' not in row)
+
+    def test_page(self):
+        """--docs writes the table between the marks and leaves the rest of the page; twice is as once."""
+        with tempfile.TemporaryDirectory() as docs:
+            page = os.path.join(docs, 'measurements.md')
+            with open(page, 'w', encoding='utf-8') as file:
+                file.write('before\n<!-- report -->\nold\n<!-- end of report -->\nafter\n')
+            loader = importlib.machinery.SourceFileLoader('report', REPORT)
+            report = importlib.util.module_from_spec(importlib.util.spec_from_loader('report', loader))
+            loader.exec_module(report)
+            for _ in range(2):
+                report.write_docs(self.document, self.folder.name, docs)
+                with open(page, encoding='utf-8') as file:
+                    text = file.read()
+                self.assertEqual((text.count('before\n'), text.count('after\n'), text.count('old')), (1, 1, 0))
+                for row in self.document['table']:
+                    self.assertEqual(text.count('| %s |' % row['title']), 1)
+            for name in self.document['pictures']:
+                self.assertIn('(report/%s)' % name, text)
+                self.assertTrue(os.path.exists(os.path.join(docs, 'report', name)))
+            with open(page, 'w', encoding='utf-8') as file:
+                file.write('no marks\n')
+            with self.assertRaises(report.Failed):
+                report.write_docs(self.document, self.folder.name, docs)
 
     def test_measured(self):
         """--smoke measures these rows and skips all others."""
