@@ -123,7 +123,7 @@ static inline void
 hca_encap_put(struct hca_pipe *h, uint8_t *dst, const uint8_t *src, uint32_t n, uint32_t *crc)
 {
 	if (crc == NULL)
-		h->icrc->copy(dst, src, n);
+		hca_copy(h->icrc, dst, src, n);
 	else
 		*crc = h->icrc->copy_crc(*crc, dst, src, n);
 }
@@ -219,11 +219,12 @@ hca_encap_finish(struct hca_pipe *h, struct hca_encap_burst *b, const struct hca
 {
 	const struct hca_txd *d = hca_txd(m);
 	uint8_t *frame = hca_encap_frame(m), *l3 = frame + t->l3, *end = payload + d->len;
-	struct hca_icrc_span span =
-		hca_icrc_span_of(wire, t->ip_version, l3, (uint32_t)(payload - l3));
 
 	m->data_off = RTE_PKTMBUF_HEADROOM;
 	if (d->len >= HCA_ENCAP_FUSED_MIN) {
+		struct hca_icrc_span span =
+			hca_icrc_span_of(wire, t->ip_version, l3, (uint32_t)(payload - l3));
+
 		if (unlikely(!hca_encap_finish_long(h, b, qp, d, &span, payload, src, gather)))
 			return false;
 		end += -(uint32_t)d->len & 3;
@@ -232,8 +233,7 @@ hca_encap_finish(struct hca_pipe *h, struct hca_encap_burst *b, const struct hca
 			return false;
 		memset(end, 0, 4);
 		end += -(uint32_t)d->len & 3;
-		span.len = (uint32_t)(end - l3);
-		b->span[b->spans] = span;
+		b->span[b->spans] = hca_icrc_span_of(wire, t->ip_version, l3, (uint32_t)(end - l3));
 		b->icrc_at[b->spans++] = end;
 	}
 	end += HCA_ICRC_LEN;

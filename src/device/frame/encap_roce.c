@@ -175,6 +175,66 @@ build(struct hca_pipe *h, struct hca_encap_burst *b, const struct hca_qp *qp,
 	return hca_encap_finish(h, b, qp, HCA_WIRE_ROCE, t, m, payload, src, gather);
 }
 
+/* ---- frames like the one before ---- */
+
+#define LIKE_BYTES 96u /* longest headers that are copied, in whole words of the copy */
+
+_Static_assert(HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV6_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN +
+			       sizeof(struct hca_reth) <=
+		       LIKE_BYTES,
+	       "the longest headers");
+
+/*
+ * The last request of a run of one path, which has at most a RETH: the next one with the same
+ * opcode, flags and length differs from it in PSN, AckReq and RETH, and the rest is copied. image:
+ * its headers. A copy from the frame would wait for the stores that have just made it.
+ */
+struct like {
+	const uint8_t *frame; /* NULL: none */
+	bool has_image;
+	uint8_t opcode, flags, headers; /* flags: without ACKREQ; headers: their length */
+	uint16_t len;
+	uint8_t image[LIKE_BYTES] __rte_aligned(16);
+};
+
+static inline bool
+is_like(const struct like *l, const struct hca_txd *d)
+{
+	return l->frame != NULL && d->opcode == l->opcode && d->len == l->len &&
+	       (d->flags & ~HCA_TXD_ACKREQ) == l->flags;
+}
+
+static inline void
+note_like(struct like *l, const struct hca_udp_template *t, const struct hca_txd *d,
+	  const uint8_t *frame)
+{
+	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[d->opcode];
+
+	l->frame = (op->ext & ~(HCA_EXT_PAYLOAD | HCA_EXT_RETH)) == 0 ? frame : NULL;
+	l->has_image = false;
+	l->opcode = d->opcode;
+	l->flags = d->flags & ~HCA_TXD_ACKREQ;
+	l->headers = (uint8_t)(t->transport + op->header_len);
+	l->len = d->len;
+}
+
+/* Headers of a request like the last one; returns where the payload begins. */
+static __rte_always_inline uint8_t *
+put_like(struct like *l, const struct hca_udp_template *t, const struct hca_txd *d, uint8_t *frame)
+{
+	uint8_t *bth = frame + t->transport;
+
+	if (unlikely(!l->has_image)) {
+		memcpy(l->image, l->frame, LIKE_BYTES);
+		l->has_image = true;
+	}
+	memcpy(frame, l->image, LIKE_BYTES);
+	hca_put_be32(bth + 8, (d->flags & HCA_TXD_ACKREQ) << 31 | d->psn);
+	/* without a RETH it lies where the payload follows, or the ICRC */
+	put_reth(bth + HCA_ROCE_BTH_LEN, d);
+	return frame + l->headers;
+}
+
 /* ---- datagrams ---- */
 
 static int
@@ -267,7 +327,7 @@ struct run {
 	struct hca_qp *qp;
 	const struct hca_udp_template *tmpl; /* NULL: each datagram has its own */
 	uint32_t qpi, generation, seq;
-	bool requests;	     /* not responses */
+	struct like *like;   /* of requests; NULL: responses */
 	bool sends;	     /* the state permits requests */
 	bool any;	     /* seq is valid */
 	unsigned int frames; /* frames and payload in the burst when the run began */
@@ -316,7 +376,7 @@ end_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r)
 	if (!r->any)
 		return;
 	count_sent(r->qp, b, r->frames, r->payload);
-	if (!r->requests)
+	if (r->like == NULL)
 		return;
 	hca_encap_copy_all(h, b);
 	finish_run(h, r->qpi, r->seq);
@@ -338,15 +398,34 @@ begin_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, const st
 	r->any = !is_stale(r->qp, d);
 	/* a stale descriptor may have no templates any more */
 	r->tmpl = !r->any || r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
+	if (r->like != NULL)
+		r->like->frame = NULL;
+}
+
+/* As build(), of a request whose path is that of the run. */
+static __rte_always_inline bool
+build_like(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
+	   const uint8_t *src)
+{
+	const struct hca_txd *d = hca_txd(m);
+	uint8_t *frame = hca_encap_frame(m), *payload;
+
+	if (HCA_SHORT_WAYS && likely(is_like(r->like, d))) {
+		payload = put_like(r->like, r->tmpl, d, frame);
+	} else {
+		payload = put_headers(h, r->tmpl, d, frame);
+		note_like(r->like, r->tmpl, d, frame);
+	}
+	return hca_encap_finish(h, b, r->qp, HCA_WIRE_ROCE, r->tmpl, m, payload, src, gather);
 }
 
 /* Handle a request of the run; false: no frame is sent. */
-static inline bool
+static __rte_always_inline bool
 request(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
 	const uint8_t *src)
 {
-	const struct hca_udp_template *t = r->tmpl;
 	struct hca_txd *d = hca_txd(m);
+	bool built;
 
 	if (unlikely(!r->any)) {
 		HCA_COUNT(h, ENCAP, stale_descriptors);
@@ -357,16 +436,21 @@ request(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte
 		HCA_COUNT(h, ENCAP, req_dropped_released);
 		return false;
 	}
-	if (unlikely(t == NULL)) {
-		t = ud_headers(h, r->qp, d);
+	if (likely(r->tmpl != NULL)) {
+		built = build_like(h, b, r, m, src);
+	} else {
+		const struct hca_udp_template *t = ud_headers(h, r->qp, d);
+
 		/* datagrams may be lost: the request completes nevertheless */
-		if (t == NULL) {
+		if (unlikely(t == NULL)) {
 			HCA_COUNT(h, ENCAP, req_bad_av);
 			return false;
 		}
+		built = build(h, b, r->qp, t, m, src);
 	}
-	if (likely(build(h, b, r->qp, t, m, src)))
+	if (likely(built))
 		return true;
+	r->like->frame = NULL; /* this frame is freed */
 	request_failed(h, r->qp, d);
 	return false;
 }
@@ -376,7 +460,8 @@ request_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t no
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
-	struct run run = {.requests = true};
+	struct like like;
+	struct run run = {.like = &like};
 
 	hca_encap_begin(&b);
 	find_payloads(h, objs, src, n, true);
@@ -443,7 +528,7 @@ response_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
-	struct run run = {.requests = false};
+	struct run run = {.like = NULL};
 
 	hca_encap_begin(&b);
 	find_payloads(h, objs, src, n, false);
