@@ -241,17 +241,23 @@ ee_set_epsn(struct hca_qp_ee *ee, uint32_t psn)
 }
 
 static inline void
-ee_count_message(struct hca_qp_ee *ee)
+ee_count_messages(struct hca_qp_ee *ee, uint32_t n)
 {
-	__atomic_store_n(&ee->msn, (ee->msn + 1) & HCA_PSN_MASK, __ATOMIC_RELEASE);
+	__atomic_store_n(&ee->msn, (ee->msn + n) & HCA_PSN_MASK, __ATOMIC_RELEASE);
 }
 
-/* Count a packet that is this QP's, whatever happens to it. */
 static inline void
-ee_count_received(struct hca_qp_ee *ee, const struct hca_rxd *rxd)
+ee_count_message(struct hca_qp_ee *ee)
 {
-	__atomic_store_n(&ee->rx_packets, ee->rx_packets + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&ee->rx_bytes, ee->rx_bytes + rxd->payload_len, __ATOMIC_RELAXED);
+	ee_count_messages(ee, 1);
+}
+
+/* Count n packets that are this QP's, whatever happens to them, with their payload. */
+static inline void
+ee_count_received(struct hca_qp_ee *ee, uint32_t n, uint64_t bytes)
+{
+	__atomic_store_n(&ee->rx_packets, ee->rx_packets + n, __ATOMIC_RELAXED);
+	__atomic_store_n(&ee->rx_bytes, ee->rx_bytes + bytes, __ATOMIC_RELAXED);
 }
 
 /* Count complete SEND messages that found receives. */

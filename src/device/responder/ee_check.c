@@ -49,7 +49,7 @@ check_state(struct ee_request *q)
 		return not_taken(q, HCA_CTR_rx_qp_state);
 	if (q->op->is_response)
 		return not_taken(q, HCA_CTR_rx_bad_service);
-	ee_count_received(&q->qp->ee, q->rxd);
+	ee_count_received(&q->qp->ee, 1, q->rxd->payload_len);
 	q->counted = true;
 	if (state == HCA_QPS_RTR)
 		established(q);

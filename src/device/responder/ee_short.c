@@ -54,40 +54,101 @@ store_payload(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, co
 		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
 }
 
+/* ---- runs of WRITEs ---- */
+
+/* The next frames of a burst, while one of them is executed. */
 static inline void
-fast_done(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd)
+prefetch_next(struct rte_mbuf *const *m, unsigned int left)
 {
-	ee_count_message(&qp->ee);
-	ee_set_epsn(&qp->ee, rxd->psn + 1);
-	ee_count_received(&qp->ee, rxd);
-	ee_accepted(h, ctx, &qp->ee, rxd->qpi, rxd->flags & HCA_RXD_ACKREQ);
+	if (left > 2)
+		rte_prefetch0(hca_rxd(m[2]));
+	if (left > 1)
+		rte_prefetch0(rte_pktmbuf_mtod(m[1], const uint8_t *) + 64);
 }
 
-static inline bool
-fast_write(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+/*
+ * The entry that grants a write of len bytes to va; NULL: none. last: that of the WRITE before, of
+ * the same QP and burst.
+ */
+static inline const struct hca_mpt_entry *
+grant_of(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_mpt_entry *last,
+	 uint32_t key, uint64_t va, uint32_t len)
 {
-	struct hca_qp *qp = &h->qp[rxd->qpi];
-	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
-	const struct hca_reth *reth = (const void *)(data + rxd->ext_off);
 	const struct hca_mpt_entry *e;
-	uint64_t va;
 
-	if (unlikely(!data_in_order(qp, rxd) ||
-		     !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE) ||
-		     hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
-		return false;
-	va = hca_be64_to_cpu(reth->va);
-	e = hca_vtp_check(&h->vtp, hca_be32_to_cpu(reth->rkey), qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE,
-			  va, rxd->payload_len);
+	if (likely(last != NULL && last->key == key && len <= last->length &&
+		   va - last->start <= last->length - len))
+		return last;
+	e = hca_vtp_check(&h->vtp, key, qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE, va, len);
 	if (unlikely(e == NULL))
-		e = hca_vtp_check_bound(&h->vtp, hca_be32_to_cpu(reth->rkey), &qp->cfg,
-					HCA_ACCESS_REMOTE_WRITE, va, rxd->payload_len);
-	if (unlikely(e == NULL))
-		return false;
-	store_payload(h, e, va, data + rxd->payload_off, rxd->payload_len);
-	fast_done(h, ctx, qp, rxd);
-	ctx->writes++;
-	return true;
+		e = hca_vtp_check_bound(&h->vtp, key, &qp->cfg, HCA_ACCESS_REMOTE_WRITE, va, len);
+	return e;
+}
+
+/* As ee_accepted() for each of n packets, of which `asked` requested an acknowledgement. */
+static inline void
+accept_run(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi,
+	   unsigned int n, unsigned int asked)
+{
+	ee->accepted_at = ctx->stamp;
+	if (n != asked && ee->unacked + 1u < ctx->ack_every)
+		ee_list_lazy(h, ctx, ee, qpi);
+	ee->unacked += n - asked;
+	if (asked != 0 || ee->unacked >= ctx->ack_every) {
+		ee->flags |= EE_ACK_OWED;
+		ee_list_ready(h, ctx, ee, qpi);
+	}
+}
+
+/*
+ * Execute the WRITEs of one packet at the beginning of m[0 .. n - 1] that are of one QP, in order
+ * and allowed; the QP is checked once and advanced once. Returns their number; the next packet has
+ * other checks.
+ */
+static inline unsigned int
+write_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
+{
+	const struct hca_rxd *rxd = hca_rxd(m[0]);
+	uint32_t qpi = rxd->qpi, generation = rxd->generation, psn = rxd->psn, mtu;
+	const struct hca_mpt_entry *e = NULL;
+	struct hca_qp *qp = &h->qp[qpi];
+	unsigned int i, asked = 0;
+	uint64_t bytes = 0;
+
+	if (unlikely(!in_order(qp, rxd) ||
+		     !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE)))
+		return 0;
+	mtu = 1u << qp->ee.mtu_log;
+	for (i = 0; i < n; i++) {
+		const uint8_t *data = rte_pktmbuf_mtod(m[i], const uint8_t *);
+		const struct hca_reth *reth;
+		uint32_t len;
+		uint64_t va;
+
+		prefetch_next(m + i, n - i);
+		rxd = hca_rxd(m[i]);
+		len = rxd->payload_len;
+		if (unlikely(rxd->opcode != HCA_BTH_RC_WRITE_ONLY || rxd->qpi != qpi ||
+			     rxd->generation != generation || rxd->psn != psn || len - 1 >= mtu))
+			break;
+		reth = (const void *)(data + rxd->ext_off);
+		va = hca_be64_to_cpu(reth->va);
+		e = grant_of(h, qp, e, hca_be32_to_cpu(reth->rkey), va, len);
+		if (unlikely(e == NULL || hca_be32_to_cpu(reth->dma_len) != len))
+			break;
+		store_payload(h, e, va, data + rxd->payload_off, len);
+		asked += (rxd->flags & HCA_RXD_ACKREQ) != 0;
+		bytes += len;
+		psn = (psn + 1) & HCA_PSN_MASK;
+	}
+	if (unlikely(i == 0))
+		return 0;
+	ee_count_messages(&qp->ee, i);
+	ee_set_epsn(&qp->ee, psn);
+	ee_count_received(&qp->ee, i, bytes);
+	accept_run(h, ctx, &qp->ee, qpi, i, asked);
+	ctx->writes += i;
+	return i;
 }
 
 /* ---- receives ---- */
@@ -268,7 +329,7 @@ complete_receive(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp,
 		recv_slot(h, ctx, qp->cfg.rcqn, (rxd->flags & HCA_RXD_SOLICITED) != 0);
 
 	ee_count_message(ee);
-	ee_count_received(ee, rxd);
+	ee_count_received(ee, 1, rxd->payload_len);
 	ctx->sends++;
 	if (likely(cqe != NULL)) {
 		cqe->my_qpn = hca_cpu_to_le32(qp->cfg.local_qpn);
@@ -349,7 +410,7 @@ fast_answered(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const s
 	      uint8_t runs, uint64_t va, uint32_t rkey, uint32_t len)
 {
 	ee_count_message(&qp->ee);
-	ee_count_received(&qp->ee, rxd);
+	ee_count_received(&qp->ee, 1, rxd->payload_len);
 	*ee_new_job(h, ctx, rxd->qpi) = (struct hca_resp_job){
 		.va = va,
 		.rkey = rkey,
@@ -433,8 +494,6 @@ request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 		ee_process_request(h, ctx, m);
 		return;
 	}
-	if (rxd->opcode == HCA_BTH_RC_WRITE_ONLY && fast_write(h, ctx, m, rxd))
-		return;
 	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send(h, ctx, m, rxd))
 		return;
 	other_request(h, ctx, m, rxd);
@@ -469,12 +528,16 @@ hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 	ctx->burst_at = now;
 	ctx->stamp = (uint16_t)(now / EE_STAMP_NS);
 	ctx->cq_of = NO_CQ;
-	for (unsigned int i = 0; i < n; i++) {
-		if (i + 2 < n)
-			rte_prefetch0(hca_rxd(m[i + 2]));
-		if (i + 1 < n)
-			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const uint8_t *) + 64);
-		request(h, ctx, m[i]);
+	for (unsigned int i = 0; i < n;) {
+		unsigned int run = 0;
+
+		if (HCA_SHORT_WAYS && hca_rxd(m[i])->opcode == HCA_BTH_RC_WRITE_ONLY)
+			run = write_run(h, ctx, m + i, n - i);
+		i += run;
+		if (run != 0)
+			continue;
+		prefetch_next(m + i, n - i);
+		request(h, ctx, m[i++]);
 	}
 	close_cq(ctx);
 	ctx->seen = true;
