@@ -319,7 +319,7 @@ extern const uint32_t perf_op_codes[PERF_OP_COUNT];	      /* enum softhca_wr_opc
 extern const uint32_t perf_service_types[PERF_SERVICE_COUNT]; /* enum softhca_qp_type */
 extern const char *const perf_wire_names[2];
 /* By enum softhca_congestion */
-extern const char *const perf_congestion_names[4];
+extern const char *const perf_congestion_names[];
 extern const char *const perf_layout_names[3];
 extern const char *const perf_executor_names[2];
 const char *perf_test_name(enum perf_test test);

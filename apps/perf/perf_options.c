@@ -57,7 +57,7 @@ const char *const perf_wire_names[2] = {
 	PERF_WIRE_LIST(X)
 #undef X
 };
-const char *const perf_congestion_names[4] = {
+const char *const perf_congestion_names[] = {
 #define X(name, number, text) [number] = (text),
 	SOFTHCA_CONGESTION_LIST(X)
 #undef X

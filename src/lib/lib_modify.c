@@ -54,7 +54,9 @@ HCA_QP_ATTR_LIST(ASSERT_BIT)
 _Static_assert(SOFTHCA_RATE_LIMIT_LEAST == HCA_RATE_LIMIT_MIN &&
 		       SOFTHCA_RATE_LIMIT_MOST == HCA_RATE_LIMIT_MAX,
 	       "rate limits");
-_Static_assert((uint32_t)SOFTHCA_CONGESTION_SWIFT == HCA_CONGESTION_MAX, "algorithms");
+#define ONE_MORE(...) +1
+_Static_assert(0 SOFTHCA_CONGESTION_LIST(ONE_MORE) == HCA_CONGESTION_MAX + 1, "algorithms");
+#undef ONE_MORE
 _Static_assert((uint32_t)SOFTHCA_MIG_REARM == (uint32_t)HCA_MIG_REARM,
 	       "limit of path_mig_state before it is coded");
 

@@ -606,11 +606,10 @@ begins_late_in(const struct sim_config *cfg)
 		  t->timed, t->shortest);
 	sim_check(s, sim_counter(s, 0, "retransmissions") == 0, "retransmissions");
 	/* names have the numbers of the attribute */
-	sim_check(s,
-		  hca_cc_number("none") == SOFTHCA_CONGESTION_NONE &&
-			  hca_cc_number("dcqcn") == SOFTHCA_CONGESTION_DCQCN &&
-			  hca_cc_number("swift") == SOFTHCA_CONGESTION_SWIFT,
-		  "names and numbers");
+#define X(name, number, text) \
+	sim_check(s, (number) == 0 || hca_cc_number(text) == (number), "number of %s", text);
+	SOFTHCA_CONGESTION_LIST(X)
+#undef X
 	/* numbers that are none */
 	sim_check(s,
 		  hca_driver_set_congestion(s->side[0].drv, 0) == -EINVAL &&
