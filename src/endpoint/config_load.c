@@ -103,7 +103,7 @@ endpoint_settle_pipelines(struct endpoint_config *c, const struct endpoint_cpus 
 		n--; /* for programs */
 	c->fewer_pipelines = true;
 	c->pipelines = 1;
-	/* a guest may have fewer queues than its vhost device */
+	/* a guest often uses one pair of queues, which pipelines would share (port_ethdev.c) */
 	if (strncmp(c->device, "net_vhost", strlen("net_vhost")) == 0)
 		return;
 	while (c->pipelines < HCA_PIPES_MAX && has_room(c, n))

@@ -3,7 +3,7 @@
 """Front-ends of vhost-user that send garbage, give memory that is none, chain descriptors in circles and
 leave early: the daemon lives, and serves the next one.
 
-test_vhost.py SOFTHCAD [unittest arguments]
+test_vhost.py SOFTHCAD SOFTHCA-PERF [unittest arguments]
 """
 import contextlib
 import os
@@ -11,14 +11,15 @@ import random
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 import unittest
 
-from daemon import Daemon, READY_S, folder
+from daemon import Daemon, READY_S, folder, free_port
 import vhost_user as v
 
-BINARY = os.path.abspath(sys.argv[1])
+BINARY, PERF = [os.path.abspath(word) for word in sys.argv[1:3]]
 OWN = (bytes.fromhex('020000660002'), '10.66.0.2')
 MAC = bytes.fromhex('020000660001')
 LEFT = (OSError, ConnectionError)  # the back-end has seen enough
@@ -253,6 +254,72 @@ class FrontEnds(unittest.TestCase):
             f.close()
 
 
+class Queues(unittest.TestCase):
+    """A daemon with two pipelines and QPs in both. Frames of the second one leave by the second pair of queues,
+    if the guest uses it, else by the first. The guest sends back all it gets, and so the QPs talk."""
+
+    def setUp(self):
+        context = folder()
+        place = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        self.path = os.path.join(place, 'vhost')
+        self.daemon = Daemon(BINARY, place, 'shq%d' % os.getpid(), 'net_vhost0,iface=' + self.path, '10.66.0.1/24',
+                             {'port': {'mac': MAC.hex(':'), 'own_frames': 'port'}, 'hca': {'pipelines': 2},
+                              'memory': {'size_mb': 320}})
+        self.addCleanup(self.daemon.close)
+        self.daemon.start()
+
+    def front_end(self, pairs):
+        f = v.FrontEnd(self.path, READY_S, pairs)
+        self.addCleanup(f.close)
+        f.start()
+        self.read(f)
+        return f
+
+    def read(self, f):
+        """The daemon has read the messages."""
+        self.assertEqual(f.resolve(OWN, '10.66.0.1'), MAC)
+
+    def rings_of(self, f):
+        """The rings by which frames of RoCE arrive while softhca-perf runs."""
+        port, rings = free_port(), set()
+        words = [PERF, '--device', self.daemon.socket, '--timeout', str(READY_S)]
+        with subprocess.Popen([*words, '--server', str(port), '--once'], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as server:
+            self.addCleanup(server.kill)
+            while b'serves' not in server.stdout.readline():
+                self.assertIsNone(server.poll())
+            client = subprocess.Popen([*words, '--client', '127.0.0.1:%d' % port, '--op', 'send', '--iters', '20',
+                                       '--size', '64', '--verify'], stdout=subprocess.DEVNULL)
+            self.addCleanup(client.kill)
+            while client.poll() is None:
+                for ring in range(0, f.rings, 2):
+                    frame = f.take(ring)
+                    if frame is not None and frame[12:14] == b'\x08\0' and frame[36:38] == struct.pack('>H', 4791):
+                        rings.add(ring)
+                        f.transmit(frame)
+                time.sleep(0.0001)
+            self.assertEqual(client.returncode, 0, self.daemon.text())
+        return rings
+
+    def test_one_pair(self):
+        for _ in range(2):
+            f = self.front_end(1)
+            self.assertEqual(self.rings_of(f), {0})
+            f.close()
+        self.assertEqual(self.daemon.stop(), 0, self.daemon.text())
+
+    def test_pairs_in_use(self):
+        f = self.front_end(2)
+        for on in True, False, True:
+            f.use(1, on)
+            self.read(f)
+            self.assertEqual(self.rings_of(f), {0, 2} if on else {0})
+        f.close()
+        self.assertEqual(self.rings_of(self.front_end(1)), {0})
+        self.assertEqual(self.daemon.stop(), 0, self.daemon.text())
+
+
 class End(unittest.TestCase):
     """The daemon ends, also while its front-end has not sent the rest of a message."""
 
@@ -285,4 +352,4 @@ class End(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=[sys.argv[0]] + sys.argv[2:], verbosity=2)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)

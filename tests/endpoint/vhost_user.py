@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A front-end of vhost-user (a virtual machine's network card, without the machine): two split rings in a
-memfd. It speaks the protocol well, and lets its user say anything else."""
+"""A front-end of vhost-user (a virtual machine's network card, without the machine): two split rings for
+each pair of queues, in a memfd. It speaks the protocol well, and lets its user say anything else."""
 import array
 import mmap
 import os
@@ -13,6 +13,9 @@ import time
 GET_PROTOCOL_FEATURES, SET_PROTOCOL_FEATURES, GET_QUEUE_NUM, SET_VRING_ENABLE, SEND_RARP, NET_SET_MTU = range(15, 21)
 LAST = 40  # beyond the last request
 VERSION_1 = 1 << 32
+PROTOCOL_FEATURES = 1 << 30
+QUEUES = 1 << 22  # several pairs
+PROTOCOL_QUEUES = 1  # the same among the features of the protocol
 VERSION = 1  # in the flags of a message
 SIZE = 256  # descriptors of a ring
 BUFFER = 8192
@@ -21,21 +24,22 @@ RING = 0x4000  # room of a ring: 4 KiB descriptors, available ring, used ring
 USER = 0x7f0000000000  # where the memory is for the front-end, as it tells
 GUEST = 0x40000000  # and for its machine
 NEXT, WRITE, INDIRECT = 1, 2, 4
-RECEIVE, TRANSMIT = 0, 1
+RECEIVE, TRANSMIT = 0, 1  # of the first pair; those of others follow
 
 
 class FrontEnd:
-    def __init__(self, path, timeout):
+    def __init__(self, path, timeout, pairs=1):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(timeout)
         self.socket.connect(path)
         self.timeout = timeout
-        self.bytes = 2 * RING + 2 * SIZE * BUFFER
+        self.rings = 2 * pairs
+        self.bytes = self.rings * (RING + SIZE * BUFFER)
         self.file = os.memfd_create('guest')
         os.ftruncate(self.file, self.bytes)
         self.memory = mmap.mmap(self.file, self.bytes)
-        self.next = [0, 0]  # of the available ring
-        self.seen = [0, 0]  # of the used ring
+        self.next = [0] * self.rings  # of the available ring
+        self.seen = [0] * self.rings  # of the used ring
         self.features = 0
         self.given = []
 
@@ -112,19 +116,29 @@ class FrontEnd:
         self.send(SET_VRING_KICK, struct.pack('=Q', ring), [self.event()])
 
     def start(self):
-        """A card with its link up."""
-        self.greet()
+        """A card with its link up, and all its queues."""
+        several = self.rings > 2
+        self.greet(VERSION_1 | (QUEUES | PROTOCOL_FEATURES if several else 0))
+        if several:
+            self.number(SET_PROTOCOL_FEATURES, self.ask(GET_PROTOCOL_FEATURES) & PROTOCOL_QUEUES)
         self.give_memory()
-        for slot in range(SIZE):
-            self.offer(RECEIVE, [(slot, BUFFER, WRITE)])
-        for ring in RECEIVE, TRANSMIT:
+        for ring in range(self.rings):
+            for slot in range(0 if ring & 1 else SIZE):
+                self.offer(ring, [(slot, BUFFER, WRITE)])
+        for ring in range(self.rings):
             self.start_ring(ring)
+        for pair in range(self.rings // 2 if several else 0):
+            self.use(pair, True)
         return self
+
+    def use(self, pair, on):
+        for ring in 2 * pair, 2 * pair + 1:
+            self.state(SET_VRING_ENABLE, ring, int(on))
 
     # ---- rings: descriptors at 0, used ring at 0x1000, available ring at 0x2000 ----
 
     def buffer(self, ring, slot):
-        return 2 * RING + (ring * SIZE + slot) * BUFFER
+        return self.rings * RING + (ring * SIZE + slot) * BUFFER
 
     def describe(self, ring, slot, guest, size, flags, following=0):
         struct.pack_into('=QIHH', self.memory, ring * RING + 16 * slot, guest, size, flags, following)
@@ -153,16 +167,16 @@ class FrontEnd:
         self.memory[at:at + HEADER + len(frame)] = bytes(HEADER) + frame
         self.offer(TRANSMIT, [(slot, HEADER + len(frame), 0)])
 
-    def take(self):
+    def take(self, ring=RECEIVE):
         """The next frame that was received; None: no frame."""
-        if self.used(RECEIVE) == self.seen[RECEIVE] & 0xffff:
+        if self.used(ring) == self.seen[ring] & 0xffff:
             return None
-        at = RECEIVE * RING + 0x1000 + 4 + 8 * (self.seen[RECEIVE] % SIZE)
+        at = ring * RING + 0x1000 + 4 + 8 * (self.seen[ring] % SIZE)
         slot, size = struct.unpack_from('=II', self.memory, at)
-        self.seen[RECEIVE] += 1
-        at = self.buffer(RECEIVE, slot)
+        self.seen[ring] += 1
+        at = self.buffer(ring, slot)
         frame = self.memory[at + HEADER:at + size]
-        self.offer(RECEIVE, [(slot, BUFFER, WRITE)])
+        self.offer(ring, [(slot, BUFFER, WRITE)])
         return frame
 
     def resolve(self, own, ip):

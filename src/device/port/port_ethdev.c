@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
+#include <rte_spinlock.h>
 
 #include "core/mbuf.h"
 #include "core/tsan.h"
@@ -27,6 +28,8 @@ struct ethdev_queue {
 		*pool;	 /* a pool of several queues would wait for a worker without a CPU */
 	uint64_t copied; /* frames whose pool lacks the private area */
 	uint64_t lost;	 /* [pub] frames of those lost because no mbuf was free */
+	/* vhost: changes + 1 when it last took a frame, and when it took none; 0: never */
+	uint32_t taken_at, refused_at;
 } __rte_cache_aligned;
 
 struct port_ethdev {
@@ -39,6 +42,9 @@ struct port_ethdev {
 	uint64_t missed;	  /* [pub] the driver's count at the last hca_port_ethdev_look() */
 	struct hca_packet packet; /* net_af_packet: its sockets */
 	struct ethdev_spread spread;
+	uint32_t changes; /* [pub] vhost: of the guest's queues, or of its presence */
+	bool vhost;
+	rte_spinlock_t first_lock; /* vhost: of the first queue for sending */
 	struct ethdev_queue queue[HCA_PORT_ETHDEV_QUEUES];
 };
 
@@ -87,6 +93,74 @@ ethdev_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, ui
 		return 0;
 	hca_tsan_give_all((void *const *)m, n);
 	return rte_eth_tx_burst(p->id, q, m, n);
+}
+
+/* ---- vhost: the guest chooses how many of its queues are in use ---- */
+
+static int
+on_change(uint16_t id, enum rte_eth_event_type event, void *arg, void *unused)
+{
+	struct port_ethdev *p = arg;
+
+	(void)id;
+	(void)event;
+	(void)unused;
+	__atomic_fetch_add(&p->changes, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/*
+ * The number of frames that a queue took; -1: the guest does not use it. A queue that takes nothing
+ * the first time after a change is not asked again until the next one; one that has taken frames is
+ * full.
+ */
+static int
+offer(struct port_ethdev *p, uint16_t q, struct rte_mbuf **m, uint16_t n)
+{
+	struct ethdev_queue *own = &p->queue[q];
+	uint32_t now = __atomic_load_n(&p->changes, __ATOMIC_ACQUIRE) + 1;
+	uint16_t sent;
+
+	if (own->refused_at == now)
+		return -1;
+	sent = rte_eth_tx_burst(p->id, q, m, n);
+	if (sent != 0)
+		own->taken_at = now;
+	if (own->taken_at == now)
+		return sent;
+	own->refused_at = now;
+	return -1;
+}
+
+/* A guest always has the first queue, which takes the frames of those that it does not use. */
+static uint16_t
+vhost_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
+{
+	struct port_ethdev *p = (struct port_ethdev *)port;
+	int sent = -1;
+
+	(void)now;
+	if (n == 0 || unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
+		return 0;
+	hca_tsan_give_all((void *const *)m, n);
+	if (q != 0)
+		sent = offer(p, q, m, n);
+	if (sent >= 0)
+		return (uint16_t)sent;
+	rte_spinlock_lock(&p->first_lock);
+	n = rte_eth_tx_burst(p->id, 0, m, n);
+	rte_spinlock_unlock(&p->first_lock);
+	return n;
+}
+
+static const enum rte_eth_event_type changes[] = {RTE_ETH_EVENT_QUEUE_STATE,
+						  RTE_ETH_EVENT_INTR_LSC};
+
+static void
+unwatch_guest(struct port_ethdev *p)
+{
+	for (unsigned int i = 0; p->vhost && i < RTE_DIM(changes); i++)
+		rte_eth_dev_callback_unregister(p->id, changes[i], on_change, p);
 }
 
 /* Without a watcher no event announces changes of the link: encap polls it. */
@@ -201,19 +275,34 @@ ethdev_close(struct hca_port *port)
 	ethdev_spread_end(&p->spread);
 	if (p->started)
 		rte_eth_dev_stop(p->id);
+	unwatch_guest(p);
 	rte_eth_dev_close(p->id);
 	free_pools(p);
 	rte_free(p);
 }
 
-static const struct hca_port_ops ethdev_ops = {
-	.rx = ethdev_rx,
-	.tx = ethdev_tx,
-	.link_up = ethdev_link_up,
-	.missed = ethdev_missed,
-	.deadline = ethdev_deadline,
-	.close = ethdev_close,
-};
+#define ETHDEV_OPS(send) \
+	{ \
+		.rx = ethdev_rx, .tx = send, .link_up = ethdev_link_up, .missed = ethdev_missed, \
+		.deadline = ethdev_deadline, .close = ethdev_close, \
+	}
+
+static const struct hca_port_ops ethdev_ops = ETHDEV_OPS(ethdev_tx);
+static const struct hca_port_ops vhost_ops = ETHDEV_OPS(vhost_tx);
+
+static void
+watch_guest(struct port_ethdev *p)
+{
+	struct rte_eth_dev_info info;
+
+	p->vhost = p->port.queues > 1 && rte_eth_dev_info_get(p->id, &info) == 0 &&
+		   info.driver_name != NULL && strstr(info.driver_name, "vhost") != NULL;
+	if (!p->vhost)
+		return;
+	p->port.ops = &vhost_ops;
+	for (unsigned int i = 0; i < RTE_DIM(changes); i++)
+		rte_eth_dev_callback_register(p->id, changes[i], on_change, p);
+}
 
 static int
 make_pools(struct port_ethdev *p, const struct hca_port_ethdev_config *cfg, uint16_t rx_desc)
@@ -351,14 +440,17 @@ hca_port_ethdev_open(const struct hca_port_ethdev_config *cfg, struct hca_port *
 	rc = make_pools(p, cfg, rx_desc);
 	if (rc != 0)
 		goto err_pool;
+	watch_guest(p);
 	rc = start_queues(p, cfg, rx_desc, tx_desc);
 	if (rc != 0)
-		goto err_pool;
+		goto err_watch;
 	spread(p, cfg);
 	find_sockets(p);
 	*out = &p->port;
 	return 0;
 
+err_watch:
+	unwatch_guest(p);
 err_pool:
 	free_pools(p);
 	rte_free(p);
