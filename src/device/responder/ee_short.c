@@ -36,13 +36,6 @@ in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
 	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED | EE_FILLED | EE_TWICE));
 }
 
-/* The same for a WRITE or SEND, which has a payload. */
-static inline bool
-data_in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
-{
-	return in_order(qp, rxd) && rxd->payload_len - 1 < 1u << qp->ee.mtu_log;
-}
-
 /* hca_vtp_scatter() without a call if the memory is contiguous; len is not 0. */
 static inline void
 store_payload(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, const uint8_t *src,
@@ -54,7 +47,61 @@ store_payload(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, co
 		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
 }
 
-/* ---- runs of WRITEs ---- */
+/* ---- runs ---- */
+
+/*
+ * Packets in a row of one QP that are in order: the QP is checked once, and advanced once at the
+ * end. The first packet that does not fit in ends the run and has other checks.
+ */
+struct run {
+	uint32_t qpi, generation, psn, mtu;
+	uint32_t asked; /* packets that requested an acknowledgement */
+	uint64_t bytes;
+};
+
+static inline struct run
+begin_run(const struct hca_qp *qp, const struct hca_rxd *rxd)
+{
+	return (struct run){.qpi = rxd->qpi,
+			    .generation = rxd->generation,
+			    .psn = rxd->psn,
+			    .mtu = 1u << qp->ee.mtu_log};
+}
+
+static inline bool
+is_next(const struct run *r, const struct hca_rxd *rxd, uint8_t opcode)
+{
+	return rxd->opcode == opcode && rxd->qpi == r->qpi && rxd->generation == r->generation &&
+	       rxd->psn == r->psn && rxd->payload_len - 1 < r->mtu;
+}
+
+static inline void
+add_to_run(struct run *r, const struct hca_rxd *rxd)
+{
+	r->asked += (rxd->flags & HCA_RXD_ACKREQ) != 0;
+	r->bytes += rxd->payload_len;
+	r->psn = (r->psn + 1) & HCA_PSN_MASK;
+}
+
+/* n packets were executed; as ee_accepted() for each of them. */
+static inline void
+end_run(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, const struct run *r,
+	unsigned int n)
+{
+	if (unlikely(n == 0))
+		return;
+	ee_count_messages(ee, n);
+	ee_count_received(ee, n, r->bytes);
+	ee_set_epsn(ee, r->psn);
+	ee->accepted_at = ctx->stamp;
+	if (n != r->asked && ee->unacked + 1u < ctx->ack_every)
+		ee_list_lazy(h, ctx, ee, r->qpi);
+	ee->unacked += n - r->asked;
+	if (r->asked != 0 || ee->unacked >= ctx->ack_every) {
+		ee->flags |= EE_ACK_OWED;
+		ee_list_ready(h, ctx, ee, r->qpi);
+	}
+}
 
 /* The next frames of a burst, while one of them is executed. */
 static inline void
@@ -66,18 +113,21 @@ prefetch_next(struct rte_mbuf *const *m, unsigned int left)
 		rte_prefetch0(rte_pktmbuf_mtod(m[1], const uint8_t *) + 64);
 }
 
-/*
- * The entry that grants a write of len bytes to va; NULL: none. last: that of the WRITE before, of
- * the same QP and burst.
- */
+/* Whether the entry of the packet before, with the same rights, also grants this access. */
+static inline bool
+grants(const struct hca_mpt_entry *e, uint32_t key, uint64_t va, uint32_t len)
+{
+	return e != NULL && e->key == key && len <= e->length && va - e->start <= e->length - len;
+}
+
+/* The entry that grants a WRITE; NULL: none. last: that of the WRITE before in the run. */
 static inline const struct hca_mpt_entry *
 grant_of(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_mpt_entry *last,
 	 uint32_t key, uint64_t va, uint32_t len)
 {
 	const struct hca_mpt_entry *e;
 
-	if (likely(last != NULL && last->key == key && len <= last->length &&
-		   va - last->start <= last->length - len))
+	if (likely(grants(last, key, va, len)))
 		return last;
 	e = hca_vtp_check(&h->vtp, key, qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE, va, len);
 	if (unlikely(e == NULL))
@@ -85,68 +135,38 @@ grant_of(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_mpt_entry
 	return e;
 }
 
-/* As ee_accepted() for each of n packets, of which `asked` requested an acknowledgement. */
-static inline void
-accept_run(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, uint32_t qpi,
-	   unsigned int n, unsigned int asked)
-{
-	ee->accepted_at = ctx->stamp;
-	if (n != asked && ee->unacked + 1u < ctx->ack_every)
-		ee_list_lazy(h, ctx, ee, qpi);
-	ee->unacked += n - asked;
-	if (asked != 0 || ee->unacked >= ctx->ack_every) {
-		ee->flags |= EE_ACK_OWED;
-		ee_list_ready(h, ctx, ee, qpi);
-	}
-}
-
-/*
- * Execute the WRITEs of one packet at the beginning of m[0 .. n - 1] that are of one QP, in order
- * and allowed; the QP is checked once and advanced once. Returns their number; the next packet has
- * other checks.
- */
+/* Executes the WRITEs of one packet at m[0 .. n - 1] that are a run; returns their number. */
 static inline unsigned int
 write_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
 {
 	const struct hca_rxd *rxd = hca_rxd(m[0]);
-	uint32_t qpi = rxd->qpi, generation = rxd->generation, psn = rxd->psn, mtu;
+	struct hca_qp *qp = &h->qp[rxd->qpi];
 	const struct hca_mpt_entry *e = NULL;
-	struct hca_qp *qp = &h->qp[qpi];
-	unsigned int i, asked = 0;
-	uint64_t bytes = 0;
+	struct run r;
+	unsigned int i;
 
 	if (unlikely(!in_order(qp, rxd) ||
 		     !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE)))
 		return 0;
-	mtu = 1u << qp->ee.mtu_log;
+	r = begin_run(qp, rxd);
 	for (i = 0; i < n; i++) {
 		const uint8_t *data = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		const struct hca_reth *reth;
-		uint32_t len;
 		uint64_t va;
 
 		prefetch_next(m + i, n - i);
 		rxd = hca_rxd(m[i]);
-		len = rxd->payload_len;
-		if (unlikely(rxd->opcode != HCA_BTH_RC_WRITE_ONLY || rxd->qpi != qpi ||
-			     rxd->generation != generation || rxd->psn != psn || len - 1 >= mtu))
+		if (unlikely(!is_next(&r, rxd, HCA_BTH_RC_WRITE_ONLY)))
 			break;
 		reth = (const void *)(data + rxd->ext_off);
 		va = hca_be64_to_cpu(reth->va);
-		e = grant_of(h, qp, e, hca_be32_to_cpu(reth->rkey), va, len);
-		if (unlikely(e == NULL || hca_be32_to_cpu(reth->dma_len) != len))
+		e = grant_of(h, qp, e, hca_be32_to_cpu(reth->rkey), va, rxd->payload_len);
+		if (unlikely(e == NULL || hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
 			break;
-		store_payload(h, e, va, data + rxd->payload_off, len);
-		asked += (rxd->flags & HCA_RXD_ACKREQ) != 0;
-		bytes += len;
-		psn = (psn + 1) & HCA_PSN_MASK;
+		store_payload(h, e, va, data + rxd->payload_off, rxd->payload_len);
+		add_to_run(&r, rxd);
 	}
-	if (unlikely(i == 0))
-		return 0;
-	ee_count_messages(&qp->ee, i);
-	ee_set_epsn(&qp->ee, psn);
-	ee_count_received(&qp->ee, i, bytes);
-	accept_run(h, ctx, &qp->ee, qpi, i, asked);
+	end_run(h, ctx, &qp->ee, &r, i);
 	ctx->writes += i;
 	return i;
 }
@@ -201,7 +221,10 @@ read_sge(const struct receive *r, uint32_t i, uint64_t *w0, uint64_t *va)
 	return *w0 & HCA_INLINE_FLAG ? 0 : (uint32_t)*w0;
 }
 
-/* Whether there is a receive with len bytes in its first SGE, so that no copy of it is needed. */
+/*
+ * Whether there is a receive with len bytes in its first SGE, so that no copy of it is needed. r->e:
+ * of the receive before in the run, or NULL.
+ */
 static inline bool
 find_receive(struct hca_pipe *h, struct hca_qp *qp, uint32_t len, struct receive *r)
 {
@@ -209,6 +232,8 @@ find_receive(struct hca_pipe *h, struct hca_qp *qp, uint32_t len, struct receive
 
 	if (unlikely(!next_receive(qp, r) || read_sge(r, 0, &w0, &r->va) < len))
 		return false;
+	if (likely(grants(r->e, (uint32_t)(w0 >> 32), r->va, len)))
+		return true;
 	r->e = hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32), recv_pd(qp, r), HCA_ACCESS_LOCAL_WRITE,
 			     r->va, len);
 	return likely(r->e != NULL);
@@ -328,8 +353,6 @@ complete_receive(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp,
 	struct hca_cqe *cqe =
 		recv_slot(h, ctx, qp->cfg.rcqn, (rxd->flags & HCA_RXD_SOLICITED) != 0);
 
-	ee_count_message(ee);
-	ee_count_received(ee, 1, rxd->payload_len);
 	ctx->sends++;
 	if (likely(cqe != NULL)) {
 		cqe->my_qpn = hca_cpu_to_le32(qp->cfg.local_qpn);
@@ -346,22 +369,40 @@ complete_receive(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp,
 		__atomic_store_n(&ee->rq_consumed, ee->rq_consumed + 1, __ATOMIC_RELAXED);
 }
 
-static inline bool
-fast_send(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
+/*
+ * The same for SENDs. An overrun of the CQ or a bad SRQ changes the state of the QP, so that is
+ * checked for each.
+ */
+static inline unsigned int
+send_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
 {
+	const struct hca_rxd *rxd = hca_rxd(m[0]);
 	struct hca_qp *qp = &h->qp[rxd->qpi];
-	uint32_t len = rxd->payload_len;
-	struct receive r;
+	uint32_t state = hca_qp_state(qp);
+	struct receive receive;
+	struct run r;
+	unsigned int i;
 
-	if (unlikely(!data_in_order(qp, rxd) || !find_receive(h, qp, len, &r) ||
-		     !take_receive(h, &r)))
-		return false;
-	store_payload(h, r.e, r.va, rte_pktmbuf_mtod_offset(m, const uint8_t *, rxd->payload_off),
-		      len);
-	complete_receive(h, ctx, qp, rxd, &r, len, qp->cfg.remote_qpn, 0);
-	ee_set_epsn(&qp->ee, rxd->psn + 1);
-	ee_accepted(h, ctx, &qp->ee, rxd->qpi, rxd->flags & HCA_RXD_ACKREQ);
-	return true;
+	if (unlikely(!in_order(qp, rxd)))
+		return 0;
+	r = begin_run(qp, rxd);
+	receive.e = NULL;
+	for (i = 0; i < n; i++) {
+		prefetch_next(m + i, n - i);
+		rxd = hca_rxd(m[i]);
+		if (unlikely(!is_next(&r, rxd, HCA_BTH_RC_SEND_ONLY) || hca_qp_state(qp) != state ||
+			     !find_receive(h, qp, rxd->payload_len, &receive) ||
+			     !take_receive(h, &receive)))
+			break;
+		store_payload(h, receive.e, receive.va,
+			      rte_pktmbuf_mtod_offset(m[i], const uint8_t *, rxd->payload_off),
+			      rxd->payload_len);
+		complete_receive(h, ctx, qp, rxd, &receive, rxd->payload_len, qp->cfg.remote_qpn,
+				 0);
+		add_to_run(&r, rxd);
+	}
+	end_run(h, ctx, &qp->ee, &r, i);
+	return i;
 }
 
 /* Whether a datagram comes to a QP in a normal state, and its completion is of the usual form. */
@@ -396,6 +437,8 @@ fast_datagram(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const 
 		return false;
 	ee_put_grh(grh, l3);
 	hca_copy_last_byte_last(h->icrc, to, data + rxd->payload_off, rxd->payload_len);
+	ee_count_message(&qp->ee);
+	ee_count_received(&qp->ee, 1, rxd->payload_len);
 	network = l3[0] >> 4 == 6 ? HCA_CQE_NETWORK_IPV6 : HCA_CQE_NETWORK_IPV4;
 	complete_receive(h, ctx, qp, rxd, &r, len, hca_be32_to_cpu(deth->sqpn) & HCA_QPN_MASK,
 			 HCA_CQE_MAKE_FLAGS(hca_qp_live(&qp->addr.pkey_index), 1, network, 0));
@@ -485,18 +528,29 @@ other_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const 
 	ee_process_request(h, ctx, m);
 }
 
+/* Executes the run that the burst begins with; returns its length. */
+static inline unsigned int
+run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
+{
+	if (!HCA_SHORT_WAYS)
+		return 0;
+	switch (hca_rxd(m[0])->opcode) {
+	case HCA_BTH_RC_WRITE_ONLY:
+		return write_run(h, ctx, m, n);
+	case HCA_BTH_RC_SEND_ONLY:
+		return send_run(h, ctx, m, n);
+	default:
+		return 0;
+	}
+}
+
 static inline void
 request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m)
 {
-	const struct hca_rxd *rxd = hca_rxd(m);
-
-	if (!HCA_SHORT_WAYS) {
+	if (HCA_SHORT_WAYS)
+		other_request(h, ctx, m, hca_rxd(m));
+	else
 		ee_process_request(h, ctx, m);
-		return;
-	}
-	if (rxd->opcode == HCA_BTH_RC_SEND_ONLY && fast_send(h, ctx, m, rxd))
-		return;
-	other_request(h, ctx, m, rxd);
 }
 
 static void
@@ -529,12 +583,10 @@ hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 	ctx->stamp = (uint16_t)(now / EE_STAMP_NS);
 	ctx->cq_of = NO_CQ;
 	for (unsigned int i = 0; i < n;) {
-		unsigned int run = 0;
+		unsigned int taken = run(h, ctx, m + i, n - i);
 
-		if (HCA_SHORT_WAYS && hca_rxd(m[i])->opcode == HCA_BTH_RC_WRITE_ONLY)
-			run = write_run(h, ctx, m + i, n - i);
-		i += run;
-		if (run != 0)
+		i += taken;
+		if (taken != 0)
 			continue;
 		prefetch_next(m + i, n - i);
 		request(h, ctx, m[i++]);
