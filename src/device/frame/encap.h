@@ -139,25 +139,31 @@ hca_encap_find_entry(struct hca_pipe *h, const struct hca_qp *qp, uint32_t pd, u
 	return e;
 }
 
+/* Address of a payload in an entry that grants it, which is prefetched; NULL: not contiguous. */
+static inline const uint8_t *
+hca_encap_place(struct hca_pipe *h, const struct hca_mpt_entry *e, const struct hca_txd *d)
+{
+	const uint8_t *src;
+	uint32_t run;
+
+	src = hca_vtp_ptr(&h->vtp, e, d->va, d->len, &run);
+	if (unlikely(run != d->len))
+		return NULL;
+	rte_prefetch0(src);
+	return src;
+}
+
 /* Address of a payload in one contiguous run, which is prefetched, else NULL. */
 static inline const uint8_t *
 hca_encap_find_payload(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_txd *d,
 		       uint32_t pd, uint32_t access)
 {
 	const struct hca_mpt_entry *e;
-	const uint8_t *src;
-	uint32_t run;
 
 	if (d->nsge != 1 || d->len == 0)
 		return NULL;
 	e = hca_encap_find_entry(h, qp, pd, d->key, access, d->va, d->len);
-	if (unlikely(e == NULL))
-		return NULL;
-	src = hca_vtp_ptr(&h->vtp, e, d->va, d->len, &run);
-	if (unlikely(run != d->len))
-		return NULL;
-	rte_prefetch0(src);
-	return src;
+	return likely(e != NULL) ? hca_encap_place(h, e, d) : NULL;
 }
 
 /* Where the frame of an mbuf begins. */

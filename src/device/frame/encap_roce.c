@@ -354,19 +354,68 @@ finish_run(struct hca_pipe *h, uint32_t qpi, uint32_t seq)
 		hca_msg_send(h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, qpi, HCA_MSG_COPIED);
 }
 
+/* The entry of a key; the next descriptor of the QP often has the same key. */
+struct source {
+	const struct hca_mpt_entry *e; /* contiguous; NULL: none */
+	uint32_t qpi, generation, key;
+};
+
+static inline bool
+is_of_source(const struct source *s, const struct hca_txd *d)
+{
+	return s->e != NULL && d->key == s->key && d->qpi == s->qpi &&
+	       d->generation == s->generation && d->nsge == 1 && d->len != 0 &&
+	       d->len <= s->e->length && d->va - s->e->start <= s->e->length - d->len;
+}
+
+/* As hca_encap_find_payload() for a request. */
+static inline const uint8_t *
+find_request_payload(struct hca_pipe *h, struct source *s, const struct hca_qp *qp,
+		     const struct hca_txd *d)
+{
+	const struct hca_mpt_entry *e;
+
+	s->e = NULL;
+	if (d->nsge != 1 || d->len == 0)
+		return NULL;
+	e = hca_encap_find_entry(h, qp, qp->cfg.pd, d->key, HCA_MPT_FLAG_REGION, d->va, d->len);
+	if (unlikely(e == NULL))
+		return NULL;
+	if (HCA_SHORT_WAYS && likely(e->base != NULL))
+		*s = (struct source){e, d->qpi, d->generation, d->key};
+	return hca_encap_place(h, e, d);
+}
+
 static inline void
-find_payloads(struct hca_pipe *h, void *const *objs, const uint8_t **src, unsigned int n,
-	      bool request)
+find_request_payloads(struct hca_pipe *h, void *const *objs, const uint8_t **src, unsigned int n)
+{
+	struct source s = {.e = NULL};
+
+	for (unsigned int i = 0; i < n; i++) {
+		const struct hca_txd *d = hca_txd(objs[i]);
+		const struct hca_qp *qp;
+
+		if (likely(is_of_source(&s, d))) {
+			src[i] = s.e->base + (d->va - s.e->start);
+			rte_prefetch0(src[i]);
+			continue;
+		}
+		qp = &h->qp[d->qpi];
+		/* a stale descriptor may have no context any more */
+		src[i] = is_stale(qp, d) ? NULL : find_request_payload(h, &s, qp, d);
+	}
+}
+
+static inline void
+find_response_payloads(struct hca_pipe *h, void *const *objs, const uint8_t **src, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
 		const struct hca_qp *qp = &h->qp[d->qpi];
 
-		/* a stale descriptor may have no context any more */
-		src[i] = is_stale(qp, d) ? NULL
-					 : hca_encap_find_payload(
-						   h, qp, d, request ? qp->cfg.pd : pd_of(qp, d),
-						   request ? HCA_MPT_FLAG_REGION : access_of(d));
+		src[i] = is_stale(qp, d)
+				 ? NULL
+				 : hca_encap_find_payload(h, qp, d, pd_of(qp, d), access_of(d));
 	}
 }
 
@@ -464,7 +513,7 @@ request_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t no
 	struct run run = {.like = &like};
 
 	hca_encap_begin(&b);
-	find_payloads(h, objs, src, n, true);
+	find_request_payloads(h, objs, src, n);
 	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
@@ -531,7 +580,7 @@ response_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 	struct run run = {.like = NULL};
 
 	hca_encap_begin(&b);
-	find_payloads(h, objs, src, n, false);
+	find_response_payloads(h, objs, src, n);
 	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_mbuf *m = objs[i];

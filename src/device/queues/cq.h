@@ -165,12 +165,15 @@ hca_cq_cursor_take(struct hca_cq_cursor *c)
 static inline void
 hca_cq_cursor_publish(struct hca_cq_cursor *c)
 {
-	for (; c->first != c->prod; c->first++) {
-		struct hca_cqe *cqe =
-			(void *)(c->base + (size_t)(c->first & c->mask) * HCA_CQE_SIZE);
+	uint32_t first = c->first, prod = c->prod, mask = c->mask;
+	uint8_t *base = c->base;
+
+	for (; first != prod; first++) {
+		struct hca_cqe *cqe = (void *)(base + (size_t)(first & mask) * HCA_CQE_SIZE);
 
 		__atomic_store_n(&cqe->owner, 0, __ATOMIC_RELEASE);
 	}
+	c->first = prod;
 }
 
 /* Publish, and write the producer index back to the CQ. */

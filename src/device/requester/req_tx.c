@@ -281,12 +281,13 @@ hca_req_tx_free_released(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, struct 
 	uint32_t tail = hca_una_tail(__atomic_load_n(&qp->sq_una, __ATOMIC_ACQUIRE));
 	uint32_t done = __atomic_load_n(&qp->encap.req_done_seq, __ATOMIC_ACQUIRE);
 	uint32_t freed = qp->sq_freed, mask = qp->req_tx.window_mask;
+	bool idle = done == qp->req_tx.desc_seq; /* encap has none of its descriptors */
 	const uint32_t *window = qp->req_tx.window;
 
 	for (; freed != tail; freed++) {
 		uint32_t ref = window[freed & mask];
 
-		if ((int32_t)(done - hca_record(h, ref)->desc_seq) < 0)
+		if (unlikely(!idle) && (int32_t)(done - hca_record(h, ref)->desc_seq) < 0)
 			break;
 		return_record(h, ctx, ref);
 	}

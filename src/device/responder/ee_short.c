@@ -222,8 +222,8 @@ read_sge(const struct receive *r, uint32_t i, uint64_t *w0, uint64_t *va)
 }
 
 /*
- * Whether there is a receive with len bytes in its first SGE, so that no copy of it is needed. r->e:
- * of the receive before in the run, or NULL.
+ * Whether there is a receive with len bytes in its first SGE, so that no copy of it is needed.
+ * r->e: of the receive before in the run, or NULL.
  */
 static inline bool
 find_receive(struct hca_pipe *h, struct hca_qp *qp, uint32_t len, struct receive *r)
