@@ -192,37 +192,60 @@ take_cqe(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 	}
 }
 
-/* The previous completion: its queue, NULL: none, and `local` of its CQE. */
+/* The previous completion: its object, and `local` of its CQE. */
 struct before {
-	struct urma_queue *q;
-	uint32_t local;
+	struct urma_queue *q; /* NULL: it was of no Jetty or JFS */
+	struct urma_rq *rq;   /* NULL: neither of a Jetty nor of a JFR */
+	uint32_t local, local_id;
+	uintptr_t user_data;
+	bool jetty;
 };
 
 static inline void
 note_before(struct before *b, const struct hca_cqe_ub *cqe, const urma_cr_t *cr)
 {
+	bool jfr = HCA_CQE_UB_KIND(hca_le32_to_cpu(cqe->local)) == HCA_CQE_UB_JFR;
+
 	b->local = cqe->local;
-	b->q = HCA_CQE_UB_KIND(hca_le32_to_cpu(cqe->local)) == HCA_CQE_UB_JFR
-		       ? NULL
-		       : (struct urma_queue *)cr->user_data;
+	b->local_id = cr->local_id;
+	b->user_data = cr->user_data;
+	b->jetty = cr->flag.bs.jetty;
+	b->q = jfr ? NULL : (struct urma_queue *)cr->user_data;
+	b->rq = jfr ? &((struct urma_jfrq *)cr->user_data)->rq : NULL;
+	if (b->q != NULL && b->jetty)
+		b->rq = b->q->shared != NULL ? &b->q->shared->rq : &b->q->rq;
 }
 
-/* take_cqe() of a request that went well, of that queue; false: it is another one. */
+/*
+ * take_cqe() of a request or a Send that went well, of the same object; false: it is another one, or
+ * there are addresses in front of messages.
+ */
 static inline bool
 take_like(const struct before *b, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
-	struct urma_queue *q = b->q;
+	bool send = cqe->is_send & 1;
 
-	if (q == NULL || cqe->local != b->local || cqe->is_send != (HCA_CQE_UB | 1) ||
+	if (cqe->local != b->local || (cqe->is_send | 1) != (HCA_CQE_UB | 1) ||
 	    cqe->status != HCA_UB_STATUS_OK)
+		return false;
+	if (send ? b->q == NULL
+		 : b->rq == NULL || b->rq->heads != NULL || cqe->opcode != HCA_UB_TA_SEND)
 		return false;
 	memset(cr, 0, sizeof(*cr));
 	cr->status = URMA_CR_SUCCESS;
 	cr->completion_len = hca_le32_to_cpu(cqe->bytes);
-	cr->user_ctx = sq_take(q, hca_le32_to_cpu(cqe->wqe));
-	cr->flag.bs.jetty = !q->is_jfs;
-	cr->local_id = q->is_jfs ? q->jfs.jfs_id.id : q->jetty.jetty_id.id;
-	cr->user_data = (uintptr_t)q;
+	cr->flag.bs.jetty = b->jetty;
+	cr->local_id = b->local_id;
+	cr->user_data = b->user_data;
+	if (send) {
+		cr->user_ctx = sq_take(b->q, hca_le32_to_cpu(cqe->wqe));
+		return true;
+	}
+	cr->user_ctx = urma_rq_take(b->rq, hca_le32_to_cpu(cqe->wqe));
+	cr->opcode = URMA_CR_OPC_SEND;
+	cr->remote_id.id = hca_le32_to_cpu(cqe->rc) & HCA_TC_MASK;
+	cr->tpn = hca_le32_to_cpu(cqe->tpn) & HCA_TPN_MASK;
+	cr->flag.bs.s_r = 1;
 	return true;
 }
 
@@ -230,7 +253,8 @@ static int
 poll_locked(struct urma_ctx *ctx, struct lib_cq *cq, int cr_cnt, urma_cr_t *cr)
 {
 	uint32_t consumer = cq->consumer;
-	struct before before = {.q = NULL};
+	/* no object has this number */
+	struct before before = {.local = FORGOTTEN};
 	int got = 0;
 
 	for (; got < cr_cnt; consumer++) {
@@ -284,6 +308,23 @@ find_eid(struct urma_ctx *ctx, uint32_t tpn, urma_eid_t *eid)
 
 /* ---- the call ---- */
 
+/* Receives in a row by one channel have one sender, which is looked up once. */
+static inline void
+find_senders(struct urma_ctx *ctx, urma_cr_t *cr, int n)
+{
+	const urma_cr_t *last = NULL;
+
+	for (int i = 0; i < n; i++) {
+		if (!cr[i].flag.bs.s_r)
+			continue;
+		if (last != NULL && last->tpn == cr[i].tpn && cr[i].tpn != 0)
+			cr[i].remote_id.eid = last->remote_id.eid;
+		else
+			find_eid(ctx, cr[i].tpn, &cr[i].remote_id.eid);
+		last = &cr[i];
+	}
+}
+
 static int
 poll_once(struct urma_ctx *ctx, struct lib_cq *cq, int cr_cnt, urma_cr_t *cr)
 {
@@ -292,9 +333,7 @@ poll_once(struct urma_ctx *ctx, struct lib_cq *cq, int cr_cnt, urma_cr_t *cr)
 	urma_inside()->cq_lock(cq);
 	got = poll_locked(ctx, cq, cr_cnt, cr);
 	urma_inside()->cq_unlock(cq);
-	for (int i = 0; i < got; i++)
-		if (cr[i].flag.bs.s_r)
-			find_eid(ctx, cr[i].tpn, &cr[i].remote_id.eid);
+	find_senders(ctx, cr, got);
 	return got;
 }
 

@@ -210,7 +210,10 @@ take_ring(struct urma_rq *rq, uint32_t offset)
 	uint32_t index = offset >> rq->wq.log_stride & rq->wq.mask, tail = rq->tail;
 	uint64_t id = rq->wq.wr_id[index];
 
-	rq->done[index] = 1;
+	if (index == (tail & rq->wq.mask))
+		tail++;
+	else
+		rq->done[index] = 1;
 	for (; rq->done[tail & rq->wq.mask]; tail++)
 		rq->done[tail & rq->wq.mask] = 0;
 	__atomic_store_n(&rq->tail, tail, __ATOMIC_RELEASE);

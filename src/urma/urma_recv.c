@@ -32,7 +32,7 @@ build(struct urma_rq *rq, uint32_t index, const urma_jfr_wr_t *wr)
 	struct hca_data_unit *u = (struct hca_data_unit *)(wqe + sizeof(struct hca_next_unit));
 	uint32_t used = 0;
 
-	memset(wqe, 0, (size_t)1 << wq->log_stride);
+	memset(wqe, 0, sizeof(struct hca_next_unit));
 	if (rq->heads != NULL) {
 		u[used].byte_cnt = hca_cpu_to_le32(URMA_HEAD_BYTES);
 		u[used].lkey = hca_cpu_to_le32(rq->heads_mr->lkey);
@@ -50,6 +50,8 @@ build(struct urma_rq *rq, uint32_t index, const urma_jfr_wr_t *wr)
 		u[used].addr = hca_cpu_to_le64(sge->addr);
 		used++;
 	}
+	if (used < ((1u << wq->log_stride) - sizeof(struct hca_next_unit)) / HCA_WQE_UNIT)
+		memset(&u[used], 0, sizeof(*u));
 	wq->wr_id[index] = wr->user_ctx;
 	return (struct hca_next_unit *)wqe;
 }
