@@ -50,4 +50,21 @@ hca_ub_cqe_fill_sent(struct hca_cqe_ub *cqe, uint32_t local, uint32_t wqe, uint3
 	cqe->status = HCA_UB_STATUS_OK;
 }
 
+/* The whole CQE of a received message without data of its own, the owner byte last; as above. */
+static inline void
+hca_ub_cqe_put_received(struct hca_cqe_ub *cqe, uint32_t local, uint32_t wqe, uint32_t rc,
+			uint32_t tpn, uint32_t bytes, uint8_t opcode)
+{
+	cqe->local = local;
+	cqe->wqe = hca_cpu_to_le32(wqe);
+	cqe->rc = hca_cpu_to_le32(rc);
+	cqe->tpn = hca_cpu_to_le32(tpn);
+	cqe->imm = 0;
+	cqe->bytes = hca_cpu_to_le32(bytes);
+	cqe->opcode = opcode;
+	cqe->is_send = HCA_CQE_UB;
+	cqe->status = HCA_UB_STATUS_OK;
+	__atomic_store_n(&cqe->owner, HCA_OWNER_SW, __ATOMIC_RELEASE);
+}
+
 #endif

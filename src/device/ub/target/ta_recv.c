@@ -17,13 +17,6 @@
 #include "ub/ub_cqe.h"
 #include "vtp/foreign.h"
 
-/* The queue that an MTETAH addresses. */
-struct tc {
-	struct hca_qp *qp; /* NULL: a JFR */
-	struct hca_srq *srq;
-	const struct hca_tc *row;
-};
-
 /* ---- finding ---- */
 
 static uint32_t
@@ -41,7 +34,7 @@ is_exported(const struct hca_tc *row)
 }
 
 static enum tat_why
-tat_find_jfr(const struct hca_pipe *h, uint32_t srqn, struct tc *tc)
+tat_find_jfr(const struct hca_pipe *h, uint32_t srqn, struct tat_tc *tc)
 {
 	tc->srq = hca_srq_find(&h->core, srqn);
 	if (tc->srq == NULL)
@@ -51,7 +44,7 @@ tat_find_jfr(const struct hca_pipe *h, uint32_t srqn, struct tc *tc)
 }
 
 static enum tat_why
-tat_find_jetty(const struct hca_pipe *h, uint32_t number, struct tc *tc)
+tat_find_jetty(const struct hca_pipe *h, uint32_t number, struct tat_tc *tc)
 {
 	uint32_t qpi = hca_qp_index(&h->core, number), state;
 	struct hca_qp *qp = &h->qp[qpi];
@@ -71,11 +64,11 @@ tat_find_jetty(const struct hca_pipe *h, uint32_t number, struct tc *tc)
 }
 
 static enum tat_why
-tat_find_queue(const struct hca_pipe *h, uint32_t mtetah, struct tc *tc)
+tat_find_queue(const struct hca_pipe *h, uint32_t mtetah, struct tat_tc *tc)
 {
 	uint32_t id;
 
-	*tc = (struct tc){0};
+	*tc = (struct tat_tc){0};
 	if (HCA_BITS(mtetah, 21, 20) == HCA_UB_TC_GROUP)
 		return TAT_GROUP;
 	id = tat_resolve_queue(h->ub, HCA_BITS(mtetah, 19, 0));
@@ -93,7 +86,7 @@ rq_offset(const struct hca_qp_ee *ee)
 }
 
 static void
-tat_catas(struct hca_pipe *h, const struct tc *tc)
+tat_catas(struct hca_pipe *h, const struct tat_tc *tc)
 {
 	if (tc->srq != NULL)
 		hca_srq_catas(&h->core, tc->srq, HCA_STAGE_TAT);
@@ -105,7 +98,7 @@ tat_catas(struct hca_pipe *h, const struct tc *tc)
 }
 
 static void
-refuse_for_now(struct tat_request *q, const struct tc *tc, enum tat_why why)
+refuse_for_now(struct tat_request *q, const struct tat_tc *tc, enum tat_why why)
 {
 	tat_refuse_for(q, why,
 		       RTE_MIN(__atomic_load_n(&tc->row->rnr_timer, __ATOMIC_RELAXED),
@@ -113,7 +106,7 @@ refuse_for_now(struct tat_request *q, const struct tc *tc, enum tat_why why)
 }
 
 static bool
-is_available(struct tat_request *q, const struct tc *tc)
+is_available(struct tat_request *q, const struct tat_tc *tc)
 {
 	uint64_t next;
 	int n = tc->srq != NULL ? hca_srq_available(tc->srq, &next) : hca_rq_available(&tc->qp->ee);
@@ -133,7 +126,7 @@ is_available(struct tat_request *q, const struct tc *tc)
 
 /* The queue of the message and the CQ of its completion. */
 static void
-tat_describe_queue(const struct hca_pipe *h, const struct tc *tc, struct tat_message *m)
+tat_describe_queue(const struct hca_pipe *h, const struct tat_tc *tc, struct tat_message *m)
 {
 	m->qpi = tc->qp != NULL ? (uint32_t)(tc->qp - h->qp) : TAT_NONE;
 	m->generation = tc->qp != NULL ? tc->qp->cfg.generation : 0;
@@ -147,7 +140,7 @@ tat_describe_queue(const struct hca_pipe *h, const struct tc *tc, struct tat_mes
 
 /* Copy the WQE; returns its link, and the number of its segments or -EINVAL. */
 static uint32_t
-tat_fetch_wqe(const struct tc *tc, struct tat_message *m, int *n)
+tat_fetch_wqe(const struct tat_tc *tc, struct tat_message *m, int *n)
 {
 	const struct hca_qp_ee *ee = tc->qp != NULL ? &tc->qp->ee : NULL;
 	const uint8_t *wqe;
@@ -165,7 +158,7 @@ tat_fetch_wqe(const struct tc *tc, struct tat_message *m, int *n)
 }
 
 static void
-tat_consume_wqe(struct hca_pipe *h, const struct tc *tc, uint32_t nda)
+tat_consume_wqe(struct hca_pipe *h, const struct tat_tc *tc, uint32_t nda)
 {
 	struct hca_qp_ee *ee;
 
@@ -180,7 +173,7 @@ tat_consume_wqe(struct hca_pipe *h, const struct tc *tc, uint32_t nda)
 }
 
 static bool
-tat_take_wqe(struct tat_request *q, const struct tc *tc)
+tat_take_wqe(struct tat_request *q, const struct tat_tc *tc)
 {
 	struct tat_message *m = q->msg;
 	uint32_t nda;
@@ -206,7 +199,7 @@ tat_take_wqe(struct tat_request *q, const struct tc *tc)
 
 /* Whether the request comes from the peer of a Jetty that has one peer. */
 static bool
-is_of_peer(struct tat_request *q, const struct tc *tc)
+is_of_peer(struct tat_request *q, const struct tat_tc *tc)
 {
 	uint32_t bound = __atomic_load_n(&tc->row->bound, __ATOMIC_ACQUIRE);
 
@@ -225,7 +218,7 @@ is_of_peer(struct tat_request *q, const struct tc *tc)
 bool
 tat_recv_take(struct tat_request *q, uint32_t mtetah, bool has_value, uint32_t value)
 {
-	struct tc tc;
+	struct tat_tc tc;
 	enum tat_why why = tat_find_queue(q->h, mtetah, &tc);
 
 	if (likely(why == TAT_FINE) && !hca_token_fits(&tc.row->token, has_value, value)) {
@@ -337,7 +330,7 @@ tat_recv_complete(struct tat_request *q, const struct tat_closing *c, uint32_t b
 
 /* The next receive of the queue: its WQE and offset, and of an SRQ its link. */
 static inline const uint8_t *
-tat_next_wqe(const struct tc *tc, uint32_t *off, uint32_t *nda)
+tat_next_wqe(const struct tat_tc *tc, uint32_t *off, uint32_t *nda)
 {
 	const uint8_t *wqe;
 	uint64_t next;
@@ -359,7 +352,7 @@ tat_next_wqe(const struct tc *tc, uint32_t *off, uint32_t *nda)
 
 /* The region of the receive's first SGE, if that has room for len bytes. */
 static inline const struct hca_mpt_entry *
-tat_first_sge(const struct hca_pipe *h, const struct tc *tc, const uint8_t *wqe, uint32_t len,
+tat_first_sge(const struct hca_pipe *h, const struct tat_tc *tc, const uint8_t *wqe, uint32_t len,
 	      uint64_t *va)
 {
 	const hca_le64 *unit = (const void *)(wqe + HCA_WQE_UNIT);
@@ -373,43 +366,108 @@ tat_first_sge(const struct hca_pipe *h, const struct tc *tc, const uint8_t *wqe,
 			     *va, len);
 }
 
+/* The queue of the Send, which is judged once for those in a row that name it alike. */
+static inline bool
+tat_find_usual(const struct hca_pipe *h, struct tat_send_run *run, const struct tat_usual_send *s)
+{
+	if (likely(run->found && run->mtetah == s->mtetah && run->value == s->value &&
+		   run->has_value == s->has_value))
+		return true;
+	run->found = tat_find_queue(h, s->mtetah, &run->tc) == TAT_FINE &&
+		     hca_token_fits(&run->tc.row->token, s->has_value, s->value) &&
+		     __atomic_load_n(&run->tc.row->bound, __ATOMIC_ACQUIRE) == HCA_TC_ANYBODY;
+	run->mtetah = s->mtetah;
+	run->value = s->value;
+	run->has_value = s->has_value;
+	if (!run->found)
+		return false;
+	run->cqn = run->tc.qp != NULL ? run->tc.qp->cfg.rcqn : run->tc.srq->cqn;
+	run->local = hca_cpu_to_le32(
+		run->tc.qp != NULL
+			? HCA_CQE_UB_MAKE_LOCAL(HCA_CQE_UB_JETTY, run->tc.qp->cfg.local_qpn)
+			: HCA_CQE_UB_MAKE_LOCAL(HCA_CQE_UB_JFR, run->tc.srq->srqn));
+	return true;
+}
+
+/* A slot that the cursor does not have. The next CQE after one of a full CQ opens it again. */
+static __rte_noinline struct hca_cqe *
+tat_other_slot(struct hca_pipe *h, struct tat_send_run *run, bool solicited)
+{
+	struct hca_cq_batch *batch = &tat_ctx(h)->batch;
+	struct hca_cqe *cqe = NULL;
+
+	if (run->cq_of != run->cqn && !solicited) {
+		hca_cq_cursor_close(&run->cq);
+		run->cq_of = run->cqn;
+		if (hca_cq_cursor_open(&h->core, run->cqn, batch, HCA_STAGE_TAT, &run->cq))
+			cqe = hca_cq_cursor_take(&run->cq);
+	}
+	if (cqe != NULL)
+		return cqe;
+	if (run->cq.cq != NULL || solicited) {
+		hca_cq_cursor_close(&run->cq);
+		run->cq_of = TAT_NONE;
+	}
+	return hca_cq_reserve(&h->core, run->cqn, batch, solicited, HCA_STAGE_TAT);
+}
+
+static inline struct hca_cqe *
+tat_recv_slot(struct hca_pipe *h, struct tat_send_run *run, bool solicited)
+{
+	struct hca_cqe *cqe;
+
+	if (unlikely(solicited || run->cq_of != run->cqn || run->cq.cq == NULL))
+		return tat_other_slot(h, run, solicited);
+	cqe = hca_cq_cursor_take(&run->cq);
+	return likely(cqe != NULL) ? cqe : tat_other_slot(h, run, false);
+}
+
+void
+tat_recv_begin(struct tat_send_run *run)
+{
+	run->cq.cq = NULL;
+	run->cq_of = TAT_NONE;
+	run->found = false;
+	run->sends = 0;
+}
+
+void
+tat_recv_end(struct hca_pipe *h, struct tat_send_run *run)
+{
+	hca_cq_cursor_close(&run->cq);
+	if (run->sends != 0)
+		HCA_COUNT_N(h, TAT, resp_completions, run->sends);
+}
+
 bool
-tat_recv_fast(struct hca_pipe *h, const struct tat_usual_send *s)
+tat_recv_fast(struct hca_pipe *h, struct tat_send_run *run, const struct tat_usual_send *s)
 {
 	const struct hca_mpt_entry *e;
 	uint32_t off = 0, nda = 0;
+	struct hca_cqe *cqe;
 	const uint8_t *wqe;
-	struct tc tc;
 	uint64_t va;
 
-	if (unlikely(tat_find_queue(h, s->mtetah, &tc) != TAT_FINE ||
-		     !hca_token_fits(&tc.row->token, s->has_value, s->value) ||
-		     __atomic_load_n(&tc.row->bound, __ATOMIC_ACQUIRE) != HCA_TC_ANYBODY))
+	if (unlikely(!tat_find_usual(h, run, s)))
 		return false;
-	wqe = tat_next_wqe(&tc, &off, &nda);
+	wqe = tat_next_wqe(&run->tc, &off, &nda);
 	if (unlikely(wqe == NULL))
 		return false;
-	e = tat_first_sge(h, &tc, wqe, s->len, &va);
+	e = tat_first_sge(h, &run->tc, wqe, s->len, &va);
 	if (unlikely(e == NULL))
 		return false;
-	tat_consume_wqe(h, &tc, nda);
+	tat_consume_wqe(h, &run->tc, nda);
 	if (likely(e->base != NULL))
 		hca_copy_last_byte_last(h->icrc, e->base + (va - e->start), s->src, s->len);
 	else
 		hca_vtp_scatter(&h->vtp, e, va, s->src, s->len, h->icrc);
-	HCA_COUNT(h, TAT, resp_completions);
-	hca_ub_cqe_write(&h->core, tc.qp != NULL ? tc.qp->cfg.rcqn : tc.srq->cqn,
-			 &tat_ctx(h)->batch, HCA_STAGE_TAT,
-			 &(struct hca_ub_cqe){
-				 .kind = tc.qp != NULL ? HCA_CQE_UB_JETTY : HCA_CQE_UB_JFR,
-				 .opcode = HCA_UB_TA_SEND,
-				 .solicited = s->solicited,
-				 .number = tc.qp != NULL ? tc.qp->cfg.local_qpn : tc.srq->srqn,
-				 .wqe = off,
-				 .rc = s->rc,
-				 .tpn = s->tpn,
-				 .bytes = s->len,
-			 });
+	run->sends++;
+	cqe = tat_recv_slot(h, run, s->solicited);
+	if (likely(cqe != NULL)) {
+		hca_ub_cqe_put_received((struct hca_cqe_ub *)cqe, run->local, off, s->rc, s->tpn,
+					s->len, HCA_UB_TA_SEND);
+		run->cq.first = run->cq.prod;
+	}
 	return true;
 }
 
@@ -452,7 +510,7 @@ flush_start(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp_ee *ee = &h->qp[qpi].ee;
 	uint32_t bytes_log = ee->rq_size_log + ee->rq_stride_log, producer;
-	const struct tc tc = {.qp = &h->qp[qpi]};
+	const struct tat_tc tc = {.qp = &h->qp[qpi]};
 
 	if (ee->rq.bytes == 0)
 		return;
@@ -523,7 +581,7 @@ flush_some(struct hca_pipe *h, struct tat_ctx *ctx, uint32_t qpi)
 {
 	struct hca_qp *qp = &h->qp[qpi];
 	struct hca_qp_ee *ee = &qp->ee;
-	const struct tc tc = {.qp = qp};
+	const struct tat_tc tc = {.qp = qp};
 	unsigned int n = 0;
 
 	if (hca_qp_state(qp) != HCA_QPS_ERR)

@@ -243,11 +243,36 @@ struct tat_usual_send {
 	bool has_value, solicited;
 };
 
+/* The queue that an MTETAH addresses. */
+struct tat_tc {
+	struct hca_qp *qp; /* NULL: a JFR */
+	struct hca_srq *srq;
+	const struct hca_tc *row;
+};
+
+/*
+ * Of those in a row: the queue of the last one, and the CQ of its receives. Until tat_recv_end() no
+ * other code may write CQEs of this stage.
+ */
+struct tat_send_run {
+	struct tat_tc tc;
+	bool found; /* Sends with these values may go there */
+	bool has_value;
+	uint32_t mtetah, value;
+	uint32_t cqn;
+	uint32_t local; /* of its CQEs; in the order of memory */
+	uint32_t cq_of; /* CQ for which the cursor was opened, also in vain; TAT_NONE: none */
+	struct hca_cq_cursor cq;
+	uint32_t sends; /* completed */
+};
+
+void tat_recv_begin(struct tat_send_run *run);
+void tat_recv_end(struct hca_pipe *h, struct tat_send_run *run);
 /*
  * Stores and completes it if the queue takes Sends of any peer with this token, and the first SGE
  * of its next receive has room. False: undecided, nothing has changed.
  */
-bool tat_recv_fast(struct hca_pipe *h, const struct tat_usual_send *s);
+bool tat_recv_fast(struct hca_pipe *h, struct tat_send_run *run, const struct tat_usual_send *s);
 
 /* ---- ta_open.c ---- */
 

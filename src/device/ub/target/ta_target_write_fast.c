@@ -55,6 +55,7 @@ struct run {
 	uint32_t tpi, generation, mtu;
 	uint8_t ta1; /* byte 1 of the BTAH, for which `at` is right */
 	bool looks;  /* the ring of open requests may have something */
+	struct tat_send_run *sends;
 };
 
 /* False: no packet of the TP may be executed here. */
@@ -222,7 +223,7 @@ tat_run_send(struct hca_pipe *h, struct run *run, struct rte_mbuf *m, unsigned i
 	s.rc = hca_ub_btah_rc_id(tah);
 	s.tpn = run->tp->cfg.own_tpn;
 	s.solicited = hca_ub_btah_fce(tah);
-	if (unlikely(!tat_recv_fast(h, &s)))
+	if (unlikely(!tat_recv_fast(h, run->sends, &s)))
 		return false;
 	tat_run_owe(run, btah, i);
 	return true;
@@ -285,7 +286,13 @@ tat_run(struct hca_pipe *h, struct run *run, struct rte_mbuf *const *m, unsigned
 static __rte_noinline unsigned int
 tat_send_fast(struct hca_pipe *h, struct run *run, struct rte_mbuf *const *m, unsigned int n)
 {
-	return tat_run(h, run, m, n, tat_run_send);
+	struct tat_send_run sends;
+
+	tat_recv_begin(&sends);
+	run->sends = &sends;
+	n = tat_run(h, run, m, n, tat_run_send);
+	tat_recv_end(h, &sends);
+	return n;
 }
 
 static __rte_noinline unsigned int

@@ -41,6 +41,40 @@ hca_cq_publish(struct hca_cqe *cqe, uint32_t last_word)
 	current->published++;
 }
 
+static struct hca_cq cursor_cq;
+static uint32_t cursor_cqi;
+
+bool
+hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
+		   enum hca_stage_id stage, struct hca_cq_cursor *c)
+{
+	assert_int_equal(stage, HCA_STAGE_TAT);
+	b->n = 1;
+	current->solicited = false;
+	cursor_cqi = cqi;
+	if (current->cq_full)
+		return false;
+	*c = (struct hca_cq_cursor){.cq = &cursor_cq,
+				    .base = (uint8_t *)current->cqe,
+				    .mask = UINT32_MAX,
+				    .prod = current->cqes,
+				    .first = current->cqes};
+	return true;
+}
+
+/* The stage publishes each CQE when it is filled in. */
+void
+hca_cq_cursor_close(struct hca_cq_cursor *c)
+{
+	if (c->cq == NULL)
+		return;
+	assert_int_equal(c->first, c->prod);
+	assert_true(c->prod <= RTE_DIM(current->cqe));
+	for (; current->cqes != c->prod; current->cqes++, current->published++)
+		current->cqi[current->cqes] = cursor_cqi;
+	c->cq = NULL;
+}
+
 void
 hca_cq_batch_end(struct hca_core *h, struct hca_cq_batch *b, enum hca_stage_id stage)
 {
