@@ -149,8 +149,6 @@ int urma_sq_map(struct urma_ctx *ctx, struct urma_queue *q, const urma_jfs_cfg_t
 int urma_rq_map(struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_cfg_t *cfg, bool list);
 void urma_wq_unmap(struct urma_ctx *ctx, struct lib_wq *wq);
 void urma_rq_unmap(struct urma_ctx *ctx, struct urma_rq *rq);
-/* A receive is completed: its user_ctx. The CQ's lock is held. */
-uint64_t urma_rq_take(struct urma_rq *rq, uint32_t wqe_offset);
 
 /* urma_poll.c: completions of an object that ends, local as in its CQEs; locks the CQ */
 void urma_jfc_forget(struct lib_cq *cq, uint32_t local);

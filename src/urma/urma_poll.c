@@ -89,6 +89,46 @@ sq_take(struct urma_queue *q, uint32_t wqe_offset)
 	return id;
 }
 
+/* Receives are taken in order, but complete in the order in which messages become whole. */
+static inline uint64_t
+take_ring(struct urma_rq *rq, uint32_t offset)
+{
+	uint32_t index = offset >> rq->wq.log_stride & rq->wq.mask, tail = rq->tail;
+	uint64_t id = rq->wq.wr_id[index];
+
+	if (index == (tail & rq->wq.mask))
+		tail++;
+	else
+		rq->done[index] = 1;
+	for (; rq->done[tail & rq->wq.mask]; tail++)
+		rq->done[tail & rq->wq.mask] = 0;
+	__atomic_store_n(&rq->tail, tail, __ATOMIC_RELEASE);
+	return id;
+}
+
+static __attribute__((noinline)) uint64_t
+take_list(struct urma_rq *rq, uint32_t offset)
+{
+	uint32_t index = offset >> rq->wq.log_stride & rq->wq.mask;
+	uint64_t id;
+
+	lib_lock_take(&rq->wq.lock);
+	id = rq->wq.wr_id[index];
+	rq->next[rq->free_tail] = index;
+	rq->free_tail = index;
+	lib_lock_drop(&rq->wq.lock);
+	return id;
+}
+
+/* A receive is completed: its user_ctx. */
+static inline uint64_t
+rq_take(struct urma_rq *rq, uint32_t wqe_offset)
+{
+	if (rq->wq.buf == NULL) /* the device has invented a completion */
+		return 0;
+	return rq->next != NULL ? take_list(rq, wqe_offset) : take_ring(rq, wqe_offset);
+}
+
 static inline void
 take_send(struct urma_queue *q, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
@@ -126,7 +166,7 @@ take_head(const struct urma_rq *rq, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 static void
 take_recv(struct urma_rq *rq, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
-	cr->user_ctx = urma_rq_take(rq, hca_le32_to_cpu(cqe->wqe));
+	cr->user_ctx = rq_take(rq, hca_le32_to_cpu(cqe->wqe));
 	cr->opcode = recv_opcode(cqe->opcode);
 	cr->remote_id.id = hca_le32_to_cpu(cqe->rc) & HCA_TC_MASK;
 	cr->tpn = hca_le32_to_cpu(cqe->tpn) & HCA_TPN_MASK;
@@ -192,56 +232,62 @@ take_cqe(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 	}
 }
 
-/* The previous completion: its object, and `local` of its CQE. */
+/* The previous completion, and `local` of its CQE. */
 struct before {
-	struct urma_queue *q; /* NULL: it was of no Jetty or JFS */
-	struct urma_rq *rq;   /* NULL: neither of a Jetty nor of a JFR */
-	uint32_t local, local_id;
-	uintptr_t user_data;
-	bool jetty;
+	const urma_cr_t *cr;
+	struct urma_queue *q; /* of a request; NULL: it was a receive */
+	struct urma_rq *rq;   /* of a receive; NULL: it was a request */
+	uint32_t local;
 };
+
+/* Where the object of a receive has its receives. */
+static struct urma_rq *
+rq_of(const urma_cr_t *cr)
+{
+	struct urma_queue *q = (struct urma_queue *)cr->user_data;
+
+	if (!cr->flag.bs.jetty)
+		return &((struct urma_jfrq *)cr->user_data)->rq;
+	return q->shared != NULL ? &q->shared->rq : &q->rq;
+}
 
 static inline void
 note_before(struct before *b, const struct hca_cqe_ub *cqe, const urma_cr_t *cr)
 {
-	bool jfr = HCA_CQE_UB_KIND(hca_le32_to_cpu(cqe->local)) == HCA_CQE_UB_JFR;
+	bool request = !cr->flag.bs.s_r;
 
 	b->local = cqe->local;
-	b->local_id = cr->local_id;
-	b->user_data = cr->user_data;
-	b->jetty = cr->flag.bs.jetty;
-	b->q = jfr ? NULL : (struct urma_queue *)cr->user_data;
-	b->rq = jfr ? &((struct urma_jfrq *)cr->user_data)->rq : NULL;
-	if (b->q != NULL && b->jetty)
-		b->rq = b->q->shared != NULL ? &b->q->shared->rq : &b->q->rq;
+	b->cr = cr;
+	b->q = request ? (struct urma_queue *)cr->user_data : NULL;
+	b->rq = request ? NULL : rq_of(cr);
 }
 
 /*
- * take_cqe() of a request or a Send that went well, of the same object; false: it is another one, or
- * there are addresses in front of messages.
+ * take_cqe() of a request, or of a Send without an address in front of it, that went well, of the
+ * object of the one before, which was of the same kind; false: it is another one.
  */
 static inline bool
 take_like(const struct before *b, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 {
-	bool send = cqe->is_send & 1;
+	bool request = cqe->is_send == (HCA_CQE_UB | 1);
 
-	if (cqe->local != b->local || (cqe->is_send | 1) != (HCA_CQE_UB | 1) ||
-	    cqe->status != HCA_UB_STATUS_OK)
+	if (cqe->local != b->local || cqe->status != HCA_UB_STATUS_OK)
 		return false;
-	if (send ? b->q == NULL
-		 : b->rq == NULL || b->rq->heads != NULL || cqe->opcode != HCA_UB_TA_SEND)
+	if (request ? b->q == NULL
+		    : cqe->is_send != HCA_CQE_UB || b->rq == NULL || b->rq->heads != NULL ||
+			      cqe->opcode != HCA_UB_TA_SEND)
 		return false;
 	memset(cr, 0, sizeof(*cr));
 	cr->status = URMA_CR_SUCCESS;
 	cr->completion_len = hca_le32_to_cpu(cqe->bytes);
-	cr->flag.bs.jetty = b->jetty;
-	cr->local_id = b->local_id;
-	cr->user_data = b->user_data;
-	if (send) {
+	cr->flag.bs.jetty = b->cr->flag.bs.jetty;
+	cr->local_id = b->cr->local_id;
+	cr->user_data = b->cr->user_data;
+	if (request) {
 		cr->user_ctx = sq_take(b->q, hca_le32_to_cpu(cqe->wqe));
 		return true;
 	}
-	cr->user_ctx = urma_rq_take(b->rq, hca_le32_to_cpu(cqe->wqe));
+	cr->user_ctx = rq_take(b->rq, hca_le32_to_cpu(cqe->wqe));
 	cr->opcode = URMA_CR_OPC_SEND;
 	cr->remote_id.id = hca_le32_to_cpu(cqe->rc) & HCA_TC_MASK;
 	cr->tpn = hca_le32_to_cpu(cqe->tpn) & HCA_TPN_MASK;
@@ -253,8 +299,7 @@ static int
 poll_locked(struct urma_ctx *ctx, struct lib_cq *cq, int cr_cnt, urma_cr_t *cr)
 {
 	uint32_t consumer = cq->consumer;
-	/* no object has this number */
-	struct before before = {.local = FORGOTTEN};
+	struct before before = {.q = NULL};
 	int got = 0;
 
 	for (; got < cr_cnt; consumer++) {

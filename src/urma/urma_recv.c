@@ -6,7 +6,7 @@
 
 #include "urma_impl.h"
 
-static int
+static inline int
 recv_judge(const struct urma_ctx *ctx, const struct lib_wq *wq, const urma_jfr_wr_t *wr)
 {
 	if (wr->src.num_sge > wq->max_sge || (wr->src.num_sge != 0 && wr->src.sge == NULL))
@@ -24,7 +24,7 @@ recv_judge(const struct urma_ctx *ctx, const struct lib_wq *wq, const urma_jfr_w
 }
 
 /* A unit of zeros ends the list, so empty SGEs are left out. */
-static struct hca_next_unit *
+static inline struct hca_next_unit *
 build(struct urma_rq *rq, uint32_t index, const urma_jfr_wr_t *wr)
 {
 	struct lib_wq *wq = &rq->wq;
@@ -57,37 +57,36 @@ build(struct urma_rq *rq, uint32_t index, const urma_jfr_wr_t *wr)
 }
 
 static int
-post_ring(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *wr)
+is_full(const struct urma_rq *rq)
 {
-	int err;
-
-	if (rq->posted - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) == rq->wq.mask + 1)
-		return urma_fail(-ENOMEM, "the receive queue is full (%u): poll its JFC first",
-				 rq->wq.mask + 1);
-	err = recv_judge(ctx, &rq->wq, wr);
-	if (err == 0)
-		build(rq, rq->posted++ & rq->wq.mask, wr);
-	return err;
+	if (rq->next != NULL)
+		return urma_fail(-ENOMEM, "the JFR is full (%u): poll its JFC first", rq->wq.mask);
+	return urma_fail(-ENOMEM, "the receive queue is full (%u): poll its JFC first",
+			 rq->wq.mask + 1);
 }
 
-/* The WQE after it must be known when it is posted, so one is always free. */
-static int
-post_list(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *wr)
+/* In a list the WQE after it must be known when it is posted, so one is always free. */
+static inline int
+post_one(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *wr)
 {
-	uint32_t index = rq->free_head;
+	bool list = rq->next != NULL;
+	uint32_t index = list ? rq->free_head : rq->posted & rq->wq.mask;
 	struct hca_next_unit *next;
 	int err;
 
-	if (index == rq->free_tail)
-		return urma_fail(-ENOMEM, "the JFR is full (%u): poll its JFC first", rq->wq.mask);
+	if (list ? index == rq->free_tail
+		 : rq->posted - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) == rq->wq.mask + 1)
+		return is_full(rq);
 	err = recv_judge(ctx, &rq->wq, wr);
 	if (err != 0)
 		return err;
-	rq->free_head = rq->next[index];
 	next = build(rq, index, wr);
-	next->nda_nop =
-		hca_cpu_to_le32(HCA_NEXT_MAKE_NDA_NOP(rq->free_head << rq->wq.log_stride, 0));
 	rq->posted++;
+	if (list) {
+		rq->free_head = rq->next[index];
+		next->nda_nop = hca_cpu_to_le32(
+			HCA_NEXT_MAKE_NDA_NOP(rq->free_head << rq->wq.log_stride, 0));
+	}
 	return 0;
 }
 
@@ -123,7 +122,7 @@ post(struct urma_ctx *ctx, struct urma_rq *rq, urma_jfr_wr_t *wr, urma_jfr_wr_t 
 			"the Jetty is in state RESET: modify it to READY before receives are "
 			"posted");
 	while (err == 0 && wr != NULL) {
-		err = rq->next != NULL ? post_list(ctx, rq, wr) : post_ring(ctx, rq, wr);
+		err = post_one(ctx, rq, wr);
 		if (err == 0)
 			wr = wr->next;
 	}

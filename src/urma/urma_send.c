@@ -12,10 +12,10 @@
 /* ---- the chain ---- */
 
 static inline void
-build_wqe(uint8_t *wqe, const struct request *r)
+build_wqe(uint8_t *wqe, const uint8_t *previous, const struct request *r)
 {
 	if (r->plain)
-		build_plain(wqe, r);
+		build_plain(wqe, previous, r);
 	else
 		urma_send_build(wqe, r);
 }
@@ -29,13 +29,23 @@ link_wqe(uint8_t *previous, uint32_t offset, const struct request *r)
 	next->nee_nds = hca_cpu_to_le32(HCA_NEXT_MAKE_NEE_NDS(r->wr->flag.bs.fence, r->units));
 }
 
-static int
-judge_next(const struct urma_queue *q, uint32_t head, const urma_jfs_wr_t *wr, struct request *r)
+static __attribute__((noinline)) int
+judge_alone(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request *r)
+{
+	return judge_plain(q, wr, r) ? 0 : urma_send_judge(q, wr, r);
+}
+
+/* after: r is the request before it. */
+static inline __attribute__((always_inline)) int
+judge_next(const struct urma_queue *q, uint32_t head, const urma_jfs_wr_t *wr, struct request *r,
+	   bool after)
 {
 	if (head - __atomic_load_n(&q->tail, __ATOMIC_ACQUIRE) == q->sq.mask + 1)
 		return urma_fail(-ENOMEM, "the send queue is full (%u): poll its JFC first",
 				 q->sq.mask + 1);
-	return judge_plain(q, wr, r) ? 0 : urma_send_judge(q, wr, r);
+	if (after && judge_like(wr, r))
+		return 0;
+	return judge_alone(q, wr, r);
 }
 
 /* WQEs from *wr on, of which the first is judged. */
@@ -49,7 +59,7 @@ build_chain(struct urma_queue *q, urma_jfs_wr_t **wr, struct request *r)
 	while (err == 0) {
 		uint32_t index = head & q->sq.mask, offset = index << q->sq.log_stride;
 
-		build_wqe(q->sq.buf + offset, r);
+		build_wqe(q->sq.buf + offset, previous, r);
 		if (previous != NULL)
 			link_wqe(previous, offset, r);
 		previous = q->sq.buf + offset;
@@ -58,7 +68,7 @@ build_chain(struct urma_queue *q, urma_jfs_wr_t **wr, struct request *r)
 		*wr = (*wr)->next;
 		if (*wr == NULL)
 			break;
-		err = judge_next(q, head, *wr, r);
+		err = judge_next(q, head, *wr, r, true);
 	}
 	q->sq.head = head;
 	return err;
@@ -85,7 +95,7 @@ post_locked(struct urma_queue *q, urma_jfs_wr_t **wr)
 	uint32_t first = q->sq.head, number = 0;
 	struct request r;
 	uint64_t word;
-	int err = judge_next(q, first, *wr, &r), full;
+	int err = judge_next(q, first, *wr, &r, false), full;
 
 	if (err != 0)
 		return err;

@@ -45,6 +45,7 @@ struct request {
 	uint32_t operands; /* bytes of each, or of the byte enables; 0: none */
 	uint32_t units;	   /* of the WQE */
 	bool plain;	   /* judge_plain() has taken it */
+	bool like;	   /* judge_like() has taken it, after one that was plain */
 };
 
 /* ---- shared by the short and the general way ---- */

@@ -7,6 +7,8 @@
  * one SGE.
  */
 
+#include <string.h>
+
 #include "urma_send.h"
 
 /* Units of a WQE with one SGE: next, UB, data. */
@@ -49,6 +51,7 @@ judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request 
 	r->remote = NULL;
 	r->operands = 0;
 	r->plain = true;
+	r->like = false;
 	r->units = PLAIN_UNITS + !send;
 	if (r->to == NULL || r->to->pub.urma_ctx != &q->ctx->pub || local->num_sge != 1 ||
 	    r->local == NULL || !is_registered(q, r->local->tseg) || r->local->len > SEND_MAX ||
@@ -62,6 +65,34 @@ judge_plain(const struct urma_queue *q, const urma_jfs_wr_t *wr, struct request 
 	if (remote->num_sge != 1 || r->remote == NULL || !is_imported(q, r->remote->tseg))
 		return false;
 	return is_within(&r->remote->tseg->seg, r->remote->addr, r->total);
+}
+
+/*
+ * The next request of a list, after r: the same operation with the same flags, to the same target
+ * and from and to the same segments, whose checks hold for both. False: judge it alone.
+ */
+static inline __attribute__((always_inline)) bool
+judge_like(const urma_jfs_wr_t *wr, struct request *r)
+{
+	bool send = r->remote == NULL, read = (r->op->flags & OP_READ) != 0;
+	const urma_sg_t *local = send ? &wr->send.src : read ? &wr->rw.dst : &wr->rw.src;
+	const urma_sg_t *remote = read ? &wr->rw.src : &wr->rw.dst;
+	const urma_jfs_wr_t *b = r->wr;
+
+	if (!r->plain || wr->opcode != b->opcode || wr->flag.value != b->flag.value ||
+	    wr->tjetty != b->tjetty || local->num_sge != 1 || local->sge == NULL ||
+	    local->sge->tseg != r->local->tseg || local->sge->len > SEND_MAX)
+		return false;
+	if (!send &&
+	    (remote->num_sge != 1 || remote->sge == NULL || remote->sge->tseg != r->remote->tseg ||
+	     !is_within(&remote->sge->tseg->seg, remote->sge->addr, local->sge->len)))
+		return false;
+	r->wr = wr;
+	r->local = local->sge;
+	r->remote = send ? NULL : remote->sge;
+	r->total = local->sge->len;
+	r->like = true;
+	return true;
 }
 
 /* ---- building ---- */
@@ -85,17 +116,24 @@ build_plain_ub(struct hca_ub_unit *u, const struct request *r)
 	u->operands = 0;
 }
 
-/* One that judge_plain() has taken. */
+/*
+ * One that judge_plain() has taken, or judge_like(): the first units of that are those of the WQE
+ * before, which has no link yet.
+ */
 static inline void
-build_plain(uint8_t *wqe, const struct request *r)
+build_plain(uint8_t *wqe, const uint8_t *previous, const struct request *r)
 {
 	struct hca_next_unit *next = (struct hca_next_unit *)wqe;
 	struct hca_ub_unit *ub = (struct hca_ub_unit *)(next + 1);
 	uint8_t *at = (uint8_t *)(ub + 1);
 	struct hca_data_unit *data;
 
-	build_next(next, r);
-	build_plain_ub(ub, r);
+	if (r->like) {
+		memcpy(wqe, previous, sizeof(*next) + sizeof(*ub));
+	} else {
+		build_next(next, r);
+		build_plain_ub(ub, r);
+	}
 	if (r->remote != NULL)
 		at = build_remote(at, r->remote);
 	data = (struct hca_data_unit *)at;

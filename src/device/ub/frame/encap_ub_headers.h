@@ -68,7 +68,7 @@ put_maetah(const struct hca_ta_op *op, uint32_t displacement, uint8_t *maetah)
 }
 
 /* Headers of requests that name memory or a queue. */
-static void
+static __rte_always_inline void
 put_target(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t displacement,
 	   uint8_t *tah)
 {
@@ -103,7 +103,7 @@ put_data(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint8_t *ta
 }
 
 /* Headers of Reads, atomics and their responses, and offsets of Sends. */
-static void
+static __rte_always_inline void
 put_place(const struct hca_ta_op *op, const struct hca_ub_layout *at, uint32_t displacement,
 	  uint8_t *tah)
 {
@@ -201,7 +201,9 @@ struct like {
 	const struct hca_ub_layout *at;
 	uint8_t tah, payload;	/* where they are */
 	uint8_t maetah, tvetah; /* in the transaction headers */
-	bool write;		/* it has no other headers than these two */
+	uint8_t mtetah, ofstetah;
+	bool write; /* it has no other headers than the first two */
+	bool send;  /* than the last three */
 };
 
 #define LIKE_BYTES 96u					      /* longest headers that are copied */
@@ -239,8 +241,8 @@ note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd 
 	  const uint8_t *payload)
 {
 	const uint32_t write = HCA_UB_EXT(MAETAH) | HCA_UB_EXT(TVETAH);
-	const uint32_t usual = write | HCA_UB_EXT(MTETAH) | HCA_UB_EXT(UDETAH) |
-			       HCA_UB_EXT(TAIDETAH) | HCA_UB_EXT(OFSTETAH);
+	const uint32_t send = HCA_UB_EXT(MTETAH) | HCA_UB_EXT(TVETAH) | HCA_UB_EXT(OFSTETAH);
+	const uint32_t usual = write | send | HCA_UB_EXT(UDETAH) | HCA_UB_EXT(TAIDETAH);
 
 	l->frame = NULL;
 	if ((at->headers | usual) != usual || payload - frame > LIKE_BYTES)
@@ -255,7 +257,22 @@ note_like(struct like *l, struct hca_encap_ub_packet k, const struct hca_tp_txd 
 			   .payload = (uint8_t)(payload - frame),
 			   .maetah = at->maetah,
 			   .tvetah = at->tvetah,
-			   .write = (at->headers | write) == write && at->maetah != 0};
+			   .mtetah = at->mtetah,
+			   .ofstetah = at->ofstetah,
+			   .write = (at->headers | write) == write && at->maetah != 0,
+			   .send = (at->headers | send) == send && at->mtetah != 0 &&
+				   at->ofstetah != 0};
+}
+
+static inline void
+put_send(const struct like *l, struct hca_encap_ub_packet k, uint8_t *tah)
+{
+	hca_put_be32(tah + l->mtetah, k.op->req.tc);
+	hca_ub_ofstetah_put(tah + l->ofstetah,
+			    &(struct hca_ub_ofstetah){
+				    .offset = HCA_UB_READ_OFFSET(k.op->offset, k.displacement)});
+	if (likely(l->tvetah != 0))
+		hca_put_be32(tah + l->tvetah, k.op->req.token);
 }
 
 /* Headers of a frame like the last one; returns where the payload begins. */
@@ -268,6 +285,10 @@ put_like(const struct like *l, struct hca_encap_ub_packet k, const struct hca_ud
 	memcpy(frame, l->frame, LIKE_BYTES);
 	hca_tp_write_numbers(k.op, d, frame + t->transport);
 	hca_put_be64(tah, l->btah | (uint64_t)k.op->tassn << 32 | (k.op->rc & 0xffffff));
+	if (l->send) {
+		put_send(l, k, tah);
+		return frame + l->payload;
+	}
 	if (unlikely(!l->write)) {
 		put_place(k.op, l->at, k.displacement, tah);
 		/* of responses only those of requests are absent */
