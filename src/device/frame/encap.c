@@ -208,8 +208,9 @@ hca_encap_copy_long(struct hca_pipe *h, struct hca_encap_burst *b)
 		uint8_t *end = c->dst + c->len;
 		uint32_t pad = -c->len & 3, sum;
 
+		/* a part of a long message: the prefetcher of the CPU begins again in each page */
 		if (i + 1 < b->copies && c[1].part)
-			hca_prefetch_read(c[1].src, c[1].len);
+			hca_prefetch(c[1].src, c[1].len);
 		hca_tsan_repeat_begin(c->repeat);
 		sum = h->icrc->copy_crc(crc[i], c->dst, c->src, c->len);
 		hca_tsan_repeat_end(c->repeat);

@@ -49,11 +49,10 @@ scatter(struct hca_req_rx_run *run, const struct hca_record *r, uint32_t off, co
 		n = RTE_MIN(sge[i].len - off, len);
 		e = hca_vtp_check(&h->vtp, sge[i].lkey, run->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE,
 				  sge[i].va + off, n);
-		if (likely(e != NULL)) {
+		if (likely(e != NULL && e->base != NULL && off + n < sge[i].len)) {
 			/* a part of a long READ: the next one is stored behind it */
-			if (off + n < sge[i].len && e->base != NULL)
-				hca_prefetch_write(e->base + (sge[i].va + off + n - e->start),
-						   RTE_MIN(sge[i].len - off - n, n));
+			h->icrc->copy_ahead(e->base + (sge[i].va + off - e->start), src, n);
+		} else if (likely(e != NULL)) {
 			hca_vtp_scatter(&h->vtp, e, sge[i].va + off, src, n, h->icrc);
 		} else {
 			int rc = scatter_foreign(run, &sge[i], off, src, n);

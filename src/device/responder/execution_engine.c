@@ -246,6 +246,18 @@ refuse(struct ee_request *q, enum ee_verdict v)
 
 /* ---- executing ---- */
 
+static inline void
+store_piece(const struct ee_request *q, const struct ee_piece *p, const uint8_t *src)
+{
+	const struct hca_icrc_ops *ops = q->h->icrc;
+
+	/* a part of a long message: the next one is stored behind it */
+	if (!q->op->ends && p->mpt->base != NULL)
+		ops->copy_ahead(p->mpt->base + (p->va - p->mpt->start), src, p->len);
+	else
+		hca_vtp_scatter(&q->h->vtp, p->mpt, p->va, src, p->len, ops);
+}
+
 static void
 scatter(struct ee_request *q)
 {
@@ -257,7 +269,7 @@ scatter(struct ee_request *q)
 		const struct ee_piece *p = &q->piece[i];
 
 		if (likely(!p->mpt->foreign))
-			hca_vtp_scatter(&q->h->vtp, p->mpt, p->va, src, p->len, q->h->icrc);
+			store_piece(q, p, src);
 		src += p->len;
 	}
 }

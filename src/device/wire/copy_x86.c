@@ -7,6 +7,7 @@
 #if defined(__x86_64__)
 
 #include <immintrin.h>
+#include <stdbool.h>
 
 #include "wire/icrc.h"
 #include "wire/icrc_kernels.h"
@@ -21,9 +22,12 @@ move64(uint8_t *dst, const uint8_t *src)
 	_mm512_storeu_si512(dst, _mm512_loadu_si512(src));
 }
 
-/* n > 256. The head and the last 256 bytes overlap the loop. */
+/*
+ * n > 256. The head and the last 256 bytes overlap the loop. ahead: the n bytes at dst + n are
+ * prefetched.
+ */
 INLINE Z512 void
-copy_long_z(uint8_t *dst, const uint8_t *src, size_t n)
+copy_long_z(uint8_t *dst, const uint8_t *src, size_t n, const bool ahead)
 {
 	__m512i t0 = _mm512_loadu_si512(src + n - 256), t1 = _mm512_loadu_si512(src + n - 192);
 	__m512i t2 = _mm512_loadu_si512(src + n - 128), t3 = _mm512_loadu_si512(src + n - 64);
@@ -35,6 +39,8 @@ copy_long_z(uint8_t *dst, const uint8_t *src, size_t n)
 		__m512i c = _mm512_loadu_si512(src + off + 128);
 		__m512i d = _mm512_loadu_si512(src + off + 192);
 
+		if (ahead)
+			hca_prefetch(dst + n + off, 256);
 		_mm512_store_si512(dst + off, a);
 		_mm512_store_si512(dst + off + 64, b);
 		_mm512_store_si512(dst + off + 128, c);
@@ -70,8 +76,17 @@ hca_copy_avx512(void *dst, const void *src, size_t n)
 		_mm512_storeu_si512(d + n - 128, e);
 		_mm512_storeu_si512(d + n - 64, f);
 	} else {
-		copy_long_z(d, s, n);
+		copy_long_z(d, s, n, false);
 	}
+}
+
+Z512 void
+hca_copy_ahead_avx512(void *dst, const void *src, size_t n)
+{
+	if (n > 256)
+		copy_long_z(dst, src, n, true);
+	else
+		hca_copy_avx512(dst, src, n);
 }
 
 INLINE AVX2 __m256i
@@ -86,9 +101,9 @@ put32(uint8_t *p, __m256i v)
 	_mm256_storeu_si256((__m256i *)p, v);
 }
 
-/* n > 128. */
+/* n > 128; ahead: as above. */
 INLINE AVX2 void
-copy_long_y(uint8_t *dst, const uint8_t *src, size_t n)
+copy_long_y(uint8_t *dst, const uint8_t *src, size_t n, const bool ahead)
 {
 	__m256i t0 = get32(src + n - 128), t1 = get32(src + n - 96);
 	__m256i t2 = get32(src + n - 64), t3 = get32(src + n - 32);
@@ -99,6 +114,8 @@ copy_long_y(uint8_t *dst, const uint8_t *src, size_t n)
 		__m256i a = get32(src + off), b = get32(src + off + 32);
 		__m256i c = get32(src + off + 64), d = get32(src + off + 96);
 
+		if (ahead)
+			hca_prefetch(dst + n + off, 128);
 		_mm256_store_si256((__m256i *)(dst + off), a);
 		_mm256_store_si256((__m256i *)(dst + off + 32), b);
 		_mm256_store_si256((__m256i *)(dst + off + 64), c);
@@ -133,8 +150,17 @@ hca_copy_avx2(void *dst, const void *src, size_t n)
 		put32(d + n - 64, e);
 		put32(d + n - 32, f);
 	} else {
-		copy_long_y(d, s, n);
+		copy_long_y(d, s, n, false);
 	}
+}
+
+AVX2 void
+hca_copy_ahead_avx2(void *dst, const void *src, size_t n)
+{
+	if (n > 128)
+		copy_long_y(dst, src, n, true);
+	else
+		hca_copy_avx2(dst, src, n);
 }
 
 #else

@@ -102,12 +102,20 @@ hca_copy_libc(void *dst, const void *src, size_t n)
 		memcpy(dst, src, n);
 }
 
+void
+hca_copy_ahead_libc(void *dst, const void *src, size_t n)
+{
+	hca_prefetch((const uint8_t *)dst + n, n);
+	hca_copy_libc(dst, src, n);
+}
+
 static const struct hca_icrc_ops ops_portable = {
 	.name = "portable",
 	.crc = crc_isal,
 	.copy_crc = copy_crc_isal,
 	.crc_burst = crc_burst_isal,
 	.copy = hca_copy_libc,
+	.copy_ahead = hca_copy_ahead_libc,
 };
 
 #if defined(__x86_64__)

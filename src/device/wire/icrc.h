@@ -74,7 +74,13 @@ hca_icrc_span_of_view(const uint8_t *frame, const struct hca_wire_view *v)
 	return hca_icrc_span_of(v->wire, v->ip_version, frame + v->l3, v->icrc - v->l3);
 }
 
-#define HCA_PREFETCH_LINE 64u
+/* Prefetch n bytes at any address. */
+static inline void
+hca_prefetch(const void *p, size_t n)
+{
+	for (size_t at = 0; at < n; at += 64)
+		__builtin_prefetch((const uint8_t *)p + at);
+}
 
 /* One set of kernels; const, chosen once per HCA. */
 struct hca_icrc_ops {
@@ -85,6 +91,11 @@ struct hca_icrc_ops {
 	/* out[i] = CRC of spans[i]; independent spans overlap in the pipeline of the CPU. */
 	void (*crc_burst)(const struct hca_icrc_span *spans, uint32_t *out, unsigned int n);
 	void (*copy)(void *dst, const void *src, size_t n);
+	/*
+	 * The same for a part of a long message: the n bytes at dst + n are prefetched, where the
+	 * next part is stored, and where the prefetcher of the CPU begins again.
+	 */
+	void (*copy_ahead)(void *dst, const void *src, size_t n);
 };
 
 /* The fastest kernels this CPU runs. Never NULL. */
@@ -134,24 +145,6 @@ hca_copy_last_byte_last(const struct hca_icrc_ops *ops, void *dst, const void *s
 	last = (uint8_t *)dst + n - 1;
 	hca_copy(ops, dst, src, n - 1);
 	__atomic_store_n(last, ((const uint8_t *)src)[n - 1], __ATOMIC_RELEASE);
-}
-
-/*
- * Ask for the bytes of the next packet of a long message while this one is copied: they are in
- * other pages, where the prefetcher of the CPU begins again. Any address is allowed.
- */
-static inline void
-hca_prefetch_read(const void *p, size_t n)
-{
-	for (size_t at = 0; at < n; at += HCA_PREFETCH_LINE)
-		__builtin_prefetch((const uint8_t *)p + at, 0);
-}
-
-static inline void
-hca_prefetch_write(void *p, size_t n)
-{
-	for (size_t at = 0; at < n; at += HCA_PREFETCH_LINE)
-		__builtin_prefetch((uint8_t *)p + at, 1);
 }
 
 /* The ICRC as it stands on the wire. */

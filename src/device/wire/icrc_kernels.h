@@ -30,9 +30,12 @@ extern const struct hca_icrc_ops hca_icrc_ops_sse;
 
 void hca_copy_avx512(void *dst, const void *src, size_t n);
 void hca_copy_avx2(void *dst, const void *src, size_t n);
+void hca_copy_ahead_avx512(void *dst, const void *src, size_t n);
+void hca_copy_ahead_avx2(void *dst, const void *src, size_t n);
 #endif
 
 void hca_copy_libc(void *dst, const void *src, size_t n);
+void hca_copy_ahead_libc(void *dst, const void *src, size_t n);
 
 /* {mu, P}: the multipliers of the final reduction. */
 extern const uint64_t hca_icrc_mu_p[2];

@@ -226,6 +226,7 @@ const struct hca_icrc_ops hca_icrc_ops_sse = {
 	.copy_crc = copy_crc_sse,
 	.crc_burst = crc_burst_sse,
 	.copy = hca_copy_libc,
+	.copy_ahead = hca_copy_ahead_libc,
 };
 
 const struct hca_icrc_ops hca_icrc_ops_avx2 = {
@@ -234,6 +235,7 @@ const struct hca_icrc_ops hca_icrc_ops_avx2 = {
 	.copy_crc = copy_crc_sse,
 	.crc_burst = crc_burst_sse,
 	.copy = hca_copy_avx2,
+	.copy_ahead = hca_copy_ahead_avx2,
 };
 
 /* From here on: four lanes per vector. */
@@ -499,6 +501,7 @@ const struct hca_icrc_ops hca_icrc_ops_avx512 = {
 	.copy_crc = copy_crc_z,
 	.crc_burst = crc_burst_z,
 	.copy = hca_copy_avx512,
+	.copy_ahead = hca_copy_ahead_avx512,
 };
 
 #else

@@ -92,6 +92,19 @@ check_untouched(const struct hca_icrc_ops *ops, const uint8_t *from, const uint8
 			fail_msg("%s: wrote outside a copy of %zu bytes", ops->name, n);
 }
 
+/* copy_ahead() writes the same bytes as copy(). */
+static void
+check_ahead(const struct hca_icrc_ops *ops, uint8_t *dst, const uint8_t *src, size_t n,
+	    const struct guard *g)
+{
+	uint8_t *hi = g->end - (dst + n) > 64 ? dst + n + 64 : dst + n;
+
+	memset(dst, FILL, hi - dst);
+	ops->copy_ahead(dst, src, n);
+	assert_memory_equal(dst, src, n);
+	check_untouched(ops, dst + n, hi, n);
+}
+
 static void
 check_copies(const struct hca_icrc_ops *ops, uint32_t seed, uint8_t *dst, const uint8_t *src,
 	     size_t n, const struct guard *g)
@@ -107,6 +120,7 @@ check_copies(const struct hca_icrc_ops *ops, uint32_t seed, uint8_t *dst, const 
 			 (size_t)((uintptr_t)src & 63), (size_t)((uintptr_t)dst & 63));
 	check_untouched(ops, lo, dst, n);
 	check_untouched(ops, dst + n, hi, n);
+	check_ahead(ops, dst, src, n, g);
 
 	memset((uint8_t *)(uintptr_t)lo, FILL, hi - lo);
 	hca_copy_last_byte_last(ops, dst, src, n);
