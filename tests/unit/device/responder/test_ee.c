@@ -81,6 +81,86 @@ one_ack_per_burst(void **state)
 	rig_expect_ack(r, RIG_ACK, 100 + HCA_BURST - 1);
 }
 
+/*
+ * A run of WRITEs and one of SENDs in a burst, then a WRITE that its key does not grant, by range
+ * or rights, and one that would be good.
+ */
+static void
+runs_end_at_a_refusal(void **state)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct rig *r = *state;
+		struct rig_packet p[7] = {
+			rig_write(100, 0, 16, 1),
+			rig_write(101, 16, 64, 2),
+			rig_send(HCA_BTH_RC_SEND_ONLY, 102, 40, 3),
+			rig_send(HCA_BTH_RC_SEND_ONLY, 103, 20, 4),
+			rig_write(104, 200, 33, 5),
+			rig_write(105, 300, 16, 6),
+			rig_write(106, 400, 16, 7),
+		};
+
+		if (i == 0)
+			p[5].va = RIG_VA + RIG_LEN - 15;
+		else
+			p[5].rkey = RIG_KEY_NONE;
+		rig_post_one(r, 512, 64);
+		rig_post_one(r, 640, 64);
+		rig_burst(r, p, 7);
+		rig_poll(r);
+		assert_true(rig_holds(r, 0, 16, 1) && rig_holds(r, 16, 64, 2));
+		assert_true(rig_holds(r, 512, 40, 3) && rig_holds(r, 640, 20, 4));
+		assert_true(rig_holds(r, 200, 33, 5));
+		assert_int_equal(r->mem[300], 0);
+		assert_int_equal(r->mem[400], 0);
+		assert_int_equal(r->qp->ee.msn, 5);
+		assert_int_equal(r->qp->ee.epsn, 105);
+		assert_int_equal(r->qp->ee.rx_bytes, 16 + 64 + 40 + 20 + 33 + 16);
+		assert_int_equal(RIG_COUNTER(r, rx_write_requests), 3);
+		assert_int_equal(RIG_COUNTER(r, rx_send_requests), 2);
+		rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 105, HCA_EVENT_WQ_ACCESS);
+		rig_teardown(state);
+		rig_setup(state);
+	}
+}
+
+/* The receives of a run are those that are there; a receive with another key is judged by it. */
+static void
+sends_end_at_the_last_receive(void **state)
+{
+	struct rig *r = *state;
+	struct hca_sge odd = {.va = RIG_VA + 700, .lkey = RIG_KEY_DEAD, .len = 64};
+	struct rig_packet p[5] = {
+		rig_send(HCA_BTH_RC_SEND_ONLY, 100, 40, 3),
+		rig_send(HCA_BTH_RC_SEND_ONLY, 101, 20, 4),
+		rig_send(HCA_BTH_RC_SEND_ONLY, 102, 20, 5),
+		rig_send(HCA_BTH_RC_SEND_ONLY, 103, 20, 6),
+		rig_send(HCA_BTH_RC_SEND_ONLY, 104, 20, 7),
+	};
+
+	rig_post_one(r, 512, 64);
+	rig_post_one(r, 640, 64);
+	rig_burst(r, p, 3);
+	assert_true(rig_holds(r, 512, 40, 3) && rig_holds(r, 640, 20, 4));
+	assert_int_equal(r->qp->ee.msn, 2);
+	assert_int_equal(r->qp->ee.epsn, 102);
+	assert_int_equal(r->cqes, 2);
+	rig_poll(r);
+	assert_int_equal(RIG_COUNTER(r, rnr_nak_sent), 1);
+	rig_forget_responses(r);
+
+	/* the first one ends the wait for a receive, so the run begins with the second */
+	rig_post_one(r, 800, 64);
+	rig_post_one(r, 900, 64);
+	rig_post(r, &odd, 1);
+	rig_burst(r, p + 2, 3);
+	rig_poll(r);
+	assert_true(rig_holds(r, 800, 20, 5) && rig_holds(r, 900, 20, 6));
+	assert_int_equal(r->mem[700], 0);
+	assert_int_equal(r->qp->ee.msn, 4);
+	assert_int_equal(RIG_COUNTER(r, resp_local_protection_error), 1);
+}
+
 /* Without AckReq, ACKs are sent when idle, after ack_every packets, and eventually while busy. */
 static void
 unasked_packets_are_acknowledged(void **state)
@@ -476,6 +556,8 @@ main(void)
 		TEST(write_of_nothing_checks_no_key),
 		TEST(write_of_many_packets),
 		TEST(one_ack_per_burst),
+		TEST(runs_end_at_a_refusal),
+		TEST(sends_end_at_the_last_receive),
 		TEST(unasked_packets_are_acknowledged),
 		TEST(psn_wraps),
 		TEST(states),
