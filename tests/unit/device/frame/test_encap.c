@@ -372,6 +372,69 @@ failure_in_a_burst(void **state)
 	assert_int_equal(r->qp->encap.req_done_seq, HCA_BURST);
 }
 
+/* The key of the descriptor does not grant its payload. */
+static void
+spoil(struct hca_txd *d, unsigned int how)
+{
+	static const uint64_t va[] = {FR_VA + FR_MEM - 63, FR_VA - 1, UINT64_MAX - 10};
+
+	if (how < RTE_DIM(va))
+		d->va = va[how];
+	else
+		d->key ^= 2;
+}
+
+/* A burst of requests alike, with different fields that are not copied, and a refused one. */
+static void
+alike_burst(struct frame_rig *r, uint8_t opcode, unsigned int how)
+{
+	static uint8_t want[FR_FRAME_MAX];
+	void *objs[HCA_BURST];
+	struct hca_txd d[HCA_BURST];
+	unsigned int k = 0;
+
+	r->frames = 0;
+	for (unsigned int i = 0; i < HCA_BURST; i++) {
+		/* the length changes twice */
+		struct rte_mbuf *m = frame_rig_txd(r, opcode, 0x200 + i, i / 8 == 2 ? 13 : 64);
+
+		hca_txd(m)->seq = i + 1;
+		hca_txd(m)->flags |= i % 3 == 0 ? HCA_TXD_ACKREQ : 0;
+		hca_txd(m)->flags |= i == 5 ? HCA_TXD_SOLICITED : 0;
+		hca_txd(m)->key = i % 16 == 12 ? FR_LOCAL_KEY : FR_KEY;
+		hca_txd(m)->va = FR_VA + 100 * i;
+		hca_txd(m)->reth.raddr += i;
+		hca_txd(m)->reth.rkey += i / 2;
+		if (i == 10)
+			spoil(hca_txd(m), how);
+		d[i] = *hca_txd(m);
+		objs[i] = m;
+	}
+	hca_encap_process_req(r->h, objs, HCA_BURST, r->now);
+	assert_int_equal(r->frames, HCA_BURST - 1);
+	for (unsigned int i = 0; i < HCA_BURST; i++) {
+		uint32_t len = frame_rig_expect(r, &d[i], r->mem + 100 * i, want);
+
+		if (i == 10)
+			continue;
+		assert_int_equal(r->len[k], len);
+		assert_memory_equal(r->frame[k], want, len);
+		k++;
+	}
+	assert_int_equal(r->qp->encap.req_failed_psn, 0x20a);
+	fx_take_msgs(r->fx, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, FR_QPI);
+}
+
+static void
+requests_alike(void **state)
+{
+	for (unsigned int how = 0; how < 4; how++) {
+		alike_burst(rig(state), HCA_BTH_RC_WRITE_ONLY, how);
+		alike_burst(rig(state), HCA_BTH_RC_SEND_ONLY, how);
+		alike_burst(rig(state), HCA_BTH_RC_SEND_ONLY_IMM, how);
+	}
+}
+
 static void
 response_failures(void **state)
 {
@@ -710,6 +773,7 @@ main(void)
 		T(gather_lists),
 		T(inline_data),
 		T(request_failures),
+		T(requests_alike),
 		T(failure_in_a_burst),
 		T(response_failures),
 		T(released),
