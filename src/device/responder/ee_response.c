@@ -247,10 +247,15 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 	d->key = job->rkey;
 	d->va = job->va;
 	d->imm = job->pd;
-	job->flags |= EE_JOB_STARTED;
 	job->va += len;
 	job->left -= len;
+	/*
+	 * psn before flags, which share a word: a load of the word waits until a store of one byte
+	 * of it is in the cache.
+	 */
 	job->psn++;
+	rte_compiler_barrier();
+	job->flags |= EE_JOB_STARTED;
 	if (last)
 		finish_job(&qp->ee, job);
 }
