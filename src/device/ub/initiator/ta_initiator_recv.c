@@ -9,7 +9,7 @@
 
 #include <rte_prefetch.h>
 
-#include "ub/initiator/ta_initiator.h"
+#include "ub/initiator/ta_initiator_reads.h"
 #include "vtp/foreign.h"
 
 /* One packet. */
@@ -415,34 +415,30 @@ tai_respond(struct response *p, struct rte_mbuf *m)
 	return tai_take_response(p);
 }
 
-/* Requests that the last responses have ended complete, of a Jetty that had some. */
-static inline void
-tai_end_row(struct hca_pipe *h, uint32_t *qpi)
-{
-	if (*qpi != HCA_TAI_NONE)
-		hca_tai_settle(h, &h->qp[*qpi], *qpi);
-	*qpi = HCA_TAI_NONE;
-}
-
 void
 hca_tai_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_tai_ctx *ctx = hca_tai_ctx(h);
-	uint32_t row = HCA_TAI_NONE; /* Jetty of the responses taken last */
+	struct tai_reads run = {.settle = HCA_TAI_NONE};
 
 	ctx->now = now;
 	for (unsigned int i = 0; i < n; i++) {
 		struct response p;
 
+		if (HCA_SHORT_WAYS && tai_read(h, &run, objs[i]))
+			continue;
+		tai_reads_close(h, &run);
 		p.h = h;
 		p.taken = false;
 		HCA_COUNT_AT(h, HCA_STAGE_TAI, tai_respond(&p, objs[i]));
-		if (!p.taken || (HCA_SHORT_WAYS && p.qpi == row))
+		if (!p.taken)
 			continue;
-		tai_end_row(h, &row);
-		row = p.qpi;
+		if (!HCA_SHORT_WAYS)
+			tai_reads_settle(h, &run, HCA_TAI_NONE);
+		tai_reads_settle(h, &run, p.qpi);
 	}
-	tai_end_row(h, &row);
+	tai_reads_close(h, &run);
+	tai_reads_settle(h, &run, HCA_TAI_NONE);
 	if (ctx->batch.n != 0)
 		hca_cq_batch_end(&h->core, &ctx->batch, HCA_STAGE_TAI);
 	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
