@@ -68,6 +68,10 @@ class Report(unittest.TestCase):
                 file.write('no marks\n')
             with self.assertRaises(report.Failed):
                 report.write_docs(self.document, self.folder.name, docs)
+            for more in ([], ['--smoke']):  # said before anything is measured
+                command = [sys.executable, REPORT, '--build', BUILD, '--docs', docs]
+                self.assertEqual(subprocess.run(command + more, stderr=subprocess.PIPE, timeout=20,
+                                                check=False).returncode, 2)
 
     def test_measured(self):
         """--smoke measures these rows and skips all others."""
