@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,27 +11,47 @@
 #define PATH 1024
 #define LINE 4096
 #define MILLI 1000u
+#define SETS 8u /* of CPU_SETSIZE CPUs */
 
 /* A mounted hierarchy of control groups: the group `inside` of it is at `place`. */
 struct hierarchy {
 	char place[PATH], inside[PATH];
 };
 
-uint32_t
-endpoint_cpus_in_list(const char *list)
-{
-	uint32_t n = 0;
+/* CPUs by their numbers, for CPU_SET_S(); no kernel has more. */
+struct cpus {
+	cpu_set_t set[SETS];
+};
 
+static void
+read_list(const char *list, struct cpus *out)
+{
+	memset(out, 0, sizeof(*out));
 	while (*list >= '0' && *list <= '9') {
 		char *end;
 		unsigned long first = strtoul(list, &end, 10), last = first;
 
 		if (*end == '-')
 			last = strtoul(end + 1, &end, 10);
-		n += last >= first ? (uint32_t)(last - first + 1) : 0;
+		for (; first <= last && first < SETS * CPU_SETSIZE; first++)
+			CPU_SET_S(first, sizeof(out->set), out->set);
 		list = *end == ',' ? end + 1 : end;
 	}
-	return n;
+}
+
+static uint32_t
+count(const struct cpus *c)
+{
+	return (uint32_t)CPU_COUNT_S(sizeof(c->set), c->set);
+}
+
+uint32_t
+endpoint_cpus_in_list(const char *list)
+{
+	struct cpus c;
+
+	read_list(list, &c);
+	return count(&c);
 }
 
 uint32_t
@@ -97,23 +118,40 @@ has_word(const char *list, size_t len, const char *word)
 
 /* ---- affinity ---- */
 
-static uint32_t
-allowed(const char *root, const char *process)
+/* The mask as the process gave it: it may have CPUs that are not online. False: no mask. */
+static bool
+read_mask(const char *root, const char *process, struct cpus *out)
 {
 	static const char field[] = "Cpus_allowed_list:";
 	FILE *f = open_of_process(root, process, "status");
-	uint32_t n = 0;
+	bool found = false;
 	char line[LINE];
 
-	while (f != NULL && n == 0 && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, field, strlen(field)) == 0) {
-			const char *list = line + strlen(field);
+	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL) {
+		const char *list = line + strlen(field);
 
-			n = endpoint_cpus_in_list(list + strspn(list, " \t"));
-		}
+		found = strncmp(line, field, strlen(field)) == 0;
+		if (found)
+			read_list(list + strspn(list, " \t"), out);
+	}
 	if (f != NULL)
 		fclose(f);
-	return n;
+	return found;
+}
+
+/* Of the CPUs that are online. The kernel's answer counts where the files are the kernel's. */
+static uint32_t
+allowed(const char *root, const char *process, const struct cpus *online)
+{
+	struct cpus c = {0};
+
+	if (*root == '\0' &&
+	    sched_getaffinity((pid_t)strtol(process, NULL, 10), sizeof(c.set), c.set) == 0)
+		return count(&c);
+	if (!read_mask(root, process, &c))
+		return count(online);
+	CPU_AND_S(sizeof(c.set), c.set, c.set, online->set);
+	return count(&c);
 }
 
 /* ---- control groups ---- */
@@ -245,13 +283,13 @@ void
 endpoint_cpus_read(struct endpoint_cpus *cpus, const char *root, const char *process)
 {
 	uint32_t v1 = quota_of(root, process, true), v2 = quota_of(root, process, false);
-	char online[LINE] = "";
+	char line[LINE] = "";
+	struct cpus online;
 
-	read_line(root, "/sys/devices/system/cpu/online", online, sizeof(online));
-	cpus->online = endpoint_cpus_in_list(online);
-	cpus->allowed = allowed(root, process);
-	if (cpus->allowed == 0)
-		cpus->allowed = cpus->online;
+	read_line(root, "/sys/devices/system/cpu/online", line, sizeof(line));
+	read_list(line, &online);
+	cpus->online = count(&online);
+	cpus->allowed = allowed(root, process, &online);
 	cpus->quota_milli = v1 < v2 ? v1 : v2;
 	cpus->usable = endpoint_cpus_within(cpus, cpus->allowed);
 }

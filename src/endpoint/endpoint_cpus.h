@@ -3,16 +3,16 @@
 #define ENDPOINT_CPUS_H
 
 /*
- * CPUs that a process may use: those of its affinity mask, and the CPU time that its control groups
- * allow (cpu.max of cgroup v2, cpu.cfs_quota_us of v1, of its group and those above). It reads
- * files below a root, which tests replace.
+ * CPUs that a process may use: those of its affinity mask that are online, and the CPU time that
+ * its control groups allow (cpu.max of cgroup v2, cpu.cfs_quota_us of v1, of its group and those
+ * above). It reads files below a root, which tests replace.
  */
 
 #include <stdint.h>
 
 struct endpoint_cpus {
 	uint32_t online;      /* of the machine */
-	uint32_t allowed;     /* in the affinity mask */
+	uint32_t allowed;     /* online, and in the affinity mask */
 	uint32_t quota_milli; /* CPU time per time, in 1/1000 CPUs; UINT32_MAX: no limit */
 	uint32_t usable;      /* that are busy at the same time, at least 1 */
 };

@@ -3,6 +3,7 @@
 /* CPUs that a process may use, on machines made of files; pipelines = auto takes no more. */
 
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -22,7 +24,6 @@
 #define V1 "30 23 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
 
 static char root[TEST_PATH_MAX];
-static struct endpoint_cpus cpus;
 static struct endpoint_cpus cpus;
 
 /* A file, with its folders. */
@@ -74,6 +75,35 @@ affinity(void **state)
 	put("/proc/77/status", "Cpus_allowed_list:\t6\n");
 	endpoint_cpus_read(&cpus, root, "77");
 	assert_int_equal(cpus.usable, 1);
+}
+
+/* The mask of a process has CPUs that may come later, or that are off: these do not count. */
+static void
+not_online(void **state)
+{
+	(void)state;
+	put("/proc/self/status", "Cpus_allowed_list:\t0-127\n");
+	expect(8, NO_LIMIT, 8);
+	put("/proc/self/status", "Cpus_allowed_list:\t6-9,200\n");
+	expect(2, NO_LIMIT, 2);
+	put("/sys/devices/system/cpu/online", "0-2,4,8-11\n");
+	expect(2, NO_LIMIT, 2);
+}
+
+/* The kernel's own answer, for this process and for one with a number */
+static void
+of_the_kernel(void **state)
+{
+	cpu_set_t set;
+	char number[16];
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	endpoint_cpus_read(&cpus, "", "self");
+	assert_int_equal(cpus.allowed, CPU_COUNT(&set));
+	snprintf(number, sizeof(number), "%d", getpid());
+	endpoint_cpus_read(&cpus, "", number);
+	assert_int_equal(cpus.allowed, CPU_COUNT(&set));
 }
 
 /* The least of the group and those above it counts. */
@@ -167,7 +197,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(affinity, setup), cmocka_unit_test_setup(quota, setup),
+		cmocka_unit_test_setup(affinity, setup), cmocka_unit_test_setup(not_online, setup),
+		cmocka_unit_test(of_the_kernel),	 cmocka_unit_test_setup(quota, setup),
 		cmocka_unit_test_setup(quota_v1, setup), cmocka_unit_test_setup(container, setup),
 		cmocka_unit_test(auto_pipelines),
 	};
