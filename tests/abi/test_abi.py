@@ -15,6 +15,9 @@ import sys
 
 import layout
 
+# Names that came with a release, by its node: a later name gets the node of the release that it comes with.
+RELEASED = {'SOFTHCA_0.2': 103, 'SOFTHCA_URMA_0.2': 60, 'SOFTHCA_EMBED_0.2': 23}
+
 
 def exported(library):
     """NAME NODE of each name that the library gives to others."""
@@ -48,6 +51,13 @@ def public(library, header, release):
     return ['%s %s@%s' % (short, name, there[name]) for name in sorted(declared)]
 
 
+def no_late_names(lines):
+    nodes = [line.partition('@')[2] for line in lines]
+    for node, count in RELEASED.items():
+        assert nodes.count(node) == count, '%s has %d names, its release has %d: give a new name the node of the ' \
+            'release that it comes with' % (node, nodes.count(node), count)
+
+
 def main():
     words = sys.argv[1:]
     write = words[0] == '--write'
@@ -61,6 +71,7 @@ def main():
             with open(os.path.join(include, name), encoding='utf-8') as file:
                 headers[name] = layout.without_comments(file.read())
         lines += public(library, '\n'.join(headers[name] for name in names), release)
+    no_late_names(lines)
     lines += layout.layouts(headers, words[split + 1:] + ['-I' + include])
     layout.compare(path, lines, write, 'see docs/reference/versions.md: The ABI of the libraries')
 
