@@ -21,6 +21,7 @@
 
 #define DEFAULT_DESC 1024u
 #define LINK_NS 10000000u
+#define ASK_AGAIN_NS 10000000u
 
 /* Buffers, losses and copies of one receive queue; counted by its lcore. */
 struct ethdev_queue {
@@ -30,6 +31,7 @@ struct ethdev_queue {
 	uint64_t lost;	 /* [pub] frames of those lost because no mbuf was free */
 	/* vhost: changes + 1 when it last took a frame, and when it took none; 0: never */
 	uint32_t taken_at, refused_at;
+	uint64_t ask_at; /* vhost: time from which a queue that took none gets frames again, ns */
 } __rte_cache_aligned;
 
 struct port_ethdev {
@@ -44,7 +46,8 @@ struct port_ethdev {
 	struct ethdev_spread spread;
 	uint32_t changes; /* [pub] vhost: of the guest's queues, or of its presence */
 	bool vhost;
-	rte_spinlock_t first_lock; /* vhost: of the first queue for sending */
+	/* vhost: of the first queue for sending; not in the line that all pipes read */
+	rte_spinlock_t first_lock __rte_cache_aligned;
 	struct ethdev_queue queue[HCA_PORT_ETHDEV_QUEUES];
 };
 
@@ -110,44 +113,48 @@ on_change(uint16_t id, enum rte_eth_event_type event, void *arg, void *unused)
 }
 
 /*
- * The number of frames that a queue took; -1: the guest does not use it. A queue that takes nothing
- * the first time after a change is not asked again until the next one; one that has taken frames is
- * full.
+ * The number of frames that a queue took; -1: the guest does not use it. A queue that has taken
+ * frames since the last change is full if it takes none. Another one may be unused, or may have no
+ * buffers yet, which no event ends: it gets frames again at the next change or after ASK_AGAIN_NS.
  */
 static int
-offer(struct port_ethdev *p, uint16_t q, struct rte_mbuf **m, uint16_t n)
+offer(struct port_ethdev *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct ethdev_queue *own = &p->queue[q];
-	uint32_t now = __atomic_load_n(&p->changes, __ATOMIC_ACQUIRE) + 1;
+	uint32_t change = __atomic_load_n(&p->changes, __ATOMIC_ACQUIRE) + 1;
 	uint16_t sent;
 
-	if (own->refused_at == now)
+	if (own->refused_at == change && now < own->ask_at)
 		return -1;
 	sent = rte_eth_tx_burst(p->id, q, m, n);
 	if (sent != 0)
-		own->taken_at = now;
-	if (own->taken_at == now)
+		own->taken_at = change;
+	if (own->taken_at == change)
 		return sent;
-	own->refused_at = now;
+	own->refused_at = change;
+	own->ask_at = now + ASK_AGAIN_NS;
 	return -1;
 }
 
-/* A guest always has the first queue, which takes the frames of those that it does not use. */
+/*
+ * A guest always has the first queue, which takes the frames of those that it does not use. While
+ * another worker is inside, the queue takes none: that worker may have lost its CPU.
+ */
 static uint16_t
 vhost_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
 {
 	struct port_ethdev *p = (struct port_ethdev *)port;
 	int sent = -1;
 
-	(void)now;
 	if (n == 0 || unlikely(__atomic_load_n(&p->paused, __ATOMIC_RELAXED)))
 		return 0;
 	hca_tsan_give_all((void *const *)m, n);
 	if (q != 0)
-		sent = offer(p, q, m, n);
+		sent = offer(p, q, m, n, now);
 	if (sent >= 0)
 		return (uint16_t)sent;
-	rte_spinlock_lock(&p->first_lock);
+	if (!rte_spinlock_trylock(&p->first_lock))
+		return 0;
 	n = rte_eth_tx_burst(p->id, 0, m, n);
 	rte_spinlock_unlock(&p->first_lock);
 	return n;
