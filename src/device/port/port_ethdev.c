@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
+#include <rte_pause.h>
 #include <rte_spinlock.h>
 
 #include "core/mbuf.h"
@@ -163,11 +164,13 @@ vhost_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uin
 static const enum rte_eth_event_type changes[] = {RTE_ETH_EVENT_QUEUE_STATE,
 						  RTE_ETH_EVENT_INTR_LSC};
 
+/* A thread of the driver may be inside the callback. */
 static void
 unwatch_guest(struct port_ethdev *p)
 {
 	for (unsigned int i = 0; p->vhost && i < RTE_DIM(changes); i++)
-		rte_eth_dev_callback_unregister(p->id, changes[i], on_change, p);
+		while (rte_eth_dev_callback_unregister(p->id, changes[i], on_change, p) == -EAGAIN)
+			rte_pause();
 }
 
 /* Without a watcher no event announces changes of the link: encap polls it. */

@@ -5,6 +5,7 @@
  * The device is made of rings and says that it is of vhost; a full ring is a queue without buffers.
  */
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,10 +31,11 @@ static struct rte_mempool *pool;
 static struct hca_port *port;
 static uint16_t id;
 
-/* The watcher of the device */
+/* The watchers of the device, and how many calls to remove one find it inside. */
 static struct {
 	rte_eth_dev_cb_fn call;
 	void *arg;
+	unsigned int n, inside;
 } watchers;
 
 int __real_rte_eth_dev_info_get(uint16_t of, struct rte_eth_dev_info *info);
@@ -60,6 +62,7 @@ __wrap_rte_eth_dev_callback_register(uint16_t of, enum rte_eth_event_type event,
 	assert_int_equal(of, id);
 	watchers.call = call;
 	watchers.arg = arg;
+	watchers.n++;
 	return 0;
 }
 
@@ -71,6 +74,11 @@ __wrap_rte_eth_dev_callback_unregister(uint16_t of, enum rte_eth_event_type even
 	assert_int_equal(of, id);
 	assert_ptr_equal(call, watchers.call);
 	assert_ptr_equal(arg, watchers.arg);
+	if (watchers.inside != 0) {
+		watchers.inside--;
+		return -EAGAIN;
+	}
+	watchers.n--;
 	return 0;
 }
 
@@ -224,6 +232,18 @@ first_is_busy(void **state)
 	assert_int_equal(frames_in(0), 2);
 }
 
+/* close() waits for a watcher that is called at that moment. */
+static void
+watched(void **state)
+{
+	(void)state;
+	assert_int_equal(watchers.n, 2);
+	watchers.inside = 3;
+	port->ops->close(port);
+	assert_int_equal(watchers.inside, 0);
+	assert_int_equal(watchers.n, 0);
+}
+
 int
 main(void)
 {
@@ -232,6 +252,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(buffers_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(full, setup, teardown),
 		cmocka_unit_test_setup_teardown(first_is_busy, setup, teardown),
+		cmocka_unit_test_setup(watched, setup),
 	};
 
 	if (test_eal_start(128) != 0)
