@@ -105,8 +105,8 @@ doctor_cpu(struct doctor *d)
 }
 
 /* The limits of the configured daemon, or if it does not run of this process. */
-static unsigned int
-usable_cpus(struct doctor *d, struct endpoint_cpus *cpus)
+static void
+read_cpus(struct doctor *d, struct endpoint_cpus *cpus)
 {
 	char process[16] = "self";
 
@@ -118,7 +118,33 @@ usable_cpus(struct doctor *d, struct endpoint_cpus *cpus)
 	if (cpus->quota_milli / 1000 < cpus->allowed)
 		doctor_ok(d, "cores", "the quota of the control group is %.2f CPUs",
 			  cpus->quota_milli / 1000.0);
-	return cpus->usable;
+}
+
+/* Mask and quota are the daemon's; programs of other control groups use all CPUs. */
+static void
+judge_cpus(struct doctor *d, const struct endpoint_cpus *cpus)
+{
+	unsigned int need = endpoint_workers(&d->config);
+
+	if (d->config.idle == ENDPOINT_IDLE_SPIN && need >= cpus->allowed)
+		doctor_fail(d, "cores",
+			    "idle = auto in section [hca], or layout = rtc and fewer pipelines",
+			    "%u workers spin on %u CPUs: nothing is left for programs", need,
+			    cpus->allowed);
+	else if (need > cpus->usable)
+		doctor_warn(d, "cores",
+			    d->config.pipelines > 1 ? "fewer pipelines in section [hca]"
+						    : "layout = rtc in section [hca]",
+			    "the layout has %u workers for %u CPUs%s", need, cpus->usable,
+			    cpus->usable < cpus->allowed ? ": the quota throttles them" : "");
+	else if (d->workers + d->clients > cpus->online)
+		doctor_warn(d, "cores",
+			    "let programs wait for events (--events), or use fewer daemons",
+			    "%u CPUs for %u workers and %u programs that may poll: they take turns",
+			    cpus->online, d->workers, d->clients);
+	else
+		doctor_ok(d, "cores", "%u CPUs for %u worker%s", cpus->usable, need,
+			  need == 1 ? "" : "s");
 }
 
 static void
@@ -141,34 +167,16 @@ doctor_cores(struct doctor *d)
 {
 	char isolated[256] = "";
 	struct endpoint_cpus cpus;
-	unsigned int n, need;
-	bool spin = d->config.idle == ENDPOINT_IDLE_SPIN;
 
 	doctor_read(doctor_path(d, "/sys/devices/system/cpu/isolated"), isolated, sizeof(isolated));
-	n = usable_cpus(d, &cpus);
+	read_cpus(d, &cpus);
 	endpoint_settle_pipelines(&d->config, &cpus);
-	need = endpoint_workers(&d->config);
-	if (spin && need >= n)
-		doctor_fail(d, "cores",
-			    "idle = auto in section [hca], or layout = rtc and fewer pipelines",
-			    "%u workers spin on %u CPUs: nothing is left for programs", need, n);
-	else if (need > n)
-		doctor_warn(d, "cores",
-			    d->config.pipelines > 1 ? "fewer pipelines in section [hca]"
-						    : "layout = rtc in section [hca]",
-			    "the layout has %u workers for %u CPUs", need, n);
-	else if (d->workers + d->clients > n)
-		doctor_warn(d, "cores",
-			    "let programs wait for events (--events), or use fewer daemons",
-			    "%u CPUs for %u workers and %u programs that may poll: they take turns",
-			    n, d->workers, d->clients);
-	else
-		doctor_ok(d, "cores", "%u CPUs for %u worker%s", n, need, need == 1 ? "" : "s");
+	judge_cpus(d, &cpus);
 	if (d->configured && d->pid == 0)
 		doctor_ok(d, "congestion", "congestion control: %s", d->config.congestion);
 	if (endpoint_cpus_in_list(isolated) != 0)
 		doctor_ok(d, "isolation", "isolated CPUs: %s", isolated);
-	else if (spin)
+	else if (d->config.idle == ENDPOINT_IDLE_SPIN)
 		doctor_warn(d, "isolation",
 			    "boot with isolcpus=LIST and name them as lcores in section [hca]",
 			    "workers spin, and no CPU is isolated: latencies have outliers");

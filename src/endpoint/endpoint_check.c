@@ -63,16 +63,34 @@ check_group(struct check *k, const struct endpoint_config *c)
 		    "group: expected a group of this machine, found \"%s\"", c->socket_group);
 }
 
+/*
+ * Programs use other CPUs of the mask; the quota is the daemon's alone, so a larger need makes it
+ * slow, but leaves them theirs.
+ */
 static void
-check_cpus(struct check *k, const struct endpoint_config *c)
+check_turns(struct check *k, const struct endpoint_config *c, const struct endpoint_cpus *cpus)
 {
-	unsigned int need = endpoint_workers(c), cpus;
-	bool spin = c->idle == ENDPOINT_IDLE_SPIN;
-	char plan[HCA_LAYOUT_PLAN_BYTES];
-	struct endpoint_cpus usable;
+	unsigned int need = endpoint_workers(c);
 
-	endpoint_cpus_read(&usable, "", "self");
-	cpus = usable.usable;
+	if (c->idle == ENDPOINT_IDLE_SPIN && need >= cpus->allowed && cpus->allowed > 1)
+		say(k, c->line.layout, false,
+		    "idle: expected a CPU for programs beside %u workers that spin, found %u CPUs",
+		    need, cpus->allowed);
+	else if (need > cpus->allowed)
+		say(k, c->line.layout, true, "layout: %u workers take turns on %u CPUs", need,
+		    cpus->allowed);
+	else if (need > cpus->usable)
+		say(k, c->line.layout, true,
+		    "layout: %u workers are throttled by the quota of the control group, %.2f CPUs",
+		    need, cpus->quota_milli / 1000.0);
+}
+
+static void
+check_cpus(struct check *k, const struct endpoint_config *c, const struct endpoint_cpus *cpus)
+{
+	unsigned int need = endpoint_workers(c);
+	char plan[HCA_LAYOUT_PLAN_BYTES];
+
 	if (need > HCA_WORKERS_MAX)
 		say(k, c->line.pipelines, false,
 		    "pipelines: expected so few that their workers are at most %u, found %u with "
@@ -80,13 +98,7 @@ check_cpus(struct check *k, const struct endpoint_config *c)
 		    HCA_WORKERS_MAX, c->pipelines, need);
 	if (endpoint_machine_cpus(c) != 0)
 		say(k, c->line.lcores, false, "lcores: %s", endpoint_reason());
-	if (spin && need >= cpus && cpus > 1)
-		say(k, c->line.layout, false,
-		    "idle: expected a CPU for programs beside %u workers that spin, found %u CPUs",
-		    need, cpus);
-	else if (need > cpus)
-		say(k, c->line.layout, true, "layout: %u workers take turns on %u CPUs", need,
-		    cpus);
+	check_turns(k, c, cpus);
 	if (c->num_cpus != 0 && c->num_cpus < need) {
 		unsigned int each = c->num_cpus / c->pipelines;
 
@@ -95,6 +107,16 @@ check_cpus(struct check *k, const struct endpoint_config *c)
 		say(k, c->line.lcores, true, "lcores: %u workers take turns on %u CPUs: %s%s", need,
 		    c->num_cpus, c->pipelines > 1 ? "of the first pipeline " : "", plan);
 	}
+}
+
+int
+endpoint_check_cpus(const struct endpoint_config *c, const struct endpoint_cpus *cpus,
+		    const char *path, FILE *out)
+{
+	struct check k = {.path = path, .out = out};
+
+	check_cpus(&k, c, cpus);
+	return k.errors;
 }
 
 /* ---- memory ---- */
@@ -215,10 +237,12 @@ int
 endpoint_check(const struct endpoint_config *c, const char *path, bool starting, FILE *out)
 {
 	struct check k = {.path = path, .out = out, .starting = starting};
+	struct endpoint_cpus cpus;
 
+	endpoint_cpus_read(&cpus, "", "self");
 	check_device(&k, c);
 	check_group(&k, c);
-	check_cpus(&k, c);
+	check_cpus(&k, c, &cpus);
 	check_hugepages(&k, c);
 	check_size(&k, c);
 	check_pools(&k, c);

@@ -20,4 +20,8 @@
  */
 int endpoint_check(const struct endpoint_config *c, const char *path, bool starting, FILE *out);
 
+/* The part that judges CPUs, with those that are given. */
+int endpoint_check_cpus(const struct endpoint_config *c, const struct endpoint_cpus *cpus,
+			const char *path, FILE *out);
+
 #endif

@@ -445,6 +445,47 @@ machine(void **state)
 	assert_int_equal(endpoint_check(&c, "FILE", true, stderr), 0);
 }
 
+/* errors: their number. part: of the text that is written; NULL: no text. */
+static void
+judge_cpus(const char *hca, uint32_t allowed, uint32_t quota_milli, int errors, const char *part)
+{
+	struct endpoint_cpus cpus = {.online = 16, .allowed = allowed, .quota_milli = quota_milli};
+	struct endpoint_config c;
+	char text[256], *found = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&found, &bytes);
+
+	assert_non_null(f);
+	snprintf(text, sizeof(text),
+		 "[hca]\n%s\n[port]\ndevice=net_null0\n[addresses]\naddress=192.0.2.1/24\n", hca);
+	assert_int_equal(load(&c, text), 0);
+	cpus.usable = endpoint_cpus_within(&cpus, allowed);
+	assert_int_equal(endpoint_check_cpus(&c, &cpus, "FILE", f), errors);
+	fclose(f);
+	if (part == NULL)
+		assert_string_equal(found, "");
+	else if (strstr(found, part) == NULL)
+		fail_msg("\"%s\" is not in:\n%s", part, found);
+	free(found);
+}
+
+/* Programs need a CPU of the mask; the quota is the daemon's alone. */
+static void
+cpus(void **state)
+{
+	static const char spin[] = "layout=txrx\nidle=spin";
+
+	(void)state;
+	judge_cpus(spin, 4, UINT32_MAX, 0, NULL);
+	judge_cpus(spin, 2, UINT32_MAX, 1, "FILE:2: idle: expected a CPU for programs");
+	judge_cpus(spin, 16, 2000, 0, NULL);
+	judge_cpus(spin, 16, 1500, 0,
+		   "FILE:2: warning: layout: 2 workers are throttled by the quota of the control "
+		   "group, 1.50 CPUs");
+	judge_cpus("layout=txrx", 1, UINT32_MAX, 0, "warning: layout: 2 workers take turns on 1");
+	judge_cpus("layout=rtc\nidle=spin", 1, 300, 0, NULL);
+}
+
 static void
 roce_mtu(void **state)
 {
@@ -550,6 +591,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(device_options),
 		cmocka_unit_test(gateways),
 		cmocka_unit_test(machine),
+		cmocka_unit_test(cpus),
 	};
 
 	if (argc != 2) {

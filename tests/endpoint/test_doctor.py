@@ -144,6 +144,11 @@ class Doctor(unittest.TestCase):
             machine = Machine(self, files, config(hca={'layout': 'full'}))
             self.finds(machine, 'warn', 'cores', '9 workers for %d CPUs' % workers)
             self.assertIn(said, machine.doctor().stdout)
+        # a quota is the daemon's alone: programs have the other CPUs
+        machine = Machine(self, {'proc/self/cgroup': '0::/a\n', 'sys/devices/system/cpu/isolated': '2-3\n',
+                                 'proc/self/mountinfo': '1 1 0:1 / /cg rw - cgroup2 cgroup2 rw\n',
+                                 'cg/a/cpu.max': '150000 100000\n'}, config(hca={'idle': 'spin', 'layout': 'txrx'}))
+        self.finds(machine, 'warn', 'cores', '2 workers for 1 CPUs: the quota throttles them')
         self.finds(Machine(self, {'sys/devices/system/cpu/online': '0-1\n',
                                   'sys/devices/system/cpu/isolated': '1\n'},
                            config(hca={'idle': 'spin', 'layout': 'txrx'})),
