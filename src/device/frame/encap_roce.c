@@ -229,7 +229,7 @@ put_like(struct like *l, const struct hca_udp_template *t, const struct hca_txd 
 		l->has_image = true;
 	}
 	memcpy(frame, l->image, LIKE_BYTES);
-	hca_put_be32(bth + 8, (d->flags & HCA_TXD_ACKREQ) << 31 | d->psn);
+	hca_put_be32(bth + 8, (uint32_t)(d->flags & HCA_TXD_ACKREQ) << 31 | d->psn);
 	/* without a RETH it lies where the payload follows, or the ICRC */
 	put_reth(bth + HCA_ROCE_BTH_LEN, d);
 	return frame + l->headers;
