@@ -101,15 +101,18 @@ static int
 init_uars(struct lib_context *ctx, volatile void *page)
 {
 	uint32_t pipes = ctx->info.num_pipes != 0 ? ctx->info.num_pipes : 1;
+	size_t bytes;
 
 	if (pipes > HCA_UAR_PIPES_MAX || (pipes & (pipes - 1)) != 0)
 		return lib_fail(-EIO, "the driver reports %u pipelines", pipes);
 	lib_uar_init(&ctx->uar, page, ctx->info.uar_page, pipes, 0);
 	if (pipes == 1)
 		return 0;
-	ctx->more_uars = calloc(pipes - 1, sizeof(*ctx->more_uars));
+	bytes = (pipes - 1) * sizeof(*ctx->more_uars);
+	ctx->more_uars = aligned_alloc(HCA_CACHE_LINE, bytes);
 	if (ctx->more_uars == NULL)
-		return lib_no_memory("doorbells", (pipes - 1) * sizeof(*ctx->more_uars));
+		return lib_no_memory("doorbells", bytes);
+	memset(ctx->more_uars, 0, bytes);
 	for (uint32_t i = 1; i < pipes; i++)
 		lib_uar_init(&ctx->more_uars[i - 1], page, ctx->info.uar_page, pipes, i);
 	return 0;

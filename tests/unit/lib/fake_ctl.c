@@ -9,7 +9,7 @@
 #include "fake_ctl.h"
 
 static int
-fake_info(struct hca_ctl_info *info)
+fake_info(const struct fake_ctl *fake, struct hca_ctl_info *info)
 {
 	*info = (struct hca_ctl_info){
 		.board_id = 0x1122334455667788,
@@ -38,6 +38,7 @@ fake_info(struct hca_ctl_info *info)
 		.ack_delay = 15,
 		.max_mcgs = 256,
 		.max_qps_per_mcg = 64,
+		.num_pipes = fake->pipes,
 	};
 	return 0;
 }
@@ -95,7 +96,7 @@ fake_query(struct fake_ctl *fake, enum hca_ctl_op op, const void *request, void 
 {
 	switch (op) {
 	case HCA_CTL_INFO:
-		return fake_info(answer);
+		return fake_info(fake, answer);
 	case HCA_CTL_ASYNC_FD:
 		return fake_pipe(&fake->async_write, extra);
 	case HCA_CTL_QUERY_PORT:
@@ -256,7 +257,7 @@ static const struct softhca_ctl_ops background_ops = FAKE_OPS(NULL);
 static const struct softhca_ctl_ops manual_ops = FAKE_OPS(fake_progress);
 
 struct fake_ctl *
-fake_open(struct softhca_context **ctx, bool manual)
+fake_open_pipes(struct softhca_context **ctx, bool manual, uint32_t pipes)
 {
 	struct fake_ctl *fake = aligned_alloc(4096, (sizeof(*fake) + 4095) / 4096 * 4096);
 
@@ -265,6 +266,7 @@ fake_open(struct softhca_context **ctx, bool manual)
 	fake->fifo_head = HCA_UAR_FIFO_FIRST(FAKE_UAR_PAGE);
 	fake->next_qpn = 0x7f0003;
 	fake->next_cqn = 1;
+	fake->pipes = pipes;
 	fake->port_state = SOFTHCA_PORT_ACTIVE;
 	fake->pkeys[0] = 0xffff;
 	for (uint32_t i = 0; i < FAKE_CHANNELS; i++)
@@ -273,6 +275,12 @@ fake_open(struct softhca_context **ctx, bool manual)
 						"fake", ctx),
 			 0);
 	return fake;
+}
+
+struct fake_ctl *
+fake_open(struct softhca_context **ctx, bool manual)
+{
+	return fake_open_pipes(ctx, manual, 1);
 }
 
 void

@@ -23,6 +23,7 @@
 struct fake_ctl {
 	struct hca_uar_page page __attribute__((aligned(4096)));
 	uint32_t fifo_head; /* the device's position */
+	uint32_t pipes;
 	struct hca_ctl_mr mr;
 	uint64_t mr_pages[64];
 	struct hca_ctl_cq cq;
@@ -53,6 +54,7 @@ struct fake_ctl {
 
 /* Open a context on a new fake; manual: with a progress hook. */
 struct fake_ctl *fake_open(struct softhca_context **ctx, bool manual);
+struct fake_ctl *fake_open_pipes(struct softhca_context **ctx, bool manual, uint32_t pipes);
 void fake_close(struct fake_ctl *fake, struct softhca_context *ctx);
 
 /* Take the next word from the doorbell FIFO as the device does; 0: none. */

@@ -188,6 +188,18 @@ test_full_and_dead(void **state)
 	assert_int_equal(softhca_post_send(q.qp, &wr, &bad), -EIO);
 }
 
+/* The counters of a pipeline share no cache line with those of another. */
+static void
+test_pipelines_share_no_line(void **state)
+{
+	struct softhca_context *several;
+	struct fake_ctl *f = fake_open_pipes(&several, false, HCA_UAR_PIPES_MAX);
+
+	for (uint32_t i = 0; i < HCA_UAR_PIPES_MAX; i++)
+		assert_int_equal((uintptr_t)lib_uar_of(lib_ctx(several), i) % HCA_CACHE_LINE, 0);
+	fake_close(f, several);
+}
+
 int
 main(void)
 {
@@ -198,6 +210,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_full, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_reset_forgets, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_full_and_dead, rig_setup, rig_teardown),
+		cmocka_unit_test(test_pipelines_share_no_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
