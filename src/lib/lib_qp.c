@@ -308,7 +308,7 @@ void
 lib_qp_rewind(struct lib_qp *qp)
 {
 	forget_announced(qp);
-	qp->sq.head = 0;
+	__atomic_store_n(&qp->sq.head, 0, __ATOMIC_RELAXED); /* polls read it */
 	qp->rq.head = 0;
 	__atomic_store_n(&qp->sq_polled.tail, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&qp->rq_polled.tail, 0, __ATOMIC_RELEASE);

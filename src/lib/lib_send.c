@@ -658,7 +658,7 @@ softhca_wr_complete(struct softhca_wr_batch *batch)
 		unlock_batch(qp);
 		return err;
 	}
-	qp->sq.head = first + count;
+	__atomic_store_n(&qp->sq.head, first + count, __ATOMIC_RELAXED); /* polls read it */
 	if (__builtin_expect(full == 0, 1))
 		lib_doorbell_fill(qp->uar, number, batch->doorbell);
 	else
