@@ -8,12 +8,15 @@
 
 #include <softhca/softhca.h>
 
+#include "../short_ways.h"
 #include "driver.h"
 #include "fuzz.h"
 #include "host.h"
 
 #define TICK_NS 1000u
 #define SETTLE_MAX 20000u
+
+bool hca_short_ways;
 
 unsigned int
 fuzz_poll(struct hca *h, uint64_t *now)

@@ -211,8 +211,8 @@ step(struct world *w, struct fuzz_input *in)
 	}
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+run(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, data + size};
 	struct world *w = world_begin();
@@ -221,5 +221,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned int i = 0; i < STEPS_MAX && fuzz_left(&in) != 0; i++)
 		step(w, &in);
 	world_end(w);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	world_run(run, data, size);
 	return 0;
 }

@@ -166,6 +166,49 @@ SCENARIOS = {
     packet(FRESH, 0x11, FROM_UNA, 1, 0, aeth(0x1f)) + RUN,
 }
 
+
+
+def write_run(n, *, bad=None, ackreq=False):
+    """n WRITEs of one packet in a burst; bad: place -> the step instead."""
+    steps = [packet(FRESH, 0x0a, REGION | RW | (ACKREQ if ackreq and i == n - 1 else 0), i, 64 - 3 * i,
+                    reth(0x40 * i + i % 3, 64 - 3 * i)) for i in range(n)]
+    for at, step in (bad or {}).items():
+        steps[at] = step
+    return b''.join(steps)
+
+
+def send_run(n, receives, *, bad=None):
+    steps = [packet(FRESH, 0x04, ACKREQ if i == n - 1 else SE if i == 1 else 0, i, 50 + i) for i in range(n)]
+    for at, step in (bad or {}).items():
+        steps[at] = step
+    return b''.join(post(7, FRESH, 20) for _ in range(receives)) + RUN * 2 + b''.join(steps) + RUN * 2
+
+
+# Packets that the execution engine takes as a run, and packets that end a run in the middle.
+SCENARIOS.update({
+    'run-writes': write_run(7) + RUN * 2 + write_run(9, ackreq=True) + RUN * 2,
+    'run-writes-imm': write_run(5, bad={2: packet(FRESH, 0x0b, REGION | RW, 2, 9, reth(1, 9) + b'abcd')}) + RUN * 3,
+    'run-writes-ro': write_run(6, bad={3: packet(FRESH, 0x0a, REGION | RO, 3, 64, reth(0x40, 64))}) + RUN * 3,
+    'run-writes-beyond': write_run(6, bad={4: packet(FRESH, 0x0a, REGION | RW, 4, 64, reth(0x1240, 64))}) + RUN * 3,
+    'run-writes-length': write_run(6, bad={2: packet(FRESH, 0x0a, REGION | RW, 2, 60, reth(0x40, 64))}) + RUN * 3,
+    'run-writes-zero': write_run(6, bad={2: packet(FRESH, 0x0a, 0, 2, 0, reth(0, 0))}) + RUN * 3,
+    'run-writes-gap': write_run(6, bad={3: b''}) + RUN * 2 + packet(FRESH, 0x0a, REGION | RW, 0, 64, reth(0, 64)) + RUN,
+    'run-writes-twice': write_run(4) + RUN * 2 + packet(FRESH, 0x0a, REGION | RW, -1, 64, reth(0, 64)) +
+    write_run(3) + RUN * 2,
+    'run-writes-read': write_run(6, bad={3: packet(FRESH, 0x0c, REGION | RO, 3, 0, reth(5, 100))}) + RUN * 3,
+    'run-writes-marked-pad': write_run(6, bad={3: packet(FRESH, 0x0a, REGION | RW | BAD_PAD, 3, 61,
+                                                         reth(0x40, 61))}) + RUN * 3,
+    'run-two-qps': b''.join(packet(qp, 0x0a, REGION | RW, i // 2, 32, reth(0x20 * i, 32))
+                            for i, qp in enumerate((FRESH, FRESH, WRITER, WRITER, FRESH, FRESH))) + RUN * 3,
+    'run-sends': send_run(5, 5) + send_run(4, 6),
+    'run-sends-rnr': send_run(6, 3),
+    'run-sends-too-long': send_run(5, 5, bad={3: packet(FRESH, 0x04, 0, 3, 100)}),
+    'run-sends-imm': send_run(6, 6, bad={2: packet(FRESH, 0x05, SE, 2, 20, b'imm!')}),
+    'run-sends-write': send_run(6, 6, bad={3: packet(FRESH, 0x0a, REGION | RW, 3, 64, reth(0, 64))}),
+    'run-sends-gap': send_run(6, 6, bad={3: b''}),
+    'run-sends-inv': send_run(5, 5, bad={3: packet(FRESH, 0x17, 0, 3, 30, b'\0\0\1\2')}),
+})
+
 # Each makes its QP fail, so it is alone.
 SCENARIOS.update(('fresh-atomic-write-bad-%u' % i, packet(FRESH, 0x1d, REGION | which, 0, n, reth(off, n)) + RUN)
                  for i, (which, off, n) in enumerate(((RW, 3, 8), (RW, 8, 9), (RO, 8, 8), (RW, 8, 0))))

@@ -290,7 +290,7 @@ ub_peer_hear(void *world, const uint8_t *frame, uint32_t len)
 	unsigned int peer;
 	int rc = ub_parse(frame, len, w->peer[0].form, &v);
 
-	ub_trace_add(&w->trace, 'f', w->now, frame, len);
+	fuzz_trace_add(&w->trace, 'f', w->now, frame, len);
 	peer = v.tp.dst_tpn == UB_PEER_TPN(1);
 	if (peer == 1) /* its own form */
 		rc = ub_parse(frame, len, w->peer[1].form, &v);

@@ -17,8 +17,6 @@
 static uint8_t pattern[UB_WORLD_MEM];
 static struct ub_world *worlds[2]; /* by hca_short_ways */
 
-bool hca_short_ways;
-
 uint8_t *
 ub_world_region(struct ub_world *w, enum ub_world_region r, uint32_t *len)
 {
@@ -91,7 +89,7 @@ trace_completion(struct ub_world *w, char queue, const urma_cr_t *cr)
 	const uint64_t seen[] = {cr->status,	     cr->user_ctx, cr->opcode,	 cr->flag.value,
 				 cr->completion_len, cr->local_id, cr->imm_data, cr->remote_id.id};
 
-	ub_trace_add(&w->trace, queue, w->now, seen, sizeof(seen));
+	fuzz_trace_add(&w->trace, queue, w->now, seen, sizeof(seen));
 }
 
 /* A send of the attacked Jetty: once, and in order. */
@@ -267,21 +265,6 @@ ub_world_recv(struct ub_world *w, bool jfr, unsigned int sges, uint32_t len)
 
 /* ---- the other world ---- */
 
-static void
-trace_state(struct ub_world *w)
-{
-	ub_trace_add(&w->trace, 'm', w->now, w->mem, UB_WORLD_MEM);
-	for (unsigned int i = 0; i < hca_counter_count(); i++) {
-		struct {
-			char name[56];
-			uint64_t value;
-		} seen = {.value = hca_counter_value(w->h, i)};
-
-		strncpy(seen.name, hca_counter_name(i), sizeof(seen.name) - 1);
-		ub_trace_add(&w->trace, 'c', w->now, &seen, sizeof(seen));
-	}
-}
-
 void
 ub_world_run(void (*run)(const uint8_t *data, size_t size), const uint8_t *data, size_t size)
 {
@@ -289,7 +272,7 @@ ub_world_run(void (*run)(const uint8_t *data, size_t size), const uint8_t *data,
 		hca_short_ways = ways != 0;
 		run(data, size);
 	}
-	ub_trace_compare(&worlds[1]->trace, &worlds[0]->trace);
+	fuzz_trace_compare(&worlds[1]->trace, &worlds[0]->trace);
 }
 
 static struct ub_world *
@@ -338,7 +321,7 @@ ub_world_begin(uint8_t kind, bool honest)
 		fuzz_show_counters(w->h);
 		fuzz_lsan_enable();
 	}
-	ub_trace_begin(&w->trace);
+	fuzz_trace_begin(&w->trace);
 	memcpy(w->mem, pattern, UB_WORLD_MEM);
 	w->posted = w->received = w->sent_done = w->recv_done = 0;
 	w->lying = false;
@@ -450,5 +433,5 @@ ub_world_end(struct ub_world *w)
 	broken = ub_sums_broken(w->h);
 	fuzz_check(broken.what == NULL, "%s: %llu and %llu", broken.what,
 		   (unsigned long long)broken.left, (unsigned long long)broken.right);
-	trace_state(w);
+	fuzz_trace_state(&w->trace, w->now, w->h, w->mem, UB_WORLD_MEM);
 }

@@ -21,7 +21,7 @@
 #include "fuzz_port.h"
 #include "hca.h"
 #include "ub/ub_stage.h"
-#include "ub_trace.h"
+#include "fuzz_trace.h"
 #include "ub_craft.h"
 
 #include "fuzz.h"
@@ -77,7 +77,7 @@ struct ub_world {
 	uint8_t *mem;
 	uint64_t now;
 	struct hca_usage base;
-	struct ub_trace trace;
+	struct fuzz_trace trace;
 	/* of the current input */
 	unsigned int posted, received; /* sends; receives of the Jetty */
 	unsigned int sent_done, recv_done;

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../short_ways.h"
 #include "embed_ctl.h"
 #include "engine/pkt.h"
 #include "fuzz_hca.h"
 #include "roce_craft.h"
 
 #define FRAME_MAX 4096u
+#define MEM_ALIGN (1u << 20)
 #define QUEUE 16u	 /* WQEs of each queue */
 #define SQ_PSN 0xfffff0u /* wraps around soon */
 #define RQ_PSN 0xfffff8u
@@ -55,10 +57,11 @@ world_store(struct world *w, enum world_qp qp)
 static void
 judge_sent(void *arg, const uint8_t *frame, uint32_t len)
 {
+	struct world *w = arg;
 	struct roce_view v;
 	int rc = roce_parse(frame, len, &v);
 
-	(void)arg;
+	fuzz_trace_add(&w->trace, 'f', w->now, frame, len);
 	fuzz_check(rc == 0, "sent a malformed frame: %s", roce_drop_name(rc));
 	fuzz_check(roce_icrc_ok(hca_icrc_select(), frame, &v), "sent a frame with a wrong ICRC");
 	fuzz_check(v.qpn == WORLD_PEER_QPN, "sent a frame to QPN %#x", v.qpn);
@@ -154,6 +157,23 @@ world_settle(struct world *w)
 	fuzz_settle(w->h, &w->now);
 }
 
+/* Of a completion, the members that it has with its status. */
+static void
+trace_completion(struct world *w, const struct softhca_wc *wc)
+{
+	bool good = wc->status == SOFTHCA_WC_SUCCESS;
+	const uint64_t seen[] = {wc->wr_id,
+				 wc->status,
+				 wc->vendor_err,
+				 wc->qp_num,
+				 good ? wc->opcode : 0,
+				 good ? wc->byte_len : 0,
+				 good ? wc->wc_flags : 0,
+				 good && wc->wc_flags & SOFTHCA_WC_WITH_IMM ? wc->imm_data : 0};
+
+	fuzz_trace_add(&w->trace, 'w', w->now, seen, sizeof(seen));
+}
+
 void
 world_reap(struct world *w)
 {
@@ -161,6 +181,8 @@ world_reap(struct world *w)
 	int n;
 
 	while ((n = softhca_poll_cq(w->cq, 16, wc)) > 0) {
+		for (int i = 0; i < n; i++)
+			trace_completion(w, &wc[i]);
 		for (int i = 0; i < n && !w->lying; i++) {
 			fuzz_check(wc[i].wr_id < w->posted, "completion of request %llu",
 				   (unsigned long long)wc[i].wr_id);
@@ -251,7 +273,7 @@ static void
 make_hca(struct world *w)
 {
 	struct hca_config cfg = {
-		.name = "fuzz",
+		.name = hca_short_ways ? "fuzz1" : "fuzz",
 		.foreign = no_memory,
 		.port = &w->port.port,
 		.layout = getenv("FUZZ_FULL") != NULL ? HCA_LAYOUT_FULL : HCA_LAYOUT_RTC,
@@ -271,7 +293,8 @@ make_hca(struct world *w)
 	};
 
 	w->port.judge = judge_sent;
-	fuzz_port_open(&w->port, "fuzz", WORLD_RX);
+	w->port.arg = w;
+	fuzz_port_open(&w->port, cfg.name, WORLD_RX);
 	fuzz_check(hca_create(&cfg, &w->h) == 0, "hca_create");
 }
 
@@ -285,7 +308,8 @@ make_objects(struct world *w)
 	w->pd = softhca_alloc_pd(w->ctx);
 	w->cq = softhca_create_cq(w->ctx, &ca);
 	fuzz_check(w->pd != NULL && w->cq != NULL, "pd, cq: %s", softhca_last_error(w->ctx));
-	w->mem = aligned_alloc(4096, WORLD_MEM);
+	/* bits of an address that an input changes mean the same in both worlds */
+	w->mem = aligned_alloc(MEM_ALIGN, MEM_ALIGN);
 	fuzz_check(w->mem != NULL, "no memory");
 	for (unsigned int i = 0; i < WORLD_REGIONS; i++) {
 		w->mr[i] = softhca_reg_mr(w->pd, w->mem + regions[i].at, regions[i].len,
@@ -392,16 +416,26 @@ first_packets(struct world *w)
 	world_packet(w, &p);
 }
 
-static struct world *w_of_process;
+static struct world *worlds[2]; /* by hca_short_ways */
+
+void
+world_run(void (*run)(const uint8_t *data, size_t size), const uint8_t *data, size_t size)
+{
+	for (int ways = 0; ways < 2; ways++) {
+		hca_short_ways = ways != 0;
+		run(data, size);
+	}
+	fuzz_trace_compare(&worlds[1]->trace, &worlds[0]->trace);
+}
 
 struct world *
 world_begin(void)
 {
-	struct world *w = w_of_process;
+	struct world *w = worlds[hca_short_ways];
 
 	if (w == NULL) {
 		fuzz_lsan_disable();
-		w = w_of_process = make();
+		w = worlds[hca_short_ways] = make();
 		fuzz_show_counters(w->h);
 		fuzz_lsan_enable();
 	}
@@ -515,4 +549,5 @@ world_end(struct world *w)
 	hca_driver_poll(w->drv);
 	check_memory(w);
 	fuzz_check_usage(w->h, &w->base, &w->port);
+	fuzz_trace_state(&w->trace, w->now, w->h, w->mem, WORLD_MEM);
 }

@@ -7,6 +7,9 @@
  * from the input. Time is simulated. The HCA exists as long as the process; its QPs are reset for
  * every input, so inputs influence each other only by the generation of a QP.
  *
+ * world_run() has two such worlds, one with the short ways of the stages and one without. The input
+ * runs in both, and all frames, completions, counters and bytes of memory must be equal.
+ *
  * The QPs have different initial states: see the table in world.c.
  */
 
@@ -16,6 +19,7 @@
 #include "engine/impl.h"
 #include "fuzz.h"
 #include "fuzz_port.h"
+#include "fuzz_trace.h"
 #include "hca.h"
 
 #define WORLD_MEM 0xc000u
@@ -58,11 +62,15 @@ struct world {
 	uint8_t *mem;
 	uint64_t now;
 	struct hca_usage base;
+	struct fuzz_trace trace;
 	/* of the current input */
 	unsigned int posted, completed;
 	uint8_t done[WORLD_WRS];
 	bool lying; /* the input wrote into the queues: completions are not checked */
 };
+
+/* Run an input, from world_begin() to world_end(), in both worlds and compare them. */
+void world_run(void (*run)(const uint8_t *data, size_t size), const uint8_t *data, size_t size);
 
 /* Set up the initial state for an input. */
 struct world *world_begin(void);

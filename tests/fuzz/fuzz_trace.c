@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#include "ub_trace.h"
+#include "fuzz_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
+#include "hca.h"
 
 struct event {
 	uint64_t time;
@@ -15,13 +16,13 @@ struct event {
 };
 
 void
-ub_trace_begin(struct ub_trace *t)
+fuzz_trace_begin(struct fuzz_trace *t)
 {
 	t->n = 0;
 }
 
 void
-ub_trace_add(struct ub_trace *t, char kind, uint64_t time, const void *bytes, uint32_t n)
+fuzz_trace_add(struct fuzz_trace *t, char kind, uint64_t time, const void *bytes, uint32_t n)
 {
 	struct event e;
 
@@ -39,8 +40,24 @@ ub_trace_add(struct ub_trace *t, char kind, uint64_t time, const void *bytes, ui
 	t->n += sizeof(e) + n;
 }
 
+void
+fuzz_trace_state(struct fuzz_trace *t, uint64_t time, const struct hca *h, const uint8_t *mem,
+		 uint32_t bytes)
+{
+	fuzz_trace_add(t, 'm', time, mem, bytes);
+	for (unsigned int i = 0; i < hca_counter_count(); i++) {
+		struct {
+			char name[56];
+			uint64_t value;
+		} seen = {.value = hca_counter_value(h, i)};
+
+		strncpy(seen.name, hca_counter_name(i), sizeof(seen.name) - 1);
+		fuzz_trace_add(t, 'c', time, &seen, sizeof(seen));
+	}
+}
+
 static void
-show(const char *which, const struct ub_trace *t, size_t at)
+show(const char *which, const struct fuzz_trace *t, size_t at)
 {
 	struct event e;
 
@@ -57,7 +74,7 @@ show(const char *which, const struct ub_trace *t, size_t at)
 
 /* Bytes of the event there; 0: it is the end. */
 static size_t
-length_at(const struct ub_trace *t, size_t at)
+length_at(const struct fuzz_trace *t, size_t at)
 {
 	struct event e;
 
@@ -68,7 +85,7 @@ length_at(const struct ub_trace *t, size_t at)
 }
 
 void
-ub_trace_compare(const struct ub_trace *with, const struct ub_trace *without)
+fuzz_trace_compare(const struct fuzz_trace *with, const struct fuzz_trace *without)
 {
 	size_t at = 0, n;
 
