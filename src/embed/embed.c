@@ -599,6 +599,23 @@ softhca_embed_create(const struct softhca_embed_config *config, struct softhca_e
 	return err;
 }
 
+int
+embed_own(const struct softhca_embed *e)
+{
+	return e->forks == embed_forks() ? 0 : embed_fail(-EPERM, EMBED_FOREIGN);
+}
+
+int
+embed_own_hca(const struct softhca_embed *e, unsigned int index)
+{
+	int err = embed_own(e);
+
+	if (err == 0 && index >= e->cfg.num_hcas)
+		err = embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
+				 e->cfg.num_hcas - 1);
+	return err;
+}
+
 /* ---- contexts ---- */
 
 struct embed_context {
@@ -679,11 +696,9 @@ softhca_embed_open(struct softhca_embed *e, unsigned int index, struct softhca_c
 	uint32_t slot = 0;
 	int err;
 
-	if (e->forks != embed_forks())
-		return embed_fail(-EPERM, EMBED_FOREIGN);
-	if (index >= e->cfg.num_hcas)
-		return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
-				  e->cfg.num_hcas - 1);
+	err = embed_own_hca(e, index);
+	if (err != 0)
+		return err;
 	pthread_mutex_lock(&e->lock);
 	while (slot < EMBED_CONTEXTS_MAX && e->ctx[slot] != NULL)
 		slot++;
@@ -703,8 +718,8 @@ softhca_embed_destroy(struct softhca_embed *e)
 {
 	if (e == NULL)
 		return 0;
-	if (e->forks != embed_forks())
-		return embed_fail(-EPERM, EMBED_FOREIGN);
+	if (embed_own(e) != 0)
+		return -EPERM;
 	for (uint32_t i = 0; i < EMBED_CONTEXTS_MAX; i++) {
 		struct softhca_context *ctx = e->ctx[i];
 

@@ -153,7 +153,7 @@ softhca_embed_impair(struct softhca_embed *e, const char *text)
 {
 	struct hca_impair_text t;
 	char why[192];
-	int err = 0;
+	int err = e != NULL ? embed_own(e) : 0;
 
 	while (text != NULL && err == 0) {
 		if (hca_impair_parse_next(&text, &t, why, sizeof(why)) != 0)
@@ -170,10 +170,10 @@ softhca_embed_faults(struct softhca_embed *e, unsigned int index, char *text, si
 	unsigned int n;
 	size_t used = 0;
 	char what[40];
+	int err = embed_own_hca(e, index);
 
-	if (index >= e->cfg.num_hcas)
-		return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
-				  e->cfg.num_hcas - 1);
+	if (err != 0)
+		return err;
 	if (size != 0)
 		text[0] = '\0';
 	n = hca_port_impair_fired(e->side[index].impair, fired);

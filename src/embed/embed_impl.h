@@ -72,6 +72,13 @@ struct softhca_embed {
 int embed_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
+ * embed.c: 0; -EPERM: the caller is a child of the process that the HCAs belong to. The second
+ * one also returns -EINVAL: there is no HCA of this number.
+ */
+int embed_own(const struct softhca_embed *e);
+int embed_own_hca(const struct softhca_embed *e, unsigned int index);
+
+/*
  * embed_agent.c: the agent that sets up the channels of each HCA, if they speak UB. Polled by
  * threads that run the engine, outside of the drivers; with workers of their own each agent also
  * has a thread.

@@ -258,6 +258,8 @@ softhca_embed_set_impairment(struct softhca_embed *e, const struct softhca_impai
 {
 	struct hca_impair out = {0};
 
+	if (embed_own(e) != 0)
+		return -EPERM;
 	if (im != NULL) {
 #define X(name) \
 	if (!is_probability(im->name)) \
@@ -317,8 +319,10 @@ softhca_embed_add_fault(struct softhca_embed *e, unsigned int index,
 		.arg = rule->arg,
 	};
 	struct hca_port *port;
-	int err;
+	int err = embed_own(e);
 
+	if (err != 0)
+		return err;
 	if (index >= e->cfg.num_hcas || rule->fault >= RTE_DIM(faults))
 		return embed_fail(-EINVAL,
 				  "fault %u of HCA number %u: expected 0 to %zu, of HCA 0 to %u",
@@ -341,9 +345,10 @@ softhca_embed_add_fault(struct softhca_embed *e, unsigned int index,
 int
 softhca_embed_clear_faults(struct softhca_embed *e, unsigned int index)
 {
-	if (index >= e->cfg.num_hcas)
-		return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
-				  e->cfg.num_hcas - 1);
+	int err = embed_own_hca(e, index);
+
+	if (err != 0)
+		return err;
 	hca_port_impair_clear_rules(e->side[index].impair);
 	if (e->side[index].inbound != NULL)
 		hca_port_impair_clear_rules(e->side[index].inbound);
@@ -355,6 +360,8 @@ softhca_embed_set_stall(struct softhca_embed *e, const struct softhca_port_stall
 {
 	struct hca_port_stall_rules rules = {0};
 
+	if (embed_own(e) != 0)
+		return -EPERM;
 	if (st != NULL)
 		rules = (struct hca_port_stall_rules){
 			.tx_burst_max = st->tx_burst_max,
@@ -392,8 +399,10 @@ int
 softhca_embed_capture(struct softhca_embed *e, const char *path)
 {
 	struct hca_pcap *file = NULL;
-	int err = 0;
+	int err = embed_own(e);
 
+	if (err != 0)
+		return err;
 	pthread_mutex_lock(&e->lock);
 	if (path != NULL)
 		err = open_capture(e, path, &file);

@@ -11,11 +11,12 @@ int
 softhca_embed_set(struct softhca_embed *e, unsigned int index, const char *text)
 {
 	char why[192];
-	int err;
+	int err = embed_own_hca(e, index);
 
-	if (index >= e->cfg.num_hcas)
-		return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index,
-				  e->cfg.num_hcas - 1);
+	if (err != 0)
+		return err;
+	if (text == NULL)
+		return embed_fail(-EINVAL, "no setting: expected " HOST_SETTINGS);
 	err = host_setting_change(e->side[index].drv, text, why, sizeof(why));
 	return err == 0 ? 0 : embed_fail(err, "%s", why);
 }

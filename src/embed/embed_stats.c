@@ -19,24 +19,17 @@ put(struct out *o, const char *name, uint64_t value)
 	o->n++;
 }
 
-static int
-check_index(const struct softhca_embed *e, unsigned int index)
-{
-	if (index < e->cfg.num_hcas)
-		return 0;
-	return embed_fail(-EINVAL, "HCA number %u: expected 0 to %u", index, e->cfg.num_hcas - 1);
-}
-
 int
 softhca_embed_counters(struct softhca_embed *e, unsigned int index, struct softhca_value *values,
 		       unsigned int max)
 {
 	struct out o = {values, max, 0};
+	int err = embed_own_hca(e, index);
 	struct hca_port_impair_stats impair;
 	struct hca_port_stall_stats stall;
 
-	if (check_index(e, index) != 0)
-		return -EINVAL;
+	if (err != 0)
+		return err;
 	for (unsigned int i = 0; i < hca_counter_count(); i++)
 		put(&o, hca_counter_name(i), hca_counter_value(e->side[index].hca, i));
 	hca_port_impair_stats(e->side[index].impair, &impair);
@@ -69,10 +62,11 @@ softhca_embed_stage_times(struct softhca_embed *e, unsigned int index, struct so
 			  unsigned int max)
 {
 	struct out o = {values, max, 0};
+	int err = embed_own_hca(e, index);
 	const struct hca *h;
 
-	if (check_index(e, index) != 0)
-		return -EINVAL;
+	if (err != 0)
+		return err;
 	h = e->side[index].hca;
 	for (unsigned int i = 0; i < hca_stage_count(); i++) {
 		uint64_t sum = 0;
@@ -103,12 +97,13 @@ softhca_embed_resources(struct softhca_embed *e, unsigned int index, struct soft
 			unsigned int max)
 {
 	struct out o = {values, max, 0};
+	int err = embed_own_hca(e, index);
 	const struct embed_hca *s;
 	struct hca_driver_usage d;
 	struct hca_usage u;
 
-	if (check_index(e, index) != 0)
-		return -EINVAL;
+	if (err != 0)
+		return err;
 	s = &e->side[index];
 	hca_usage(s->hca, &u);
 	hca_driver_usage(s->drv, &d);

@@ -90,6 +90,7 @@ child(struct softhca_embed *embed, struct softhca_context *ctx, struct softhca_p
 	struct softhca_embed *another;
 	struct softhca_context *more;
 	struct softhca_recv_wr wr = {0}, *bad;
+	struct softhca_fault_rule rule = {.fault = SOFTHCA_FAULT_DROP, .nth = 1};
 	struct softhca_wc wc;
 
 	config(&cfg, SOFTHCA_EXECUTOR_MANUAL);
@@ -109,7 +110,21 @@ child(struct softhca_embed *embed, struct softhca_context *ctx, struct softhca_p
 		return 7;
 	if (softhca_embed_progress(embed) != 0 || softhca_progress(ctx) != 0)
 		return 8;
-	return softhca_embed_destroy(embed) == -EPERM ? 0 : 9;
+	if (softhca_embed_set(embed, 0, "congestion=dcqcn") != -EPERM ||
+	    softhca_embed_impair(embed, "drop=1") != -EPERM)
+		return 9;
+	if (softhca_embed_set_impairment(embed, NULL) != -EPERM ||
+	    softhca_embed_set_stall(embed, NULL) != -EPERM ||
+	    softhca_embed_add_fault(embed, 0, &rule) != -EPERM ||
+	    softhca_embed_clear_faults(embed, 0) != -EPERM ||
+	    softhca_embed_faults(embed, 0, NULL, 0) != -EPERM)
+		return 10;
+	if (softhca_embed_capture(embed, NULL) != -EPERM ||
+	    softhca_embed_counters(embed, 0, NULL, 0) != -EPERM ||
+	    softhca_embed_stage_times(embed, 0, NULL, 0) != -EPERM ||
+	    softhca_embed_resources(embed, 0, NULL, 0) != -EPERM)
+		return 11;
+	return softhca_embed_destroy(embed) == -EPERM ? 0 : 12;
 }
 
 /* A child shares the engine's memory: its calls must not affect the parent. */

@@ -398,6 +398,7 @@ settings(uint32_t executor)
 	until_grown(&c, "rp_cnp_ignored");
 	assert_int_equal(counter(&c, 0, "rp_cnp_handled"), handled);
 	refuses(&c, 2, "congestion=none", "HCA number 2");
+	refuses(&c, 0, NULL, "no setting: expected congestion=NAME");
 	refuses(&c, 0, "congestion=cubic", ", found \"cubic\"");
 	refuses(&c, 0, "cnp_dscp=64", "cnp_dscp: expected 1 to 63, found \"64\"");
 	refuses(&c, 0, "cnp_dscp=1x", "found \"1x\"");
