@@ -13,7 +13,7 @@
 #define MILLI 1000u
 #define SETS 8u /* of CPU_SETSIZE CPUs */
 
-/* A mounted hierarchy of control groups: the group `inside` of it is at `place`. */
+/* A mounted hierarchy of control groups: the group `inside` of it is at `place`; "": the root. */
 struct hierarchy {
 	char place[PATH], inside[PATH];
 };
@@ -156,6 +156,26 @@ allowed(const char *root, const char *process, const struct cpus *online)
 
 /* ---- control groups ---- */
 
+/* Undo \040 and the like, as the kernel writes spaces of paths, in place. */
+static void
+decode(char *path)
+{
+	char *out = path;
+
+	for (; *path != '\0'; path++) {
+		unsigned int octal;
+		int len = 0;
+
+		if (*path == '\\' && sscanf(path + 1, "%3o%n", &octal, &len) == 1 && len == 3) {
+			*out++ = (char)octal;
+			path += 3;
+		} else {
+			*out++ = *path;
+		}
+	}
+	*out = '\0';
+}
+
 /*
  * A line of mountinfo: "ID PARENT DEVICE ROOT PLACE OPTIONS ... - TYPE SOURCE OPTIONS". v1: the one
  * whose controllers include cpu.
@@ -170,20 +190,45 @@ is_hierarchy(const char *line, bool v1, struct hierarchy *out)
 	    sscanf(line, "%*s %*s %*s %1023s %1023s", out->inside, out->place) != 2 ||
 	    sscanf(rest, " - %31s %*s %4095s", type, options) != 2)
 		return false;
+	decode(out->inside);
+	decode(out->place);
+	if (strcmp(out->inside, "/") == 0)
+		out->inside[0] = '\0';
 	if (!v1)
 		return strcmp(type, "cgroup2") == 0;
 	return strcmp(type, "cgroup") == 0 && has_word(options, strlen(options), "cpu");
 }
 
+/* Whether the group is one of those that are mounted. */
 static bool
-find_hierarchy(const char *root, bool v1, struct hierarchy *out)
+has_group(const struct hierarchy *h, const char *group)
+{
+	size_t len = strlen(h->inside);
+
+	return strncmp(group, h->inside, len) == 0 && strncmp(group, "/..", 3) != 0 &&
+	       (group[len] == '/' || group[len] == '\0');
+}
+
+/*
+ * The mount that has the group and most of those above it. Without one the first: a container may
+ * have its own group alone, at a place that its name does not tell.
+ */
+static bool
+find_hierarchy(const char *root, bool v1, const char *group, struct hierarchy *out)
 {
 	FILE *f = open_of_process(root, "self", "mountinfo");
 	bool found = false;
+	struct hierarchy h;
 	char line[LINE];
 
-	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
-		found = is_hierarchy(line, v1, out);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (!is_hierarchy(line, v1, &h))
+			continue;
+		if (!found || (has_group(&h, group) &&
+			       (!has_group(out, group) || strlen(h.inside) < strlen(out->inside))))
+			*out = h;
+		found = true;
+	}
 	if (f != NULL)
 		fclose(f);
 	return found;
@@ -254,17 +299,13 @@ quota_of(const char *root, const char *process, bool v1)
 	struct hierarchy h;
 	char group[PATH], folder[2 * PATH];
 	uint32_t least = UINT32_MAX;
-	size_t skip, place;
+	size_t place;
 
-	if (!find_hierarchy(root, v1, &h) || !find_group(root, process, v1, group, sizeof(group)))
+	if (!find_group(root, process, v1, group, sizeof(group)) ||
+	    !find_hierarchy(root, v1, group, &h))
 		return least;
-	/* a container may see its own group alone: the rest of the path is not there */
-	skip = strcmp(h.inside, "/") == 0 ? 0 : strlen(h.inside);
-	if (strncmp(group, h.inside, skip) != 0 || (group[skip] != '/' && group[skip] != '\0') ||
-	    strncmp(group, "/..", 3) == 0)
-		snprintf(folder, sizeof(folder), "%s", h.place);
-	else
-		snprintf(folder, sizeof(folder), "%s%s", h.place, group + skip);
+	snprintf(folder, sizeof(folder), "%s%s", h.place,
+		 has_group(&h, group) ? group + strlen(h.inside) : "");
 	place = strlen(h.place);
 	for (size_t len = strlen(folder); len >= place && len > 0; len--) {
 		uint32_t each;

@@ -162,6 +162,26 @@ container(void **state)
 	expect(8, 2000, 2);
 }
 
+/* The mounts of a container's group and of all groups, in any order, with spaces in their names. */
+static void
+several_mounts(void **state)
+{
+	(void)state;
+	put("/cg/a/b/cpu.max", "300000 100000\n");
+	put("/cg/a/cpu.max", "200000 100000\n");
+	put("/proc/self/cgroup", "0::/a/b\n");
+	put("/proc/self/mountinfo", "30 23 0:27 /x /other rw - cgroup2 cgroup rw\n"
+				    "31 23 0:27 /a/b /mine rw - cgroup2 cgroup rw\n" V2);
+	put("/other/cpu.max", "100000 100000\n");
+	expect(8, 2000, 2);
+	put("/proc/self/mountinfo", V2 "31 23 0:27 /a/b /mine rw - cgroup2 cgroup rw\n");
+	expect(8, 2000, 2);
+	put("/proc/self/mountinfo", "31 23 0:27 /a\\040\\134b /c\\040g rw - cgroup2 cgroup rw\n");
+	put("/proc/self/cgroup", "0::/a \\b/c\n");
+	put("/c g/c/cpu.max", "400000 100000\n");
+	expect(8, 4000, 4);
+}
+
 /* [hca] pipelines = auto, with memory for as many as there are */
 static uint32_t
 pipelines(uint32_t allowed, uint32_t quota_milli, uint32_t lcores, enum endpoint_idle idle)
@@ -197,9 +217,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(affinity, setup), cmocka_unit_test_setup(not_online, setup),
-		cmocka_unit_test(of_the_kernel),	 cmocka_unit_test_setup(quota, setup),
-		cmocka_unit_test_setup(quota_v1, setup), cmocka_unit_test_setup(container, setup),
+		cmocka_unit_test_setup(affinity, setup),
+		cmocka_unit_test_setup(not_online, setup),
+		cmocka_unit_test(of_the_kernel),
+		cmocka_unit_test_setup(quota, setup),
+		cmocka_unit_test_setup(quota_v1, setup),
+		cmocka_unit_test_setup(container, setup),
+		cmocka_unit_test_setup(several_mounts, setup),
 		cmocka_unit_test(auto_pipelines),
 	};
 
