@@ -90,12 +90,9 @@ finish_long(struct hca_encap_burst *b, const struct hca_udp_template *t, struct 
 	join(b, m, payload + len + hca_ub_pad(len) + HCA_ICRC_LEN, len);
 }
 
-/* k is a copy here, so that callers need no address of theirs. */
-static __rte_noinline bool
-gather_general(struct hca_encap_ub_packet k, uint8_t *tah, uint8_t *dst)
-{
-	return hca_encap_ub_gather(&k, tah, dst);
-}
+/* A copy, made where it is needed: a packet with no address is kept in registers. */
+#define ADDRESS_OF_COPY(k) \
+	(&(struct hca_encap_ub_packet){(k).h, (k).tp, (k).op, (k).displacement, (k).len})
 
 /*
  * Payload after the headers, and the end of the frame. src: as hca_encap_ub_find() returned it.
@@ -110,8 +107,8 @@ fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_u
 			finish_long(b, t, m, payload, src, k.len);
 			return true;
 		}
-		k.h->icrc->copy(payload, src, k.len);
-	} else if (k.len != 0 && !gather_general(k, tah, payload)) {
+		hca_copy(k.h->icrc, payload, src, k.len);
+	} else if (k.len != 0 && !hca_encap_ub_gather(ADDRESS_OF_COPY(k), tah, payload)) {
 		return false;
 	}
 	finish(b, t, m, payload + k.len, k.len);
@@ -120,10 +117,11 @@ fill(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_u
 
 /* Headers of a frame that may not be like the one before; returns where the payload begins. */
 static __rte_noinline uint8_t *
-put_headers(struct hca_encap_ub_packet k, const struct hca_udp_template *t,
+put_headers(const struct hca_encap_ub_packet *packet, const struct hca_udp_template *t,
 	    const struct hca_tp_txd *d, struct rte_mbuf *m, const uint8_t *src, struct like *like,
 	    uint8_t **tah)
 {
+	struct hca_encap_ub_packet k = *packet;
 	uint8_t opcode = d->flags & HCA_TP_TXD_LAST ? k.op->last_opcode : k.op->opcode;
 	const struct hca_ub_layout *at = hca_ub_layout_of(opcode, k.op->ta1, k.tp->cfg.flags);
 	uint32_t n = t->transport + HCA_UB_RTPH_LEN + entities_len(k.tp) + at->beetah +
@@ -149,7 +147,7 @@ build(struct hca_encap_ub_packet k, struct hca_encap_burst *b, const struct hca_
 	if (HCA_SHORT_WAYS && likely((src != NULL || k.len == 0) && is_like(like, k, d)))
 		payload = put_like(like, k, t, d, begin_frame(m, like->payload, k.len));
 	else
-		payload = put_headers(k, t, d, m, src, like, &tah);
+		payload = put_headers(ADDRESS_OF_COPY(k), t, d, m, src, like, &tah);
 	return fill(k, b, t, m, src, tah, payload);
 }
 
@@ -290,11 +288,13 @@ begin_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, const st
 	struct hca_tp *tp = &h->ub->tp[d->tp];
 
 	end_run(h, b, r);
-	*r = (struct run){.tp = is_stale(tp, d->generation) ? NULL : tp,
-			  .tpi = d->tp,
-			  .generation = d->generation,
-			  .frames = b->frames,
-			  .payload = b->payload};
+	r->tp = is_stale(tp, d->generation) ? NULL : tp;
+	r->tpi = d->tp;
+	r->generation = d->generation;
+	r->seq = 0;
+	r->like.frame = NULL;
+	r->frames = b->frames;
+	r->payload = b->payload;
 }
 
 static inline bool
@@ -313,6 +313,7 @@ in_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_
 static inline void
 find_all(struct hca_pipe *h, void *const *objs, struct found *f, unsigned int n)
 {
+	struct hca_encap_ub_memory memory = {.entry = NULL};
 	uint32_t tpi = UINT32_MAX, generation = 0;
 	const struct hca_tp *tp = NULL;
 	bool stale = true;
@@ -331,7 +332,7 @@ find_all(struct hca_pipe *h, void *const *objs, struct found *f, unsigned int n)
 		f[i] = (struct found){.op = k.op, .len = k.len};
 		if (unlikely(stale))
 			continue;
-		f[i].src = hca_encap_ub_find(k);
+		f[i].src = hca_encap_ub_find(k, &memory);
 		rte_prefetch0(f[i].src);
 	}
 }

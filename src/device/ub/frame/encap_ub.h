@@ -45,26 +45,60 @@ hca_encap_ub_one_run(const struct hca_vtp *vtp, const struct hca_mpt_entry *e, u
 	return likely(run == len) ? src : NULL;
 }
 
-/* hca_encap_ub_find() of a Read_response. */
-const uint8_t *hca_encap_ub_find_segment(struct hca_encap_ub_packet k);
+/* The memory of the last payload that was found: the next one is often in it. */
+struct hca_encap_ub_memory {
+	const struct hca_mpt_entry *entry; /* NULL: none */
+	uint32_t key, object, generation;
+	uint8_t source;
+};
 
-/* Where the payload lies, if it may be read and lies in one run of memory; else NULL. */
-static inline const uint8_t *
-hca_encap_ub_find(struct hca_encap_ub_packet k)
+/* The segment of a Read_response; NULL: it is not there any more. */
+const struct hca_mpt_entry *hca_encap_ub_segment(struct hca_pipe *h, uint32_t token_id, uint64_t va,
+						 uint32_t len);
+
+/* The region of a request's payload; NULL: not allowed. */
+static inline const struct hca_mpt_entry *
+hca_encap_ub_region(struct hca_encap_ub_packet k, uint64_t va)
 {
-	const struct hca_mpt_entry *e;
-	const struct hca_qp *qp;
-	uint64_t va;
+	const struct hca_qp *qp = hca_encap_ub_jetty(k);
 
-	if (k.len == 0 || unlikely(k.op->encap & HCA_TA_OP_POISONED))
-		return NULL;
-	if (unlikely(k.op->source != HCA_TA_OP_LOCAL))
-		return k.op->source == HCA_TA_OP_TOKEN ? hca_encap_ub_find_segment(k) : NULL;
-	qp = hca_encap_ub_jetty(k);
 	if (unlikely(qp == NULL))
 		return NULL;
-	va = k.op->req.va + k.displacement;
-	e = hca_vtp_check(&k.h->vtp, k.op->key, qp->cfg.pd, HCA_MPT_FLAG_REGION, va, k.len);
+	return hca_vtp_check(&k.h->vtp, k.op->key, qp->cfg.pd, HCA_MPT_FLAG_REGION, va, k.len);
+}
+
+/* Whether all but the range of the payload was judged with that of the last packet. */
+static inline bool
+hca_encap_ub_judged(const struct hca_encap_ub_memory *m, const struct hca_ta_op *op)
+{
+	if (m->entry == NULL || ((m->key ^ op->key) | (m->source ^ op->source)) != 0)
+		return false;
+	return op->source == HCA_TA_OP_TOKEN ||
+	       (((m->object ^ op->object) | (m->generation ^ op->generation)) == 0 &&
+		!(hca_ta_op_flags(op) & HCA_TA_OP_ORPHAN));
+}
+
+/* Where the payload lies, if it may be read and lies in one run of memory; else NULL. */
+static __rte_always_inline const uint8_t *
+hca_encap_ub_find(struct hca_encap_ub_packet k, struct hca_encap_ub_memory *m)
+{
+	const struct hca_ta_op *op = k.op;
+	bool segment = op->source == HCA_TA_OP_TOKEN;
+	const struct hca_mpt_entry *e = m->entry;
+	uint64_t va;
+
+	if (k.len == 0 || unlikely(op->encap & HCA_TA_OP_POISONED))
+		return NULL;
+	if (unlikely(!segment && op->source != HCA_TA_OP_LOCAL))
+		return NULL;
+	va = (segment ? op->read.va : op->req.va) + k.displacement;
+	if (HCA_SHORT_WAYS && likely(hca_encap_ub_judged(m, op))) {
+		if (unlikely(k.len > e->length || va - e->start > e->length - k.len))
+			return NULL;
+		return hca_encap_ub_one_run(&k.h->vtp, e, va, k.len);
+	}
+	e = segment ? hca_encap_ub_segment(k.h, op->key, va, k.len) : hca_encap_ub_region(k, va);
+	*m = (struct hca_encap_ub_memory){e, op->key, op->object, op->generation, op->source};
 	return hca_encap_ub_one_run(&k.h->vtp, e, va, k.len);
 }
 

@@ -90,18 +90,18 @@ gather_record(const struct hca_encap_ub_packet *k, uint32_t pd, uint8_t *dst)
 
 /* A Read_response: the right was judged when the request came, except that it may be gone. */
 static inline struct hca_token_access
-access_of(const struct hca_encap_ub_packet *k)
+access_to(uint32_t token_id, uint64_t va, uint32_t len)
 {
-	return (struct hca_token_access){.va = k->op->read.va + k->displacement,
-					 .len = k->len,
-					 .token_id = k->op->key,
+	return (struct hca_token_access){.va = va,
+					 .len = len,
+					 .token_id = token_id,
 					 .right = HCA_ACCESS_REMOTE_READ};
 }
 
 static enum gathered
 gather_segment(const struct hca_encap_ub_packet *k, uint8_t *dst)
 {
-	struct hca_token_access a = access_of(k);
+	struct hca_token_access a = access_to(k->op->key, k->op->read.va + k->displacement, k->len);
 	const struct hca_mpt_entry *e;
 
 	if (hca_token_check_again(&k->h->core, &a, &e) != HCA_TOKEN_OK)
@@ -151,15 +151,13 @@ gather(const struct hca_encap_ub_packet *k, uint8_t *dst)
 
 /* ---- payload in one run ---- */
 
-const uint8_t *
-hca_encap_ub_find_segment(struct hca_encap_ub_packet k)
+const struct hca_mpt_entry *
+hca_encap_ub_segment(struct hca_pipe *h, uint32_t token_id, uint64_t va, uint32_t len)
 {
-	struct hca_token_access a = access_of(&k);
+	struct hca_token_access a = access_to(token_id, va, len);
 	const struct hca_mpt_entry *e;
 
-	if (unlikely(hca_token_check_again(&k.h->core, &a, &e) != HCA_TOKEN_OK))
-		return NULL;
-	return hca_encap_ub_one_run(&k.h->vtp, e, a.va, k.len);
+	return hca_token_check_again(&h->core, &a, &e) == HCA_TOKEN_OK ? e : NULL;
 }
 
 /* ---- */

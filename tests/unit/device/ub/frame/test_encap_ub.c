@@ -277,6 +277,63 @@ orphan(void **state)
 	poisoned(r, op);
 }
 
+enum refused {
+	BAD_KEY,
+	BAD_RANGE,
+	BAD_JETTY,
+	BAD_GENERATION,
+	BAD_ORPHAN,
+	BAD_SEGMENT,
+	REFUSED
+};
+
+static void
+spoil(struct hca_ta_op *op, enum refused why)
+{
+	op->key ^= why == BAD_KEY ? 0x7 : 0;
+	op->object ^= why == BAD_JETTY;
+	op->generation += why == BAD_GENERATION;
+	if (why == BAD_RANGE)
+		op->req.va = FR_VA + FR_MEM - 63;
+	if (why == BAD_ORPHAN)
+		hca_ta_op_set_flag(op, HCA_TA_OP_ORPHAN);
+	if (why == BAD_SEGMENT) {
+		op->source = HCA_TA_OP_TOKEN;
+		op->read.va = FR_VA + 100;
+	}
+}
+
+/* The one in the middle of a burst is judged, although the one before it was allowed. */
+static void
+refused_between(void **state)
+{
+	static const uint8_t zeros[64];
+	struct frame_rig *r = *state;
+	uint8_t expected[FR_FRAME_MAX];
+	uint32_t psn = UF_PSN;
+
+	for (unsigned int why = 0; why < REFUSED; why++) {
+		void *obj[3];
+
+		for (uint32_t i = 0; i < 3; i++) {
+			struct hca_ta_op *op = make_write(r, i, sizeof(zeros));
+
+			if (i == 1)
+				spoil(op, why);
+			obj[i] = txd(r, REQUEST(i), 0, psn + i);
+		}
+		hca_encap_process_tps(r->h, obj, 3, NOW);
+		for (uint32_t i = 0; i < 3; i++, psn++) {
+			const struct hca_ta_op *op = hca_ta_op_at(&r->h->ub->ops, REQUEST(i));
+			const void *payload = i == 1 ? zeros : r->mem + 100;
+			uint32_t n = expect(r, op, 0, psn, i == 1, payload, expected);
+
+			check(r, 3 * why + i, expected, n);
+		}
+	}
+	assert_int_equal(counted(r, HCA_CTR_ub_poisoned), REFUSED);
+}
+
 /* ---- descriptors without a frame ---- */
 
 static void
@@ -450,9 +507,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(writes),    T(run),	       T(pages),	 T(result),   T(bad_key),
-		T(bad_range), T(jetty_gone),   T(orphan),	 T(no_frame), T(datagram_orphan),
-		T(answers),   T(answer_stale), T(notifications),
+		T(writes),	    T(run),	   T(pages),	    T(result),		T(bad_key),
+		T(bad_range),	    T(jetty_gone), T(orphan),	    T(refused_between), T(no_frame),
+		T(datagram_orphan), T(answers),	   T(answer_stale), T(notifications),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
