@@ -7,8 +7,6 @@
  * is room.
  */
 
-#include <string.h>
-
 #include "ub/target/ta_target.h"
 
 #define STATUS(answer) ((answer) >> 5)
@@ -186,14 +184,13 @@ lane_room(const struct hca_tp *tp)
 static void
 tat_fill_response_op(struct hca_ta_op *op, const struct tat_owed *e)
 {
-	*op = (struct hca_ta_op){
-		.opcode = e->opcode,
-		.last_opcode = e->opcode,
-		.ta4 = e->answer,
-		.tassn = e->tassn,
-		.rc = e->rc,
-		.offset = e->offset,
-	};
+	hca_ta_op_clear(op);
+	op->opcode = e->opcode;
+	op->last_opcode = e->opcode;
+	op->ta4 = e->answer;
+	op->tassn = e->tassn;
+	op->rc = e->rc;
+	op->offset = e->offset;
 	if (e->opcode != HCA_UB_TA_READ_RESPONSE || e->length == 0)
 		return;
 	op->source = HCA_TA_OP_TOKEN;

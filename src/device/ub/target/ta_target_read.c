@@ -98,12 +98,11 @@ tat_execute_atomic(struct tat_request *q, const struct hca_mpt_entry *e, uint8_t
 static void
 fill_response(const struct tat_request *q, struct hca_ta_op *op, const uint8_t *old, uint32_t len)
 {
-	*op = (struct hca_ta_op){
-		.opcode = HCA_UB_TA_ATOMIC_RESPONSE,
-		.last_opcode = HCA_UB_TA_ATOMIC_RESPONSE,
-		.tassn = q->o->tassn,
-		.rc = q->o->rc,
-	};
+	hca_ta_op_clear(op);
+	op->opcode = HCA_UB_TA_ATOMIC_RESPONSE;
+	op->last_opcode = HCA_UB_TA_ATOMIC_RESPONSE;
+	op->tassn = q->o->tassn;
+	op->rc = q->o->rc;
 	if (!hca_ub_atomic_fetches(q->tah[0]))
 		return;
 	op->source = HCA_TA_OP_RESULT;
