@@ -373,18 +373,21 @@ SOFTHCA_API int softhca_embed_set_stall(struct softhca_embed *embed,
 					const struct softhca_port_stall *stall);
 
 /**
- * Change a setting of an HCA, also during traffic. The text is that of `softhca-ctl set`:
+ * Change settings of an HCA, also during traffic. The text is that of `softhca-ctl set`:
  *   "congestion=NAME"          another congestion control for all its QPs and UB channels that have
  *                              no other one by SOFTHCA_QP_CONGESTION
  *   "swift_base_delay_us=N", "cnp_interval_us=N", "cnp_dscp=N"    as the members of struct
  *                              softhca_embed_config
- * Any thread.
+ * Several settings have commas between them; if one is wrong, none changes. A new algorithm is that
+ * of all these QPs and channels when the call returns; other values count from the next CNP or
+ * acknowledgement on. Any thread.
  *
  * @param embed  HCAs of softhca_embed_create()
  * @param index  number of the HCA, from 0
- * @param text  one setting
- * @return  0: all have it; or -EINVAL: the text is wrong, or there is no such HCA; -ENOMEM: no
- *   memory for the state of an algorithm
+ * @param text  the settings
+ * @return  0; or -EINVAL: the text is wrong, or there is no such HCA; -ENOMEM: no memory for the
+ *   state of an algorithm; -EIO: the device is dead, or the command timed out, and some of the
+ *   settings may have changed; -EPERM: the HCAs are those of the parent process
  */
 SOFTHCA_API int softhca_embed_set(struct softhca_embed *embed, unsigned int index,
 				  const char *text);

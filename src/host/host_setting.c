@@ -27,6 +27,19 @@ static const struct parameter {
 #undef X
 };
 
+#define ERROR_MAX 127u /* bytes of an error that DPDK's telemetry passes on */
+#define WORD_MAX 64u
+#define NAME_SHOWN 20u
+
+#define UNKNOWN " is no setting: " HOST_SETTINGS
+_Static_assert(sizeof("\"\"" UNKNOWN) - 1 + NAME_SHOWN <= ERROR_MAX, "it is shown in full");
+
+/* One setting. p: its parameter, NULL: the algorithm. */
+struct setting {
+	const struct parameter *p;
+	uint32_t value;
+};
+
 /* The value in "NAME=VALUE"; NULL: another name. */
 static const char *
 value_of(const char *text, const char *name)
@@ -37,18 +50,14 @@ value_of(const char *text, const char *name)
 }
 
 static int
-change_algorithm(struct hca_driver *drv, const char *name, char *why, size_t size)
+judge_algorithm(const char *name, struct setting *out, char *why, size_t size)
 {
-	int err;
-
 	if (!hca_cc_is_name(name)) {
 		snprintf(why, size, "congestion: expected " HCA_CC_NAMES ", found \"%.20s\"", name);
 		return -EINVAL;
 	}
-	err = hca_driver_set_congestion(drv, hca_cc_number(name));
-	if (err != 0)
-		snprintf(why, size, "%s", hca_driver_reason());
-	return err;
+	*out = (struct setting){NULL, hca_cc_number(name)};
+	return 0;
 }
 
 static bool
@@ -66,35 +75,78 @@ number_within(const char *text, const struct parameter *p, uint32_t *value)
 }
 
 static int
-change_parameter(struct hca_driver *drv, const struct parameter *p, const char *text, char *why,
-		 size_t size)
+judge_parameter(const struct parameter *p, const char *text, struct setting *out, char *why,
+		size_t size)
 {
-	uint32_t value;
-	int err;
+	out->p = p;
+	if (number_within(text, p, &out->value))
+		return 0;
+	snprintf(why, size, "%s: expected %u to %u, found \"%.20s\"", p->name, p->min, p->max,
+		 text);
+	return -EINVAL;
+}
 
-	if (!number_within(text, p, &value)) {
-		snprintf(why, size, "%s: expected %u to %u, found \"%.20s\"", p->name, p->min,
-			 p->max, text);
-		return -EINVAL;
+static int
+judge(const char *word, struct setting *out, char *why, size_t size)
+{
+	const char *value = value_of(word, "congestion");
+
+	if (value != NULL)
+		return judge_algorithm(value, out, why, size);
+	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+		value = value_of(word, parameters[i].name);
+		if (value != NULL)
+			return judge_parameter(&parameters[i], value, out, why, size);
 	}
-	err = hca_driver_set_congestion_parameter(drv, p->number, value);
+	snprintf(why, size, "\"%.*s\"" UNKNOWN, (int)NAME_SHOWN, word);
+	return -EINVAL;
+}
+
+static int
+apply(struct hca_driver *drv, const struct setting *s, char *why, size_t size)
+{
+	int err = s->p != NULL ? hca_driver_set_congestion_parameter(drv, s->p->number, s->value)
+			       : hca_driver_set_congestion(drv, s->value);
+
 	if (err != 0)
 		snprintf(why, size, "%s", hca_driver_reason());
 	return err;
 }
 
+/* The first word; the rest, NULL after the last one. A long word loses its end, and is wrong. */
+static const char *
+next_word(const char *text, char word[WORD_MAX])
+{
+	size_t len = strcspn(text, ",");
+	bool cut = len >= WORD_MAX;
+
+	snprintf(word, WORD_MAX, "%.*s%s", (int)(cut ? WORD_MAX - 4 : len), text, cut ? "..." : "");
+	return text[len] == ',' ? text + len + 1 : NULL;
+}
+
+/* An algorithm may lack memory, a parameter cannot fail: algorithms are first. */
 int
 host_setting_change(struct hca_driver *drv, const char *text, char *why, size_t size)
 {
-	const char *value = value_of(text, "congestion");
+	enum {
+		JUDGE,
+		ALGORITHM,
+		PARAMETERS,
+		END
+	};
+	char word[WORD_MAX];
+	struct setting s;
+	int err = 0;
 
-	if (value != NULL)
-		return change_algorithm(drv, value, why, size);
-	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
-		value = value_of(text, parameters[i].name);
-		if (value != NULL)
-			return change_parameter(drv, &parameters[i], value, why, size);
+	for (int turn = JUDGE; turn < END; turn++) {
+		const char *rest = text;
+
+		while (rest != NULL && err == 0) {
+			rest = next_word(rest, word);
+			err = judge(word, &s, why, size);
+			if (err == 0 && turn == (s.p != NULL ? PARAMETERS : ALGORITHM))
+				err = apply(drv, &s, why, size);
+		}
 	}
-	snprintf(why, size, "\"%.40s\" is no setting: " HOST_SETTINGS, text);
-	return -EINVAL;
+	return err;
 }

@@ -374,9 +374,12 @@ class Settings(Lab):
         self.daemons[1].wait_log('set congestion=dcqcn')
         prefix = ('--prefix', self.daemons[1].name)
         self.bad(1, ', found "cubic"', 'set', 'congestion=cubic', *prefix)
-        self.bad(1, 'congestion=NAME, cnp_interval_us=NUMBER', 'set', 'colour=red', *prefix)
+        self.bad(1, 'congestion=NAME, cnp_interval_us=N, cnp_dscp=N, swift_base_delay_us=N', 'set', 'colour=red', *prefix)
         self.bad(2, 'expected NAME=VALUE, found "congestion"', 'set', 'congestion', *prefix)
         self.bad(1, 'cnp_dscp: expected 1 to 63, found "64"', 'set', 'cnp_dscp=64', *prefix)
+        # one is wrong: none changes
+        self.bad(1, 'found "64"', 'set', 'congestion=none', 'cnp_dscp=64', *prefix)
+        self.assertEqual(self.set(1), dict(defaults, congestion='dcqcn'))
         changed = {'congestion': 'dcqcn', 'cnp_interval_us': 1000000, 'cnp_dscp': 63, 'swift_base_delay_us': 5}
         self.assertEqual(self.set(1, *('%s=%s' % pair for pair in changed.items())), changed)
         self.assertEqual(self.set(1), changed)
