@@ -236,7 +236,7 @@ take_cqe(struct urma_ctx *ctx, const struct hca_cqe_ub *cqe, urma_cr_t *cr)
 struct before {
 	const urma_cr_t *cr;
 	struct urma_queue *q; /* of a request; NULL: it was a receive */
-	struct urma_rq *rq;   /* of a receive; NULL: it was a request */
+	struct urma_rq *rq;   /* of a receive; NULL: it was a request, or of a JFS */
 	uint32_t local;
 };
 
@@ -251,6 +251,13 @@ rq_of(const urma_cr_t *cr)
 	return q->shared != NULL ? &q->shared->rq : &q->rq;
 }
 
+/* A device that works completes no receive of a JFS. */
+static inline bool
+is_of_jfs(const struct hca_cqe_ub *cqe)
+{
+	return HCA_CQE_UB_KIND(hca_le32_to_cpu(cqe->local)) == HCA_CQE_UB_JFS;
+}
+
 static inline void
 note_before(struct before *b, const struct hca_cqe_ub *cqe, const urma_cr_t *cr)
 {
@@ -259,7 +266,7 @@ note_before(struct before *b, const struct hca_cqe_ub *cqe, const urma_cr_t *cr)
 	b->local = cqe->local;
 	b->cr = cr;
 	b->q = request ? (struct urma_queue *)cr->user_data : NULL;
-	b->rq = request ? NULL : rq_of(cr);
+	b->rq = request || is_of_jfs(cqe) ? NULL : rq_of(cr);
 }
 
 /*

@@ -324,6 +324,29 @@ test_queues_in_turn(void **state)
 	assert_int_equal(urma_delete_jfs(jfs), URMA_SUCCESS);
 }
 
+/* Receives of a JFS, which a device has invented, do not touch its requests. */
+static void
+test_invented_receives(void **state)
+{
+	urma_jfs_cfg_t cfg = {.depth = 4, .jfc = r.jfc, .trans_mode = URMA_TM_RM};
+	urma_jfs_t *jfs = urma_create_jfs(r.ctx, &cfg);
+	struct urma_queue *q = (struct urma_queue *)jfs, before = *q;
+	struct hca_cqe_ub cqe = send_cqe(HCA_CQE_UB_JFS, FAKE_JETTY + 1, 0, HCA_UB_STATUS_OK);
+	urma_cr_t cr[3];
+
+	cqe.is_send = HCA_CQE_UB;
+	cqe.opcode = HCA_UB_TA_SEND;
+	for (uint32_t i = 0; i < 3; i++)
+		rig_complete(&r, i, &cqe);
+	assert_int_equal(urma_poll_jfc(r.jfc, 3, cr), 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(cr[i].flag.bs.s_r, 1);
+		assert_int_equal(cr[i].user_ctx, 0);
+	}
+	assert_memory_equal(q, &before, sizeof(before));
+	assert_int_equal(urma_delete_jfs(jfs), URMA_SUCCESS);
+}
+
 static void
 test_dead(void **state)
 {
@@ -389,17 +412,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_statuses),
-		TEST(test_unsignalled),
-		TEST(test_flush_done),
-		TEST(test_receive),
-		TEST(test_receive_any_order),
-		TEST(test_jfr),
-		TEST(test_unreliable),
-		TEST(test_skipped),
-		TEST(test_forgotten),
-		TEST(test_queues_in_turn),
-		TEST(test_dead),
+		TEST(test_statuses),	   TEST(test_unsignalled),	 TEST(test_flush_done),
+		TEST(test_receive),	   TEST(test_receive_any_order), TEST(test_jfr),
+		TEST(test_unreliable),	   TEST(test_skipped),		 TEST(test_forgotten),
+		TEST(test_queues_in_turn), TEST(test_invented_receives), TEST(test_dead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
