@@ -135,21 +135,29 @@ grant_of(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_mpt_entry
 	return e;
 }
 
+/* Whether the QP takes WRITEs in this state. The CEU may change both between two packets. */
+static inline bool
+takes_writes(const struct hca_qp *qp, uint32_t state)
+{
+	return hca_qp_state(qp) == state &&
+	       (hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE) != 0;
+}
+
 /* Executes the WRITEs of one packet at m[0 .. n - 1] that are a run; returns their number. */
 static inline unsigned int
 write_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
 {
 	const struct hca_rxd *rxd = hca_rxd(m[0]);
 	struct hca_qp *qp = &h->qp[rxd->qpi];
+	uint32_t state = hca_qp_state(qp);
 	const struct hca_mpt_entry *e = NULL;
 	struct run r;
 	unsigned int i;
 
-	if (unlikely(!in_order(qp, rxd) ||
-		     !(hca_qp_live(&qp->cfg.access) & HCA_ACCESS_REMOTE_WRITE)))
+	if (unlikely(!in_order(qp, rxd)))
 		return 0;
 	r = begin_run(qp, rxd);
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && likely(takes_writes(qp, state)); i++) {
 		const uint8_t *data = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		const struct hca_reth *reth;
 		uint64_t va;
@@ -369,10 +377,7 @@ complete_receive(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp,
 		__atomic_store_n(&ee->rq_consumed, ee->rq_consumed + 1, __ATOMIC_RELAXED);
 }
 
-/*
- * The same for SENDs. An overrun of the CQ or a bad SRQ changes the state of the QP, so that is
- * checked for each.
- */
+/* The same for SENDs. An overrun of the CQ or a bad SRQ also changes the state of the QP. */
 static inline unsigned int
 send_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
 {

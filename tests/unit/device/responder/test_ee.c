@@ -547,6 +547,61 @@ key_is_checked_at_each_use(void **state)
 	rig_expect_fatal(r, HCA_NAK_REMOTE_ACCESS, 101, HCA_EVENT_WQ_ACCESS);
 }
 
+/* Commands of the CEU while a run is executed: after its first copy. */
+static struct {
+	const struct hca_icrc_ops *ops;
+	struct hca_qp *qp;
+	uint32_t state;
+	uint8_t lost; /* access rights */
+} command;
+
+static void
+copy_and_command(void *dst, const void *src, size_t n)
+{
+	command.ops->copy(dst, src, n);
+	command.qp->cfg.state = command.state;
+	command.qp->cfg.access &= (uint8_t)~command.lost;
+}
+
+/* Two WRITEs in a burst: the second one comes after the command. */
+static void
+run_with_command(struct rig *r, uint32_t state, uint8_t lost)
+{
+	struct rig_packet p[2] = {rig_write(100, 0, 200, 1), rig_write(101, 200, 200, 2)};
+	struct hca_icrc_ops ops = *r->h->icrc;
+
+	command.ops = r->h->icrc;
+	command.qp = r->qp;
+	command.state = state;
+	command.lost = lost;
+	ops.copy = copy_and_command;
+	r->h->icrc = &ops;
+	rig_burst(r, p, 2);
+	r->h->icrc = command.ops;
+	assert_true(rig_holds(r, 0, 200, 1));
+	assert_int_equal(r->mem[200], 0);
+	assert_int_equal(r->qp->ee.epsn, 101);
+}
+
+static void
+run_ends_at_a_change_of_state(void **state)
+{
+	struct rig *r = *state;
+
+	run_with_command(r, HCA_QPS_ERR, 0);
+	assert_int_equal(RIG_COUNTER(r, rx_qp_state), 1);
+}
+
+static void
+run_ends_when_writes_are_disabled(void **state)
+{
+	struct rig *r = *state;
+
+	run_with_command(r, HCA_QPS_RTS, HCA_ACCESS_REMOTE_WRITE);
+	rig_poll(r);
+	rig_expect_fatal(r, HCA_NAK_INVALID_REQ, 101, HCA_EVENT_WQ_INVAL_REQ);
+}
+
 int
 main(void)
 {
@@ -572,6 +627,8 @@ main(void)
 		cmocka_unit_test(refusals_are_fatal_and_change_nothing),
 		cmocka_unit_test(operations_not_enabled_are_invalid),
 		TEST(key_is_checked_at_each_use),
+		TEST(run_ends_at_a_change_of_state),
+		TEST(run_ends_when_writes_are_disabled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
