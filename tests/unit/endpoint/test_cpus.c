@@ -2,6 +2,7 @@
 
 /* CPUs that a process may use, on machines made of files; pipelines = auto takes no more. */
 
+#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -53,6 +54,22 @@ setup(void **state)
 		return -1;
 	put("/sys/devices/system/cpu/online", "0-7\n");
 	return 0;
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int kind, struct FTW *place)
+{
+	(void)st;
+	(void)kind;
+	(void)place;
+	return remove(path);
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static void
@@ -217,13 +234,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(affinity, setup),
-		cmocka_unit_test_setup(not_online, setup),
+		cmocka_unit_test_setup_teardown(affinity, setup, teardown),
+		cmocka_unit_test_setup_teardown(not_online, setup, teardown),
 		cmocka_unit_test(of_the_kernel),
-		cmocka_unit_test_setup(quota, setup),
-		cmocka_unit_test_setup(quota_v1, setup),
-		cmocka_unit_test_setup(container, setup),
-		cmocka_unit_test_setup(several_mounts, setup),
+		cmocka_unit_test_setup_teardown(quota, setup, teardown),
+		cmocka_unit_test_setup_teardown(quota_v1, setup, teardown),
+		cmocka_unit_test_setup_teardown(container, setup, teardown),
+		cmocka_unit_test_setup_teardown(several_mounts, setup, teardown),
 		cmocka_unit_test(auto_pipelines),
 	};
 
