@@ -46,7 +46,7 @@
 
 /*
  * X(name): those that SET_CONGESTION changes while the HCA works. Their numbers are their places,
- * from 1 on.
+ * from 1 on, and part of the command: a new one is the last.
  */
 #define HCA_CC_PARAMETER_LIST(X) \
 	X(cnp_interval_us) \
@@ -59,6 +59,9 @@ enum hca_cc_parameter {
 	HCA_CC_PARAMETER_LIST(X)
 #undef X
 };
+_Static_assert(HCA_CC_ALGORITHM == 0 && HCA_CC_cnp_interval_us == 1 && HCA_CC_cnp_dscp == 2 &&
+		       HCA_CC_swift_base_delay_us == 3,
+	       "numbers of SET_CONGESTION");
 
 static inline bool
 hca_limit_holds(uint32_t value, uint32_t min, uint32_t max, uint32_t def)
