@@ -75,7 +75,8 @@ uint64_t hca_kick_muted(const struct hca *h, uint32_t page);
 int hca_sleep_prepare(struct hca *h, uint64_t backstop_ns);
 /*
  * The earliest time for which a stage of the worker or its port waits, ns; UINT64_MAX: they wait
- * for a kick, for room, or for frames only. Called between two polls of that worker.
+ * for a kick, for room, or for frames only. Called between two polls of that worker, by tests:
+ * hca_sleep() reads the same.
  */
 uint64_t hca_sleep_alarm(const struct hca *h, unsigned int worker, uint64_t now);
 /*
