@@ -57,7 +57,7 @@ build(struct urma_rq *rq, uint32_t index, const urma_jfr_wr_t *wr)
 }
 
 static int
-is_full(const struct urma_rq *rq)
+refuse_full(const struct urma_rq *rq)
 {
 	if (rq->next != NULL)
 		return urma_fail(-ENOMEM, "the JFR is full (%u): poll its JFC first", rq->wq.mask);
@@ -76,7 +76,7 @@ post_one(const struct urma_ctx *ctx, struct urma_rq *rq, const urma_jfr_wr_t *wr
 
 	if (list ? index == rq->free_tail
 		 : rq->posted - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) == rq->wq.mask + 1)
-		return is_full(rq);
+		return refuse_full(rq);
 	err = recv_judge(ctx, &rq->wq, wr);
 	if (err != 0)
 		return err;

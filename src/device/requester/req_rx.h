@@ -15,6 +15,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "abi_roce.h"
@@ -76,6 +77,11 @@ struct hca_req_rx_run {
 	struct hca_cq_cursor cq;   /* fast path to the CQ, see release_plain() */
 	struct hca_send_cqes cqes; /* filled in on the general path, not published yet */
 };
+
+_Static_assert(offsetof(struct hca_req_rx_run, upsn) != offsetof(struct hca_req_rx_run, tail) + 4 &&
+		       offsetof(struct hca_req_rx_run, tail) !=
+			       offsetof(struct hca_req_rx_run, upsn) + 4,
+	       "tail and upsn are no neighbours");
 
 /* PSNs from una to p, modulo 2^24; less than hca_req_rx_outstanding() if p is unacknowledged. */
 static inline uint32_t

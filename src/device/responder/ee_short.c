@@ -384,26 +384,25 @@ send_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsi
 	const struct hca_rxd *rxd = hca_rxd(m[0]);
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	uint32_t state = hca_qp_state(qp);
-	struct receive receive;
+	struct receive recv;
 	struct run r;
 	unsigned int i;
 
 	if (unlikely(!in_order(qp, rxd)))
 		return 0;
 	r = begin_run(qp, rxd);
-	receive.e = NULL;
+	recv.e = NULL;
 	for (i = 0; i < n; i++) {
 		prefetch_next(m + i, n - i);
 		rxd = hca_rxd(m[i]);
 		if (unlikely(!is_next(&r, rxd, HCA_BTH_RC_SEND_ONLY) || hca_qp_state(qp) != state ||
-			     !find_receive(h, qp, rxd->payload_len, &receive) ||
-			     !take_receive(h, &receive)))
+			     !find_receive(h, qp, rxd->payload_len, &recv) ||
+			     !take_receive(h, &recv)))
 			break;
-		store_payload(h, receive.e, receive.va,
+		store_payload(h, recv.e, recv.va,
 			      rte_pktmbuf_mtod_offset(m[i], const uint8_t *, rxd->payload_off),
 			      rxd->payload_len);
-		complete_receive(h, ctx, qp, rxd, &receive, rxd->payload_len, qp->cfg.remote_qpn,
-				 0);
+		complete_receive(h, ctx, qp, rxd, &recv, rxd->payload_len, qp->cfg.remote_qpn, 0);
 		add_to_run(&r, rxd);
 	}
 	end_run(h, ctx, &qp->ee, &r, i);
@@ -535,7 +534,7 @@ other_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const 
 
 /* Executes the run that the burst begins with; returns its length. */
 static inline unsigned int
-run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
+execute_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsigned int n)
 {
 	if (!HCA_SHORT_WAYS)
 		return 0;
@@ -588,7 +587,7 @@ hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 	ctx->stamp = (uint16_t)(now / EE_STAMP_NS);
 	ctx->cq_of = NO_CQ;
 	for (unsigned int i = 0; i < n;) {
-		unsigned int taken = run(h, ctx, m + i, n - i);
+		unsigned int taken = execute_run(h, ctx, m + i, n - i);
 
 		i += taken;
 		if (taken != 0)
