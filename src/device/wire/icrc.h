@@ -93,7 +93,8 @@ struct hca_icrc_ops {
 	void (*copy)(void *dst, const void *src, size_t n);
 	/*
 	 * The same for a part of a long message: the n bytes at dst + n are prefetched, where the
-	 * next part is stored, and where the prefetcher of the CPU begins again.
+	 * next part is stored, and where the prefetcher of the CPU begins again. Kernels with
+	 * AVX-512 do so for n > 256, with AVX2 for n > 128; shorter parts are only copied.
 	 */
 	void (*copy_ahead)(void *dst, const void *src, size_t n);
 };
