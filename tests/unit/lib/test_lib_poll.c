@@ -385,6 +385,110 @@ test_destroy_cleans(void **state)
 	assert_int_equal(wc[1].qp_num, q.qp->qp_num);
 }
 
+/* QPs whose completions alternate in a CQ with those of a QP that ends and of an unknown QPN */
+struct alternating {
+	struct softhca_cq *cq;
+	uint32_t entries;
+	struct softhca_qp *qp[2];
+	uint32_t posted;   /* by each */
+	uint32_t produced; /* CQEs */
+	uint32_t polled;
+};
+
+static struct softhca_qp *
+alternating_qp(const struct alternating *a)
+{
+	struct softhca_qp_init_attr attr = {
+		.qp_type = SOFTHCA_QPT_RC,
+		.cap = {.max_send_wr = a->entries, .max_send_sge = 1},
+		.send_cq = a->cq,
+		.recv_cq = a->cq,
+	};
+	struct softhca_qp *qp = softhca_create_qp(q.pd, &attr);
+
+	assert_non_null(qp);
+	qp->state = SOFTHCA_QPS_RTS;
+	return qp;
+}
+
+static void
+alternating_complete(struct alternating *a, uint32_t qpn, uint32_t wqe)
+{
+	struct hca_cqe cqe = {
+		.my_qpn = hca_cpu_to_le32(qpn),
+		.is_send = 1,
+		.opcode = HCA_OP_SEND,
+		.wqe = hca_cpu_to_le32(wqe),
+	};
+
+	fake_complete(a->cq, a->produced++, &cqe);
+}
+
+/* Fill the CQ; every second completion is to be skipped. */
+static void
+alternating_fill(struct alternating *a)
+{
+	struct softhca_qp *gone = alternating_qp(a);
+
+	for (uint32_t n = 0; n < a->entries; n += 4, a->posted++) {
+		for (uint32_t i = 0; i < 2; i++) {
+			const struct lib_wq *sq = &((struct lib_qp *)a->qp[i])->sq;
+			struct softhca_send_wr wr = {.wr_id = a->posted << 1 | i,
+						     .opcode = SOFTHCA_WR_SEND};
+
+			assert_int_equal(softhca_post_send(a->qp[i], &wr, NULL), 0);
+			alternating_complete(a, a->qp[i]->qp_num,
+					     (a->posted & sq->mask) << sq->log_stride);
+			alternating_complete(a, i == 0 ? gone->qp_num : a->qp[0]->qp_num ^ 1u << 20,
+					     UINT32_MAX);
+		}
+	}
+	assert_int_equal(softhca_destroy_qp(gone), 0);
+}
+
+static void
+alternating_poll(struct alternating *a)
+{
+	struct softhca_wc wc[5];
+	int got;
+
+	while ((got = softhca_poll_cq(a->cq, 5, wc)) != 0)
+		for (int i = 0; i < got; i++, a->polled++) {
+			assert_int_equal(wc[i].status, SOFTHCA_WC_SUCCESS);
+			assert_int_equal(wc[i].wr_id, a->polled);
+			assert_int_equal(wc[i].qp_num, a->qp[a->polled & 1]->qp_num);
+		}
+	assert_int_equal(a->polled, a->posted * 2);
+	assert_int_equal(((struct lib_cq *)a->cq)->consumer, a->produced);
+}
+
+/* In rings shorter and longer than what a poll looks ahead; with a lock and without. */
+static void
+test_alternating(void **state)
+{
+	static const struct {
+		uint32_t entries, flags;
+	} cqs[] = {{4, 0}, {4, SOFTHCA_SINGLE_THREADED}, {128, 0}, {128, SOFTHCA_SINGLE_THREADED}};
+
+	for (unsigned int c = 0; c < sizeof(cqs) / sizeof(cqs[0]); c++) {
+		struct softhca_cq_init_attr attr = {.cqe = cqs[c].entries, .flags = cqs[c].flags};
+		struct alternating a = {.cq = softhca_create_cq(ctx, &attr),
+					.entries = cqs[c].entries};
+
+		for (uint32_t i = 0; i < 2; i++)
+			a.qp[i] = alternating_qp(&a);
+		for (uint32_t round = 0; round < 3; round++) {
+			alternating_fill(&a);
+			alternating_poll(&a);
+			while (fake_take_doorbell(fake) != 0)
+				;
+		}
+		for (uint32_t i = 0; i < 2; i++)
+			assert_int_equal(softhca_destroy_qp(a.qp[i]), 0);
+		assert_int_equal(softhca_destroy_cq(a.cq), 0);
+	}
+}
+
 static void
 complete_once(struct fake_ctl *f)
 {
@@ -575,6 +679,7 @@ main(void)
 						rig_teardown),
 		cmocka_unit_test_setup_teardown(test_async, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_destroy_cleans, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(test_alternating, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_manual_progress, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_waiting_gives_way, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(test_post_that_wakes_gives_way, setup_worker,
