@@ -13,6 +13,7 @@
 #include "fuzz.h"
 #include "host.h"
 
+#define FUZZ_PAGE 4096u
 #define TICK_NS 1000u
 #define SETTLE_MAX 20000u
 
@@ -64,6 +65,17 @@ fuzz_driver(struct hca *h, void (*progress)(void *arg), void *arg, uint8_t n)
 			   hca_driver_reason());
 	}
 	return drv;
+}
+
+uint8_t *
+fuzz_memory(uint32_t bytes)
+{
+	static uint8_t *memory;
+
+	if (memory == NULL)
+		memory = aligned_alloc(FUZZ_PAGE, RTE_ALIGN_CEIL(bytes, FUZZ_PAGE));
+	fuzz_check(memory != NULL, "no memory");
+	return memory;
 }
 
 void

@@ -22,6 +22,11 @@ void fuzz_settle(struct hca *h, uint64_t *now);
  */
 struct hca_driver *fuzz_driver(struct hca *h, void (*progress)(void *arg), void *arg, uint8_t n);
 
+/*
+ * Memory of the program. It is the same in both worlds, which run one after the other, so that an
+ * address of which an input changes some bits is valid in both or in neither.
+ */
+uint8_t *fuzz_memory(uint32_t bytes);
 /* Contents of memory at the start of every input. */
 void fuzz_pattern(uint8_t *bytes, uint32_t n);
 /* Only objects from the start of the process are in use. */

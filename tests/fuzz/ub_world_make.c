@@ -13,7 +13,6 @@
 #include "urma_impl.h"
 
 #define JETTY_OF_PEER 0x800u
-#define MEM_ALIGN (1u << 20)
 
 /* Regions begin and end inside pages: the rest of their pages is also guarded. */
 const struct ub_world_area ub_world_regions[UB_WORLD_REGIONS] = {
@@ -77,9 +76,7 @@ open_context(struct ub_world *w, const char *name, struct softhca_context **lib)
 static void
 make_memory(struct ub_world *w)
 {
-	/* bits of an address that an input changes mean the same in both worlds */
-	w->mem = aligned_alloc(MEM_ALIGN, MEM_ALIGN);
-	fuzz_check(w->mem != NULL, "no memory");
+	w->mem = fuzz_memory(UB_WORLD_MEM);
 	for (unsigned int i = 0; i < UB_WORLD_REGIONS; i++) {
 		urma_seg_cfg_t cfg = {.va = (uintptr_t)w->mem + ub_world_regions[i].at,
 				      .len = ub_world_regions[i].len,

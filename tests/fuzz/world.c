@@ -14,7 +14,6 @@
 #include "roce_craft.h"
 
 #define FRAME_MAX 4096u
-#define MEM_ALIGN (1u << 20)
 #define QUEUE 16u	 /* WQEs of each queue */
 #define SQ_PSN 0xfffff0u /* wraps around soon */
 #define RQ_PSN 0xfffff8u
@@ -308,9 +307,7 @@ make_objects(struct world *w)
 	w->pd = softhca_alloc_pd(w->ctx);
 	w->cq = softhca_create_cq(w->ctx, &ca);
 	fuzz_check(w->pd != NULL && w->cq != NULL, "pd, cq: %s", softhca_last_error(w->ctx));
-	/* bits of an address that an input changes mean the same in both worlds */
-	w->mem = aligned_alloc(MEM_ALIGN, MEM_ALIGN);
-	fuzz_check(w->mem != NULL, "no memory");
+	w->mem = fuzz_memory(WORLD_MEM);
 	for (unsigned int i = 0; i < WORLD_REGIONS; i++) {
 		w->mr[i] = softhca_reg_mr(w->pd, w->mem + regions[i].at, regions[i].len,
 					  regions[i].access);
@@ -439,6 +436,7 @@ world_begin(void)
 		fuzz_show_counters(w->h);
 		fuzz_lsan_enable();
 	}
+	fuzz_trace_begin(&w->trace);
 	memcpy(w->mem, pattern, WORLD_MEM);
 	w->posted = w->completed = 0;
 	w->lying = false;
