@@ -18,8 +18,8 @@
 #define PER_QP (2 * DEPTH * BLOCK)
 #define BYTES (QPS * PER_QP)
 #define RECEIVES 64u
-#define ADDS 50u		    /* of a QP in a round: two seldom meet */
-#define PATIENCE_NS 100000000000ull /* for a test in one layout */
+#define ADDS 50u		   /* of a QP in a round: two seldom meet */
+#define PATIENCE_NS 20000000000ull /* for a test in one layout */
 #define ACCESS \
 	(SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC)
 
@@ -408,6 +408,12 @@ share_queues(struct across *a)
 	struct receiver r = {.got = 0};
 	int cqe = a->cq[1]->cqe;
 
+	/* the first messages find no receive */
+	while (sim_counter(a->s, 0, "rnr_nak_received") == 0) {
+		if (number[0] == 0)
+			send_message(a, 0, number[0]++);
+		reap(a);
+	}
 	while (r.got < total) {
 		post_receives(a, &r);
 		for (uint32_t n = 0; n < QPS; n++)
@@ -427,8 +433,6 @@ share_queues(struct across *a)
 	for (uint32_t n = 0; n < QPS; n++)
 		reap_until(a, &a->done[n], a->rounds);
 	check_no_failure(a);
-	sim_check(a->s, sim_counter(a->s, 0, "rnr_nak_received") != 0,
-		  "every message found a receive");
 }
 
 /* ---- windows ---- */
