@@ -95,12 +95,13 @@ has_room(const struct endpoint_config *c, uint32_t cpus)
 void
 endpoint_settle_pipelines(struct endpoint_config *c, const struct endpoint_cpus *cpus)
 {
-	uint32_t n = endpoint_cpus_within(cpus, c->num_cpus != 0 ? c->num_cpus : cpus->allowed);
+	uint32_t n = c->num_cpus != 0 ? c->num_cpus : cpus->allowed;
 
 	if (c->pipelines != 0)
 		return;
-	if (c->num_cpus == 0 && c->idle == ENDPOINT_IDLE_SPIN)
-		n--; /* for programs */
+	if (c->num_cpus == 0 && c->idle == ENDPOINT_IDLE_SPIN && n > 1)
+		n--; /* for programs, which have no part of the quota */
+	n = endpoint_cpus_within(cpus, n);
 	c->fewer_pipelines = true;
 	c->pipelines = 1;
 	/* a guest often uses one pair of queues, which pipelines would share (port_ethdev.c) */

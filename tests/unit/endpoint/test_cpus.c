@@ -225,9 +225,14 @@ auto_pipelines(void **state)
 	assert_int_equal(pipelines(16, 300, 0, ENDPOINT_IDLE_AUTO), 1);
 	assert_int_equal(pipelines(16, NO_LIMIT, 8, ENDPOINT_IDLE_AUTO), 8);
 	assert_int_equal(pipelines(16, 4000, 8, ENDPOINT_IDLE_AUTO), 4);
-	/* one of them is for programs */
-	assert_int_equal(pipelines(16, 4000, 0, ENDPOINT_IDLE_SPIN), 2);
+	/* one CPU of the mask is for programs; the quota is the daemon's alone */
+	assert_int_equal(pipelines(16, NO_LIMIT, 0, ENDPOINT_IDLE_SPIN), 8);
+	assert_int_equal(pipelines(4, 4000, 0, ENDPOINT_IDLE_SPIN), 2);
+	assert_int_equal(pipelines(16, 4000, 0, ENDPOINT_IDLE_SPIN), 4);
+	assert_int_equal(pipelines(16, 2000, 0, ENDPOINT_IDLE_SPIN), 2);
 	assert_int_equal(pipelines(16, 300, 0, ENDPOINT_IDLE_SPIN), 1);
+	assert_int_equal(pipelines(1, NO_LIMIT, 0, ENDPOINT_IDLE_SPIN), 1);
+	assert_int_equal(pipelines(0, NO_LIMIT, 0, ENDPOINT_IDLE_SPIN), 1);
 }
 
 int
