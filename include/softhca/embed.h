@@ -378,9 +378,9 @@ SOFTHCA_API int softhca_embed_set_stall(struct softhca_embed *embed,
  *                              no other one by SOFTHCA_QP_CONGESTION
  *   "swift_base_delay_us=N", "cnp_interval_us=N", "cnp_dscp=N"    as the members of struct
  *                              softhca_embed_config
- * Several settings have commas between them; if one is wrong, none changes. A new algorithm is that
- * of all these QPs and channels when the call returns; other values count from the next CNP or
- * acknowledgement on. Any thread.
+ * Several settings have commas between them; if one is wrong, or a name is there twice, none
+ * changes. A new algorithm is that of all these QPs and channels when the call returns; other
+ * values count from the next CNP or acknowledgement on. Any thread.
  *
  * @param embed  HCAs of softhca_embed_create()
  * @param index  number of the HCA, from 0

@@ -102,6 +102,21 @@ judge(const char *word, struct setting *out, char *why, size_t size)
 	return -EINVAL;
 }
 
+/* The second of two algorithms could lack memory after the first one has been applied. */
+static int
+judge_once(const struct setting *s, uint32_t *seen, char *why, size_t size)
+{
+	uint32_t bit = s->p != NULL ? 2u << (s->p - parameters) : 1;
+
+	if ((*seen & bit) != 0) {
+		snprintf(why, size, "%s: expected once, found twice",
+			 s->p != NULL ? s->p->name : "congestion");
+		return -EINVAL;
+	}
+	*seen |= bit;
+	return 0;
+}
+
 static int
 apply(struct hca_driver *drv, const struct setting *s, char *why, size_t size)
 {
@@ -136,6 +151,7 @@ host_setting_change(struct hca_driver *drv, const char *text, char *why, size_t 
 	};
 	char word[WORD_MAX];
 	struct setting s;
+	uint32_t seen = 0;
 	int err = 0;
 
 	for (int turn = JUDGE; turn < END; turn++) {
@@ -144,6 +160,8 @@ host_setting_change(struct hca_driver *drv, const char *text, char *why, size_t 
 		while (rest != NULL && err == 0) {
 			rest = next_word(rest, word);
 			err = judge(word, &s, why, size);
+			if (err == 0 && turn == JUDGE)
+				err = judge_once(&s, &seen, why, size);
 			if (err == 0 && turn == (s.p != NULL ? PARAMETERS : ALGORITHM))
 				err = apply(drv, &s, why, size);
 		}

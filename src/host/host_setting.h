@@ -20,9 +20,9 @@
 /*
  * Blocks until all QPs and TPs have an algorithm, but those with one by an attribute; parameters
  * count from the next CNP or acknowledgement on. All settings are judged before the first one
- * changes. 0, or a negative errno with the reason in why: -EINVAL: the text is wrong; else as
- * hca_driver_set_congestion(), and only after -EIO some of the settings may have changed. Any
- * thread that may give commands.
+ * changes. 0, or a negative errno with the reason in why: -EINVAL: the text is wrong, or has a
+ * name twice; else as hca_driver_set_congestion(), and only after -EIO some of the settings may
+ * have changed. Any thread that may give commands.
  */
 int host_setting_change(struct hca_driver *drv, const char *text, char *why, size_t size);
 

@@ -108,6 +108,16 @@ all_or_none(void **state)
 	refuses("", "\"\" is no setting");
 }
 
+/* The second algorithm could lack memory when the first one has changed. */
+static void
+twice(void **state)
+{
+	(void)state;
+	refuses("congestion=dcqcn,congestion=swift", "congestion: expected once, found twice");
+	refuses("cnp_dscp=5,congestion=swift,cnp_dscp=5", "cnp_dscp: expected once");
+	refuses("swift_base_delay_us=40,swift_base_delay_us=41", "swift_base_delay_us: expected");
+}
+
 /* An algorithm without memory: the parameters stay as they are. */
 static void
 no_memory(void **state)
@@ -140,10 +150,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(several),
-		cmocka_unit_test(all_or_none),
-		cmocka_unit_test(no_memory),
-		cmocka_unit_test(long_names),
+		cmocka_unit_test(several),   cmocka_unit_test(all_or_none), cmocka_unit_test(twice),
+		cmocka_unit_test(no_memory), cmocka_unit_test(long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
