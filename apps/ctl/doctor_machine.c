@@ -120,12 +120,17 @@ read_cpus(struct doctor *d, struct endpoint_cpus *cpus)
 			  cpus->quota_milli / 1000.0);
 }
 
-/* Mask and quota are the daemon's; programs of other control groups use all CPUs. */
+/*
+ * Mask and quota are the daemon's. Programs run in other control groups, so its quota is not
+ * theirs; the mask of this process stands for theirs.
+ */
 static void
 judge_cpus(struct doctor *d, const struct endpoint_cpus *cpus)
 {
 	unsigned int need = endpoint_workers(&d->config);
+	struct endpoint_cpus here;
 
+	endpoint_cpus_read(&here, d->root, "self");
 	if (d->config.idle == ENDPOINT_IDLE_SPIN && need >= cpus->allowed)
 		doctor_fail(d, "cores",
 			    "idle = auto in section [hca], or layout = rtc and fewer pipelines",
@@ -137,11 +142,11 @@ judge_cpus(struct doctor *d, const struct endpoint_cpus *cpus)
 						    : "layout = rtc in section [hca]",
 			    "the layout has %u workers for %u CPUs%s", need, cpus->usable,
 			    cpus->usable < cpus->allowed ? ": the quota throttles them" : "");
-	else if (d->workers + d->clients > cpus->online)
+	else if (d->workers + d->clients > here.allowed)
 		doctor_warn(d, "cores",
 			    "let programs wait for events (--events), or use fewer daemons",
 			    "%u CPUs for %u workers and %u programs that may poll: they take turns",
-			    cpus->online, d->workers, d->clients);
+			    here.allowed, d->workers, d->clients);
 	else
 		doctor_ok(d, "cores", "%u CPUs for %u worker%s", cpus->usable, need,
 			  need == 1 ? "" : "s");

@@ -388,6 +388,15 @@ class Settings(Lab):
         self.assertIn('%s: congestion control: dcqcn, after a restart none' % self.daemons[1].name, said)
         self.assertIn('%s: congestion control: none\n' % self.daemons[0].name, said)
 
+    def test_doctor_of_one_cpu(self):
+        """Programs have the affinity mask of the doctor: the workers of two daemons take turns on one CPU."""
+        mask = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, mask)
+        os.sched_setaffinity(0, {min(mask)})
+        said = json.loads(ctl('doctor', '--json', '--config', self.daemons[1].config).stdout)
+        self.assertIn(('warn', '1 CPUs for'), [(each['level'], each['text'][:10]) for each in said['checks']
+                                               if 'programs that may poll' in each['text']], said)
+
 
 class Faults(Lab):
     """While it runs."""
