@@ -21,8 +21,8 @@
  * must use those of the peer: another process, with the number 1 as the first.
  *
  * fork(): a child cannot use its parent's HCAs: calls return -EPERM, softhca_embed_create()
- * included, because a process has one EAL and the parent keeps it. After exec() a child may create
- * HCAs.
+ * included, because a process has one EAL and the parent keeps it; calls that return no error
+ * code change nothing. After exec() a child may create HCAs.
  *
  * Signals: the threads of the HCAs and of DPDK block all of them, but those that a thread raises
  * itself.
@@ -234,7 +234,8 @@ SOFTHCA_API int softhca_embed_destroy(struct softhca_embed *embed);
  * @param embed  HCAs of softhca_embed_create()
  * @param index  number of the HCA, from 0
  * @param ctx  the new context, to be closed with softhca_close()
- * @return  0, or -EMFILE: too many contexts are open
+ * @return  0, or -EMFILE: too many contexts are open; -EINVAL: there is no such HCA; -EPERM: the
+ *   HCAs are those of the parent process
  */
 SOFTHCA_API int softhca_embed_open(struct softhca_embed *embed, unsigned int index,
 				   struct softhca_context **ctx);
@@ -277,7 +278,8 @@ struct softhca_fault_rule {
  * @param embed  HCAs of softhca_embed_create()
  * @param index  number of the HCA, from 0
  * @param rule  the rule; copied
- * @return  0, or -ENOSPC: 32 rules exist; -EOPNOTSUPP: inbound, but HCAs are connected in memory
+ * @return  0, or -ENOSPC: 32 rules exist; -EOPNOTSUPP: inbound, but HCAs are connected in memory;
+ *   -EINVAL: there is no such HCA; -EPERM: the HCAs are those of the parent process
  */
 SOFTHCA_API int softhca_embed_add_fault(struct softhca_embed *embed, unsigned int index,
 					const struct softhca_fault_rule *rule);
@@ -317,7 +319,8 @@ SOFTHCA_API int softhca_embed_parse_impairment(const char *text, struct softhca_
  * @param embed  HCAs; NULL: only check the text
  * @param text  one or several faults
  * @return  0, or -EINVAL: the text is wrong; -ENOENT: no HCA has this QP or TP; -ENOSPC: there are
- *   32 rules; -EOPNOTSUPP: a fault that embedded HCAs do not have
+ *   32 rules; -EOPNOTSUPP: a fault that embedded HCAs do not have; -EPERM: the HCAs are those of
+ *   the parent process
  */
 SOFTHCA_API int softhca_embed_impair(struct softhca_embed *embed, const char *text);
 
@@ -329,7 +332,8 @@ SOFTHCA_API int softhca_embed_impair(struct softhca_embed *embed, const char *te
  * @param index  number of the HCA, from 0
  * @param text  result, always terminated; cut off if size is too small
  * @param size  bytes of text
- * @return  number of faults, up to 16, or -EINVAL
+ * @return  number of faults, up to 16, or -EINVAL: there is no such HCA; -EPERM: the HCAs are those
+ *   of the parent process
  */
 SOFTHCA_API int softhca_embed_faults(struct softhca_embed *embed, unsigned int index, char *text,
 				     size_t size);

@@ -81,6 +81,8 @@ softhca_embed_stage_times(struct softhca_embed *e, unsigned int index, struct so
 void
 softhca_embed_reset_times(struct softhca_embed *e)
 {
+	if (embed_own(e) != 0)
+		return;
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		hca_stage_times_enable(e->side[i].hca, true);
 }
@@ -88,6 +90,8 @@ softhca_embed_reset_times(struct softhca_embed *e)
 void
 softhca_embed_stop_times(struct softhca_embed *e)
 {
+	if (embed_own(e) != 0)
+		return;
 	for (uint32_t i = 0; i < e->cfg.num_hcas; i++)
 		hca_stage_times_enable(e->side[i].hca, false);
 }

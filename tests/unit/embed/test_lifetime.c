@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -127,9 +128,26 @@ child(struct softhca_embed *embed, struct softhca_context *ctx, struct softhca_p
 	return softhca_embed_destroy(embed) == -EPERM ? 0 : 12;
 }
 
-/* A child shares the engine's memory: its calls must not affect the parent. */
+/* Whether the first HCA has measured times of its stages. */
+static bool
+has_times(struct softhca_embed *embed)
+{
+	struct softhca_value times[64];
+	int n = softhca_embed_stage_times(embed, 0, times, 64);
+	uint64_t sum = 0;
+
+	assert_in_range(n, 1, 64);
+	for (int i = 0; i < n; i++)
+		sum += times[i].value;
+	return sum != 0;
+}
+
+/*
+ * A child shares the engine's memory: its calls must not affect the parent. timed: the parent
+ * measures times of stages, which the child would end; else the child would start it.
+ */
 static void
-fork_with(uint32_t executor)
+fork_with(uint32_t executor, bool timed)
 {
 	struct softhca_cq_init_attr cq_attr = {.cqe = 4};
 	struct softhca_qp_init_attr qp_attr = {.qp_type = SOFTHCA_QPT_RC};
@@ -155,14 +173,20 @@ fork_with(uint32_t executor)
 					   SOFTHCA_QP_STATE | SOFTHCA_QP_PORT |
 						   SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_ACCESS_FLAGS),
 			 0);
+	if (timed)
+		softhca_embed_reset_times(embed);
 	pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		(timed ? softhca_embed_stop_times : softhca_embed_reset_times)(embed);
 		_exit(child(embed, ctx, pd, cq, qp));
+	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+	/* commands are work, whose time would count */
 	assert_int_equal(softhca_destroy_qp(qp), 0);
 	assert_int_equal(softhca_destroy_cq(cq), 0);
 	assert_int_equal(softhca_dealloc_pd(pd), 0);
+	assert_int_equal(has_times(embed), timed);
 	assert_int_equal(softhca_close(ctx), 0);
 	assert_int_equal(softhca_embed_destroy(embed), 0);
 }
@@ -269,8 +293,9 @@ static void
 forks(void **state)
 {
 	(void)state;
-	fork_with(SOFTHCA_EXECUTOR_MANUAL);
-	fork_with(SOFTHCA_EXECUTOR_THREADS);
+	fork_with(SOFTHCA_EXECUTOR_MANUAL, true);
+	fork_with(SOFTHCA_EXECUTOR_MANUAL, false);
+	fork_with(SOFTHCA_EXECUTOR_THREADS, false);
 }
 
 /* Threads of the device and of DPDK leave signals to those of the program, which keep theirs. */
