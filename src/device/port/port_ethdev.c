@@ -23,6 +23,7 @@
 #define DEFAULT_DESC 1024u
 #define LINK_NS 10000000u
 #define ASK_AGAIN_NS 10000000u
+#define FIRST_PAUSES 32u /* a few microseconds at most */
 
 /* Buffers, losses and copies of one receive queue; counted by its lcore. */
 struct ethdev_queue {
@@ -137,9 +138,21 @@ offer(struct port_ethdev *p, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64
 	return -1;
 }
 
+/* A short burst of another worker ends meanwhile; that of one without its CPU does not. */
+static bool
+lock_first(struct port_ethdev *p)
+{
+	for (unsigned int i = 0; i < FIRST_PAUSES; i++) {
+		if (rte_spinlock_trylock(&p->first_lock))
+			return true;
+		rte_pause();
+	}
+	return false;
+}
+
 /*
  * A guest always has the first queue, which takes the frames of those that it does not use. While
- * another worker is inside, the queue takes none: that worker may have lost its CPU.
+ * another worker stays inside, the queue takes none, as one that is full.
  */
 static uint16_t
 vhost_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uint64_t now)
@@ -154,7 +167,7 @@ vhost_tx(struct hca_port *port, uint16_t q, struct rte_mbuf **m, uint16_t n, uin
 		sent = offer(p, q, m, n, now);
 	if (sent >= 0)
 		return (uint16_t)sent;
-	if (!rte_spinlock_trylock(&p->first_lock))
+	if (!lock_first(p))
 		return 0;
 	n = rte_eth_tx_burst(p->id, 0, m, n);
 	rte_spinlock_unlock(&p->first_lock);
