@@ -2,7 +2,9 @@
 
 /* MPT and MTT commands, access checks, scatter. */
 
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bar/bar.h"
 #include "../rig.h"
@@ -76,36 +78,52 @@ scattered_pages(void **state)
 	assert_int_equal(r->user[4096u * 1 + 4094], 0);
 }
 
-/* Scatter copies all but the last byte with the copy kernel. */
-static size_t copied;
+/* A copy whose last byte is on a page that may not be written yet. */
+static struct {
+	uint8_t *page;
+	const uint8_t *src;
+	size_t before; /* bytes in front of the page */
+	volatile bool faulted, complete;
+} guarded;
 
+/* The store to the page: all bytes before it must be there. */
 static void
-short_copy(void *dst, const void *src, size_t n)
+on_fault(int number)
 {
-	copied += n;
-	memcpy(dst, src, n);
+	(void)number;
+	guarded.faulted = true;
+	guarded.complete = memcmp(guarded.page - guarded.before, guarded.src, guarded.before) == 0;
+	mprotect(guarded.page, 4096, PROT_READ | PROT_WRITE);
 }
 
 static void
 last_byte_is_last(void **state)
 {
 	struct rig *r = *state;
-	struct hca_icrc_ops ops = *r->h->pipe[0].icrc;
 	uint32_t key = rig_mr(r, 5, RIG_PD, r->user, 8192);
 	const struct hca_mpt_entry *e =
 		hca_vtp_check(&r->h->core->vtp, key, RIG_PD, 0, (uintptr_t)r->user, 1);
-	uint8_t src[64];
+	struct sigaction fault = {.sa_handler = on_fault}, old;
+	uint8_t src[600];
 
-	memset(src, 0x5a, sizeof(src));
-	ops.copy = short_copy;
-	for (uint32_t n = 0; n <= sizeof(src); n++) {
-		copied = 0;
-		memset(r->user, 0, 128);
-		hca_vtp_scatter(&r->h->core->vtp, e, (uintptr_t)r->user, src, n, &ops);
-		assert_int_equal(copied, n == 0 ? 0 : n - 1);
-		assert_memory_equal(r->user, src, n);
-		assert_int_equal(r->user[n], 0);
+	for (uint32_t i = 0; i < sizeof(src); i++)
+		src[i] = (uint8_t)(1 + i % 251);
+	assert_int_equal(sigaction(SIGSEGV, &fault, &old), 0);
+	for (uint32_t n = 1; n <= sizeof(src); n++) {
+		uint8_t *to = r->user + 4096 - (n - 1);
+
+		memset(r->user, 0, 8192);
+		guarded.page = r->user + 4096;
+		guarded.src = src;
+		guarded.before = n - 1;
+		guarded.faulted = false;
+		assert_int_equal(mprotect(guarded.page, 4096, PROT_READ), 0);
+		hca_vtp_scatter(&r->h->core->vtp, e, (uintptr_t)to, src, n, r->h->pipe[0].icrc);
+		assert_true(guarded.faulted && guarded.complete);
+		assert_memory_equal(to, src, n);
+		assert_int_equal(to[n], 0);
 	}
+	sigaction(SIGSEGV, &old, NULL);
 }
 
 /* Ranges near 2^64: no sum may wrap. */
