@@ -556,7 +556,8 @@ class Plain(Script):
             self.assertEqual((said['failed'], said['warned']), (0, 0), said)
             found = {check['check']: check['text'] for check in said['checks']}
             self.assertIn(role, found['role'])
-            self.assertLessEqual(set(found), {'role', 'daemon', 'gids', 'cpu', 'verbs', 'devices', 'memory', 'kinds'})
+            self.assertLessEqual(set(found), {'role', 'daemon', 'gids', 'cpu', 'congestion', 'verbs', 'devices', 'memory',
+                                              'kinds'})
         process = self.begin(0, *self.prefix, 'env', '-u', 'SOFTHCA_VERBS', CTL, 'doctor')
         self.assertNotIn('not installed', self.finish(process))
         self.wait_ended()
