@@ -108,6 +108,13 @@ struct sim {
 	void *watch_arg;
 };
 
+/*
+ * Bring an RC QP of a side from RESET to RTS, with a QP of the other side as its peer, both PSNs 0
+ * and a timeout of two seconds, for tests whose threads may have to wait for a CPU.
+ */
+void sim_connect_rc(struct sim *s, unsigned int side, struct softhca_qp *qp, uint32_t peer,
+		    uint32_t access);
+
 /* Start the EAL, if it does not run, and open the two HCAs. Fails the test on errors. */
 struct sim *sim_open(const struct sim_config *cfg);
 

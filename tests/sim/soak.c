@@ -90,36 +90,8 @@ now_ns(void)
 static void
 connect_qp(struct ends *e, unsigned int i, uint32_t n)
 {
-	struct softhca_qp_attr q = {
-		.qp_state = SOFTHCA_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = ALL_ACCESS & ~SOFTHCA_ACCESS_LOCAL_WRITE,
-		.path_mtu = SOFTHCA_MTU_1024,
-		.dest_qp_num = e->qp[1 - i][n]->qp_num,
-		.max_dest_rd_atomic = 16,
-		.max_rd_atomic = 16,
-		.min_rnr_timer = 1,
-		.timeout = 19,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = {.port_num = 1,
-			    .is_global = 1,
-			    .hop_limit = 64,
-			    .dgid.raw = {[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 - i)}},
-	};
-	static const uint32_t mask[] = {
-		SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
-			SOFTHCA_QP_ACCESS_FLAGS,
-		SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
-			SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
-			SOFTHCA_QP_MIN_RNR_TIMER,
-		SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-			SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC,
-	};
-
-	for (unsigned int k = 0; k < 3; k++, q.qp_state++)
-		sim_check(e->s, softhca_modify_qp(e->qp[i][n], &q, mask[k]) == 0, "modify_qp: %s",
-			  softhca_last_error(e->ctx[i]));
+	sim_connect_rc(e->s, i, e->qp[i][n], e->qp[1 - i][n]->qp_num,
+		       ALL_ACCESS & ~SOFTHCA_ACCESS_LOCAL_WRITE);
 }
 
 static void

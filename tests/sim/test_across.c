@@ -62,34 +62,7 @@ to_reset(struct across *a, unsigned int side, uint32_t n)
 static void
 connect_qp(struct across *a, unsigned int side, uint32_t n)
 {
-	struct softhca_qp_attr q = {
-		.qp_state = SOFTHCA_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = ACCESS,
-		.path_mtu = SOFTHCA_MTU_1024,
-		.dest_qp_num = a->qp[1 - side][n]->qp_num,
-		.max_dest_rd_atomic = DEPTH,
-		.max_rd_atomic = DEPTH,
-		.min_rnr_timer = 1,
-		.timeout = 19,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.ah_attr = {.port_num = 1, .is_global = 1, .hop_limit = 64},
-	};
-	static const uint32_t mask[] = {
-		SOFTHCA_QP_STATE | SOFTHCA_QP_PKEY_INDEX | SOFTHCA_QP_PORT |
-			SOFTHCA_QP_ACCESS_FLAGS,
-		SOFTHCA_QP_STATE | SOFTHCA_QP_AV | SOFTHCA_QP_PATH_MTU | SOFTHCA_QP_DEST_QPN |
-			SOFTHCA_QP_RQ_PSN | SOFTHCA_QP_MAX_DEST_RD_ATOMIC |
-			SOFTHCA_QP_MIN_RNR_TIMER,
-		SOFTHCA_QP_STATE | SOFTHCA_QP_TIMEOUT | SOFTHCA_QP_RETRY_CNT |
-			SOFTHCA_QP_RNR_RETRY | SOFTHCA_QP_SQ_PSN | SOFTHCA_QP_MAX_QP_RD_ATOMIC,
-	};
-
-	sim_gid(1 - side, SIM_GID_V4, q.ah_attr.dgid.raw);
-	for (unsigned int k = 0; k < 3; k++, q.qp_state++)
-		sim_check(a->s, softhca_modify_qp(a->qp[side][n], &q, mask[k]) == 0,
-			  "modify_qp: %s", softhca_last_error(NULL));
+	sim_connect_rc(a->s, side, a->qp[side][n], a->qp[1 - side][n]->qp_num, ACCESS);
 }
 
 static void
