@@ -84,7 +84,7 @@ open_of_process(const char *root, const char *process, const char *name)
 	return open_below(root, path);
 }
 
-/* The first line; false: there is none. */
+/* Reads the first line; false: the file cannot be read, or is empty. */
 static bool
 read_line(const char *root, const char *path, char *line, size_t size)
 {

@@ -50,7 +50,7 @@ hca_ub_cqe_fill_sent(struct hca_cqe_ub *cqe, uint32_t local, uint32_t wqe, uint3
 	cqe->status = HCA_UB_STATUS_OK;
 }
 
-/* The whole CQE of a received message without data of its own, the owner byte last; as above. */
+/* Writes the CQE of a received message without immediate data, as above: the owner byte last. */
 static inline void
 hca_ub_cqe_put_received(struct hca_cqe_ub *cqe, uint32_t local, uint32_t wqe, uint32_t rc,
 			uint32_t tpn, uint32_t bytes, uint8_t opcode)
