@@ -132,8 +132,10 @@ class FrontEnd:
         return self
 
     def use(self, pair, on):
+        """Returns when the back-end has obeyed: it answers messages in their order."""
         for ring in 2 * pair, 2 * pair + 1:
             self.state(SET_VRING_ENABLE, ring, int(on))
+        self.ask(GET_FEATURES)
 
     # ---- rings: descriptors at 0, used ring at 0x1000, available ring at 0x2000 ----
 
