@@ -54,6 +54,7 @@ hang_up_until_over(void *arg)
 {
 	struct endpoint_vhost *v = arg;
 
+	(void)pthread_setname_np(pthread_self(), "hca-vhost-end");
 	while (!__atomic_load_n(&v->over, __ATOMIC_ACQUIRE)) {
 		hang_up(v->path);
 		usleep(AGAIN_US);

@@ -64,6 +64,7 @@ events_main(void *arg)
 	uint32_t owed = 0;
 	long pause = 0;
 
+	(void)pthread_setname_np(pthread_self(), "hca-events");
 	for (;;) {
 		uint32_t before = owed;
 		bool due = __atomic_exchange_n(&ev->due, 0, __ATOMIC_SEQ_CST) != 0;

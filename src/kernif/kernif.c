@@ -288,6 +288,7 @@ kernif_start(struct kernif *k, struct hca_port *divert, struct hca_driver *drv)
 	err = pthread_create(&k->pump, NULL, pump, k);
 	if (err != 0)
 		return kernif_fail(-err, "no thread: %s", strerror(err));
+	(void)pthread_setname_np(k->pump, "hca-addresses");
 	k->pump_runs = true;
 	err = k->cfg.kind == KERNIF_TAP ? kernif_kernel_start(k) : kernif_builtin_start(k);
 	if (err != 0) {

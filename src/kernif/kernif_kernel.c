@@ -261,6 +261,7 @@ monitor_main(void *arg)
 			      {.fd = k->group_fd, .events = POLLIN}};
 	uint64_t fresh = kernif_now() + FRESHEN_NS;
 
+	(void)pthread_setname_np(pthread_self(), "hca-netlink");
 	while (!kernif_stopping(k)) {
 		int err;
 

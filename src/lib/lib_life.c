@@ -47,6 +47,7 @@ watcher_main(void *arg)
 		{.fd = ctx->ops->watch_fd(ctx->ctl), .events = POLLRDHUP},
 	};
 
+	(void)pthread_setname_np(pthread_self(), "hca-watcher");
 	for (;;) {
 		if (poll(fds, 2, -1) < 0)
 			continue; /* EINTR */

@@ -68,6 +68,14 @@ def threads_of(pid):
     return '\n'.join(said)
 
 
+def names_of_threads(pid):
+    names = []
+    for thread in os.listdir('/proc/%d/task' % pid):
+        with contextlib.suppress(OSError), open('/proc/%d/task/%s/comm' % (pid, thread), encoding='utf-8') as file:
+            names.append(file.read().strip())
+    return names
+
+
 def ended(process, timeout=READY_S):
     """The exit status; a process that does not end is reported as hung, with the place."""
     try:

@@ -20,7 +20,7 @@ import time
 import unittest
 
 from control import Control, TOKEN
-from daemon import Daemon, Namespaces, READY_S, Skip, ended, folder, write_config
+from daemon import Daemon, Namespaces, READY_S, Skip, ended, folder, names_of_threads, write_config
 
 BINARY = os.path.abspath(sys.argv[1])
 ADDRESS = '10.66.0.1/24'
@@ -89,7 +89,23 @@ class Ports(Case):
                             {'ub': {'enable': ub}}).start()
             self.assertIn('layout %s, %d workers, congestion control none' % (layout, workers),
                           d.text())
+            self.names_of_threads(d, workers)
             self.clean_end(d)
+
+    def names_of_threads(self, d, workers):
+        """Each thread has a name; a new one has that of the process until it runs."""
+        expected = {'softhcad'} | {'hca-worker-%d' % i for i in range(workers)}
+        others = {'hca-events', 'hca-addresses', 'hca-cm', 'hca-resolve', 'hca-listener', 'hca-session', 'hca-close',
+                  'hca-close-watch', 'hca-agent', 'eal-intr-thread', 'telemetry-v2', 'dpdk-intr', 'dpdk-telemet-v2'}
+        deadline = time.monotonic() + READY_S
+        while True:
+            names = names_of_threads(d.process.pid)
+            if names.count('softhcad') == 1 and expected <= set(names) or time.monotonic() > deadline:
+                break
+            time.sleep(0.01)
+        self.assertEqual(names.count('softhcad'), 1, names)
+        self.assertLessEqual(expected, set(names))
+        self.assertLessEqual(set(names), expected | others)
 
     def test_layouts_checked(self):
         """--check counts the workers that the daemon makes."""

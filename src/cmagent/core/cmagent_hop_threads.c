@@ -52,6 +52,7 @@ hops_main(void *arg)
 {
 	struct cmagent_hops *hs = arg;
 
+	(void)pthread_setname_np(pthread_self(), "hca-resolve");
 	pthread_mutex_lock(&hs->lock);
 	while (!hs->stop) {
 		if (!answer_one(hs)) {

@@ -116,6 +116,7 @@ loop_main(void *arg)
 {
 	struct cmagent_loop *l = arg;
 
+	(void)pthread_setname_np(pthread_self(), "hca-cm");
 	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
 		(void)cmagent_loop_poll(l);
 		sleep_until_due(l);

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -427,7 +428,10 @@ worker_main(void *arg)
 	struct worker *w = arg;
 	struct hca_threads *t = w->owner;
 	bool registered = rte_thread_register() == 0;
+	char name[24];
 
+	snprintf(name, sizeof(name), "hca-worker-%u", w->id);
+	(void)pthread_setname_np(pthread_self(), name);
 	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELAXED);
 	hca_tsan_take_caches();
 	pin_worker(w);

@@ -98,6 +98,7 @@ writer_main(void *arg)
 	const struct timespec pause = {.tv_nsec = IDLE_NS};
 	struct pcap_writer *w = arg;
 
+	(void)pthread_setname_np(pthread_self(), "hca-capture");
 	while (!pcap_writer_failed(w)) {
 		/* in this order: the producer adds no bytes after it has set `end` */
 		bool end = __atomic_load_n(&w->end, __ATOMIC_ACQUIRE);

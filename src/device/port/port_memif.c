@@ -202,7 +202,7 @@ start_thread(struct port_memif *p)
 	err = pthread_create(&p->thread, NULL, memif_thread, p);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err == 0)
-		(void)pthread_setname_np(p->thread, "memif");
+		(void)pthread_setname_np(p->thread, "hca-memif");
 	return -err;
 }
 

@@ -68,6 +68,7 @@ static uint32_t closers;
 static void *
 close_one(void *arg)
 {
+	(void)pthread_setname_np(pthread_self(), "hca-memif-close");
 	close((int)(intptr_t)arg);
 	__atomic_fetch_sub(&closers, 1, __ATOMIC_RELEASE);
 	return NULL;

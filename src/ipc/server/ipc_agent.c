@@ -171,7 +171,7 @@ agent_main(void *arg)
 {
 	struct ipc_foreign *f = arg;
 
-	pthread_setname_np(pthread_self(), "hca-agent");
+	(void)pthread_setname_np(pthread_self(), "hca-agent");
 	__atomic_store_n(&f->tid, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
 	for (;;) {
 		wait_for_request(f);

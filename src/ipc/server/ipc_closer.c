@@ -152,6 +152,7 @@ hand_main(void *arg)
 	struct hand *h = arg;
 	struct ipc_closer *c = h->closer;
 
+	(void)pthread_setname_np(pthread_self(), "hca-close");
 	ipc_closer_admit();
 	pthread_mutex_lock(&c->lock);
 	for (;;) {
@@ -252,6 +253,7 @@ keeper_main(void *arg)
 {
 	struct ipc_closer *c = arg;
 
+	(void)pthread_setname_np(pthread_self(), "hca-close-watch");
 	pthread_mutex_lock(&c->lock);
 	while (!c->stop || c->first != NULL || c->busy != 0) {
 		if (!look_after(c) && (c->first != NULL || c->busy != 0))

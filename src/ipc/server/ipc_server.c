@@ -376,6 +376,7 @@ listener_main(void *arg)
 		{.fd = server->listen_fd, .events = POLLIN},
 	};
 
+	(void)pthread_setname_np(pthread_self(), "hca-listener");
 	for (;;) {
 		int sock;
 

@@ -277,6 +277,7 @@ ipc_session_main(void *arg)
 	enum ipc_counter end = desk != NULL ? GOES_ON : IPC_COUNTER_refused_resources;
 	uint64_t since;
 
+	(void)pthread_setname_np(pthread_self(), "hca-session");
 	ipc_closer_admit();
 	while (end == GOES_ON)
 		end = serve_one(s, desk);
