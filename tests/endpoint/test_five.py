@@ -59,7 +59,7 @@ class Turn:
             self.daemons[side].start(wait=False)
         self.program(self.daemons[0], '--once', '--server', self.port)
         self.program(self.daemons[1], '--client', 'localhost:' + self.port, '--op', 'write',
-                     '--verify', '--json', rows)
+                     '--verify', '--json', rows, '--ack-timeout', '20')  # longer than a daemon has no CPU
         said = [program.communicate(timeout=LIMIT_S)[0] for program in self.programs]
         ended = [program.returncode for program in self.programs]
         if ended != [0, 0]:

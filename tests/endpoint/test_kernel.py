@@ -211,6 +211,9 @@ class Tap(Case):
         self.net.run(self.side_b, sys.executable, '-c', TALK, OURS)
         self.assertEqual(sorted(listener.stdout.read().split('\n')),
                          ['', '4790 60', '4791 nothing'])
+        end = time.monotonic() + READY_S
+        while self.counters(d)['kernel_to_kernel_pkts'] < passed + 10 and time.monotonic() < end:
+            time.sleep(0.02)
         self.assertGreaterEqual(self.counters(d)['kernel_to_kernel_pkts'], passed + 10)
 
     def test_adopt(self):

@@ -139,7 +139,10 @@ class Talk:
         return '\n'.join(lines)
 
     def end(self):
-        """Both ends finish their round."""
+        """Both ends finish their round. One that has just begun has not blocked the signal yet."""
+        deadline = time.monotonic() + READY_S
+        while self.ends[0].poll() is None and not blocks_sigterm(self.ends[0].pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
         self.ends[0].terminate()
 
     def running(self):
@@ -151,6 +154,12 @@ class Talk:
                 end.kill()
             end.wait()
             end.stdout.close()
+
+
+def blocks_sigterm(pid):
+    with open('/proc/%d/status' % pid, encoding='ascii') as file:
+        blocked = re.search(r'SigBlk:\t(\w+)', file.read()).group(1)
+    return int(blocked, 16) >> (signal.SIGTERM - 1) & 1 != 0
 
 
 def number(text, what):
@@ -202,6 +211,15 @@ class Case(unittest.TestCase):
         for d in self.daemons:
             d.wait_log('link up')
 
+    def wait_traffic(self):
+        """Clients of both daemons are connected and talk."""
+        def sent():
+            return [d.ask('/softhca/hca/counters')['sent_pkts'] for d in self.daemons]
+        deadline, before = time.monotonic() + READY_S, sent()
+        while not all(now > was for now, was in zip(sent(), before)):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
     def talk(self, name, service, **options):
         t = Talk(self.place, self.daemons, name, service, **options)
         self.addCleanup(t.close)
@@ -251,7 +269,7 @@ class Memif(Case):
             victim = turn % 2
             survivor = self.daemons[1 - victim]
             t = self.talk('doomed%d' % turn, 'rc', seconds=60)
-            time.sleep(0.3)
+            self.wait_traffic()
             self.assertEqual([end.poll() for end in t.ends], [None, None])
             ups = survivor.text().count('link up')
             start = time.monotonic()
@@ -281,7 +299,7 @@ class Memif(Case):
         self.memif()
         self.start()
         t = self.talk('late', 'rc', seconds=600, timeout=15)
-        time.sleep(0.5)
+        self.wait_traffic()
         self.assertEqual(self.daemons[0].stop(), 0, self.daemons[0].text())
         listener, = t.finish(t.ends[:1])  # the other end may wait to receive
         self.assertEqual(listener[0], 1, listener[1])
@@ -449,8 +467,9 @@ class Veth(Case):
         """The link goes down under traffic: clients get an event, and lost packets are sent again."""
         self.veth()
         self.start()
-        t = self.talk('through', 'rc', seconds=600, port_returns=True)
-        time.sleep(0.5)
+        # seven retries outlast the time that the daemons take to see the link
+        t = self.talk('through', 'rc', seconds=600, port_returns=True, timeout=19)
+        self.wait_traffic()
         name = self.spaces.names[1]
         self.spaces.run(name, 'ip', 'link', 'set', 'wire', 'down')
         for d in self.daemons:

@@ -118,9 +118,18 @@ class Case(unittest.TestCase):
         return out
 
     def alive(self, server):
-        """The server serves, without state of earlier clients."""
+        """The server serves, without state of earlier clients. A client without a CPU may have been silent for longer
+        than the server waits."""
+        def given_up():
+            return self.text(server).count('silent for too long')
         self.assertIsNone(server.poll(), self.text(server))
-        self.good('--op', 'send', '--size', '3000')
+        before, words = given_up(), ('--op', 'send', '--size', '3000', '--timeout', str(LIMIT_S))
+        try:
+            self.good(*words)
+        except AssertionError:
+            if given_up() == before:
+                raise
+            self.good(*words)
 
     def clean_end(self, server):
         self.assertEqual(self.end(server), 0, self.text(server))
@@ -186,10 +195,13 @@ class Options(Case):
         """Where no completion comes any more the other end's word is read at once, not 32 waits of a
         second later."""
         server = self.server()
-        began = time.monotonic()
-        for _ in range(3):
+        for _ in range(8):  # on a busy machine each may take longer
+            began = time.monotonic()
             self.good('--bidir', '--op', 'send', '--events')
-        self.assertLess(time.monotonic() - began, 90)
+            took = time.monotonic() - began
+            if took < 30:
+                break
+        self.assertLess(took, 30)
         self.clean_end(server)
 
     def test_json_and_once(self):
@@ -260,8 +272,9 @@ class Impaired(Case):
             for d in self.daemons:
                 d.ask('/softhca/impair,off')
                 d.ask('/softhca/impair,drop=0.03')
-            for words in (('uc', '--op', 'write', '--size', '6000'),
-                          ('uc', '--op', 'send', '--size', '6000'), ('ud', '--size', '500', '--iters', '300')):
+            for words in (('uc', '--op', 'write', '--size', '6000', '--iters', '300'),
+                          ('uc', '--op', 'send', '--size', '6000', '--iters', '300'),
+                          ('ud', '--size', '500', '--iters', '600')):
                 with self.subTest(words=words):
                     self.assertRegex(self.good('--service', *words), r' [1-9]\d* messages were lost')
         finally:
@@ -299,62 +312,13 @@ class Veth(Case):
         self.clean_end(server)
 
 
-SENDER = r"""
-import random, signal, socket, struct, sys, time
-seconds, kind = float(sys.argv[1]), sys.argv[2]
-mac, peer, liar = bytes.fromhex('020000660001'), bytes.fromhex('020000660002'), bytes.fromhex('020000669999')
-own4, peer4 = socket.inet_aton('10.66.0.1'), socket.inet_aton('10.66.0.2')
-own6, peer6 = [socket.inet_pton(socket.AF_INET6, '2001:db8:66::%d' % n) for n in (1, 2)]
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-s.bind(('wire', 0))
-
-def arp(dst, op, tpa):
-    return dst + liar + b'\x08\x06\0\x01\x08\0\x06\x04\0' + bytes([op]) + liar + peer4 + mac + tpa
-
-def advert(flags):
-    body = struct.pack('>BBHI', 136, 0, 0, flags << 24) + peer6 + b'\x02\x01' + liar
-    total = sum(struct.unpack('>%dH' % 26, peer6 + own6 + struct.pack('>II', len(body), 58) + body[:12]))
-    total += sum(struct.unpack('>10H', body[12:]))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    body = body[:2] + struct.pack('>H', ~total & 0xffff) + body[4:]
-    return mac + liar + b'\x86\xdd' + struct.pack('>IHBB', 6 << 28, len(body), 58, 255) + peer6 + own6 + body
-
-def noise():
-    r = random.Random(1)
-    for i in range(500):
-        f = bytearray(r.randbytes(r.randrange(14, 1500)))
-        if i % 4:
-            f[0:14] = mac + (peer if i & 1 else liar) + b'\x08\0'
-        if i % 4 > 1 and len(f) > 64: # RoCE by its header, and from the peer: the rest is anything
-            f[14:42] = (b"\x45\0" + struct.pack(">H", len(f) - 14) +
-                        b'\0\0\x40\0\x40\x11\0\0' + peer4 + own4 +
-                        b'\xc0\0' + struct.pack('>HHH', 4791, len(f) - 34, 0))
-        yield bytes(f)
-
-frames, pause = (list(noise()), 0) if kind == 'noise' else (
-    [arp(b'\xff' * 6, 1, peer4), arp(mac, 2, own4), advert(0x20), advert(0x60)], 0.01)
-end, sent = time.monotonic() + seconds, 0
-signal.signal(signal.SIGTERM, lambda *_: globals().update(end=0))
-print('begins', flush=True)
-while time.monotonic() < end:
-    for f in frames:
-        try:
-            s.send(f)
-            sent += 1
-        except OSError:
-            time.sleep(0.001)
-    time.sleep(pause)
-print(sent)
-"""
-
-
 class Segment(Veth):
     """Another host on the segment sends arbitrary frames to the first end while both talk."""
     test_services = None
 
     def send(self, seconds, kind):
-        process = subprocess.Popen(self.prefix(1) + [sys.executable, '-c', SENDER, str(seconds), kind],
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'segment_sender.py')
+        process = subprocess.Popen(self.prefix(1) + [sys.executable, program, str(seconds), kind],
                                    stdout=subprocess.PIPE, encoding='utf-8')
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), 'begins\n')
@@ -406,6 +370,13 @@ class Noise(Case):
         cls.daemon(0, 'net_memif0,role=server,socket=%s/wire' % cls.place)
         cls.daemons *= 2
 
+    def judged(self):
+        """Frames that the daemon has refused or given to its kernel interface."""
+        judged = self.daemons[0].ask('/softhca/hca/counters')
+        diverted = self.daemons[0].ask('/softhca/kernel')
+        counted = sum(judged[name] for name in judged if name.startswith('rx_') and 'requests' not in name)
+        return counted + sum(diverted['divert_rx_' + name] for name in ('pkts', 'drops', 'no_mbuf', 'not_ours'))
+
     def test_bystanders(self):
         seconds = float(os.environ.get('NOISE_S', '0.8'))
         program = os.path.join(os.path.dirname(os.path.dirname(BINARY)), 'tests', 'endpoint', 'memif_noise')
@@ -421,11 +392,10 @@ class Noise(Case):
         print(sent, 'frames of noise')
         self.assertGreater(sent, 1000)
         # each is counted, except frames in the ring at the end
-        judged = self.daemons[0].ask('/softhca/hca/counters')
-        diverted = self.daemons[0].ask('/softhca/kernel')
-        counted = sum(judged[name] for name in judged if name.startswith('rx_') and 'requests' not in name)
-        counted += sum(diverted['divert_rx_' + name] for name in ('pkts', 'drops', 'no_mbuf', 'not_ours'))
-        self.assertGreaterEqual(counted, sent - 64, (judged, diverted))
+        deadline = time.monotonic() + LIMIT_S
+        while self.judged() < sent - 64 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertGreaterEqual(self.judged(), sent - 64)
         self.alive(server)
         self.clean_end(server)
 
@@ -499,15 +469,22 @@ class Deaths(Case):
             client.kill()
             client.communicate()
 
+    def completions(self):
+        return self.daemons[1].ask('/softhca/hca/counters')['req_completions']
+
     def test_client_interrupted(self):
         """The partial result is reported, and the server reports no error."""
         server = self.server()
         for turn, words in enumerate((['--op', 'write'], ['--op', 'send', '--bidir'],
                                       ['--op', 'send', '--test', 'lat'],
                                       ['--op', 'send', '--test', 'lat', '--events'])):
+            before = self.completions()
             client = self.client('--duration', '600', '--size', '4K', *words)
             self.wait_text(server, '#bytes', count=turn + 1)
-            time.sleep(0.1)
+            deadline = time.monotonic() + LIMIT_S
+            while self.completions() < before + 1000 and time.monotonic() < deadline:  # more than CQ and warm-up hold
+                self.assertIsNone(client.poll())
+                time.sleep(0.02)
             client.send_signal(signal.SIGINT)
             out = client.communicate(timeout=LIMIT_S)[0]
             self.assertEqual(client.returncode, 128 + signal.SIGINT, out)

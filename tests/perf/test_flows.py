@@ -38,16 +38,19 @@ class Flows(unittest.TestCase):
 
     def test_real_clock(self):
         """Lines come in the order of the file; every flow has its bytes."""
-        found = self.lines('size=1000000 message=30000 op=read\n'
-                           'duration=20ms rate=1 message=1K peer=0 count=2\n'
-                           '# none\n'
-                           'start=5ms size=100K dscp=26 peer=1\n')
+        for ms in 20, 500, 10000:  # on a busy machine the process may have no CPU for the whole of it
+            found = self.lines('size=1000000 message=30000 op=read\n'
+                               'duration=%dms rate=1 message=1K peer=0 count=2\n'
+                               '# none\n'
+                               'start=5ms size=100K dscp=26 peer=1\n' % ms)
+            if found[1]['messages'] > 0:
+                break
         self.assertEqual([(f['flow'], f['line'], f['peer'], f['op']) for f in found],
                          [(0, 1, '1', 'read'), (1, 2, '0', 'write'), (2, 2, '0', 'write'), (3, 4, '1', 'write')])
         self.assertEqual((found[0]['bytes'], found[0]['messages']), (1000000, 34))
         self.assertEqual(found[3]['bytes'], 102400)
         self.assertGreater(found[1]['messages'], 0)
-        self.assertLess(found[1]['bytes'] * 8, 2.5e6 * 10)  # 20 ms at 1 Gb/s
+        self.assertLess(found[1]['bytes'] * 8, 1.25e6 * ms)  # 1 Gb/s
         for flow in found:
             self.assertFalse(flow['failed'])
             rate = flow['rate']
