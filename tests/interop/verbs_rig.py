@@ -124,7 +124,7 @@ class Rig:
         return both(self.begin(1, (*words, '127.0.0.1')), server, case.limit)
 
     def nothing_left(self):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + READY_S
         while True:
             left = {}
             for d in self.daemons:
@@ -143,8 +143,8 @@ class Rig:
         wait_listening(int(port), server.process)
         said = self.begin(1, (perf, '--device', self.daemon_of(1).socket, '--client',
                               '127.0.0.1:' + port, '--op', op, '--post-list', '1',
-                              '--json', '/dev/stdout')).finish(60)
-        server.finish(10)
+                              '--json', '/dev/stdout')).finish(READY_S)
+        server.finish(READY_S)
         return json.loads(said[said.index('{'):])['rows'][0]['gbit_per_s'] * 1000
 
     def inline(self):

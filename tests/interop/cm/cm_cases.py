@@ -16,7 +16,7 @@ class Case:
     limit = SECONDS
 
     def __init__(self, name, server, client, short=False, net='IPv4', status=(0, 0), server_says='', client_says='',
-                 messages=CONNECTED, listens=True, lost=None, early=None):
+                 messages=CONNECTED, listens=True, lost=None, early=None, group=None):
         self.name = name
         self.server, self.client = server.split(), client.split()
         self.short = short
@@ -26,6 +26,7 @@ class Case:
         self.messages = messages  # at least one of each must be on the wire
         self.listens = listens  # the server does, for requests
         self.lost = lost  # (the end that sends it, its number among the messages of that end, from 1), or None
+        self.group = group  # that the server joins before the client begins
         self.early = early  # said by a client that did not wait for the server: it is tried again
 
     def judge(self, client, server):
@@ -163,7 +164,8 @@ def all_cases():
 def groups():
     """Joined at both ends; the sender waits for 3 s."""
     yield Case('mckey', 'mckey -m 239.77.0.1 -b @here -C 10', 'mckey -m 239.77.0.1 -s -b @own -C 10', short=True,
-               messages=(), listens=False, client_says='return status 0', server_says='return status 0')
+               messages=(), listens=False, group='239.77.0.1', client_says='return status 0',
+               server_says='return status 0')
 
 
 PROGRAMS = sorted({os.path.basename(case_end[0]) for case in all_cases() for case_end in (case.server, case.client)

@@ -211,6 +211,8 @@ def read_pcapng(path):
     at, unit = 0, 1e-6
     while at + 12 <= len(data):
         kind, size = struct.unpack_from('<II', data, at)
+        if at + size > len(data):
+            return  # it is being written
         if kind == 1:  # interface: option 9 is the resolution of times
             option = at + 16
             while option + 4 <= at + size - 4:
