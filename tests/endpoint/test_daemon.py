@@ -122,12 +122,18 @@ class Ports(Case):
     def test_one_cpu(self):
         cpu = min(os.sched_getaffinity(0))
         d = self.daemon('c', 'net_null0', ADDRESS, {'hca': {'lcores': cpu}}).start()
-        where = []
-        for task in os.listdir('/proc/%d/task' % d.process.pid):
-            where.append(os.sched_getaffinity(int(task)))
-        self.assertIn({cpu}, where)
+        self.come_to(lambda: {cpu} in self.cpus_of_threads(d), True)
         self.clean_end(d)
 
+    def cpus_of_threads(self, d):
+        return [os.sched_getaffinity(task) for task in sorted(map(int, os.listdir('/proc/%d/task' % d.process.pid)))]
+
+    def come_to(self, value, expected):
+        """Threads choose their CPUs when they begin, which may be after the daemon is ready."""
+        deadline = time.monotonic() + READY_S
+        while value() != expected and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(value(), expected)
 
     def test_two_cpus(self):
         """Workers of layout full share two CPUs as the stages of layout txrx do."""
@@ -135,10 +141,10 @@ class Ports(Case):
         if len(cpus) < 2:
             self.skipTest('one CPU')
         d = self.daemon('t', 'net_null0', ADDRESS, {'hca': {'layout': 'full', 'lcores': '%d,%d' % tuple(cpus)}}).start()
-        tasks = sorted(map(int, os.listdir('/proc/%d/task' % d.process.pid)))
-        where = [os.sched_getaffinity(task) for task in tasks]
-        workers = [next(iter(each)) for each in where if len(each) == 1]
-        self.assertEqual([cpus.index(cpu) for cpu in workers[-9:]], [0, 0, 0, 1, 1, 1, 1, 0, 0])
+
+        def workers():
+            return [next(iter(each)) for each in self.cpus_of_threads(d) if len(each) == 1]
+        self.come_to(lambda: [cpus.index(cpu) for cpu in workers()[-9:]], [0, 0, 0, 1, 1, 1, 1, 0, 0])
         self.clean_end(d)
 
 

@@ -18,8 +18,8 @@
 #define PER_QP (2 * DEPTH * BLOCK)
 #define BYTES (QPS * PER_QP)
 #define RECEIVES 64u
-#define ADDS 50u		   /* of a QP in a round: two seldom meet */
-#define PATIENCE_NS 20000000000ull /* for a test in one layout */
+#define ADDS 50u		    /* of a QP in a round: two seldom meet */
+#define PATIENCE_NS 240000000000ull /* for a test in one layout */
 #define ACCESS \
 	(SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_READ | SOFTHCA_ACCESS_REMOTE_ATOMIC)
 
