@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "embed_impl.h"
 #include "engine/impl.h"
@@ -37,6 +38,7 @@
 #include "host.h"
 #include "ipc_memory_impl.h"
 #include "ipc_server_impl.h"
+#include "port/port_memif.h"
 
 static struct softhca_embed *embed;
 static struct ipc_server *server[2];
@@ -223,6 +225,10 @@ start(void)
 	}
 	for (unsigned int i = 0; i < 2 && getenv("IPCD_NO_ALARM") != NULL; i++)
 		hca_sleep_prepare(embed->side[i].hca, UINT64_MAX);
+	/* a frame that is sent before is lost, and sent again after seconds */
+	for (unsigned int i = 0; i < 2 && cfg.ports != NULL; i++)
+		while (!hca_port_memif_connected(embed->side[i].wire, NULL))
+			usleep(1000);
 }
 
 static int

@@ -341,6 +341,9 @@ exchanges(const char *layout, bool memif)
 		full_pipe(&p[i]);
 	for (unsigned int i = 0; i < 2; i++)
 		peer_close(&p[i]);
+	/* 17 s: a request that is sent again is a frame or a wake-up that was lost */
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(rig_ask(&rig, "device", i, "again_timeout"), 0);
 	stop_daemon();
 }
 
