@@ -31,6 +31,8 @@ hca_queues_fini(struct hca_core *h)
 	h->cq = NULL;
 }
 
+#define CURSOR_SLOTS 32u /* that one cursor should find free: as many as a burst has packets */
+
 #define GENERATION(word) ((uint32_t)((word) >> 32))
 
 static inline struct hca_cq_record *
@@ -39,20 +41,26 @@ cq_record(const struct hca_cq_buf *b)
 	return hca_qbuf_at(&b->q, b->record_off);
 }
 
+/* Reads the consumer index again; returns it. It is accepted only between the last one and prod. */
+static uint32_t
+cq_read_consumer(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
+{
+	uint32_t seen = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED);
+	uint32_t ci = hca_le32_to_cpu(__atomic_load_n(&cq_record(b)->consumer, __ATOMIC_ACQUIRE));
+
+	if (prod - ci > prod - seen)
+		return seen;
+	__atomic_store_n(&cq->consumer, ci, __ATOMIC_RELAXED);
+	return ci;
+}
+
 /* Is slot prod still in use? Reads the consumer index again only if the copy of it says so. */
 static inline bool
 cq_full(struct hca_cq *cq, const struct hca_cq_buf *b, uint32_t prod)
 {
-	uint32_t seen = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED), ci;
+	uint32_t seen = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED);
 
-	if (likely(prod - seen <= b->mask))
-		return false;
-	ci = hca_le32_to_cpu(__atomic_load_n(&cq_record(b)->consumer, __ATOMIC_ACQUIRE));
-	/* accepted only between the last index and the producer */
-	if (prod - ci > prod - seen)
-		return true;
-	__atomic_store_n(&cq->consumer, ci, __ATOMIC_RELAXED);
-	return prod - ci > b->mask;
+	return unlikely(prod - seen > b->mask) && prod - cq_read_consumer(cq, b, prod) > b->mask;
 }
 
 static void
@@ -203,6 +211,9 @@ hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 	c->mask = buf->mask;
 	c->prod = c->first = (uint32_t)word;
 	c->consumer = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED);
+	/* a cursor does not read the index again */
+	if (unlikely(c->prod - c->consumer + CURSOR_SLOTS > c->mask))
+		c->consumer = cq_read_consumer(cq, buf, c->prod);
 	return true;
 }
 
