@@ -10,6 +10,7 @@
 #include "abi_cqe.h"
 #include "ctxmgt/ctxmgt.h"
 #include "frame/encap.h"
+#include "frame/encap_roce_headers.h"
 #include "wire/roce_frame.h"
 
 /* ---- one frame ---- */
@@ -37,106 +38,6 @@ pd_of(const struct hca_qp *qp, const struct hca_txd *d)
 {
 	return is_read_resp(d) ? d->imm : qp->cfg.pd;
 }
-
-static inline uint8_t *
-put_reth(uint8_t *p, const struct hca_txd *d)
-{
-	struct hca_reth *r = (struct hca_reth *)p;
-
-	hca_put_be64(&r->va, d->reth.raddr);
-	hca_put_be32(&r->rkey, d->reth.rkey);
-	hca_put_be32(&r->dma_len, d->reth.dma_len);
-	return p + sizeof(*r);
-}
-
-static inline uint8_t *
-put_aeth(uint8_t *p, const struct hca_txd *d)
-{
-	hca_put_be32(p, HCA_AETH_MAKE(d->syndrome, d->resp.msn));
-	return p + sizeof(struct hca_aeth);
-}
-
-static inline uint8_t *
-put_atomic(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d)
-{
-	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
-	struct hca_atomiceth *a = (struct hca_atomiceth *)p;
-
-	hca_put_be64(&a->va, d->reth.raddr);
-	hca_put_be32(&a->rkey, d->reth.rkey);
-	hca_put_be64(&a->swap_add, r->swap_add);
-	hca_put_be64(&a->cmp, r->compare);
-	return p + sizeof(*a);
-}
-
-/* UD: source QP, and the receiver's Q_Key. */
-static inline uint8_t *
-put_deth(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d)
-{
-	const struct hca_record_full *r = (void *)hca_record(h, d->rec);
-
-	hca_put_be32(p, r->av.qkey);
-	hca_put_be32(p + 4, h->qp[d->qpi].cfg.source_qpn);
-	return p + sizeof(struct hca_deth);
-}
-
-/* Write extended headers other than a single RETH or AETH, in wire order. */
-static inline uint8_t *
-put_ext(struct hca_pipe *h, uint8_t *p, const struct hca_txd *d, uint16_t ext)
-{
-	if (ext & HCA_EXT_DETH)
-		p = put_deth(h, p, d);
-	if (ext & HCA_EXT_XRCETH) {
-		hca_put_be32(p, hca_record(h, d->rec)->srqn);
-		p += sizeof(struct hca_xrceth);
-	}
-	if (ext & HCA_EXT_FETH) {
-		memcpy(p, &d->imm, sizeof(d->imm));
-		p += sizeof(struct hca_feth);
-	}
-	if (ext & HCA_EXT_RETH)
-		p = put_reth(p, d);
-	if (ext & HCA_EXT_ATOMICETH)
-		p = put_atomic(h, p, d);
-	if (ext & HCA_EXT_AETH)
-		p = put_aeth(p, d);
-	if (ext & HCA_EXT_ATOMICACKETH) {
-		hca_put_be64(p, d->resp.result);
-		p += sizeof(struct hca_atomicacketh);
-	}
-	if (ext & HCA_EXT_IMMDT) {
-		memcpy(p, &d->imm, sizeof(d->imm));
-		p += sizeof(struct hca_immdt);
-	}
-	if (ext & HCA_EXT_IETH) {
-		hca_put_be32(p, d->reth.rkey);
-		p += sizeof(struct hca_ieth);
-	}
-	return p;
-}
-
-/* Write all headers of the packet to frame; returns the address of the payload. */
-static __rte_always_inline uint8_t *
-put_headers(struct hca_pipe *h, const struct hca_udp_template *t, const struct hca_txd *d,
-	    uint8_t *frame)
-{
-	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[d->opcode];
-	uint32_t udp_len = HCA_UDP_LEN + op->header_len + ((d->len + 3u) & ~3u) + HCA_ICRC_LEN;
-	uint8_t *bth = hca_udp_template_put(t, udp_len, frame), *p = bth + HCA_ROCE_BTH_LEN;
-	uint32_t flags = d->flags;
-
-	bth[0] = d->opcode;
-	bth[1] = (uint8_t)(t->bytes[t->transport + 1] | !!(flags & HCA_TXD_SOLICITED) << 7 |
-			   (-(uint32_t)d->len & 3) << 4);
-	hca_put_be32(bth + 8, (flags & HCA_TXD_ACKREQ) << 31 | d->psn);
-	if (likely((op->ext & ~HCA_EXT_PAYLOAD) == HCA_EXT_RETH))
-		return put_reth(p, d);
-	if (likely((op->ext & ~HCA_EXT_PAYLOAD) == HCA_EXT_AETH))
-		return put_aeth(p, d);
-	return put_ext(h, p, d, op->ext);
-}
-
-_Static_assert(HCA_TXD_ACKREQ == 1, "shifted into the AckReq bit");
 
 /*
  * The rest of a CNP, whose headers end at payload: 16 reserved bytes, BECN, no MigReq, and its own
@@ -173,66 +74,6 @@ build(struct hca_pipe *h, struct hca_encap_burst *b, const struct hca_qp *qp,
 	uint8_t *payload = put_headers(h, t, hca_txd(m), hca_encap_frame(m));
 
 	return hca_encap_finish(h, b, qp, HCA_WIRE_ROCE, t, m, payload, src, gather);
-}
-
-/* ---- frames like the one before ---- */
-
-#define LIKE_BYTES 96u /* longest headers that are copied, in whole words of the copy */
-
-_Static_assert(HCA_ETH_LEN + HCA_VLAN_LEN + HCA_IPV6_LEN + HCA_UDP_LEN + HCA_ROCE_BTH_LEN +
-			       sizeof(struct hca_reth) <=
-		       LIKE_BYTES,
-	       "the longest headers");
-
-/*
- * The last request of a run of one path, which has at most a RETH: the next one with the same
- * opcode, flags and length differs from it in PSN, AckReq and RETH, and the rest is copied. image:
- * its headers. A copy from the frame would wait for the stores that have just made it.
- */
-struct like {
-	const uint8_t *frame; /* NULL: none */
-	bool has_image;
-	uint8_t opcode, flags, headers; /* flags: without ACKREQ; headers: their length */
-	uint16_t len;
-	uint8_t image[LIKE_BYTES] __rte_aligned(16);
-};
-
-static inline bool
-is_like(const struct like *l, const struct hca_txd *d)
-{
-	return l->frame != NULL && d->opcode == l->opcode && d->len == l->len &&
-	       (d->flags & ~HCA_TXD_ACKREQ) == l->flags;
-}
-
-static inline void
-note_like(struct like *l, const struct hca_udp_template *t, const struct hca_txd *d,
-	  const uint8_t *frame)
-{
-	const struct hca_roce_opcode_info *op = &hca_roce_opcodes[d->opcode];
-
-	l->frame = (op->ext & ~(HCA_EXT_PAYLOAD | HCA_EXT_RETH)) == 0 ? frame : NULL;
-	l->has_image = false;
-	l->opcode = d->opcode;
-	l->flags = d->flags & ~HCA_TXD_ACKREQ;
-	l->headers = (uint8_t)(t->transport + op->header_len);
-	l->len = d->len;
-}
-
-/* Headers of a request like the last one; returns where the payload begins. */
-static __rte_always_inline uint8_t *
-put_like(struct like *l, const struct hca_udp_template *t, const struct hca_txd *d, uint8_t *frame)
-{
-	uint8_t *bth = frame + t->transport;
-
-	if (unlikely(!l->has_image)) {
-		memcpy(l->image, l->frame, LIKE_BYTES);
-		l->has_image = true;
-	}
-	memcpy(frame, l->image, LIKE_BYTES);
-	hca_put_be32(bth + 8, (uint32_t)(d->flags & HCA_TXD_ACKREQ) << 31 | d->psn);
-	/* without a RETH it lies where the payload follows, or the ICRC */
-	put_reth(bth + HCA_ROCE_BTH_LEN, d);
-	return frame + l->headers;
 }
 
 /* ---- datagrams ---- */
@@ -327,7 +168,8 @@ struct run {
 	struct hca_qp *qp;
 	const struct hca_udp_template *tmpl; /* NULL: each datagram has its own */
 	uint32_t qpi, generation, seq;
-	struct like *like;   /* of requests; NULL: responses */
+	struct like like;
+	bool responses;
 	bool sends;	     /* the state permits requests */
 	bool any;	     /* seq is valid */
 	unsigned int frames; /* frames and payload in the burst when the run began */
@@ -357,7 +199,7 @@ finish_run(struct hca_pipe *h, uint32_t qpi, uint32_t seq)
 /* The entry of a key; the next descriptor of the QP often has the same key. */
 struct source {
 	const struct hca_mpt_entry *e; /* contiguous; NULL: none */
-	uint32_t qpi, generation, key;
+	uint32_t qpi, generation, key, pd;
 };
 
 static inline bool
@@ -368,21 +210,21 @@ is_of_source(const struct source *s, const struct hca_txd *d)
 	       d->len <= s->e->length && d->va - s->e->start <= s->e->length - d->len;
 }
 
-/* As hca_encap_find_payload() for a request. */
+/* As hca_encap_find_payload(); notes the entry. */
 static inline const uint8_t *
-find_request_payload(struct hca_pipe *h, struct source *s, const struct hca_qp *qp,
-		     const struct hca_txd *d)
+find_payload(struct hca_pipe *h, struct source *s, const struct hca_qp *qp, const struct hca_txd *d,
+	     uint32_t pd, uint32_t access)
 {
 	const struct hca_mpt_entry *e;
 
 	s->e = NULL;
 	if (d->nsge != 1 || d->len == 0)
 		return NULL;
-	e = hca_encap_find_entry(h, qp, qp->cfg.pd, d->key, HCA_MPT_FLAG_REGION, d->va, d->len);
+	e = hca_encap_find_entry(h, qp, pd, d->key, access, d->va, d->len);
 	if (unlikely(e == NULL))
 		return NULL;
 	if (HCA_SHORT_WAYS && likely(e->base != NULL))
-		*s = (struct source){e, d->qpi, d->generation, d->key};
+		*s = (struct source){e, d->qpi, d->generation, d->key, pd};
 	return hca_encap_place(h, e, d);
 }
 
@@ -402,20 +244,30 @@ find_request_payloads(struct hca_pipe *h, void *const *objs, const uint8_t **src
 		}
 		qp = &h->qp[d->qpi];
 		/* a stale descriptor may have no context any more */
-		src[i] = is_stale(qp, d) ? NULL : find_request_payload(h, &s, qp, d);
+		src[i] = is_stale(qp, d)
+				 ? NULL
+				 : find_payload(h, &s, qp, d, qp->cfg.pd, HCA_MPT_FLAG_REGION);
 	}
 }
 
+/* Only READ responses have a payload. */
 static inline void
 find_response_payloads(struct hca_pipe *h, void *const *objs, const uint8_t **src, unsigned int n)
 {
+	struct source s = {.e = NULL};
+
 	for (unsigned int i = 0; i < n; i++) {
 		const struct hca_txd *d = hca_txd(objs[i]);
-		const struct hca_qp *qp = &h->qp[d->qpi];
+		const struct hca_qp *qp;
 
-		src[i] = is_stale(qp, d)
-				 ? NULL
-				 : hca_encap_find_payload(h, qp, d, pd_of(qp, d), access_of(d));
+		if (likely(is_of_source(&s, d)) && d->imm == s.pd) {
+			src[i] = s.e->base + (d->va - s.e->start);
+			rte_prefetch0(src[i]);
+			continue;
+		}
+		qp = &h->qp[d->qpi];
+		src[i] = is_stale(qp, d) ? NULL
+					 : find_payload(h, &s, qp, d, pd_of(qp, d), access_of(d));
 	}
 }
 
@@ -425,7 +277,7 @@ end_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r)
 	if (!r->any)
 		return;
 	count_sent(r->qp, b, r->frames, r->payload);
-	if (r->like == NULL)
+	if (r->responses)
 		return;
 	hca_encap_copy_all(h, b);
 	finish_run(h, r->qpi, r->seq);
@@ -447,23 +299,23 @@ begin_run(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, const st
 	r->any = !is_stale(r->qp, d);
 	/* a stale descriptor may have no templates any more */
 	r->tmpl = !r->any || r->qp->cfg.service == HCA_ST_UD ? NULL : hca_qp_template(r->qp);
-	if (r->like != NULL)
-		r->like->frame = NULL;
+	r->like.frame = NULL;
 }
 
-/* As build(), of a request whose path is that of the run. */
+/* As build(), of a packet whose path is that of the run. */
 static __rte_always_inline bool
 build_like(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte_mbuf *m,
-	   const uint8_t *src)
+	   const uint8_t *src, bool response)
 {
 	const struct hca_txd *d = hca_txd(m);
 	uint8_t *frame = hca_encap_frame(m), *payload;
 
-	if (HCA_SHORT_WAYS && likely(is_like(r->like, d))) {
-		payload = put_like(r->like, r->tmpl, d, frame);
+	if (HCA_SHORT_WAYS && likely(is_like(&r->like, d))) {
+		payload = response ? put_like_response(&r->like, r->tmpl, d, frame)
+				   : put_like(&r->like, r->tmpl, d, frame);
 	} else {
 		payload = put_headers(h, r->tmpl, d, frame);
-		note_like(r->like, r->tmpl, d, frame);
+		note_like(&r->like, r->tmpl, d, frame);
 	}
 	return hca_encap_finish(h, b, r->qp, HCA_WIRE_ROCE, r->tmpl, m, payload, src, gather);
 }
@@ -486,7 +338,7 @@ request(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte
 		return false;
 	}
 	if (likely(r->tmpl != NULL)) {
-		built = build_like(h, b, r, m, src);
+		built = build_like(h, b, r, m, src, false);
 	} else {
 		const struct hca_udp_template *t = ud_headers(h, r->qp, d);
 
@@ -499,7 +351,7 @@ request(struct hca_pipe *h, struct hca_encap_burst *b, struct run *r, struct rte
 	}
 	if (likely(built))
 		return true;
-	r->like->frame = NULL; /* this frame is freed */
+	r->like.frame = NULL; /* this frame is freed */
 	request_failed(h, r->qp, d);
 	return false;
 }
@@ -509,10 +361,10 @@ request_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t no
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
-	struct like like;
-	struct run run = {.like = &like};
+	struct run run;
 
 	hca_encap_begin(&b);
+	run.any = run.responses = false;
 	find_request_payloads(h, objs, src, n);
 	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
@@ -577,9 +429,11 @@ response_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 {
 	struct hca_encap_burst b;
 	const uint8_t *src[HCA_BURST];
-	struct run run = {.like = NULL};
+	struct run run;
 
 	hca_encap_begin(&b);
+	run.any = false;
+	run.responses = true;
 	find_response_payloads(h, objs, src, n);
 	begin_run(h, &b, &run, hca_txd(objs[0]));
 	for (unsigned int i = 0; i < n; i++) {
@@ -591,7 +445,8 @@ response_burst(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 		if (unlikely(!run.any)) {
 			HCA_COUNT(h, ENCAP, stale_descriptors);
 			rte_pktmbuf_free(m);
-		} else if (unlikely(!build(h, &b, run.qp, run.tmpl, m, src[i]))) {
+		} else if (unlikely(!build_like(h, &b, &run, m, src[i], true))) {
+			run.like.frame = NULL; /* this frame is freed */
 			response_failed(h, run.qp, d);
 			rte_pktmbuf_free(m);
 		}
