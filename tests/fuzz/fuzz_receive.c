@@ -9,7 +9,7 @@
  *  2-4  a correct packet of a QP's peer, in few bytes (packet() below)
  *  5    u8: time passes, its square in units of 10 us
  *  6    u8 kind, u8 length / 4: post a request, or a receive; kind 7 with length FEh or FFh: an
- *	 ATOMIC WRITE or a FLUSH
+ *	 ATOMIC WRITE or a FLUSH. A request has two SGEs, one with bit 3 of the step
  *  7    the device runs once
  *
  * Successive frames arrive in one burst.
@@ -23,6 +23,7 @@
 #define FRAME_MAX 2048u
 #define FRAMES_MAX 256u
 
+#define POST_ONE_SGE 0x08u	   /* bit of step 6 */
 #define POST_CONFIRMED (4 * 0xfeu) /* length of a step 6 */
 
 /* Bits of a packet's control byte. */
@@ -102,15 +103,16 @@ pass_time(struct world *w, uint32_t n)
 }
 
 static void
-post(struct world *w, uint8_t kind, uint32_t len)
+post(struct world *w, uint8_t kind, uint32_t len, unsigned int nsge)
 {
 	enum world_qp qp = kind / 8 % WORLD_QPS;
 
 	if (kind % 8 < SOFTHCA_WR_LOCAL_INV)
-		world_send(w, qp, kind % 8, len);
+		world_send(w, qp, kind % 8, len, nsge);
 	else if (len >= POST_CONFIRMED)
 		world_send(w, qp,
-			   len == POST_CONFIRMED ? SOFTHCA_WR_ATOMIC_WRITE : SOFTHCA_WR_FLUSH, len);
+			   len == POST_CONFIRMED ? SOFTHCA_WR_ATOMIC_WRITE : SOFTHCA_WR_FLUSH, len,
+			   2);
 	else
 		world_recv(w, qp, 1 + kind / 64, len);
 }
@@ -130,7 +132,7 @@ step(struct world *w, struct fuzz_input *in)
 		break;
 	case 6:
 		kind = fuzz_u8(in);
-		post(w, kind, fuzz_u8(in) * 4u);
+		post(w, kind, fuzz_u8(in) * 4u, what & POST_ONE_SGE ? 1 : 2);
 		break;
 	case 7:
 		world_poll(w, 1);

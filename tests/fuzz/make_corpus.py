@@ -83,8 +83,8 @@ def time(n):
     return bytes((5, n))
 
 
-def post(kind, qp, quarter):
-    return bytes((6, kind | qp * 8, quarter))
+def post(kind, qp, quarter, *, one_sge=False):
+    return bytes((6 | one_sge << 3, kind | qp * 8, quarter))
 
 
 SCENARIOS = {
@@ -207,6 +207,58 @@ SCENARIOS.update({
     'run-sends-write': send_run(6, 6, bad={3: packet(FRESH, 0x0a, REGION | RW, 3, 64, reth(0, 64))}),
     'run-sends-gap': send_run(6, 6, bad={3: b''}),
     'run-sends-inv': send_run(5, 5, bad={3: packet(FRESH, 0x17, 0, 3, 30, b'\0\0\1\2')}),
+})
+
+READ_KIND, CAS_KIND, FADD_KIND = 4, 5, 6
+
+
+def read_run(n, *, bad=None):
+    """n READs of one packet in a burst, as write_run()."""
+    steps = [packet(FRESH, 0x0c, REGION | (RO if i & 1 else RW), i, 0, reth(0x40 * i, 64 + 7 * i)) for i in range(n)]
+    for at, step in (bad or {}).items():
+        steps[at] = step
+    return b''.join(steps)
+
+
+def answer_run(kinds, *, bad=None, one_sge=True):
+    """Requests of these kinds, and their answers in a burst; bad: place -> the step instead."""
+    steps = [packet(FRESH, 0x10, FROM_UNA, i, 64 + 4 * i, aeth(0x1f, i)) if kind == READ_KIND else
+             packet(FRESH, 0x12, FROM_UNA, i, 0, aeth(0x1f, i) + b'abcdefg%u' % i) for i, kind in enumerate(kinds)]
+    for at, step in (bad or {}).items():
+        steps[at] = step
+    return (b''.join(post(kind, FRESH, 16 + i, one_sge=one_sge) for i, kind in enumerate(kinds)) + RUN * 2 +
+            b''.join(steps) + RUN * 3)
+
+
+# The same of READs, ATOMICs and their answers.
+SCENARIOS.update({
+    'run-reads': read_run(4) + RUN * 3 + read_run(3) + RUN * 3,
+    'run-reads-many': read_run(9) + RUN * 4,
+    'run-reads-long': read_run(4, bad={2: packet(FRESH, 0x0c, REGION | RO, 2, 0, reth(0, 257))}) + RUN * 4,
+    'run-reads-zero': read_run(4, bad={2: packet(FRESH, 0x0c, 0, 2, 0, reth(0, 0))}) + RUN * 4,
+    'run-reads-no-right': read_run(4, bad={2: packet(FRESH, 0x0c, REGION | SOURCE, 2, 0, reth(0, 64))}) + RUN * 4,
+    'run-reads-beyond': read_run(4, bad={1: packet(FRESH, 0x0c, REGION | RO, 1, 0, reth(0x1fff, 64))}) + RUN * 4,
+    'run-reads-gap': read_run(4, bad={2: b''}) + RUN * 3 + read_run(2) + RUN * 3,
+    'run-reads-twice': read_run(3) + RUN * 2 + packet(FRESH, 0x0c, REGION | RO, -2, 0, reth(0, 64)) + read_run(2) + RUN * 3,
+    'run-reads-twice-unanswered': read_run(3) + packet(FRESH, 0x0c, REGION | RO, 1, 0, reth(0x40, 71)) + RUN * 3,
+    'run-reads-write': read_run(4, bad={2: packet(FRESH, 0x0a, REGION | RW | ACKREQ, 2, 64, reth(0, 64))}) + RUN * 3,
+    'run-atomics': b''.join(packet(FRESH, 0x14, REGION | RW, i, 0, atomic(8 * i, i)) for i in range(4)) + RUN * 3 +
+    packet(FRESH, 0x14, REGION | RW, -2, 0, atomic(0)) + RUN * 2,
+    'run-atomics-unaligned': b''.join(packet(FRESH, 0x14, REGION | RW, i, 0, atomic(8 * i + i // 2, i))
+                                      for i in range(4)) + RUN * 3,
+    'run-answers': answer_run([READ_KIND] * 4) + answer_run([READ_KIND] * 3),
+    'run-answers-atomic': answer_run([FADD_KIND] * 4) + answer_run([FADD_KIND, CAS_KIND, CAS_KIND]),
+    'run-answers-mixed': answer_run([READ_KIND, FADD_KIND, READ_KIND, READ_KIND]) + answer_run([FADD_KIND, READ_KIND]),
+    'run-answers-writes': answer_run([READ_KIND, 0, READ_KIND], bad={1: packet(FRESH, 0x11, FROM_UNA, 1, 0, aeth(0x1f))}),
+    'run-answers-two-sges': answer_run([READ_KIND] * 3, one_sge=False),
+    'run-answers-gap': answer_run([READ_KIND] * 4, bad={2: b''}) + time(60) + RUN * 2,
+    'run-answers-twice': answer_run([READ_KIND] * 4, bad={2: packet(FRESH, 0x10, FROM_UNA, 1, 68, aeth(0x1f))}) + time(60),
+    'run-answers-length': answer_run([READ_KIND] * 4, bad={2: packet(FRESH, 0x10, FROM_UNA, 2, 64, aeth(0x1f))}),
+    'run-answers-nak': answer_run([READ_KIND] * 4, bad={2: packet(FRESH, 0x10, FROM_UNA, 2, 72, aeth(0x60))}),
+    'run-answers-opcode': answer_run([READ_KIND] * 4, bad={2: packet(FRESH, 0x0d, FROM_UNA, 2, 72, aeth(0x1f))}),
+    'run-answers-wrong-kind': answer_run([READ_KIND] * 4, bad={
+        1: packet(FRESH, 0x12, FROM_UNA, 1, 0, aeth(0x1f) + b'abcdefgh')}),
+    'run-answers-beyond': answer_run([READ_KIND] * 3) + packet(FRESH, 0x10, FROM_UNA, 0, 64, aeth(0x1f)) + RUN,
 })
 
 # Each makes its QP fail, so it is alone.

@@ -197,7 +197,7 @@ world_reap(struct world *w)
 /* ---- posting ---- */
 
 void
-world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
+world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len, unsigned int nsge)
 {
 	bool atomic =
 		kind == SOFTHCA_WR_ATOMIC_CMP_AND_SWP || kind == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD;
@@ -207,7 +207,7 @@ world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
 	struct softhca_send_wr *bad, wr = {
 					     .wr_id = w->posted,
 					     .sg_list = sge,
-					     .num_sge = 2,
+					     .num_sge = (int)nsge,
 					     .opcode = kind,
 					     .send_flags = SOFTHCA_SEND_SIGNALED,
 					     .imm_data = 0x01020304,
@@ -218,7 +218,7 @@ world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len)
 		return;
 	if (atomic || kind == SOFTHCA_WR_ATOMIC_WRITE)
 		len = 8;
-	first = len / 3;
+	first = nsge == 1 ? len : len / 3;
 	sge[0] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 1, first, w->mr[r]->lkey};
 	sge[1] = (struct softhca_sge){(uintptr_t)w->mem + regions[r].at + 0x800, len - first,
 				      w->mr[r]->lkey};
@@ -447,13 +447,13 @@ world_begin(void)
 		w->mw[i] = softhca_alloc_mw(w->pd, SOFTHCA_MW_TYPE_1 + i);
 		fuzz_check(w->mw[i] != NULL, "mw: %s", softhca_last_error(w->ctx));
 	}
-	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 1000);
-	world_send(w, WORLD_READER, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 8);
-	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 99);
-	world_send(w, WORLD_WRITER, SOFTHCA_WR_RDMA_WRITE, 1000);
-	world_send(w, WORLD_WRITER, SOFTHCA_WR_SEND_WITH_IMM, 300);
-	world_send(w, WORLD_WRITER, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 8);
-	world_send(w, WORLD_WRITER, SOFTHCA_WR_SEND, 0);
+	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 1000, 2);
+	world_send(w, WORLD_READER, SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 8, 2);
+	world_send(w, WORLD_READER, SOFTHCA_WR_RDMA_READ, 99, 2);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_RDMA_WRITE, 1000, 2);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_SEND_WITH_IMM, 300, 2);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_ATOMIC_CMP_AND_SWP, 8, 2);
+	world_send(w, WORLD_WRITER, SOFTHCA_WR_SEND, 0, 2);
 	for (unsigned int i = 1; i <= 4; i++)
 		world_recv(w, WORLD_RECEIVER, i, 157);
 	world_recv(w, WORLD_WRITTEN, 1, 64);

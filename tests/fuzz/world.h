@@ -107,7 +107,7 @@ void world_packet(struct world *w, const struct world_packet *p);
 void world_fix(struct world *w, uint8_t *frame, uint32_t len);
 
 /* Post request `kind` (enum softhca_wr_opcode) of len bytes; nothing if the queue is full. */
-void world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len);
+void world_send(struct world *w, enum world_qp qp, uint32_t kind, uint32_t len, unsigned int nsge);
 void world_recv(struct world *w, enum world_qp qp, unsigned int nsge, uint32_t sge_len);
 
 /* Connect a QP in RESET with the fuzzer's peer, to RTS. */

@@ -397,12 +397,13 @@ hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64
 	struct hca_req_rx_run run;
 	bool open = false;
 
-	for (unsigned int i = 0; i < n; i++) {
-		struct rte_mbuf *m = objs[i];
-		const struct hca_rxd *d = hca_rxd(m);
+	for (unsigned int i = 0, taken; i < n; i += RTE_MAX(taken, 1u)) {
+		struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs + i;
+		const struct hca_rxd *d = hca_rxd(*m);
 
+		taken = 0;
 		if (i + 1 < n)
-			rte_prefetch0(hca_rxd(objs[i + 1]));
+			rte_prefetch0(hca_rxd(m[1]));
 		if (open && (run.qpi != d->qpi || run.dead)) {
 			hca_req_rx_commit(&run);
 			open = false;
@@ -412,8 +413,11 @@ hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64
 		if (!open)
 			hca_req_rx_begin(&run, h, d->qpi, now, &batch);
 		open = true;
+		taken = hca_req_rx_is_answer(d) ? hca_req_rx_answers(&run, m, n - i) : 0;
+		if (taken != 0)
+			continue;
 		run.packets++;
-		handle_packet(&run, m);
+		handle_packet(&run, *m);
 	}
 	if (open)
 		hca_req_rx_commit(&run);

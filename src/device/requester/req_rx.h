@@ -141,7 +141,22 @@ void hca_req_rx_fail(struct hca_req_rx_run *run, uint8_t syndrome);
 /* QP is in ERR or SQE: completes the records that req_tx has passed on. */
 void hca_req_rx_flush(struct hca_req_rx_run *run);
 
-/* req_rx_read.c; d: distance from una in PSNs, inside the window. */
+/* req_rx_read.c */
+
+/* Whether the packet may be all of the answer to a request. */
+static inline bool
+hca_req_rx_is_answer(const struct hca_rxd *d)
+{
+	return d->opcode == HCA_BTH_RC_READ_RESP_ONLY || d->opcode == HCA_BTH_RC_ATOMIC_ACK;
+}
+
+/*
+ * Takes the packets at m[0 .. n - 1] that in this order answer the requests from the tail on, of
+ * one packet each; returns their number. The next one has other checks.
+ */
+unsigned int hca_req_rx_answers(struct hca_req_rx_run *run, struct rte_mbuf *const *m,
+				unsigned int n);
+/* d: distance from una in PSNs, inside the window. */
 void hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d);
 void hca_req_rx_atomic_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d);
 

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+#include <rte_prefetch.h>
+
 #include "abi_ctx.h"
 #include "abi_wqe.h"
 #include "requester/req_rx.h"
@@ -227,83 +229,6 @@ bring_to_tail(struct hca_req_rx_run *run, uint32_t d, bool begins, uint32_t kind
 	return true;
 }
 
-/* ---- the short way: the one response packet of the request at the tail ---- */
-
-/* Bytes of the answer to r that packet m has, in host order, and in *len; NULL: another one. */
-static inline const uint8_t *
-plain_answer(const struct hca_record *r, struct rte_mbuf *m, uint32_t *len, uint64_t *result)
-{
-	const struct hca_rxd *d = hca_rxd(m);
-	const uint8_t *ext = rte_pktmbuf_mtod_offset(m, uint8_t *, d->ext_off);
-
-	if (unlikely(HCA_AETH_KIND(*ext) != HCA_AETH_ACK))
-		return NULL;
-	*len = d->payload_len;
-	if (likely(r->op == HCA_OP_RDMA_READ))
-		return d->opcode == HCA_BTH_RC_READ_RESP_ONLY && *len != 0
-			       ? rte_pktmbuf_mtod_offset(m, uint8_t *, d->payload_off)
-			       : NULL;
-	if (d->opcode != HCA_BTH_RC_ATOMIC_ACK || *len != 0 ||
-	    !hca_record_is(r, 1u << HCA_KIND_ATOMIC))
-		return NULL;
-	*len = sizeof(*result);
-	*result = hca_get_be64(ext + sizeof(struct hca_aeth));
-	return (const uint8_t *)result;
-}
-
-/* Complete the request at the tail, whose answer is stored. */
-static inline void
-complete_plain(struct hca_req_rx_run *run, const struct hca_record *r)
-{
-	const struct hca_qp *qp = run->qp;
-	struct hca_cqe *cqe = NULL;
-
-	if (likely(r->flags & HCA_REC_SIGNALED)) {
-		if (likely(hca_req_rx_open_cq(run)))
-			cqe = hca_cq_cursor_take(&run->cq);
-		if (unlikely(cqe == NULL)) {
-			hca_req_rx_complete_tail(run);
-			return;
-		}
-		hca_send_cqe_plain(cqe, qp->cfg.local_qpn,
-				   (uint32_t)r->wqe_index << qp->req_rx.sq_stride_log, r);
-	}
-	run->rd_done++;
-	run->completed++;
-	run->upsn = (run->upsn + 1) & HCA_PSN_MASK;
-	run->tail++;
-}
-
-/*
- * Packet m, of the PSN at una, if it is all of the answer to the request at the tail, which has one
- * SGE in contiguous memory. False: undecided, nothing has changed.
- */
-static inline bool
-take_plain(struct hca_req_rx_run *run, struct rte_mbuf *m)
-{
-	const struct hca_record *r = hca_req_rx_record(run, run->tail);
-	const struct hca_sge *sge = hca_record_sges(r);
-	const struct hca_mpt_entry *e;
-	const uint8_t *src;
-	uint64_t result;
-	uint32_t len;
-
-	if (unlikely((r->flags & (HCA_REC_RD | HCA_REC_SENT)) != (HCA_REC_RD | HCA_REC_SENT) ||
-		     hca_record_syndrome(r) != 0 || r->nsge != 1 || r->npsn != 1 ||
-		     r->psn != run->upsn))
-		return false;
-	src = plain_answer(r, m, &len, &result);
-	if (unlikely(src == NULL || len != r->len || len != sge->len))
-		return false;
-	e = hca_vtp_check(&run->h->vtp, sge->lkey, run->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE, sge->va,
-			  len);
-	if (unlikely(e == NULL || e->base == NULL))
-		return false;
-	hca_copy_last_byte_last(run->h->icrc, e->base + (sge->va - e->start), src, len);
-	complete_plain(run, r);
-	return true;
-}
-
 void
 hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
@@ -312,8 +237,6 @@ hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_
 	bool empty = unlikely(hca_rxd(m)->payload_len == 0);
 	uint32_t kinds = 1u << HCA_KIND_READ | (uint32_t)empty << HCA_KIND_CONFIRM;
 
-	if (HCA_SHORT_WAYS && likely(d == 0) && take_plain(run, m))
-		return;
 	if (!bring_to_tail(run, d, begins, kinds))
 		return;
 	if (empty && hca_record_is(hca_req_rx_record(run, run->tail), 1u << HCA_KIND_CONFIRM))
@@ -325,8 +248,185 @@ hca_req_rx_read_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_
 void
 hca_req_rx_atomic_response(struct hca_req_rx_run *run, struct rte_mbuf *m, uint32_t d)
 {
-	if (HCA_SHORT_WAYS && likely(d == 0) && take_plain(run, m))
-		return;
 	if (bring_to_tail(run, d, true, 1u << HCA_KIND_ATOMIC))
 		take_result(run, m);
+}
+
+/* ---- the short way: a run of answers of one packet each, to the requests at the tail ---- */
+
+/* The requests from the tail on that are complete, as in struct hca_req_rx_run. */
+struct answers {
+	const struct hca_qp *qp;
+	const struct hca_mpt_entry *e; /* of the request before; NULL: none */
+	struct hca_cq_cursor cq;
+	uint32_t qpi, state, generation, qpn, tail, upsn;
+	bool has_cq, no_slot; /* cq is open; it has no slot for the last one */
+};
+
+/* First word of a record as loaded from memory: op, flags, syndrome, nsge. */
+static inline uint32_t
+word_of_record(const struct hca_record *r)
+{
+	return rte_le_to_cpu_32(
+		__atomic_load_n((const uint32_t *)(const void *)r, __ATOMIC_RELAXED));
+}
+
+_Static_assert(offsetof(struct hca_record, op) == 0 && offsetof(struct hca_record, flags) == 1 &&
+		       offsetof(struct hca_record, syndrome) == 2 &&
+		       offsetof(struct hca_record, nsge) == 3,
+	       "the first word");
+
+/*
+ * Whether a request that an opcode answers was sent and has one SGE, no error and one PSN, which is
+ * the next one.
+ */
+static __rte_always_inline bool
+has_plain_answer(const struct hca_record *r, uint8_t opcode, uint32_t psn)
+{
+	const uint32_t any = (HCA_REC_SIGNALED | HCA_REC_SOLICITED | HCA_REC_FENCE) << 8;
+	const uint32_t sent = 1u << 24 | (HCA_REC_RD | HCA_REC_SENT) << 8;
+	uint32_t w = word_of_record(r) & ~any;
+	bool fits = opcode == HCA_BTH_RC_READ_RESP_ONLY
+			    ? w == (sent | HCA_OP_RDMA_READ)
+			    : (w & ~0xffu) == (sent | HCA_REC_FULL << 8) &&
+				      hca_record_is(r, 1u << HCA_KIND_ATOMIC);
+
+	return likely(fits && r->psn == psn && r->npsn == 1);
+}
+
+/* The SGE of a request with a plain answer. */
+static __rte_always_inline const struct hca_sge *
+plain_sge(const struct hca_record *r, uint8_t opcode)
+{
+	return opcode == HCA_BTH_RC_READ_RESP_ONLY ? &r->sge
+						   : ((const struct hca_record_full *)r)->body.sge;
+}
+
+/* Bytes that a packet of an opcode stores, in host order, len of them; NULL: other ones. */
+static __rte_always_inline const uint8_t *
+plain_answer(struct rte_mbuf *m, uint8_t opcode, uint32_t len, uint64_t *result)
+{
+	const struct hca_rxd *d = hca_rxd(m);
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *), *aeth = data + d->ext_off;
+
+	if (unlikely(HCA_AETH_KIND(*aeth) != HCA_AETH_ACK))
+		return NULL;
+	if (opcode == HCA_BTH_RC_READ_RESP_ONLY)
+		return likely(len == d->payload_len) ? data + d->payload_off : NULL;
+	if (unlikely(d->payload_len != 0 || len != sizeof(*result)))
+		return NULL;
+	*result = hca_get_be64(aeth + sizeof(struct hca_aeth));
+	return (const uint8_t *)result;
+}
+
+/* Store the answer to the next request; false: undecided, nothing has changed. */
+static __rte_always_inline bool
+store_answer(struct hca_pipe *h, struct answers *a, struct rte_mbuf *m, uint8_t opcode,
+	     const struct hca_record *r)
+{
+	const struct hca_sge *sge = plain_sge(r, opcode);
+	uint64_t result, va = sge->va;
+	uint32_t len = r->len;
+	const uint8_t *src;
+
+	src = plain_answer(m, opcode, len, &result);
+	if (unlikely(src == NULL || len != sge->len || len == 0))
+		return false;
+	if (unlikely(!hca_vtp_grants(a->e, sge->lkey, va, len))) {
+		a->e = hca_vtp_check(&h->vtp, sge->lkey, a->qp->cfg.pd, HCA_ACCESS_LOCAL_WRITE, va,
+				     len);
+		if (unlikely(a->e == NULL || a->e->base == NULL))
+			return false;
+	}
+	hca_copy_last_byte_last(h->icrc, a->e->base + (va - a->e->start), src, len);
+	return true;
+}
+
+/* Complete the next request, whose answer is stored; false: it has no slot in the CQ. */
+static __rte_always_inline bool
+complete_answered(struct answers *a, const struct hca_record *r, uint32_t stride_log)
+{
+	if (likely(r->flags & HCA_REC_SIGNALED)) {
+		struct hca_cqe *cqe = likely(a->has_cq) ? hca_cq_cursor_take(&a->cq) : NULL;
+
+		if (unlikely(cqe == NULL))
+			return false;
+		hca_send_cqe_plain(cqe, a->qpn, (uint32_t)r->wqe_index << stride_log, r);
+	}
+	a->upsn = (a->upsn + 1) & HCA_PSN_MASK;
+	a->tail++;
+	return true;
+}
+
+static inline void
+end_answers(struct hca_req_rx_run *run, const struct answers *a)
+{
+	uint32_t n = a->tail - run->tail;
+
+	run->rd_done += n;
+	run->completed += n;
+	run->tail = a->tail;
+	run->upsn = a->upsn;
+	run->cq.prod = a->cq.prod;
+	if (unlikely(a->no_slot))
+		hca_req_rx_complete_tail(run);
+}
+
+/* Whether the packet is of the run and has the next PSN. */
+static __rte_always_inline bool
+is_next_answer(const struct answers *a, const struct hca_rxd *d, uint8_t opcode)
+{
+	return likely(d->opcode == opcode && d->psn == a->upsn && d->qpi == a->qpi &&
+		      d->generation == a->generation && hca_qp_state(a->qp) == a->state);
+}
+
+static __rte_always_inline unsigned int
+take_answers(struct hca_req_rx_run *run, struct rte_mbuf *const *m, unsigned int n, uint8_t opcode)
+{
+	const struct hca_qp *qp = run->qp;
+	const uint32_t *window = qp->req_rx.window, mask = qp->req_rx.window_mask;
+	uint32_t stride_log = qp->req_rx.sq_stride_log;
+	bool has_cq = hca_req_rx_open_cq(run);
+	struct answers a = {.qp = qp,
+			    .cq = run->cq,
+			    .qpi = run->qpi,
+			    .state = hca_qp_state(qp),
+			    .generation = qp->cfg.generation,
+			    .qpn = qp->cfg.local_qpn,
+			    .tail = run->tail,
+			    .upsn = run->upsn,
+			    .has_cq = has_cq};
+	struct hca_pipe *h = run->h;
+	uint64_t bytes = 0;
+	unsigned int i;
+
+	n = RTE_MIN(n, hca_req_rx_outstanding(run));
+	for (i = 0; i < n && likely(!a.no_slot); i++) {
+		const struct hca_record *r = hca_record(h, hca_window_ref(window, mask, a.tail));
+
+		if (likely(i + 1 < n))
+			rte_prefetch0(hca_rxd(m[i + 1]));
+		if (unlikely(!is_next_answer(&a, hca_rxd(m[i]), opcode) ||
+			     !has_plain_answer(r, opcode, a.upsn) ||
+			     !store_answer(h, &a, m[i], opcode, r)))
+			break;
+		bytes += r->len;
+		a.no_slot = !complete_answered(&a, r, stride_log);
+	}
+	run->packets += i;
+	if (opcode == HCA_BTH_RC_READ_RESP_ONLY)
+		run->read_bytes += bytes;
+	end_answers(run, &a);
+	return i;
+}
+
+unsigned int
+hca_req_rx_answers(struct hca_req_rx_run *run, struct rte_mbuf *const *m, unsigned int n)
+{
+	/* each packet after a gap is looked at by req_rx_order.c */
+	if (!HCA_SHORT_WAYS || unlikely(run->qp->req_rx.flags & HCA_REQ_RX_GAP))
+		return 0;
+	if (hca_rxd(m[0])->opcode == HCA_BTH_RC_READ_RESP_ONLY)
+		return take_answers(run, m, n, HCA_BTH_RC_READ_RESP_ONLY);
+	return take_answers(run, m, n, HCA_BTH_RC_ATOMIC_ACK);
 }

@@ -8,16 +8,13 @@
  * before those that had their turn.
  */
 
-#include <rte_bitops.h>
 #include <rte_mempool.h>
 
 #include "cc/cc.h"
-#include "responder/ee.h"
+#include "responder/ee_run.h"
 
 /* Limit of visits per poll, so that a blocked edge does not make every poll visit all QPs. */
 #define VISITS 64u
-
-static const uint8_t ack_syndrome = HCA_AETH_ACK | HCA_AETH_CREDITS_NONE;
 
 /* owed_psn of a NAK that is not fatal is the highest PSN that was refused. */
 void
@@ -183,40 +180,13 @@ ee_refuse_late(struct hca_qp_ee *ee, uint32_t psn)
 	}
 }
 
-/* Slot of the oldest pending job, unless another one has begun. A job is pending. */
-static inline uint32_t
-next_slot(const struct hca_qp_ee *ee)
-{
-	uint32_t oldest = ee->job_head & ee->job_mask, size = (uint32_t)ee->job_mask + 1;
-	uint64_t pending = ee->job_pending;
-
-	if (ee->job_now != 0)
-		return ee->job_now - 1u;
-	return (oldest + rte_bsf32((uint32_t)(pending >> oldest | pending << (size - oldest)))) &
-	       ee->job_mask;
-}
-
 static inline struct hca_resp_job *
 next_job(struct hca_qp_ee *ee)
 {
-	uint32_t slot = next_slot(ee);
+	uint32_t slot = ee_next_slot(ee);
 
 	ee->job_now = (uint8_t)(slot + 1);
 	return &ee->jobs[slot];
-}
-
-static inline void
-describe(struct hca_txd *d, const struct hca_qp *qp, uint32_t qpi, uint8_t opcode, uint8_t syndrome,
-	 uint32_t psn, uint32_t msn)
-{
-	*d = (struct hca_txd){
-		.qpi = qpi,
-		.psn = psn & HCA_PSN_MASK,
-		.opcode = opcode | qp->req_tx.transport,
-		.syndrome = syndrome,
-		.resp.msn = msn,
-		.generation = qp->cfg.generation,
-	};
 }
 
 static inline void
@@ -239,7 +209,7 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 	bool first = !(job->flags & EE_JOB_STARTED), last = job->left <= mtu;
 	uint32_t len = last ? job->left : mtu;
 
-	describe(d, qp, qpi, opcode[first][last], ack_syndrome, job->psn, job->msn);
+	ee_describe(d, qp, qpi, opcode[first][last], EE_ACK_SYNDROME, job->psn, job->msn);
 	d->flags = (job->flags & EE_JOB_REPEAT ? HCA_TXD_REPEAT : 0) |
 		   (first && last ? 0 : HCA_TXD_PART);
 	d->nsge = len != 0;
@@ -263,7 +233,7 @@ read_response(struct hca_txd *d, struct hca_qp *qp, uint32_t qpi, struct hca_res
 static void
 count_answer(struct hca_pipe *h, struct hca_qp_ee *ee, uint8_t syndrome)
 {
-	if (likely(syndrome == ack_syndrome)) {
+	if (likely(syndrome == EE_ACK_SYNDROME)) {
 		HCA_COUNT(h, EE, acks_sent);
 		return;
 	}
@@ -285,7 +255,7 @@ refuse_read(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t q
 				   ? HCA_RNR_SYNDROME(hca_qp_live(&qp->cfg.min_rnr_timer))
 				   : HCA_NAK_SYNDROME(HCA_NAK_REMOTE_ACCESS);
 
-	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, (uint32_t)job->va, job->msn);
+	ee_describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, (uint32_t)job->va, job->msn);
 	count_answer(h, &qp->ee, syndrome);
 	if (job->flags & EE_JOB_LATE)
 		ee_settle(&qp->ee, (uint32_t)(job - qp->ee.jobs));
@@ -310,9 +280,10 @@ next_response(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint32_t
 		read_response(d, qp, qpi, job);
 		return;
 	}
-	describe(d, qp, qpi,
-		 job->kind == HCA_KIND_ATOMIC ? HCA_BTH_RC_ATOMIC_ACK : HCA_BTH_RC_READ_RESP_ONLY,
-		 ack_syndrome, job->psn, job->msn);
+	ee_describe(d, qp, qpi,
+		    job->kind == HCA_KIND_ATOMIC ? HCA_BTH_RC_ATOMIC_ACK
+						 : HCA_BTH_RC_READ_RESP_ONLY,
+		    EE_ACK_SYNDROME, job->psn, job->msn);
 	d->resp.result = job->va;
 	finish_job(ee, job);
 }
@@ -359,7 +330,7 @@ answer(const struct hca_qp_ee *ee, uint32_t *psn)
 {
 	if (likely(!(ee->flags & EE_NAK_OWED))) {
 		*psn = ack_psn(ee);
-		return ack_syndrome;
+		return EE_ACK_SYNDROME;
 	}
 	*psn = ee->flags & EE_FATAL ? ee->owed_psn : ee->epsn;
 	if (ee->flags & (EE_FATAL | EE_RNR))
@@ -367,7 +338,7 @@ answer(const struct hca_qp_ee *ee, uint32_t *psn)
 	if (hca_psn_diff(ee->owed_psn, ee->epsn) >= 0)
 		return HCA_NAK_SYNDROME(HCA_NAK_PSN_SEQ);
 	*psn = last_plain_psn(ee);
-	return ack_syndrome;
+	return EE_ACK_SYNDROME;
 }
 
 /* An ACK and the NAK of a gap are due, and the gap is still there: the ACK goes first. */
@@ -385,10 +356,10 @@ acknowledge_first(struct hca_pipe *h, struct hca_txd *d, struct hca_qp *qp, uint
 	struct hca_qp_ee *ee = &qp->ee;
 	uint32_t psn = ee->flags & EE_ACK_REPEAT ? last_plain_psn(ee) : ee->epsn - 1;
 
-	describe(d, qp, qpi, HCA_BTH_RC_ACK, ack_syndrome, psn, ee->msn);
+	ee_describe(d, qp, qpi, HCA_BTH_RC_ACK, EE_ACK_SYNDROME, psn, ee->msn);
 	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT);
 	ee->unacked = 0;
-	count_answer(h, ee, ack_syndrome);
+	count_answer(h, ee, EE_ACK_SYNDROME);
 }
 
 /* No job is left: everything before epsn was executed and answered. */
@@ -405,7 +376,7 @@ acknowledge(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_txd *d, struct hc
 		return;
 	}
 	syndrome = answer(ee, &psn);
-	describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, psn, ee->msn);
+	ee_describe(d, qp, qpi, HCA_BTH_RC_ACK, syndrome, psn, ee->msn);
 	ctx->left |= (ee->flags & EE_LEAVES) != 0;
 	ee->flags &= ~(EE_ACK_OWED | EE_ACK_REPEAT | EE_NAK_OWED | EE_LEAVES);
 	ee->unacked = 0;
@@ -425,7 +396,7 @@ wanted(const struct hca_qp_ee *ee)
 	n += acks_first(ee) + ee_jobs(ee);
 	if (ee->job_pending == 0 || n >= EE_CHUNK)
 		return RTE_MIN(n, EE_CHUNK);
-	left = ee->jobs[next_slot(ee)].left;
+	left = ee->jobs[ee_next_slot(ee)].left;
 	return left == 0 ? n : RTE_MIN(n + ((left - 1) >> ee->mtu_log), EE_CHUNK);
 }
 
@@ -498,11 +469,14 @@ static unsigned int
 emit_some(struct hca_pipe *h, struct ee_ctx *ctx, uint32_t qpi, unsigned int n, uint64_t now)
 {
 	struct hca_qp *qp = &h->qp[qpi];
+	unsigned int i = 0;
 
 	if (ctx->nout + n > RTE_DIM(ctx->out))
 		ee_push(h, ctx, now);
 	n = take_mbufs(h, ctx, n);
-	for (unsigned int i = 0; i < n; i++) {
+	if (qp->ee.job_pending != 0)
+		i = ee_answer_jobs(h, ctx, qp, qpi, n);
+	for (; i < n; i++) {
 		struct rte_mbuf *m = ctx->out[ctx->nout++];
 
 		if (qp->ee.job_pending != 0)

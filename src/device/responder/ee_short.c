@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The short ways of EE: WRITEs, SENDs and datagrams of one packet, READs of one response packet and
- * ATOMICs, in order. A short way executes a request or leaves it unchanged to the general checks.
+ * The short ways of EE: WRITEs, SENDs and datagrams of one packet, in order; those of READs and
+ * ATOMICs are in ee_answer.c. A short way executes a request or leaves it unchanged to the general
+ * checks.
  *
  * CQEs of receives take slots from a cursor in one CQ. It is closed before anything else may write
  * the CQ: before a general request and at the end of the burst.
@@ -10,31 +11,11 @@
 
 #include <errno.h>
 
-#include <rte_prefetch.h>
-
 #include "core/mbuf.h"
 #include "queues/rq.h"
-#include "responder/ee.h"
+#include "responder/ee_run.h"
 
 #define NO_CQ UINT32_MAX
-
-/* ---- checks ---- */
-
-/*
- * Whether a packet is the expected one in a normal state, so that all checks would pass. False:
- * undecided, the general checks decide, so the fast path itself refuses nothing.
- */
-static inline bool
-in_order(const struct hca_qp *qp, const struct hca_rxd *rxd)
-{
-	const struct hca_qp_ee *ee = &qp->ee;
-	uint32_t state = hca_qp_state(qp);
-
-	return (state == HCA_QPS_RTS || (state == HCA_QPS_RTR && ee->flags & EE_ESTABLISHED)) &&
-	       rxd->generation == qp->cfg.generation && qp->cfg.service == HCA_ST_RC &&
-	       rxd->psn == ee->epsn && ee->msg_kind == EE_MSG_NONE &&
-	       !(ee->flags & (EE_FATAL | EE_GAP | EE_RNR | EE_NAK_OWED | EE_FILLED | EE_TWICE));
-}
 
 /* hca_vtp_scatter() without a call if the memory is contiguous; len is not 0. */
 static inline void
@@ -47,78 +28,7 @@ store_payload(struct hca_pipe *h, const struct hca_mpt_entry *e, uint64_t va, co
 		hca_vtp_scatter(&h->vtp, e, va, src, len, h->icrc);
 }
 
-/* ---- runs ---- */
-
-/*
- * Packets in a row of one QP that are in order: the QP is checked once, and advanced once at the
- * end. The first packet that does not fit in ends the run and has other checks.
- */
-struct run {
-	uint32_t qpi, generation, psn, mtu;
-	uint32_t asked; /* packets that requested an acknowledgement */
-	uint64_t bytes;
-};
-
-static inline struct run
-begin_run(const struct hca_qp *qp, const struct hca_rxd *rxd)
-{
-	return (struct run){.qpi = rxd->qpi,
-			    .generation = rxd->generation,
-			    .psn = rxd->psn,
-			    .mtu = 1u << qp->ee.mtu_log};
-}
-
-static inline bool
-is_next(const struct run *r, const struct hca_rxd *rxd, uint8_t opcode)
-{
-	return rxd->opcode == opcode && rxd->qpi == r->qpi && rxd->generation == r->generation &&
-	       rxd->psn == r->psn && rxd->payload_len - 1 < r->mtu;
-}
-
-static inline void
-add_to_run(struct run *r, const struct hca_rxd *rxd)
-{
-	r->asked += (rxd->flags & HCA_RXD_ACKREQ) != 0;
-	r->bytes += rxd->payload_len;
-	r->psn = (r->psn + 1) & HCA_PSN_MASK;
-}
-
-/* n packets were executed; as ee_accepted() for each of them. */
-static inline void
-end_run(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp_ee *ee, const struct run *r,
-	unsigned int n)
-{
-	if (unlikely(n == 0))
-		return;
-	ee_count_messages(ee, n);
-	ee_count_received(ee, n, r->bytes);
-	ee_set_epsn(ee, r->psn);
-	ee->accepted_at = ctx->stamp;
-	if (n != r->asked && ee->unacked + 1u < ctx->ack_every)
-		ee_list_lazy(h, ctx, ee, r->qpi);
-	ee->unacked += n - r->asked;
-	if (r->asked != 0 || ee->unacked >= ctx->ack_every) {
-		ee->flags |= EE_ACK_OWED;
-		ee_list_ready(h, ctx, ee, r->qpi);
-	}
-}
-
-/* The next frames of a burst, while one of them is executed. */
-static inline void
-prefetch_next(struct rte_mbuf *const *m, unsigned int left)
-{
-	if (left > 2)
-		rte_prefetch0(hca_rxd(m[2]));
-	if (left > 1)
-		rte_prefetch0(rte_pktmbuf_mtod(m[1], const uint8_t *) + 64);
-}
-
-/* Whether the entry of the packet before, with the same rights, also grants this access. */
-static inline bool
-grants(const struct hca_mpt_entry *e, uint32_t key, uint64_t va, uint32_t len)
-{
-	return e != NULL && e->key == key && len <= e->length && va - e->start <= e->length - len;
-}
+/* ---- WRITEs ---- */
 
 /* The entry that grants a WRITE; NULL: none. last: that of the WRITE before in the run. */
 static inline const struct hca_mpt_entry *
@@ -127,7 +37,7 @@ grant_of(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_mpt_entry
 {
 	const struct hca_mpt_entry *e;
 
-	if (likely(grants(last, key, va, len)))
+	if (likely(hca_vtp_grants(last, key, va, len)))
 		return last;
 	e = hca_vtp_check(&h->vtp, key, qp->cfg.pd, HCA_ACCESS_REMOTE_WRITE, va, len);
 	if (unlikely(e == NULL))
@@ -151,20 +61,20 @@ write_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, uns
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	uint32_t state = hca_qp_state(qp);
 	const struct hca_mpt_entry *e = NULL;
-	struct run r;
+	struct ee_run r;
 	unsigned int i;
 
-	if (unlikely(!in_order(qp, rxd)))
+	if (unlikely(!ee_in_order(qp, rxd)))
 		return 0;
-	r = begin_run(qp, rxd);
+	r = ee_begin_run(qp, rxd);
 	for (i = 0; i < n && likely(takes_writes(qp, state)); i++) {
 		const uint8_t *data = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		const struct hca_reth *reth;
 		uint64_t va;
 
-		prefetch_next(m + i, n - i);
+		ee_prefetch_next(m + i, n - i);
 		rxd = hca_rxd(m[i]);
-		if (unlikely(!is_next(&r, rxd, HCA_BTH_RC_WRITE_ONLY)))
+		if (unlikely(!ee_is_next(&r, rxd, HCA_BTH_RC_WRITE_ONLY)))
 			break;
 		reth = (const void *)(data + rxd->ext_off);
 		va = hca_be64_to_cpu(reth->va);
@@ -172,9 +82,9 @@ write_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, uns
 		if (unlikely(e == NULL || hca_be32_to_cpu(reth->dma_len) != rxd->payload_len))
 			break;
 		store_payload(h, e, va, data + rxd->payload_off, rxd->payload_len);
-		add_to_run(&r, rxd);
+		ee_add_to_run(&r, rxd);
 	}
-	end_run(h, ctx, &qp->ee, &r, i);
+	ee_end_run(h, ctx, &qp->ee, &r, i);
 	ctx->writes += i;
 	return i;
 }
@@ -240,7 +150,7 @@ find_receive(struct hca_pipe *h, struct hca_qp *qp, uint32_t len, struct receive
 
 	if (unlikely(!next_receive(qp, r) || read_sge(r, 0, &w0, &r->va) < len))
 		return false;
-	if (likely(grants(r->e, (uint32_t)(w0 >> 32), r->va, len)))
+	if (likely(hca_vtp_grants(r->e, (uint32_t)(w0 >> 32), r->va, len)))
 		return true;
 	r->e = hca_vtp_check(&h->vtp, (uint32_t)(w0 >> 32), recv_pd(qp, r), HCA_ACCESS_LOCAL_WRITE,
 			     r->va, len);
@@ -385,17 +295,18 @@ send_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsi
 	struct hca_qp *qp = &h->qp[rxd->qpi];
 	uint32_t state = hca_qp_state(qp);
 	struct receive recv;
-	struct run r;
+	struct ee_run r;
 	unsigned int i;
 
-	if (unlikely(!in_order(qp, rxd)))
+	if (unlikely(!ee_in_order(qp, rxd)))
 		return 0;
-	r = begin_run(qp, rxd);
+	r = ee_begin_run(qp, rxd);
 	recv.e = NULL;
 	for (i = 0; i < n; i++) {
-		prefetch_next(m + i, n - i);
+		ee_prefetch_next(m + i, n - i);
 		rxd = hca_rxd(m[i]);
-		if (unlikely(!is_next(&r, rxd, HCA_BTH_RC_SEND_ONLY) || hca_qp_state(qp) != state ||
+		if (unlikely(!ee_is_next(&r, rxd, HCA_BTH_RC_SEND_ONLY) ||
+			     hca_qp_state(qp) != state ||
 			     !find_receive(h, qp, rxd->payload_len, &recv) ||
 			     !take_receive(h, &recv)))
 			break;
@@ -403,9 +314,9 @@ send_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, unsi
 			      rte_pktmbuf_mtod_offset(m[i], const uint8_t *, rxd->payload_off),
 			      rxd->payload_len);
 		complete_receive(h, ctx, qp, rxd, &recv, rxd->payload_len, qp->cfg.remote_qpn, 0);
-		add_to_run(&r, rxd);
+		ee_add_to_run(&r, rxd);
 	}
-	end_run(h, ctx, &qp->ee, &r, i);
+	ee_end_run(h, ctx, &qp->ee, &r, i);
 	return i;
 }
 
@@ -449,84 +360,13 @@ fast_datagram(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const 
 	return true;
 }
 
-/* ---- answers ---- */
-
-/* The answer to a request of kind runs; va: result of an ATOMIC, first byte of a READ. */
-static inline void
-fast_answered(struct hca_pipe *h, struct ee_ctx *ctx, struct hca_qp *qp, const struct hca_rxd *rxd,
-	      uint8_t runs, uint64_t va, uint32_t rkey, uint32_t len)
-{
-	ee_count_message(&qp->ee);
-	ee_count_received(&qp->ee, 1, rxd->payload_len);
-	*ee_new_job(h, ctx, rxd->qpi) = (struct hca_resp_job){
-		.va = va,
-		.rkey = rkey,
-		.pd = qp->cfg.pd,
-		.left = len,
-		.first = rxd->psn,
-		.psn = rxd->psn,
-		.msn = qp->ee.msn,
-		.kind = runs,
-	};
-	ee_set_epsn(&qp->ee, rxd->psn + 1);
-	ctx->answered[runs == HCA_KIND_ATOMIC]++;
-}
-
-/* READs and ATOMICs. Both have address and key at the beginning of their header. */
-static inline bool
-fast_answer(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
-{
-	const struct hca_roce_opcode_info *op = rxd->info;
-	const struct hca_reth *reth = rte_pktmbuf_mtod_offset(m, const void *, rxd->ext_off);
-	struct hca_qp *qp = &h->qp[rxd->qpi];
-	uint64_t va = hca_be64_to_cpu(reth->va);
-	uint32_t rkey = hca_be32_to_cpu(reth->rkey), len = 8;
-	bool atomic = op->runs == HCA_KIND_ATOMIC;
-	const struct hca_mpt_entry *e;
-
-	if (!in_order(qp, rxd) || rxd->payload_len != 0 ||
-	    (hca_qp_live(&qp->cfg.access) & op->access) != op->access ||
-	    qp->ee.new_jobs >= hca_qp_live(&qp->cfg.max_dest_rd_atomic))
-		return false;
-	if (!atomic)
-		len = hca_be32_to_cpu(reth->dma_len);
-	if (len - 1 >= 1u << qp->ee.mtu_log)
-		return false;
-	e = hca_vtp_check(&h->vtp, rkey, qp->cfg.pd, op->access, va, len);
-	if (unlikely(e == NULL))
-		return false;
-	if (atomic) {
-		uint8_t *at = e->base != NULL ? e->base + (va - e->start) : NULL;
-
-		if (at == NULL || ((va | (uintptr_t)at) & 7) != 0)
-			return false;
-		va = ee_atomic_execute_at(at, op->kind, reth);
-	}
-	fast_answered(h, ctx, qp, rxd, op->runs, va, rkey, len);
-	return true;
-}
-
 /* ---- bursts ---- */
 
 /* Other requests than the most frequent ones. */
 static __rte_noinline void
 other_request(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *m, const struct hca_rxd *rxd)
 {
-	bool done = false;
-
-	switch (rxd->opcode) {
-	case HCA_BTH_RC_READ_REQ:
-	case HCA_BTH_RC_FETCH_ADD:
-	case HCA_BTH_RC_CMP_SWAP:
-		done = fast_answer(h, ctx, m, rxd);
-		break;
-	case HCA_BTH_UD_SEND_ONLY:
-		done = fast_datagram(h, ctx, m, rxd);
-		break;
-	default:
-		break;
-	}
-	if (likely(done))
+	if (rxd->opcode == HCA_BTH_UD_SEND_ONLY && likely(fast_datagram(h, ctx, m, rxd)))
 		return;
 	close_cq(ctx);
 	ee_process_request(h, ctx, m);
@@ -543,6 +383,10 @@ execute_run(struct hca_pipe *h, struct ee_ctx *ctx, struct rte_mbuf *const *m, u
 		return write_run(h, ctx, m, n);
 	case HCA_BTH_RC_SEND_ONLY:
 		return send_run(h, ctx, m, n);
+	case HCA_BTH_RC_READ_REQ:
+	case HCA_BTH_RC_FETCH_ADD:
+	case HCA_BTH_RC_CMP_SWAP:
+		return ee_answer_run(h, ctx, m, n);
 	default:
 		return 0;
 	}
@@ -592,7 +436,7 @@ hca_ee_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t n
 		i += taken;
 		if (taken != 0)
 			continue;
-		prefetch_next(m + i, n - i);
+		ee_prefetch_next(m + i, n - i);
 		request(h, ctx, m[i++]);
 	}
 	close_cq(ctx);

@@ -110,6 +110,16 @@ hca_vtp_check(const struct hca_vtp *v, uint32_t key, uint32_t pd, uint32_t acces
 }
 
 /*
+ * Whether the entry of the packet before, with the same PD and rights, also grants this access: a
+ * run of packets looks at a key once. e: NULL: none.
+ */
+static inline bool
+hca_vtp_grants(const struct hca_mpt_entry *e, uint32_t key, uint64_t va, uint32_t len)
+{
+	return e != NULL && e->key == key && len <= e->length && va - e->start <= e->length - len;
+}
+
+/*
  * Checks a remote access that hca_vtp_check() has refused against type 2 windows bound to this QP.
  * Returns the entry, or NULL: not allowed.
  */
