@@ -620,10 +620,20 @@ class Embed(Script):
 
     def test_wire(self):
         """Two programs with an HCA each, also on a bad wire."""
-        wire = '--wire', self.place + '/wire'
-        said = self.both(wire, ('ibv_rc_pingpong', '-g', '1', '-n', '200', '-c'))
+        said = self.on_wire(lambda wire: self.both(wire, ('ibv_rc_pingpong', '-g', '1', '-n', '200', '-c')))
         self.assertEqual(len(re.findall(r'bytes in [\d.]+ seconds', said)), 2)
-        self.measured(wire + ('--impair', 'drop=0.02,dup=0.02,seed=7'), '1')
+        self.on_wire(lambda wire: self.measured(wire + ('--impair', 'drop=0.02,dup=0.02,seed=7'), '1'))
+
+    def on_wire(self, run):
+        """The ends drop frames until they have met: on a busy machine that may take longer than the half second in
+        which these programs repeat."""
+        for number in range(4):
+            try:
+                return run(('--wire', '%s/wire%d' % (self.place, number)))
+            except AssertionError as error:
+                if number == 3 or not re.search('Failed status (12|transport retry)', str(error)):
+                    raise
+        raise AssertionError('not reached')
 
     def test_wrong(self):
         self.tool('ibv_devinfo')
