@@ -14,7 +14,11 @@
  * Only req_tx returns records, so the parser never fills a record that may still be sent.
  */
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
 
 #include "abi_wqe.h"
 #include "ctxmgt/qp.h"
@@ -66,6 +70,39 @@ struct hca_record {
 	uint32_t srqn;	    /* XRC: SRQ at the peer */
 	struct hca_sge sge; /* nsge == 1 */
 };
+
+/* The first word of a record as a value, which is written and compared at once. */
+#define HCA_RECORD_FIRST(op, flags, nsge) \
+	((uint32_t)(nsge) << 24 | (uint32_t)(flags) << 8 | (uint32_t)(op))
+
+_Static_assert(offsetof(struct hca_record, flags) == 1 &&
+		       offsetof(struct hca_record, syndrome) == 2 &&
+		       offsetof(struct hca_record, nsge) == 3,
+	       "first word");
+
+static inline uint32_t
+hca_record_first(const struct hca_record *r)
+{
+	uint32_t w;
+
+	memcpy(&w, r, sizeof(w));
+	return rte_le_to_cpu_32(w);
+}
+
+static inline void
+hca_record_set_first(struct hca_record *r, uint32_t w)
+{
+	w = rte_cpu_to_le_32(w);
+	memcpy(r, &w, sizeof(w));
+}
+
+/* wqe_index, and reserved as 0, by one store. */
+static inline void
+hca_record_set_index(struct hca_record *r, uint32_t index)
+{
+	index = rte_cpu_to_le_32(index & UINT16_MAX);
+	memcpy(&r->wqe_index, &index, sizeof(index));
+}
 
 #define HCA_INLINE_MAX 480u /* largest inline data: a stride of 512 minus next and inline headers */
 #define HCA_SGE_MAX 16u

@@ -75,5 +75,8 @@ hca_dbw_current(uint64_t w, uint32_t generation)
 #define HCA_CHAIN_F(w) HCA_DB_F(w)
 #define HCA_CHAIN_OPCODE(w) HCA_DB_OPCODE(w)
 #define HCA_CHAIN_SIZE0(w) HCA_BITS(w, 31, 24)
+#define HCA_CHAIN_MAKE(sq_head, f, opcode, size0) \
+	(HCA_FIELD(31, 24, size0) | HCA_FIELD(23, 8, sq_head) | HCA_FIELD(5, 5, f) | \
+	 HCA_FIELD(4, 0, opcode))
 
 #endif

@@ -61,7 +61,7 @@ fill_common(struct hca_record *r, const struct hca_qp_parser *p, const struct hc
 	r->npsn = 0;
 	r->desc_seq = 0;
 	r->srqn = 0; /* XRC: set by parse_any() */
-	/* word by word: see hca_wqe_decode_simple() */
+	/* word by word: see small_fill() */
 	r->sge.va = w->first.va;
 	r->sge.lkey = w->first.lkey;
 	r->sge.len = w->first.len;

@@ -24,6 +24,7 @@
 #include "engine/impl.h"
 #include "requester/parser.h"
 #include "requester/parser_chain.h"
+#include "requester/parser_small.h"
 #include "requester/parser_visit.h"
 #include "requester/record_pool.h"
 #include "requester/rtt.h"
@@ -356,21 +357,10 @@ parse_wqe(struct hca_pipe *h, struct hca_parser_visit *v)
 	return window_push(v, (const struct hca_next_unit *)copy, ref);
 }
 
-/* One WQE of the common form into a record; false: it has another form. */
-static __rte_always_inline bool
-parse_simple(struct hca_pipe *h, const struct hca_qp *qp, const uint8_t *copy, uint32_t size,
-	     uint32_t stride, uint8_t service, struct hca_qp_parser *at, void *record)
-{
-	struct hca_wqe w;
-
-	if (unlikely(!hca_wqe_decode_simple(copy, size, stride, at->next_op, service, &w)))
-		return false;
-	fill_common(record, at, (const struct hca_next_unit *)copy, &w, w.is_rd ? HCA_REC_RD : 0);
-	at->rd_count += w.is_rd;
-	return true;
-}
-
-/* The same for an ATOMIC, or a datagram to the destination of the last one. */
+/*
+ * An ATOMIC, or a datagram to the destination of the last one, into a record; false: the WQE has
+ * another form.
+ */
 static __rte_always_inline bool
 parse_simple_full(struct hca_pipe *h, const struct hca_qp *qp, const uint8_t *copy, uint32_t size,
 		  uint32_t stride, uint8_t service, struct hca_qp_parser *at, void *record)
@@ -398,13 +388,6 @@ parse_run_full(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quot
 {
 	return hca_parser_run(h, v, quota, &h->records[HCA_WIRE_ROCE].full,
 			      sizeof(struct hca_record_full), parse_simple_full);
-}
-
-static __rte_noinline unsigned int
-parse_run_small(struct hca_pipe *h, struct hca_parser_visit *v, unsigned int quota)
-{
-	return hca_parser_run(h, v, quota, &h->records[HCA_WIRE_ROCE].small,
-			      sizeof(struct hca_record), parse_simple);
 }
 
 /* By the form that the next WQE may have; a run ends where it changes. */

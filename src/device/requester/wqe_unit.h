@@ -51,53 +51,10 @@ hca_wqe_op_known(uint8_t op)
 void hca_wqe_decode(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op, uint8_t service,
 		    struct hca_wqe *out);
 
-/*
- * Decodes the common form only: RC; WRITE, SEND or READ with one data unit that is not empty.
- * False: another form, use hca_wqe_decode(); *out is invalid. Inline so that *out stays in
- * registers: a structure written in words and read in vectors stalls on the store queue (18 ns per
- * WQE instead of 14).
- */
-static inline bool
-hca_wqe_decode_simple(const uint8_t *wqe, uint32_t size, uint32_t stride, uint8_t op,
-		      uint8_t service, struct hca_wqe *out)
-{
-	const uint32_t other = HCA_WQE_OP_INV | HCA_WQE_OP_KIND(HCA_KIND_ATOMIC) |
-			       HCA_WQE_OP_KIND(HCA_KIND_CONFIRM) | HCA_WQE_OP_KIND(HCA_KIND_LOCAL);
-	uint32_t flags = hca_wqe_op_flags[op & 31];
-	uint32_t off = sizeof(struct hca_next_unit);
-	const struct hca_data_unit *d;
-	uint32_t cnt;
-
-	out->raddr = 0;
-	out->rkey = 0;
-	if (flags & HCA_WQE_OP_RADDR) {
-		const struct hca_raddr_unit *r = (const struct hca_raddr_unit *)(wqe + off);
-
-		out->raddr = hca_le64_to_cpu(r->raddr);
-		out->rkey = hca_le32_to_cpu(r->rkey);
-		off += sizeof(*r);
-	}
-	d = (const struct hca_data_unit *)(wqe + off);
-	cnt = hca_le32_to_cpu(d->byte_cnt);
-	if ((flags & (HCA_WQE_OP_RC | other)) != HCA_WQE_OP_RC || service != HCA_ST_RC ||
-	    size != off + sizeof(*d) || size > stride || cnt == 0 || cnt & HCA_INLINE_FLAG)
-		return false;
-	out->syndrome = 0;
-	out->is_inline = false;
-	out->is_rd = flags & HCA_WQE_OP_KIND(HCA_KIND_READ);
-	out->is_atomic = false;
-	out->nsge = 1;
-	out->len = cnt;
-	out->first.va = hca_le64_to_cpu(d->addr);
-	out->first.lkey = hca_le32_to_cpu(d->lkey);
-	out->first.len = cnt;
-	return true;
-}
-
 /* Forms of WQEs that are parsed in runs. */
 enum hca_wqe_form {
 	HCA_WQE_OTHER,
-	HCA_WQE_SIMPLE, /* hca_wqe_decode_simple() */
+	HCA_WQE_SIMPLE, /* RC; WRITE, SEND or READ, see parser_small.h */
 	HCA_WQE_FULL,	/* hca_wqe_decode_full() */
 };
 

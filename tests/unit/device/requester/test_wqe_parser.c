@@ -469,6 +469,104 @@ test_chain_elsewhere_is_catas(void **state)
 	expect_catas(fx);
 }
 
+/* WQEs that differ from the one before in one respect each; a run of the parser takes them all. */
+static const struct mixed {
+	uint8_t op;
+	bool fence, signaled, solicited, is_inline;
+	uint32_t len;
+} mixed[] = {
+	{HCA_OP_RDMA_WRITE, .len = 64},
+	{HCA_OP_RDMA_WRITE, .len = 64},
+	{HCA_OP_RDMA_WRITE, .len = 4096, .signaled = true},
+	{HCA_OP_RDMA_WRITE_IMM, .len = 64, .solicited = true},
+	{HCA_OP_SEND, .len = 64},
+	{HCA_OP_SEND, .len = 1, .signaled = true, .solicited = true},
+	{HCA_OP_SEND, .len = 64, .fence = true},
+	{HCA_OP_SEND, .len = 8, .is_inline = true},
+	{HCA_OP_RDMA_READ, .len = 64},
+	{HCA_OP_RDMA_READ, .len = 65},
+	{HCA_OP_RDMA_WRITE, .len = 64, .fence = true},
+	{HCA_OP_RDMA_WRITE, .len = 64, .fence = true},
+};
+
+static void
+put_mixed(struct fx *fx, uint32_t i, bool chained)
+{
+	const struct mixed *m = &mixed[i];
+	struct wqe w = wqe_new((m->signaled ? HCA_WQE_FLAG_SIGNALED : 0) |
+				       (m->solicited ? HCA_WQE_FLAG_SOLICITED : 0),
+			       0x100 + i);
+	uint8_t data[8] = {0};
+
+	if (m->op != HCA_OP_SEND)
+		add_raddr(&w, UINT64_C(0x123400000000) + i, 0x200 + i);
+	if (m->is_inline)
+		add_inline(&w, data, m->len);
+	else
+		add_sge(&w, UINT64_C(0x567800000000) + i, 0x300 + i, m->len);
+	put(fx, i, &w);
+	if (!chained || i == 0)
+		ring_qp(fx, QPI, i, m->op, w.len, m->fence);
+	else
+		link_to(fx, i, m->op, w.len, m->fence);
+}
+
+static void
+expect_mixed(struct fx *fx, uint32_t i, uint32_t rd_ord)
+{
+	const struct mixed *m = &mixed[i];
+	const struct hca_record *r = rec(fx, i);
+
+	assert_int_equal(r->op, m->op);
+	assert_int_equal(r->flags, (m->fence ? HCA_REC_FENCE : 0) |
+					   (m->signaled ? HCA_REC_SIGNALED : 0) |
+					   (m->solicited ? HCA_REC_SOLICITED : 0) |
+					   (m->op == HCA_OP_RDMA_READ ? HCA_REC_RD : 0) |
+					   (m->is_inline ? HCA_REC_INLINE | HCA_REC_FULL : 0));
+	assert_int_equal(r->syndrome, 0);
+	assert_int_equal(r->wqe_index, i);
+	assert_int_equal(r->len, m->len);
+	assert_int_equal(r->imm, 0x100 + i);
+	assert_true(r->raddr == (m->op != HCA_OP_SEND ? UINT64_C(0x123400000000) + i : 0));
+	assert_int_equal(r->rkey, m->op != HCA_OP_SEND ? 0x200 + i : 0);
+	assert_int_equal(r->rd_ord, rd_ord);
+	assert_int_equal(r->nsge, !m->is_inline);
+	if (m->is_inline)
+		return;
+	assert_true(r->sge.va == UINT64_C(0x567800000000) + i);
+	assert_int_equal(r->sge.lkey, 0x300 + i);
+	assert_int_equal(r->sge.len, m->len);
+}
+
+static void
+run_mixed(struct fx *fx, bool chained)
+{
+	uint32_t rds = 0;
+
+	fx_qp(fx, QPI, PAGE, 4, 6, 16);
+	for (uint32_t i = 0; i < RTE_DIM(mixed); i++)
+		put_mixed(fx, i, chained);
+	assert_int_equal(poll_parser(fx), RTE_DIM(mixed));
+	for (uint32_t i = 0; i < RTE_DIM(mixed); i++) {
+		expect_mixed(fx, i, rds);
+		rds += mixed[i].op == HCA_OP_RDMA_READ;
+	}
+	assert_int_equal(fx->h->qp[QPI].parser.rd_count, rds);
+	assert_int_equal(fx->h->qp[QPI].parser.sq_index, RTE_DIM(mixed));
+}
+
+static void
+test_mixed_chain(void **state)
+{
+	run_mixed(*state, true);
+}
+
+static void
+test_mixed_doorbells(void **state)
+{
+	run_mixed(*state, false);
+}
+
 static void
 test_nda_elsewhere_is_catas(void **state)
 {
@@ -598,6 +696,8 @@ main(void)
 		T(test_chain_wraps),
 		T(test_bad_wqe_does_not_break_the_chain),
 		T(test_chain_elsewhere_is_catas),
+		T(test_mixed_chain),
+		T(test_mixed_doorbells),
 		T(test_nda_elsewhere_is_catas),
 		T(test_endless_chain_is_catas),
 		T(test_too_many_chains_is_catas),
