@@ -8,8 +8,11 @@
  * an HCA reserves HCA_MBUF_PRIV bytes; the port copies received mbufs of pools with less.
  */
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include <rte_byteorder.h>
 #include <rte_mbuf.h>
 
 #include "core/mbuf.h"
@@ -54,6 +57,38 @@ struct hca_txd {
 	uint32_t imm;	     /* as on the wire; READ responses: PD of the key */
 	uint32_t generation; /* qp.cfg.generation: descriptors of an earlier one are dropped */
 };
+
+/*
+ * Opcode, flags, nsge, length and no syndrome as one word: runs of packets alike differ in few of
+ * them, and a word that is read whole must have been stored whole.
+ */
+static inline uint64_t
+hca_txd_head(uint8_t opcode, uint8_t flags, uint8_t nsge, uint16_t len)
+{
+	return (uint64_t)len << 32 | (uint32_t)nsge << 16 | (uint32_t)flags << 8 | opcode;
+}
+
+static inline uint64_t
+hca_txd_get_head(const struct hca_txd *d)
+{
+	uint64_t w;
+
+	memcpy(&w, &d->opcode, sizeof(w));
+	return rte_le_to_cpu_64(w);
+}
+
+static inline void
+hca_txd_set_head(struct hca_txd *d, uint64_t w)
+{
+	w = rte_cpu_to_le_64(w);
+	memcpy(&d->opcode, &w, sizeof(w));
+}
+
+_Static_assert(offsetof(struct hca_txd, flags) - offsetof(struct hca_txd, opcode) == 1 &&
+		       offsetof(struct hca_txd, nsge) - offsetof(struct hca_txd, opcode) == 2 &&
+		       offsetof(struct hca_txd, len) - offsetof(struct hca_txd, opcode) == 4 &&
+		       offsetof(struct hca_txd, seq) - offsetof(struct hca_txd, opcode) == 8,
+	       "the head is one word");
 
 /* Incoming packet after validation of lengths, ICRC, QP, source, P_Key and class. */
 struct hca_rxd {

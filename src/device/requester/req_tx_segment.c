@@ -188,7 +188,8 @@ advance_psn(struct hca_req_tx_visit *v, struct hca_txd *d, uint32_t npsn)
 static inline void
 ask_for_ack(struct hca_req_tx_visit *v, struct hca_txd *d)
 {
-	d->flags |= HCA_TXD_ACKREQ;
+	/* the whole head, as encap reads it */
+	hca_txd_set_head(d, hca_txd_get_head(d) | hca_txd_head(0, HCA_TXD_ACKREQ, 0, 0));
 	v->since_ackreq = 0;
 }
 
@@ -334,11 +335,8 @@ end_visit(struct hca_req_tx_visit *v, enum hca_req_tx_stop why)
  * one SGE, signalled or not: SENDs and WRITEs, READs of one response packet, ATOMICs, datagrams. Of
  * the general checks the length, the limit of READs and the rate of a datagram remain.
  */
-#define PLAIN(op, flags) (1u << 24 | (uint32_t)(flags) << 8 | (op))
+#define PLAIN(op, flags) HCA_RECORD_FIRST(op, flags, 1)
 #define PLAIN_FREE ((uint32_t)HCA_REC_SIGNALED << 8)
-
-_Static_assert(offsetof(struct hca_record, flags) == 1 && offsetof(struct hca_record, nsge) == 3,
-	       "first word");
 
 enum {
 	PLAIN_MESSAGE = 0,
@@ -356,26 +354,11 @@ static const uint32_t plain_words[32] = {
 #undef X
 };
 
-static inline uint32_t
-first_word(const struct hca_record *r)
+/* Whether the word of a record, without PLAIN_FREE, is that of a plain SEND or WRITE. */
+static inline bool
+is_message_word(uint32_t w)
 {
-	uint32_t w;
-
-	memcpy(&w, r, sizeof(w));
-	return rte_le_to_cpu_32(w);
-}
-
-/* A run of plain records: SENDs and WRITEs, or other ones. */
-enum plain_kind {
-	PLAIN_RUN_MESSAGES,
-	PLAIN_RUN_OTHERS,
-};
-
-static inline enum plain_kind
-plain_kind(const struct hca_record *r)
-{
-	return likely(!(r->flags & (HCA_REC_RD | HCA_REC_FULL))) ? PLAIN_RUN_MESSAGES
-								 : PLAIN_RUN_OTHERS;
+	return w == plain_words[w & 31] && !(w & HCA_RECORD_FIRST(0, HCA_REC_RD, 0));
 }
 
 /* Whether a plain READ or ATOMIC may begin, or a datagram has the rate of the QP. */
@@ -398,34 +381,41 @@ others_limit(const struct hca_req_tx_visit *v, const struct hca_record *r, uint3
 	return hca_qp_live(&v->qp->cfg.max_rd_atomic) - (r->rd_ord - rd_done);
 }
 
+/* Whether r is a plain record other than a SEND or WRITE, and may begin. */
 static __rte_always_inline bool
-is_plain(const struct hca_req_tx_visit *v, const struct hca_record *r, enum plain_kind kind,
-	 uint32_t mtu_log, uint32_t rd_done)
+is_plain_other(const struct hca_req_tx_visit *v, const struct hca_record *r, uint32_t mtu_log,
+	       uint32_t rd_done)
 {
-	uint32_t w = first_word(r) & ~PLAIN_FREE, word = plain_words[w & 31];
+	uint32_t w = hca_record_first(r) & ~PLAIN_FREE, word = plain_words[w & 31];
 
-	if (kind == PLAIN_RUN_MESSAGES)
-		return w == word && !(w & HCA_REC_RD << 8) && r->len - 1 < 1u << mtu_log;
 	return (w == word || w == (word | HCA_REC_FULL << 8)) && r->len - 1 < 1u << mtu_log &&
 	       w & (HCA_REC_RD | HCA_REC_FULL) << 8 && other_may_begin(v, r, rd_done);
 }
 
+/* head: of hca_txd_head(), without the length; the PSN of the only packet is psn. */
 static __rte_always_inline void
-put_plain(struct hca_txd *d, const struct hca_txd *common, const struct hca_record *r, uint32_t ref,
-	  uint32_t psn, uint32_t seq, const struct hca_sge *sge)
+put_plain(struct hca_req_tx_visit *v, struct hca_txd *d, uint64_t head, struct hca_record *r,
+	  uint32_t ref, uint32_t psn, uint32_t seq, const struct hca_sge *sge)
 {
-	memcpy(d, common, sizeof(*d));
+	uint32_t len = r->len;
+
+	r->psn = psn;
+	r->npsn = 1;
+	r->desc_seq = seq;
+	r->flags |= HCA_REC_SENT;
+	d->qpi = v->qpi;
 	d->psn = psn;
-	d->opcode = req_tx_ops[r->op & 31].bth[3] | common->opcode;
-	d->len = (uint16_t)r->len;
+	hca_txd_set_head(d, head | hca_txd_head(0, 0, 0, len));
 	d->seq = seq;
 	d->key = sge->lkey;
 	d->va = sge->va;
 	d->rec = ref;
+	d->off = 0;
 	d->reth.raddr = r->raddr;
 	d->reth.rkey = r->rkey;
-	d->reth.dma_len = r->len;
+	d->reth.dma_len = len;
 	d->imm = r->imm;
+	d->generation = v->generation;
 }
 
 /* Number of plain records that may be sent at once, not considering their bytes. */
@@ -438,85 +428,129 @@ plain_limit(const struct hca_req_tx_visit *v)
 	return RTE_MIN(RTE_MIN(n, psns), v->ctx->room - v->ctx->n_out);
 }
 
-/*
- * Fast path for a run of plain records of a kind that have not been sent before, equivalent to
- * send_records() one by one. Stops before the first record that is not plain.
- */
-static __rte_always_inline void
-send_run(struct hca_req_tx_visit *v, uint32_t mtu_log, uint32_t n, enum plain_kind kind)
+/* A run has described i packets with the mbufs at the end of the spare ones. */
+static inline void
+end_plain(struct hca_req_tx_visit *v, uint32_t i, uint32_t psn)
 {
-	const struct hca_txd common = {
-		.qpi = v->qpi,
-		.opcode = v->transport,
-		.flags = HCA_TXD_LAST_OF_RECORD,
-		.nsge = 1,
-		.generation = v->generation,
-	};
-	const uint32_t *window = v->qp->req_tx.window, mask = v->qp->req_tx.window_mask;
-	uint32_t psn = v->next_psn, next = v->next, seq = v->desc_seq, i, rd_done = 0;
-	uint32_t since = v->since_ackreq, ack_every = v->ack_every, half = v->half;
-	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
-	struct hca_txd *d, *last = v->last;
-	int32_t deficit = v->deficit;
-	struct hca_pipe *h = v->h;
+	v->ctx->n_out += i;
+	v->ctx->n_spare -= i;
+	v->desc_seq += i;
+	v->next += i;
+	v->wqes += i;
+	v->next_psn = v->max_psn = psn;
+}
 
-	if (kind != PLAIN_RUN_MESSAGES)
-		rd_done = __atomic_load_n(&v->qp->req_rx.rd_done, __ATOMIC_ACQUIRE);
-	if (unlikely(!is_plain(v, hca_record(h, window[next & mask]), kind, mtu_log, rd_done)))
-		return;
-	if (kind != PLAIN_RUN_MESSAGES)
-		n = RTE_MIN(n, others_limit(v, hca_record(h, window[next & mask]), rd_done));
+/* Number of packets of messages of one packet before the next one that requests an ACK. */
+static inline uint32_t
+before_ack(const struct hca_req_tx_visit *v, uint32_t next, uint32_t since)
+{
+	uint32_t every = since + 1 < v->ack_every ? v->ack_every - 1 - since : 0;
+
+	return RTE_MIN(every, v->half - (next & v->half));
+}
+
+/*
+ * Fast path for a run of at most n plain SENDs and WRITEs that have not been sent before,
+ * equivalent to send_records() one by one. Stops before the first record of another form. Not
+ * inline: it needs all registers.
+ */
+static __rte_noinline void
+send_messages(struct hca_req_tx_visit *v, uint32_t mtu_log, uint32_t n)
+{
+	const uint32_t *window = v->qp->req_tx.window, mask = v->qp->req_tx.window_mask;
+	struct hca_record *records = v->h->records[HCA_WIRE_ROCE].small.mem;
+	uint32_t psn = v->next_psn, next = v->next, since = next - v->since_ackreq, word = 0;
+	uint32_t ack_in = before_ack(v, next, v->since_ackreq), len_max = 1u << mtu_log;
+	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
+	int32_t deficit = v->deficit;
+	uint64_t head = 0;
+
 	if (unlikely(!have_mbufs(v, n)))
 		return;
 	n = RTE_MIN(n, v->ctx->n_spare);
 	spare = v->ctx->spare + v->ctx->n_spare;
-	for (i = 0; i < n && deficit > 0; i++) {
-		uint32_t ref = window[next & mask];
-		struct hca_record *r = hca_record(h, ref);
+	for (n += next; next != n && deficit > 0; next++) {
+		uint32_t ref = window[next & mask], w;
+		struct hca_record *r = &records[ref];
+		struct hca_txd *d;
 
-		if (unlikely(!is_plain(v, r, kind, mtu_log, rd_done)))
+		if (unlikely(ref & HCA_RECREF_FULL))
 			break;
-		out[i] = *--spare;
-		d = hca_txd(out[i]);
-		r->psn = psn;
-		r->npsn = 1;
-		r->desc_seq = ++seq;
-		r->flags |= HCA_REC_SENT;
-		put_plain(d, &common, r, ref, psn, seq,
-			  kind == PLAIN_RUN_MESSAGES ? &r->sge : hca_record_sges(r));
-		deficit -= HCA_REQ_TX_FRAME_OVERHEAD + 2 * HCA_REQ_TX_OVERHEAD;
+		w = hca_record_first(r) & ~PLAIN_FREE;
+		if (unlikely(w != word)) {
+			if (!is_message_word(w))
+				break;
+			word = w;
+			head = hca_txd_head(req_tx_ops[w & 31].bth[3] | v->transport,
+					    HCA_TXD_LAST_OF_RECORD, 1, 0);
+		}
+		if (unlikely(r->len - 1 >= len_max))
+			break;
+		deficit -= HCA_REQ_TX_FRAME_OVERHEAD + 2 * HCA_REQ_TX_OVERHEAD + (int32_t)r->len;
+		*out++ = *--spare;
+		d = hca_txd(*spare);
+		put_plain(v, d, head, r, ref, psn, v->desc_seq + (next - v->next) + 1, &r->sge);
 		psn = (psn + 1) & HCA_PSN_MASK;
-		next++;
-		if (kind == PLAIN_RUN_OTHERS && r->flags & HCA_REC_RD) {
-			/* as put_txd() and emit_request() of its only packet */
-			__atomic_store_n(&r->imm, 0, __ATOMIC_RELAXED);
-			d->len = d->nsge = 0;
-			last = NULL;
-			since = 0;
+		if (ack_in-- != 0)
 			continue;
-		}
-		deficit -= (int32_t)r->len;
-		last = d;
-		if (++since >= ack_every || ((next - 1) & half) == half) {
-			d->flags |= HCA_TXD_ACKREQ;
-			since = 0;
-		}
+		hca_txd_set_head(d, hca_txd_get_head(d) | hca_txd_head(0, HCA_TXD_ACKREQ, 0, 0));
+		since = next + 1;
+		ack_in = before_ack(v, since, 0);
 	}
-	v->ctx->n_out += i;
-	v->ctx->n_spare -= i;
+	if (next == v->next)
+		return;
 	v->deficit = deficit;
-	v->since_ackreq = since;
-	v->desc_seq = seq;
-	v->next = next;
-	v->wqes += i;
-	v->next_psn = v->max_psn = psn;
-	v->last = last;
+	v->since_ackreq = (uint16_t)(next - since);
+	v->last = hca_txd(*spare);
+	end_plain(v, next - v->next, psn);
 }
 
+/* The same for READs, ATOMICs and datagrams. */
 static __rte_noinline void
 send_others(struct hca_req_tx_visit *v, uint32_t mtu_log, uint32_t n)
 {
-	send_run(v, mtu_log, n, PLAIN_RUN_OTHERS);
+	const uint32_t *window = v->qp->req_tx.window, mask = v->qp->req_tx.window_mask;
+	uint32_t rd_done = __atomic_load_n(&v->qp->req_rx.rd_done, __ATOMIC_ACQUIRE);
+	struct hca_record *r = hca_record(v->h, window[v->next & mask]);
+	struct rte_mbuf **out = v->ctx->out + v->ctx->n_out, **spare;
+	uint32_t psn = v->next_psn, i;
+
+	if (unlikely(!is_plain_other(v, r, mtu_log, rd_done)))
+		return;
+	n = RTE_MIN(n, others_limit(v, r, rd_done));
+	if (unlikely(!have_mbufs(v, n)))
+		return;
+	n = RTE_MIN(n, v->ctx->n_spare);
+	spare = v->ctx->spare + v->ctx->n_spare;
+	for (i = 0; i < n && v->deficit > 0; i++) {
+		uint32_t ref = window[(v->next + i) & mask];
+		struct hca_txd *d;
+
+		r = hca_record(v->h, ref);
+		if (unlikely(!is_plain_other(v, r, mtu_log, rd_done)))
+			break;
+		out[i] = *--spare;
+		d = hca_txd(out[i]);
+		put_plain(v, d,
+			  hca_txd_head(req_tx_ops[r->op & 31].bth[3] | v->transport,
+				       HCA_TXD_LAST_OF_RECORD, 1, 0),
+			  r, ref, psn, v->desc_seq + i + 1, hca_record_sges(r));
+		v->deficit -= HCA_REQ_TX_FRAME_OVERHEAD + 2 * HCA_REQ_TX_OVERHEAD;
+		psn = (psn + 1) & HCA_PSN_MASK;
+		if (r->flags & HCA_REC_RD) {
+			/* as put_txd() and emit_request() of its only packet */
+			__atomic_store_n(&r->imm, 0, __ATOMIC_RELAXED);
+			d->len = d->nsge = 0;
+			v->last = NULL;
+			v->since_ackreq = 0;
+			continue;
+		}
+		/* a datagram: there are no acknowledgements */
+		v->deficit -= (int32_t)r->len;
+		v->last = d;
+		v->since_ackreq++;
+	}
+	end_plain(v, i, psn);
 }
 
 static inline void
@@ -527,10 +561,12 @@ send_plain(struct hca_req_tx_visit *v, uint32_t mtu_log)
 
 	if (unlikely(n == 0))
 		return;
-	if (likely(plain_kind(r) == PLAIN_RUN_MESSAGES))
-		send_run(v, mtu_log, n, PLAIN_RUN_MESSAGES);
-	else
+	if (likely(is_message_word(hca_record_first(r) & ~PLAIN_FREE))) {
+		if (likely(r->len - 1 < 1u << mtu_log))
+			send_messages(v, mtu_log, n);
+	} else if (r->flags & (HCA_REC_RD | HCA_REC_FULL)) {
 		send_others(v, mtu_log, n);
+	}
 }
 
 /* Executed, now or before. */
