@@ -43,6 +43,7 @@ struct operation {
 	bool receives, srq, ub;
 	enum instr_ub_op ub_op;
 	bool list; /* one call posts the whole batch */
+	bool qps;  /* each message of a batch has a QP of its own */
 };
 
 static const struct operation operations[] = {
@@ -52,6 +53,7 @@ static const struct operation operations[] = {
 	{"srq-64", SOFTHCA_WR_SEND, 64, SOFTHCA_QPT_RC, .receives = true, .srq = true},
 	{"fetch-add", SOFTHCA_WR_ATOMIC_FETCH_AND_ADD, 8, SOFTHCA_QPT_RC},
 	{"ud-64", SOFTHCA_WR_SEND, 64, SOFTHCA_QPT_UD, .receives = true},
+	{"qps-64", SOFTHCA_WR_RDMA_WRITE, 64, SOFTHCA_QPT_RC, .qps = true},
 	{"write-4096", SOFTHCA_WR_RDMA_WRITE, 4096, SOFTHCA_QPT_RC},
 	{"read-4096", SOFTHCA_WR_RDMA_READ, 4096, SOFTHCA_QPT_RC},
 	{"ub-write-64", .bytes = 64, .ub = true},
@@ -66,7 +68,7 @@ struct side {
 	struct softhca_pd *pd;
 	struct softhca_cq *cq;
 	struct softhca_srq *srq;
-	struct softhca_qp *qp;
+	struct softhca_qp *qp[BATCH]; /* the first one, or all */
 	struct softhca_mr *mr;
 	struct softhca_ah *ah; /* of the other side */
 	char *memory;
@@ -98,6 +100,12 @@ must(bool good, const char *what)
 	exit(1);
 }
 
+static unsigned int
+qp_count(const struct operation *op)
+{
+	return op->qps ? BATCH : 1;
+}
+
 static void
 open_side(unsigned int index, const struct operation *op, struct side *s)
 {
@@ -123,15 +131,18 @@ open_side(unsigned int index, const struct operation *op, struct side *s)
 		attr.cap.max_recv_wr = 2 * BATCH;
 		attr.cap.max_recv_sge = 1;
 	}
-	s->qp = softhca_create_qp(s->pd, &attr);
-	must(s->qp != NULL, "create_qp");
+	for (unsigned int i = 0; i < qp_count(op); i++) {
+		s->qp[i] = softhca_create_qp(s->pd, &attr);
+		must(s->qp[i] != NULL, "create_qp");
+	}
 }
 
 static void
 close_side(struct side *s)
 {
 	must(s->ah == NULL || softhca_destroy_ah(s->ah) == 0, "destroy_ah");
-	must(softhca_destroy_qp(s->qp) == 0, "destroy_qp");
+	for (unsigned int i = 0; i < BATCH; i++)
+		must(s->qp[i] == NULL || softhca_destroy_qp(s->qp[i]) == 0, "destroy_qp");
 	must(s->srq == NULL || softhca_destroy_srq(s->srq) == 0, "destroy_srq");
 	must(softhca_dereg_mr(s->mr) == 0, "dereg_mr");
 	must(softhca_destroy_cq(s->cq) == 0, "destroy_cq");
@@ -141,7 +152,7 @@ close_side(struct side *s)
 }
 
 static void
-connect_to(struct side *s, const struct side *peer, const struct operation *op)
+connect_qp(struct side *s, const struct side *peer, const struct operation *op, unsigned int i)
 {
 	bool rc = op->qp_type == SOFTHCA_QPT_RC;
 	struct softhca_qp_attr a = {
@@ -149,7 +160,7 @@ connect_to(struct side *s, const struct side *peer, const struct operation *op)
 		.qkey = QKEY,
 		.qp_access_flags = ACCESS,
 		.path_mtu = SOFTHCA_MTU_4096,
-		.dest_qp_num = peer->qp->qp_num,
+		.dest_qp_num = peer->qp[i]->qp_num,
 		.min_rnr_timer = 1,
 		.timeout = 20,
 		.retry_cnt = 7,
@@ -174,11 +185,18 @@ connect_to(struct side *s, const struct side *peer, const struct operation *op)
 		must(s->ah != NULL, "create_ah");
 	}
 	a.qp_state = SOFTHCA_QPS_INIT;
-	must(softhca_modify_qp(s->qp, &a, init) == 0, "INIT");
+	must(softhca_modify_qp(s->qp[i], &a, init) == 0, "INIT");
 	a.qp_state = SOFTHCA_QPS_RTR;
-	must(softhca_modify_qp(s->qp, &a, rtr) == 0, "RTR");
+	must(softhca_modify_qp(s->qp[i], &a, rtr) == 0, "RTR");
 	a.qp_state = SOFTHCA_QPS_RTS;
-	must(softhca_modify_qp(s->qp, &a, rts) == 0, "RTS");
+	must(softhca_modify_qp(s->qp[i], &a, rts) == 0, "RTS");
+}
+
+static void
+connect_to(struct side *s, const struct side *peer, const struct operation *op)
+{
+	for (unsigned int i = 0; i < qp_count(op); i++)
+		connect_qp(s, peer, op, i);
 }
 
 static void
@@ -189,7 +207,7 @@ receive(struct side *s, const struct operation *op)
 
 	for (unsigned int i = 0; i < BATCH; i++)
 		must((op->srq ? softhca_post_srq_recv(s->srq, &wr, &bad)
-			      : softhca_post_recv(s->qp, &wr, &bad)) == 0,
+			      : softhca_post_recv(s->qp[0], &wr, &bad)) == 0,
 		     "post_recv");
 }
 
@@ -211,14 +229,14 @@ send(struct side *s, const struct side *peer, const struct operation *op)
 		wr.wr.atomic.compare_add = 1;
 	} else if (op->qp_type == SOFTHCA_QPT_UD) {
 		wr.wr.ud.ah = s->ah;
-		wr.wr.ud.remote_qpn = peer->qp->qp_num;
+		wr.wr.ud.remote_qpn = peer->qp[0]->qp_num;
 		wr.wr.ud.remote_qkey = QKEY;
 	} else {
 		wr.wr.rdma.remote_addr = (uintptr_t)peer->memory;
 		wr.wr.rdma.rkey = peer->mr->rkey;
 	}
 	for (unsigned int i = 0; i < BATCH; i++)
-		must(softhca_post_send(s->qp, &wr, &bad) == 0, "post_send");
+		must(softhca_post_send(s->qp[op->qps ? i : 0], &wr, &bad) == 0, "post_send");
 }
 
 static void
