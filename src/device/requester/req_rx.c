@@ -394,6 +394,7 @@ void
 hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64_t now)
 {
 	struct hca_cq_batch batch = {.n = 0};
+	struct hca_req_rx_singles singles = {.batch = &batch};
 	struct hca_req_rx_run run;
 	bool open = false;
 
@@ -408,6 +409,12 @@ hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64
 			hca_req_rx_commit(&run);
 			open = false;
 		}
+		if (!open) {
+			if ((i + 1 == n || hca_rxd(objs[i + 1])->qpi != d->qpi) &&
+			    likely(hca_req_rx_single(&singles, h, *m)))
+				continue;
+			hca_req_rx_singles_end(&singles, h);
+		}
 		if (unlikely(!accepts(h, d)))
 			continue;
 		if (!open)
@@ -421,6 +428,7 @@ hca_req_rx_process(struct hca_pipe *h, void *const *objs, unsigned int n, uint64
 	}
 	if (open)
 		hca_req_rx_commit(&run);
+	hca_req_rx_singles_end(&singles, h);
 	hca_cq_batch_end(&h->core, &batch, HCA_STAGE_REQ_RX);
 	hca_mbuf_free_burst((struct rte_mbuf *const *)objs, n);
 }

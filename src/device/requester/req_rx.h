@@ -169,6 +169,24 @@ void hca_req_rx_postpone(struct hca_req_rx_run *run);
 /* A response before packet psn is missing: drop it; at most one rewind per loss. */
 void hca_req_rx_out_of_order(struct hca_req_rx_run *run, uint32_t psn);
 
+/* req_rx_single.c */
+
+/* Runs of one packet within a burst; begins with zeros and the batch. */
+struct hca_req_rx_singles {
+	struct hca_cq_batch *batch;
+	uint32_t packets, sends; /* not counted yet; each packet has completed a request */
+	uint32_t cqn;		 /* of cq */
+	struct hca_cq_cursor cq; /* open: no other code may write to this CQ */
+};
+
+/*
+ * The only packet of its QP in the burst: if it is the ACK of the only one outstanding, it
+ * completes its request. False: another packet; the QP is unchanged.
+ */
+bool hca_req_rx_single(struct hca_req_rx_singles *s, struct hca_pipe *h, struct rte_mbuf *m);
+/* Publish the CQEs and count: before other runs, and at the end of the burst. */
+void hca_req_rx_singles_end(struct hca_req_rx_singles *s, struct hca_pipe *h);
+
 /* req_rx_order.c */
 
 /* The table of gaps; freed with rte_free(). */

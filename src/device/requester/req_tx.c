@@ -293,7 +293,9 @@ hca_req_tx_free_released(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, struct 
 	}
 	if (freed == qp->sq_freed)
 		return;
-	return_all(h, ctx);
+	/* one worker returns those of all messages together, before the parser takes any */
+	if (!h->single_worker || qp->req_tx.unreliable)
+		return_all(h, ctx);
 	__atomic_store_n(&qp->sq_freed, freed, __ATOMIC_RELEASE);
 	hca_msg_send(h, HCA_STAGE_REQ_TX, HCA_STAGE_PARSER, qpi, HCA_MSG_FREED);
 }
@@ -451,6 +453,10 @@ visit(struct hca_pipe *h, struct hca_req_tx_ctx *ctx)
 	struct hca_req_tx_visit v;
 	enum hca_req_tx_stop why;
 
+	if (HCA_SHORT_WAYS && likely(hca_req_tx_single(h, ctx, qpi))) {
+		pop(h, ctx);
+		return true;
+	}
 	load(&v, h, ctx, qpi);
 	state = hca_qp_state(v.qp);
 	if (unlikely(state != HCA_QPS_RTS && state != HCA_QPS_SQD) || on_hold(v.qp)) {
@@ -593,11 +599,24 @@ rewind_to(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi)
 	store(&v);
 }
 
+/* All records were sent, so a release only returns records, as in attend(). */
+static inline bool
+is_at_rest(const struct hca_qp *qp, uint32_t state)
+{
+	return state == HCA_QPS_RTS && !qp->req_tx.unreliable &&
+	       qp->sq_next == __atomic_load_n(&qp->parser.head, __ATOMIC_ACQUIRE) &&
+	       !(qp->req_tx.flags & (HCA_REQ_TX_DRAINED | HCA_REQ_TX_HELD));
+}
+
 static void
 on_req_rx(struct hca_pipe *h, struct hca_qp *qp, uint32_t qpi, uint8_t flags, uint64_t now)
 {
 	uint32_t state = hca_qp_state(qp);
 
+	if (HCA_SHORT_WAYS && flags == HCA_MSG_RELEASE && likely(is_at_rest(qp, state))) {
+		hca_req_tx_free_released(h, hca_req_tx_ctx(h), qp, qpi);
+		return;
+	}
 	/* HOLD needs no action: the flag is read before each turn */
 	if (unlikely(flags & HCA_MSG_REWIND) && (state == HCA_QPS_RTS || state == HCA_QPS_SQD))
 		rewind_to(h, qp, qpi);
@@ -694,6 +713,7 @@ messages(struct hca_pipe *h, uint64_t now, unsigned int budget)
 	n += hca_msg_drain(h, HCA_STAGE_ENCAP, HCA_STAGE_REQ_TX, on_encap, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_EE, HCA_STAGE_REQ_TX, on_state, now, budget);
 	n += hca_msg_drain(h, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, on_new, now, budget);
+	return_all(h, hca_req_tx_ctx(h));
 	return n;
 }
 

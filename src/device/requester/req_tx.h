@@ -155,4 +155,10 @@ void hca_req_tx_local_abandon(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, ui
 /* req_tx_segment.c: send from v->next on until something stops it. */
 enum hca_req_tx_stop hca_req_tx_send(struct hca_req_tx_visit *v, uint32_t state);
 
+/*
+ * req_tx_single.c: the turn of a QP with one new message of one packet; the caller takes the QP off
+ * the ready list. False: another turn; the QP is unchanged.
+ */
+bool hca_req_tx_single(struct hca_pipe *h, struct hca_req_tx_ctx *ctx, uint32_t qpi);
+
 #endif
