@@ -439,6 +439,22 @@ unsigned int ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsig
 /* Give the descriptors in ctx->out to encap. */
 void ee_push(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now);
 
+/* ee_single.c: ACKs of one ee_emit(), of QPs that send only these; begins with zeros. */
+struct ee_acks {
+	unsigned int n;	   /* mbufs left */
+	unsigned int acks; /* not counted yet */
+	struct rte_mbuf *spare[HCA_BURST];
+};
+
+/*
+ * If the first ready QP has to send only an ACK, it does so and leaves the list. False: it has to
+ * send more, or the pool has no mbuf; the QP is unchanged.
+ */
+bool ee_single_ack(struct hca_pipe *h, struct ee_ctx *ctx, struct ee_acks *a, unsigned int room,
+		   uint64_t now);
+/* Return the mbufs and count. */
+void ee_single_acks_end(struct hca_pipe *h, struct ee_acks *a);
+
 /* ---- ee_atomic.c ---- */
 
 /* Execute; returns the previous value. */

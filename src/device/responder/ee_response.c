@@ -562,12 +562,20 @@ ee_emit(struct hca_pipe *h, struct ee_ctx *ctx, uint64_t now, unsigned int budge
 {
 	struct hca_qp_list served = {.head = HCA_QP_NONE};
 	unsigned int visits = RTE_MIN(ctx->ready_count, VISITS), room, work = 0;
+	struct ee_acks acks;
 
 	if (visits == 0)
 		return 0;
+	acks.n = acks.acks = 0;
 	room = RTE_MIN(hca_edge_room(h, &h->edge[HCA_EDGE_EE_ENCAP]), budget);
-	while (visits-- != 0)
-		room -= visit(h, ctx, &served, room, now, &work);
+	while (visits-- != 0) {
+		if (likely(ee_single_ack(h, ctx, &acks, room, now)))
+			room--;
+		else
+			room -= visit(h, ctx, &served, room, now, &work);
+	}
+	work += acks.acks;
+	ee_single_acks_end(h, &acks);
 	hca_qp_list_join(h, &ctx->ready, EE_READY_LINK, &served);
 	ee_push(h, ctx, now);
 	/* not before: the CEU waits for the ACK that has entered the edge */
