@@ -155,28 +155,60 @@ note_alike(struct alike *a, const uint8_t *p, uint32_t len)
 	a->len = len;
 }
 
-static inline bool
-is_alike(const struct alike *a, const uint8_t *p, uint32_t len)
+/* Bits of these words that differ between QPs of one peer: UDP source port, destination QPN. */
+#define OF_QP_W2 rte_cpu_to_be_64(0xffff)
+#define OF_QP_W4 rte_cpu_to_be_64(0xffffff0000)
+
+_Static_assert(V4_UDP + 2 == 28 + 8 && V4_BTH + 8 == 44 + 6,
+	       "the source port and the QPN end there");
+
+enum likeness {
+	ALIKE_NOT,
+	ALIKE_BUT_QP,
+	ALIKE,
+};
+
+static __rte_always_inline enum likeness
+likeness(const struct alike *a, const uint8_t *p, uint32_t len)
 {
-	return a->len == len &&
-	       ((word_of(p + 12, 0xffffffffffff0000) ^ a->w[0]) |
-		(word_of(p + 20, 0xffff00ff0000ffff) ^ a->w[1]) |
-		(word_of(p + 28, UINT64_MAX) ^ a->w[2]) | (word_of(p + 36, UINT64_MAX) ^ a->w[3]) |
-		(word_of(p + 44, 0xffffffffffff0000) ^ a->w[4])) == 0;
+	uint64_t w2 = word_of(p + 28, UINT64_MAX) ^ a->w[2];
+	uint64_t w4 = word_of(p + 44, 0xffffffffffff0000) ^ a->w[4];
+	uint64_t others = (word_of(p + 12, 0xffffffffffff0000) ^ a->w[0]) |
+			  (word_of(p + 20, 0xffff00ff0000ffff) ^ a->w[1]) |
+			  (word_of(p + 36, UINT64_MAX) ^ a->w[3]);
+
+	if (a->len != len)
+		return ALIKE_NOT;
+	if ((others | w2 | w4) == 0)
+		return ALIKE;
+	return (others | (w2 & ~OF_QP_W2) | (w4 & ~OF_QP_W4)) == 0 ? ALIKE_BUT_QP : ALIKE_NOT;
 }
 
 _Static_assert(V4_BTH + 10 == 44 + 8, "the last word has AckReq and one byte of the PSN");
 
-/* Fill in the descriptor of a frame that equals the one of `as` except for AckReq and PSN. */
+/*
+ * Fill in the descriptor of a frame that equals the one of `as` except for AckReq, PSN and QPN.
+ * flags: to add.
+ */
 static inline void
-describe_alike(const uint8_t *p, const struct hca_rxd *as, struct hca_rxd *r)
+describe_alike(const uint8_t *p, const struct hca_rxd *as, uint32_t qpn, struct hca_rxd *r,
+	       uint8_t flags)
 {
 	uint32_t psn = hca_get_be32(p + V4_BTH + 8);
 
 	*r = *as;
+	r->qpi = qpn;
 	r->psn = psn & HCA_PSN_MASK;
-	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ |
-			     HCA_RXD_ALIKE);
+	r->flags = (uint8_t)((as->flags & ~HCA_RXD_ACKREQ) | (psn >> 31) * HCA_RXD_ACKREQ | flags);
+}
+
+/* The frame is for another QP, which is the one to compare with from now on. Returns its QPN. */
+static inline uint32_t
+change_qp(struct alike *a, const uint8_t *p)
+{
+	a->w[2] = word_of(p + 28, UINT64_MAX);
+	a->w[4] = word_of(p + 44, 0xffffffffffff0000);
+	return hca_get_be32(p + V4_BTH + 4) & 0xffffff;
 }
 
 /*
@@ -209,20 +241,30 @@ hca_decap_roce_take(struct hca_decap *d, struct rte_mbuf **m, unsigned int n)
 	struct alike last = {.len = UINT32_MAX};
 	struct hca_icrc_span span;
 	struct hca_rxd as;
+	enum likeness like;
+	uint32_t qpn = 0;
 	unsigned int i;
 
 	for (i = 0; HCA_SHORT_WAYS && i < n && likely(m[i]->nb_segs == 1); i++) {
 		const uint8_t *p = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		struct hca_rxd *r = hca_rxd(m[i]);
 
-		if (is_alike(&last, p, m[i]->data_len)) {
-			describe_alike(p, &as, r);
+		like = likeness(&last, p, m[i]->data_len);
+		if (like == ALIKE) {
+			describe_alike(p, &as, qpn, r, HCA_RXD_ALIKE);
+			span.data = p + V4_L3;
+			d->span[d->n] = span;
+		} else if (like == ALIKE_BUT_QP) {
+			qpn = change_qp(&last, p);
+			describe_alike(p, &as, qpn, r, 0);
+			prefetch_lines(d->h, r);
 			span.data = p + V4_L3;
 			d->span[d->n] = span;
 		} else if (likely(describe_fast(p, m[i]->data_len, r, &d->span[d->n]))) {
 			prefetch_lines(d->h, r);
 			note_alike(&last, p, m[i]->data_len);
 			as = *r;
+			qpn = r->qpi;
 			span = d->span[d->n];
 		} else {
 			break;
@@ -473,7 +515,7 @@ note_mark(struct hca_pipe *h, const struct hca_qp *qp, const struct hca_rxd *r)
 struct judged {
 	const void *info;
 	uint64_t ip4;
-	uint32_t qpn, generation, qkey;
+	uint32_t qpn, qkey;
 	uint16_t pkey;
 	bool alike; /* it is the frame before, and HCA_RXD_ALIKE says that the fields are equal */
 	bool datagram; /* only if the Q_Key is equal too */
@@ -488,6 +530,29 @@ same_as_last(const struct judged *j, const struct hca_rxd *r, const uint8_t *p)
 	/* no other frame has its BTH at this offset; marked frames must be counted */
 	return r->info == j->info && r->qpi == j->qpn && r->ext_off == V4_BTH + HCA_ROCE_BTH_LEN &&
 	       ip4_of(p + V4_L3) == j->ip4 && pkey == j->pkey && r->ecn != HCA_ECN_CE;
+}
+
+/*
+ * Whether the frame passes all checks: those of decap_judge() for an unmarked frame of an RC QP
+ * whose path does not change, from a peer with an IPv4 address, without a VLAN tag.
+ */
+static inline bool
+is_usual(const struct hca_qp *qp, const struct hca_rxd *r, const uint8_t *p)
+{
+	const struct hca_qp_cfg *c = &qp->cfg;
+	const struct hca_roce_opcode_info *op = r->info;
+	uint32_t states = op->is_request ? TAKES_REQUESTS : TAKES_RESPONSES;
+
+	return __atomic_load_n(&c->local_qpn, __ATOMIC_ACQUIRE) == r->qpi && r->qpi != 0 &&
+	       (states & 1u << hca_qp_state(qp)) != 0 && c->service == HCA_ST_RC &&
+	       HCA_BTH_TRANSPORT(r->opcode) == HCA_TRANSPORT_RC &&
+	       (op->is_request || op->is_response) && r->ext_off == V4_BTH + HCA_ROCE_BTH_LEN &&
+	       r->vlan == 0 && r->ecn != HCA_ECN_CE &&
+	       !__atomic_load_n(&c->ask_addr, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&c->vlan, __ATOMIC_RELAXED) == 0 &&
+	       ip4_of(p + V4_L3) == __atomic_load_n(&c->ip4, __ATOMIC_RELAXED) &&
+	       pkey_matches(__atomic_load_n(&c->pkey, __ATOMIC_RELAXED),
+			    hca_get_be16(p + V4_BTH + 2));
 }
 
 static inline uint32_t
@@ -512,7 +577,6 @@ remember(struct judged *j, const struct hca_qp *qp, const struct hca_rxd *r, con
 {
 	j->info = r->info;
 	j->qpn = r->qpi;
-	j->generation = qp->cfg.generation;
 	j->ip4 = ip4_of(p + V4_L3);
 	memcpy(&j->pkey, p + V4_BTH + offsetof(struct hca_bth, pkey), sizeof(j->pkey));
 	j->qkey = qkey_of(p);
@@ -655,48 +719,78 @@ redirect_gsi(const struct hca_pipe *h, struct hca_rxd *r)
 	r->flags |= HCA_RXD_GSI;
 }
 
+/* All checks of frame m; NULL: it is dropped, or a multicast. */
+static __rte_noinline struct hca_qp *
+judge_any(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m, const uint8_t *p)
+{
+	struct hca_decap_roce *rd = &d->roce;
+	struct hca_rxd *r = hca_rxd(m);
+	enum hca_counter why;
+	struct hca_qp *qp;
+
+	if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
+		rd->mcast[rd->mcast_n++] = (struct hca_to_members){.frame = m};
+		return NULL;
+	}
+	redirect_gsi(h, r);
+	qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
+	why = decap_judge(h, rd, qp, r, p);
+	/* the MigReq bit of a CNP is 0 and says nothing */
+	if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N && r->opcode != HCA_BTH_CNP))
+		why = hca_migrate_judge(h, qp, r, p + r->l3_off);
+	if (unlikely(why != HCA_CTR_N)) {
+		hca_decap_drop(h, d, m, why);
+		return NULL;
+	}
+	if (unlikely(r->ecn == HCA_ECN_CE))
+		note_mark(h, qp, r);
+	return qp;
+}
+
+static inline const struct hca_qp *
+judge_qp(struct hca_pipe *h, struct hca_decap *d, struct rte_mbuf *m, const uint8_t *p)
+{
+	const struct hca_rxd *r = hca_rxd(m);
+	const struct hca_qp *qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
+
+	if (HCA_SHORT_WAYS && likely(is_usual(qp, r, p)))
+		return qp;
+	return judge_any(h, d, m, p);
+}
+
 void
 hca_decap_roce_judge(struct hca_pipe *h, struct hca_decap *d, unsigned int from, unsigned int to)
 {
-	struct hca_decap_roce *rd = &d->roce;
 	struct judged last = {.info = NULL, .alike = false};
+	uint32_t generation = 0; /* of the last accepted frame's QP */
 
 	for (unsigned int i = from; i < to; i++) {
 		struct rte_mbuf *m = d->frame[i];
 		const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 		struct hca_rxd *r = hca_rxd(m);
+		uint32_t qpn = r->qpi;
 
 		if (unlikely(!hca_decap_icrc_matches(d, i))) {
 			hca_decap_drop(h, d, m, HCA_CTR_rx_icrc_encapsulated);
 			last.alike &= (r->flags & HCA_RXD_ALIKE) != 0;
 			continue;
 		}
-		if (!HCA_SHORT_WAYS || unlikely(!is_accepted(&last, r, p))) {
-			struct hca_qp *qp;
-			enum hca_counter why;
+		if (!HCA_SHORT_WAYS || !is_accepted(&last, r, p)) {
+			const struct hca_qp *qp = judge_qp(h, d, m, p);
 
+			if (unlikely(qp == NULL)) {
+				last.alike = false;
+				continue;
+			}
+			/* the next one compares with this one only if it is for the same QP */
+			generation = qp->cfg.generation;
 			last.alike = false;
-			if (unlikely(r->qpi == HCA_QPN_MULTICAST)) {
-				rd->mcast[rd->mcast_n++] = (struct hca_to_members){.frame = m};
-				continue;
-			}
-			redirect_gsi(h, r);
-			qp = &h->qp[hca_qp_index(&h->core, r->qpi)];
-			why = decap_judge(h, rd, qp, r, p);
-			/* the MigReq bit of a CNP is 0 and says nothing */
-			if (unlikely(r->flags & HCA_RXD_ASKED && why == HCA_CTR_N &&
-				     r->opcode != HCA_BTH_CNP))
-				why = hca_migrate_judge(h, qp, r, p + r->l3_off);
-			if (unlikely(why != HCA_CTR_N)) {
-				hca_decap_drop(h, d, m, why);
-				continue;
-			}
-			if (unlikely(r->ecn == HCA_ECN_CE))
-				note_mark(h, qp, r);
-			remember(&last, qp, r, p);
+			last.info = NULL;
+			if (i + 1 < to && hca_rxd(d->frame[i + 1])->qpi == qpn)
+				remember(&last, qp, r, p);
 		}
 		r->qpi = hca_qp_index(&h->core, r->qpi);
-		r->generation = last.generation;
+		r->generation = generation;
 		if (is_request(r->info))
 			hca_decap_pass(d, HCA_EDGE_DECAP_EE, m);
 		else
