@@ -50,6 +50,30 @@ same(const struct hca_rxd *a, const struct hca_rxd *b)
 		   "decap's ways differ");
 }
 
+/* Both ways describe the frame with another QPN, source port and PSN equally. */
+static void
+same_of_another_qp(struct alike *last, const uint8_t *frame, uint32_t len, const struct hca_rxd *as)
+{
+	static uint8_t other[HCA_MBUF_DATA];
+	struct hca_rxd general, alike;
+	struct hca_icrc_span span;
+
+	memcpy(other, frame, len);
+	other[V4_UDP] ^= 0x15;
+	other[V4_BTH + 5] ^= 0x80;
+	other[V4_BTH + 7] ^= 0x2a;
+	other[V4_BTH + 8] ^= 0x80; /* AckReq */
+	other[V4_BTH + 11] ^= 1;
+	memset(&general, 0, sizeof(general));
+	fuzz_check(hca_decap_describe(other, len, &general, &span) == 0,
+		   "refused with another QPN");
+	fuzz_check(likeness(last, other, len) == ALIKE_BUT_QP,
+		   "a frame of another QP is not alike");
+	describe_alike(other, as, change_qp(last, other), &alike, 0);
+	same(&general, &alike);
+	fuzz_check(likeness(last, other, len) == ALIKE, "its frame is not like itself");
+}
+
 static void
 same_descriptions(const uint8_t *frame, uint32_t len, int rc, const struct hca_rxd *general,
 		  const struct hca_icrc_span *span)
@@ -65,11 +89,12 @@ same_descriptions(const uint8_t *frame, uint32_t len, int rc, const struct hca_r
 	same(general, &fast);
 	fuzz_check(memcmp(span, &of_fast, sizeof(*span)) == 0, "decap's two spans differ");
 	note_alike(&last, frame, len);
-	fuzz_check(is_alike(&last, frame, len), "a frame is not like itself");
-	describe_alike(frame, &fast, &alike);
+	fuzz_check(likeness(&last, frame, len) == ALIKE, "a frame is not like itself");
+	describe_alike(frame, &fast, fast.qpi, &alike, HCA_RXD_ALIKE);
 	fuzz_check(alike.flags & HCA_RXD_ALIKE, "an equal frame is not marked");
 	alike.flags &= (uint8_t)~HCA_RXD_ALIKE;
 	same(general, &alike);
+	same_of_another_qp(&last, frame, len, &fast);
 }
 
 /* A frame as the port would give it. */
