@@ -34,19 +34,48 @@ random_attr(struct sim_rng *r)
 	};
 }
 
+/* A SEND or WRITE of one packet and one SGE. */
+static struct sim_req
+random_single(struct sim_rng *r)
+{
+	return (struct sim_req){
+		.opcode = sim_below(r, SOFTHCA_WR_SEND_WITH_IMM + 1),
+		.len = 1 + sim_below(r, 200),
+		.nsge = 1,
+		.flags = sim_below(r, 8) != 0 ? SOFTHCA_SEND_SIGNALED : 0,
+	};
+}
+
+/* Length of the next chain. */
+static unsigned int
+random_chain(struct sim_rng *r, const struct sim_mix *mix)
+{
+	return mix->singles && sim_below(r, 6) != 0 ? 1 : 1 + sim_below(r, CHAIN);
+}
+
+/* Number of polls until the next chain is posted; singles of many QPs are in one burst. */
+static unsigned int
+random_polls(struct sim_rng *r, const struct sim_mix *mix)
+{
+	if (!mix->singles)
+		return sim_below(r, 12);
+	return sim_below(r, 3) != 0 ? 0 : sim_below(r, 16);
+}
+
 /* Post one chain on a random side of a random pair. Returns the number of requests posted. */
 static unsigned int
 post_some(struct sim *s, struct sim_pair **p, unsigned int pairs, const struct sim_mix *mix)
 {
 	struct sim_rng *r = &s->model->rng;
 	struct sim_pair *pair = p[sim_below(r, pairs)];
-	unsigned int side = sim_below(r, 2), n = 1 + sim_below(r, CHAIN);
+	unsigned int side = sim_below(r, 2), n = random_chain(r, mix);
 	bool no_recv = sim_below(r, 12) == 0;
 	struct sim_req req[CHAIN];
 
 	n = n < pair->attr.sq_depth ? n : pair->attr.sq_depth;
 	for (unsigned int i = 0; i < n; i++) {
-		req[i] = sim_random_req(pair, mix->max_len);
+		req[i] = mix->singles && sim_below(r, 5) != 0 ? random_single(r)
+							      : sim_random_req(pair, mix->max_len);
 		req[i].no_recv = no_recv;
 		/* with only unsignalled requests a queue would never be known to be empty */
 		if (i + 1 == n)
@@ -89,7 +118,7 @@ epoch(struct sim *s, struct sim_pair **p, unsigned int pairs, const struct sim_m
 
 		done += n;
 		dry = n != 0 ? 0 : dry + 1;
-		for (unsigned int k = sim_below(r, 12); k > 0; k--) {
+		for (unsigned int k = random_polls(r, mix); k > 0; k--) {
 			sim_poll(s);
 			sim_reap(s);
 		}
@@ -143,8 +172,8 @@ sim_mix_run(const struct sim_mix *mix)
 	struct sim *s = sim_open(&mix->cfg);
 	struct sim_rng r = {.s = mix->cfg.seed * 77 + 5};
 	struct sim_pair *p[MAX_PAIRS];
-	unsigned int pairs =
-		1 + sim_below(&r, mix->max_pairs < MAX_PAIRS ? mix->max_pairs : MAX_PAIRS);
+	unsigned int most = mix->max_pairs < MAX_PAIRS ? mix->max_pairs : MAX_PAIRS;
+	unsigned int pairs = mix->singles ? most : 1 + sim_below(&r, most);
 	uint64_t hash;
 
 	for (unsigned int i = 0; i < pairs; i++) {

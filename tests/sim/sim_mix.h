@@ -16,6 +16,7 @@ struct sim_mix {
 	uint32_t max_len;
 	struct hca_impair impair; /* both directions */
 	struct hca_port_stall_rules stall;
+	bool singles; /* mostly one short message for each of many QPs */
 };
 
 /* Run it; fails on any error. Returns the hash over everything. */

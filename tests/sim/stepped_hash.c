@@ -6,17 +6,22 @@
  * equal hashes in any process. Every third seed has one worker, as queues are written in another
  * way then.
  *
- *  stepped_hash SEED [COUNT]   one line "SEED HASH" for each seed
+ *  stepped_hash SEED [COUNT [singles]]   one line "SEED HASH" for each seed
+ *
+ * singles: the operations are mostly one short message for each of many QPs.
  */
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim_mix.h"
 #include "sim_tagged.h"
 
 #define SENDS 100u
+/* short, so that most messages are within the time in which a QP takes one sample of the RTT */
+#define SINGLES_TICK_NS 2u
 
 static void
 send_some(struct sim *s, struct sim_tagged *t)
@@ -68,18 +73,23 @@ main(int argc, char **argv)
 {
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+	bool singles = argc > 3 && strcmp(argv[3], "singles") == 0;
 
 	for (uint64_t k = seed; k < seed + count; k++) {
 		enum hca_layout layout = k % 3 == 0 ? HCA_LAYOUT_RTC : HCA_LAYOUT_FULL;
 		const struct sim_mix mix = {
-			.cfg = {.layout = layout, .executor = SIM_STEPPED, .seed = k},
-			.ops = 150,
-			.max_pairs = 4,
+			.cfg = {.layout = layout,
+				.executor = SIM_STEPPED,
+				.seed = k,
+				.tick_ns = singles ? SINGLES_TICK_NS : 0},
+			.ops = singles ? 600 : 150,
+			.max_pairs = singles ? 8 : 4,
 			.max_len = 10000,
 			.impair = sim_bad_link,
+			.singles = singles,
 		};
 
-		sim_set_repeat("stepped_hash %" PRIu64, k);
+		sim_set_repeat("stepped_hash %" PRIu64 "%s", k, singles ? " 1 singles" : "");
 		printf("%" PRIu64 " %016" PRIx64 "\n", k, sim_mix_run(&mix) ^ hash_sends(&mix.cfg));
 	}
 	return 0;

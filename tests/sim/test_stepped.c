@@ -4,9 +4,9 @@
  * Runs stepped_hash in two processes for the same seeds and compares line by line; different seeds
  * must differ.
  *
- *   test_stepped PATH-OF-stepped_hash [COUNT [FIRST [OTHER]]]
+ *   test_stepped PATH-OF-stepped_hash [COUNT [FIRST [OTHER [MIX]]]]
  *
- * OTHER: the program of the second process.
+ * OTHER: the program of the second process. MIX: the last argument of both.
  */
 
 #include <inttypes.h>
@@ -14,11 +14,11 @@
 #include <stdlib.h>
 
 static FILE *
-start(const char *program, unsigned long first, unsigned long count)
+start(const char *program, unsigned long first, unsigned long count, const char *mix)
 {
 	char command[512];
 
-	snprintf(command, sizeof(command), "'%s' %lu %lu", program, first, count);
+	snprintf(command, sizeof(command), "'%s' %lu %lu %s", program, first, count, mix);
 	return popen(command, "r");
 }
 
@@ -27,14 +27,15 @@ main(int argc, char **argv)
 {
 	unsigned long count = argc > 2 ? strtoul(argv[2], NULL, 0) : 200;
 	unsigned long first = argc > 3 ? strtoul(argv[3], NULL, 0) : 1;
+	const char *mix = argc > 5 ? argv[5] : "";
 	unsigned long equal = 0, repeated = 0;
 	uint64_t seed[2], hash[2], last = 0;
 	FILE *f[2];
 
 	if (argc < 2)
 		return 2;
-	f[0] = start(argv[1], first, count);
-	f[1] = start(argv[argc > 4 ? 4 : 1], first, count);
+	f[0] = start(argv[1], first, count, mix);
+	f[1] = start(argv[argc > 4 ? 4 : 1], first, count, mix);
 	if (f[0] == NULL || f[1] == NULL)
 		return 2;
 	for (unsigned long i = 0; i < count; i++) {
@@ -46,8 +47,8 @@ main(int argc, char **argv)
 		if (hash[0] != hash[1])
 			fprintf(stderr,
 				"seed %" PRIu64 ": %016" PRIx64 " and %016" PRIx64
-				"; repeat: stepped_hash %" PRIu64 " in both\n",
-				seed[0], hash[0], hash[1], seed[0]);
+				"; repeat: stepped_hash %" PRIu64 " 1 %s in both\n",
+				seed[0], hash[0], hash[1], seed[0], mix);
 		equal += hash[0] == hash[1];
 		repeated += i != 0 && hash[0] == last;
 		last = hash[0];
