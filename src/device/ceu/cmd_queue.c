@@ -208,13 +208,18 @@ static bool
 cq_switch(struct hca_cq *cq, uint64_t *index)
 {
 	uint64_t w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE), n;
+	/* the CEU alone changes the generation */
+	const struct hca_cq_buf *b = &cq->buf[(w >> 32) & 1], *next = &cq->buf[~(w >> 32) & 1];
 
 	do {
-		const struct hca_cq_buf *b = &cq->buf[(w >> 32) & 1],
-					*next = &cq->buf[~(w >> 32) & 1];
+		while (cq_unconsumed(cq, b, (uint32_t)w) > next->mask + 1) {
+			uint64_t before = w;
 
-		if (cq_unconsumed(cq, b, (uint32_t)w) > next->mask + 1)
-			return false;
+			/* the client may have consumed what was written after w was loaded */
+			w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+			if (w == before)
+				return false;
+		}
 		n = ((w >> 32) + 1) << 32 | (uint32_t)w;
 	} while (!__atomic_compare_exchange_n(&cq->reserve, &w, n, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_ACQUIRE));

@@ -78,6 +78,16 @@ cq_overrun(struct hca_core *h, struct hca_cq *cq, uint32_t cqi, enum hca_stage_i
 	}
 }
 
+/* Loads the reservation word again; whether it has changed since w was loaded. */
+static bool
+cq_moved(const struct hca_cq *cq, uint64_t *w)
+{
+	uint64_t before = *w;
+
+	*w = __atomic_load_n(&cq->reserve, __ATOMIC_ACQUIRE);
+	return *w != before;
+}
+
 static inline bool
 cq_take(struct hca_cq *cq, uint64_t *word)
 {
@@ -93,9 +103,11 @@ cq_take(struct hca_cq *cq, uint64_t *word)
 		return true;
 	}
 	do {
+		/* other writers and then the client may have passed w: no slot seems to be free */
+		while (unlikely(cq_full(cq, &cq->buf[GENERATION(w) & 1], (uint32_t)w)))
+			if (!cq_moved(cq, &w))
+				return false;
 		*word = w;
-		if (unlikely(cq_full(cq, &cq->buf[GENERATION(w) & 1], (uint32_t)w)))
-			return false;
 	} while (!__atomic_compare_exchange_n(&cq->reserve, &w,
 					      (w & HCA_MASK64(63, 32)) | (uint32_t)(w + 1), true,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
