@@ -290,13 +290,51 @@ moderation_in(const struct sim_config *cfg)
 }
 SIM_TEST(moderation)
 
+/* Neither a completion nor an event of requests that are not signaled. */
+static void
+unsignaled_in(const struct sim_config *cfg)
+{
+	static const enum softhca_wr_opcode op[] = {SOFTHCA_WR_RDMA_WRITE, SOFTHCA_WR_RDMA_READ,
+						    SOFTHCA_WR_ATOMIC_FETCH_AND_ADD};
+	struct listener l = {0};
+	struct sim *s = sim_open(cfg);
+	struct softhca_mr *mr;
+	struct softhca_sge sge;
+
+	open_listener(s, &l, 0);
+	mr = softhca_reg_mr(s->side[1].pd, l.buf[1], 4096,
+			    SOFTHCA_ACCESS_LOCAL_WRITE | SOFTHCA_ACCESS_REMOTE_READ |
+				    SOFTHCA_ACCESS_REMOTE_WRITE | SOFTHCA_ACCESS_REMOTE_ATOMIC);
+	sge = (struct softhca_sge){(uintptr_t)l.buf[0], 8, l.mr[0]->lkey};
+	for (unsigned int i = 0; i < 3 * RTE_DIM(op); i++) {
+		struct softhca_send_wr *bad,
+			wr = {.sg_list = &sge, .num_sge = 1, .opcode = op[i / 3]};
+
+		if (wr.opcode == SOFTHCA_WR_ATOMIC_FETCH_AND_ADD) {
+			wr.wr.atomic.remote_addr = (uintptr_t)l.buf[1];
+			wr.wr.atomic.rkey = mr->rkey;
+		} else {
+			wr.wr.rdma.remote_addr = (uintptr_t)l.buf[1];
+			wr.wr.rdma.rkey = mr->rkey;
+		}
+		softhca_req_notify_cq(l.cq, 0);
+		sim_check(s, softhca_post_send(l.qp[0], &wr, &bad) == 0, "post_send");
+		sim_settle(s);
+		expect_events(s, &l, 0, "not signaled");
+	}
+	softhca_dereg_mr(mr);
+	close_listener(s, &l);
+	sim_close(s);
+}
+SIM_TEST(unsignaled)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resize),	  cmocka_unit_test(resize_large),
 		cmocka_unit_test(resize_refused), cmocka_unit_test(arming),
-		cmocka_unit_test(moderation),
+		cmocka_unit_test(moderation),	  cmocka_unit_test(unsignaled),
 	};
 
 	return sim_main_of(tests, sizeof(tests) / sizeof(tests[0]));

@@ -217,8 +217,11 @@ hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 	    (cq->flags & HCA_CQ_FLAG_LARGE) != 0 ||
 	    __atomic_load_n(&cq->state, __ATOMIC_ACQUIRE) != HCA_CQ_LIVE)
 		return false;
-	batch_add(h, b, cqi, false, stage);
 	c->cq = cq;
+	c->core = h;
+	c->batch = b;
+	c->cqi = cqi;
+	c->stage = stage;
 	c->base = buf->q.base;
 	c->mask = buf->mask;
 	c->prod = c->first = (uint32_t)word;
@@ -232,14 +235,17 @@ hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 void
 hca_cq_cursor_close(struct hca_cq_cursor *c)
 {
-	uint64_t word;
+	struct hca_cq *cq = c->cq;
 
-	if (c->cq == NULL)
+	if (cq == NULL)
+		return;
+	c->cq = NULL;
+	if ((uint32_t)cq->reserve == c->prod)
 		return;
 	hca_cq_cursor_publish(c);
-	word = (c->cq->reserve & HCA_MASK64(63, 32)) | c->prod;
-	__atomic_store_n(&c->cq->reserve, word, __ATOMIC_RELEASE);
-	c->cq = NULL;
+	__atomic_store_n(&cq->reserve, (cq->reserve & HCA_MASK64(63, 32)) | c->prod,
+			 __ATOMIC_RELEASE);
+	batch_add(c->core, c->batch, c->cqi, false, c->stage);
 }
 
 void

@@ -143,9 +143,13 @@ struct hca_cq_cursor {
 	uint32_t mask;
 	uint32_t prod, first; /* next slot, first one not published; free running */
 	uint32_t consumer;    /* last known value */
+	uint32_t cqi;
+	enum hca_stage_id stage;
+	struct hca_core *core;
+	struct hca_cq_batch *batch;
 };
 
-/* false: write this CQ slot by slot with hca_cq_reserve(). Adds cqi to the batch. */
+/* false: write this CQ slot by slot with hca_cq_reserve(). */
 bool hca_cq_cursor_open(struct hca_core *h, uint32_t cqi, struct hca_cq_batch *b,
 			enum hca_stage_id stage, struct hca_cq_cursor *c);
 
@@ -176,7 +180,10 @@ hca_cq_cursor_publish(struct hca_cq_cursor *c)
 	c->first = prod;
 }
 
-/* Publish, and write the producer index back to the CQ. */
+/*
+ * Publish, write the producer index back to the CQ, and add the CQ to the batch, which ends after
+ * it. Without a slot taken nothing changes: an armed CQ without a completion has no event.
+ */
 void hca_cq_cursor_close(struct hca_cq_cursor *c);
 
 /*
