@@ -3,7 +3,9 @@
 /*
  * The ACK of a QP's only packet, which completes its only SEND or WRITE: una, CQE and message
  * without a run. Equivalent to a run of this packet; everything else is one. CQEs of consecutive
- * QPs that have one CQ are published together, after una of each of them has moved.
+ * QPs that have one CQ are published together, after una of each of them has moved. Their messages
+ * may precede the CQEs: a cursor opens only where one worker has the stages of the pipe, and req_tx
+ * handles no message before the burst ends.
  */
 
 #include "abi_roce.h"
