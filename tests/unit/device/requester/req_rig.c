@@ -75,37 +75,45 @@ make_region(struct rig *r, uint32_t key, uint32_t flags)
 }
 
 static void
-make_cq(struct rig *r)
+make_cqs(struct rig *r)
 {
-	uint32_t bytes = RIG_CQES * HCA_CQE_SIZE;
-	struct hca_cq *cq;
-
-	r->h->cq_mask = 7;
-	r->h->cq = aligned_alloc(64, 8 * sizeof(*r->h->cq));
-	r->cqe = aligned_alloc(4096, RTE_ALIGN_CEIL(bytes + sizeof(struct hca_cq_record), 4096));
-	assert_true(r->h->cq != NULL && r->cqe != NULL);
-	memset(r->h->cq, 0, 8 * sizeof(*r->h->cq));
-	memset(r->cqe, 0, bytes + sizeof(struct hca_cq_record));
-	for (unsigned int i = 0; i < RIG_CQES; i++)
-		r->cqe[i].owner = HCA_OWNER_HW;
-	cq = &r->h->cq[RIG_CQ];
-	cq->state = HCA_CQ_LIVE;
-	cq->single_writer = !rig_shared_cq;
-	cq->buf[0].q.base = (uint8_t *)r->cqe;
-	cq->buf[0].q.bytes = bytes + sizeof(struct hca_cq_record);
-	cq->buf[0].mask = RIG_CQES - 1;
-	cq->buf[0].record_off = bytes;
+	r->h->cq_mask = RIG_CQS - 1;
+	r->h->cq = aligned_alloc(64, RIG_CQS * sizeof(*r->h->cq));
+	assert_non_null(r->h->cq);
+	memset(r->h->cq, 0, RIG_CQS * sizeof(*r->h->cq));
+	rig_make_cq(r, RIG_CQ, RIG_CQES);
+	r->cqe = r->cqes[RIG_CQ];
 }
 
-static void
-make_qp(struct rig *r)
+void
+rig_make_cq(struct rig *r, uint32_t cqn, uint32_t cqes)
 {
-	struct hca_qp *qp = fx_qp(r->fx, RIG_QPI, 1, 6, RIG_STRIDE_LOG, RIG_WINDOW);
+	uint32_t bytes = cqes * HCA_CQE_SIZE;
+	struct hca_cq *cq = &r->h->cq[cqn];
+	struct hca_cqe *cqe =
+		aligned_alloc(4096, RTE_ALIGN_CEIL(bytes + sizeof(struct hca_cq_record), 4096));
 
-	r->qp = qp;
+	assert_non_null(cqe);
+	memset(cqe, 0, bytes + sizeof(struct hca_cq_record));
+	for (unsigned int i = 0; i < cqes; i++)
+		cqe[i].owner = HCA_OWNER_HW;
+	cq->state = HCA_CQ_LIVE;
+	cq->single_writer = !rig_shared_cq;
+	cq->buf[0].q.base = (uint8_t *)cqe;
+	cq->buf[0].q.bytes = bytes + sizeof(struct hca_cq_record);
+	cq->buf[0].mask = cqes - 1;
+	cq->buf[0].record_off = bytes;
+	r->cqes[cqn] = cqe;
+}
+
+struct hca_qp *
+rig_make_qp(struct rig *r, uint32_t qpi, uint32_t cqn)
+{
+	struct hca_qp *qp = fx_qp(r->fx, qpi, 1, 6, RIG_STRIDE_LOG, RIG_WINDOW);
+
 	qp->cfg.pd = RIG_PD;
 	qp->cfg.usr_page = HCA_PD_DOMAIN(RIG_PD);
-	qp->cfg.scqn = RIG_CQ;
+	qp->cfg.scqn = cqn;
 	qp->cfg.mtu_log = qp->req_tx.mtu_log = RIG_MTU_LOG;
 	qp->cfg.ack_timeout = RIG_TIMEOUT;
 	qp->cfg.retry_cnt = 3;
@@ -114,12 +122,13 @@ make_qp(struct rig *r)
 	qp->req_rx.sq_stride_log = RIG_STRIDE_LOG;
 	qp->req_tx.next_psn = qp->req_tx.max_psn = RIG_PSN;
 	qp->sq_una = RIG_PSN;
+	return qp;
 }
 
 int
 rig_setup(void **state)
 {
-	static const struct fx_config cfg = {.records = 128, .full_records = 64};
+	static const struct fx_config cfg = {.log_num_qps = 5, .records = 128, .full_records = 64};
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
@@ -143,8 +152,8 @@ rig_setup(void **state)
 	memset(r->h->vtp.mpt, 0, 4 * sizeof(struct hca_mpt_entry));
 	make_region(r, RIG_KEY, ALL_RIGHTS);
 	make_region(r, RIG_KEY_RO, HCA_ACCESS_REMOTE_READ);
-	make_cq(r);
-	make_qp(r);
+	make_cqs(r);
+	r->qp = rig_make_qp(r, RIG_QPI, RIG_CQ);
 	assert_int_equal(hca_req_tx_init(r->h), 0);
 	assert_int_equal(hca_req_rx_init(r->h), 0);
 	assert_int_equal(hca_timer_init(r->h), 0);
@@ -158,6 +167,7 @@ rig_teardown(void **state)
 {
 	struct rig *r = *state;
 
+	rte_pktmbuf_free_bulk(r->queued, r->n_queued);
 	assert_int_equal(rte_mempool_in_use_count(r->h->tx_pool), 0);
 	assert_int_equal(rte_mempool_in_use_count(r->rx_pool), 0);
 	hca_timer_fini(r->h);
@@ -166,13 +176,20 @@ rig_teardown(void **state)
 	rte_mempool_free(r->h->tx_pool);
 	rte_mempool_free(r->rx_pool);
 	free(r->h->cq);
-	free(r->cqe);
+	for (unsigned int i = 0; i < RIG_CQS; i++)
+		free(r->cqes[i]);
 	free(r->h->vtp.domain);
 	free(r->h->vtp.mpt);
 	free(r->mem);
 	fx_destroy(r->fx);
 	free(r);
 	return 0;
+}
+
+static uint32_t
+qpi_of(const struct rig *r)
+{
+	return (uint32_t)(r->qp - r->h->qp);
 }
 
 /* ---- parser ---- */
@@ -209,7 +226,7 @@ enter(struct rig *r, struct hca_record_pool *p, uint8_t op, uint32_t len, uint8_
 	assert_true(qp->parser.head - qp->sq_freed < RIG_WINDOW);
 	qp->parser.window[qp->parser.head & qp->parser.window_mask] = ref;
 	qp->parser.head++;
-	hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, RIG_QPI, HCA_MSG_NEW);
+	hca_msg_send(r->h, HCA_STAGE_PARSER, HCA_STAGE_REQ_TX, qpi_of(r), HCA_MSG_NEW);
 	return rec;
 }
 
@@ -248,10 +265,11 @@ rig_send(struct rig *r, unsigned int polls)
 		hca_req_tx_poll(r->h, r->now, HCA_BURST);
 	for (unsigned int i = 0; i < e->n; i++) {
 		const struct hca_txd *d = hca_txd(e->obj[i]);
+		uint32_t *done = &r->h->qp[d->qpi].encap.req_done_seq;
 
 		assert_true(r->n < RTE_DIM(r->txd));
-		assert_int_equal(d->seq, r->qp->encap.req_done_seq + 1);
-		r->qp->encap.req_done_seq = d->seq;
+		assert_int_equal(d->seq, *done + 1);
+		*done = d->seq;
 		r->txd[r->n++] = *d;
 		rte_pktmbuf_free(e->obj[i]);
 	}
@@ -282,7 +300,7 @@ packet(struct rig *r, uint8_t opcode, uint32_t psn, uint8_t syndrome)
 	assert_non_null(m);
 	d = hca_rxd(m);
 	memset(d, 0, sizeof(*d));
-	d->qpi = RIG_QPI;
+	d->qpi = qpi_of(r);
 	d->psn = psn;
 	d->opcode = opcode;
 	d->generation = r->qp->cfg.generation - r->age;
@@ -298,6 +316,20 @@ deliver(struct rig *r, struct rte_mbuf *m)
 	void *obj = m;
 
 	hca_req_rx_process(r->h, &obj, 1, r->now);
+}
+
+void
+rig_queue_ack(struct rig *r, uint32_t psn, uint8_t syndrome)
+{
+	assert_true(r->n_queued < RTE_DIM(r->queued));
+	r->queued[r->n_queued++] = packet(r, HCA_BTH_RC_ACK, psn, syndrome);
+}
+
+void
+rig_deliver(struct rig *r)
+{
+	hca_req_rx_process(r->h, (void *const *)r->queued, r->n_queued, r->now);
+	r->n_queued = 0;
 }
 
 void

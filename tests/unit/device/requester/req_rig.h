@@ -22,6 +22,7 @@
 #define RIG_QPI 3u
 #define RIG_CQ 5u
 #define RIG_CQES 512u
+#define RIG_CQS 32u /* and as many QPs; the tests give most of them their state */
 #define RIG_PD 9u
 #define RIG_KEY 0x00000112u    /* index 1: all rights */
 #define RIG_KEY_RO 0x00000213u /* index 2: no local write */
@@ -40,13 +41,16 @@
 struct rig {
 	struct fx *fx;
 	struct hca_pipe *h;
-	struct hca_qp *qp;
+	struct hca_qp *qp; /* of RIG_QPI; the functions below work for another if a test sets it */
 	uint8_t *mem;
 	struct rte_mempool *rx_pool;
 	uint64_t now;
 	struct hca_txd txd[256]; /* of the last rig_send() */
 	unsigned int n;
-	struct hca_cqe *cqe; /* memory of the CQ, RIG_CQES entries */
+	struct hca_cqe *cqe;	       /* memory of the CQ, RIG_CQES entries */
+	struct hca_cqe *cqes[RIG_CQS]; /* of each CQ, NULL: not there */
+	struct rte_mbuf *queued[64];   /* for the next rig_deliver() */
+	unsigned int n_queued;
 	uint32_t posted;
 	uint32_t age; /* generations that packets lag behind the QP */
 };
@@ -64,6 +68,10 @@ extern bool rig_shared_cq;
 int rig_setup(void **state);
 int rig_teardown(void **state);
 
+/* Further queues; the CQ has `cqes` entries, a power of two. rig_teardown() frees them. */
+struct hca_qp *rig_make_qp(struct rig *r, uint32_t qpi, uint32_t cqn);
+void rig_make_cq(struct rig *r, uint32_t cqn, uint32_t cqes);
+
 /* Post a request: flags HCA_REC_*, one SGE at RIG_VA unless changed before the next rig_send(). */
 struct hca_record *rig_post(struct rig *r, uint8_t op, uint32_t len, uint8_t flags);
 /* The same with a full record of nsge segments of len / nsge bytes each, the rest in the last. */
@@ -79,6 +87,9 @@ unsigned int rig_send(struct rig *r, unsigned int polls);
 void rig_pass(struct rig *r, uint64_t ns);
 
 void rig_ack(struct rig *r, uint32_t psn, uint8_t syndrome);
+/* The same later: all packets queued are one burst. */
+void rig_queue_ack(struct rig *r, uint32_t psn, uint8_t syndrome);
+void rig_deliver(struct rig *r);
 void rig_response(struct rig *r, uint8_t opcode, uint32_t psn, uint32_t len, uint8_t fill);
 void rig_atomic(struct rig *r, uint32_t psn, uint64_t value);
 
