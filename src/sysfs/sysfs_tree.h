@@ -14,7 +14,8 @@
  *	dev/infiniband/uverbsN                              a link to /dev/null
  *
  * A value that changes is written into the existing file, so that readers of an overlay over the
- * folder also find it.
+ * folder also find it. A reader whose first read() ends at the end of the file has a whole value;
+ * what a second read() finds may be of a longer value written in between.
  */
 
 #include <softhca/softhca.h>

@@ -148,7 +148,7 @@ class Preloaded(Sysfs):
         """Another program sees the counters of a program's frames."""
         watch = self.start_script('sh', '-c', '''
 echo up
-until [ "$(cat /sys/class/infiniband/own/ports/1/hw_counters/rdma_sends)" -ge 200 ]; do sleep 0.1; done
+until [ "$(head -n 1 /sys/class/infiniband/own/ports/1/hw_counters/rdma_sends)" -ge 200 ]; do sleep 0.1; done
 echo moved''')
         self.assertEqual(watch.stdout.readline(), 'up\n')
         port = tools.free_port()
